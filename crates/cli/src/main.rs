@@ -1,0 +1,2 @@
+//! Setpoint.
+fn main() {}

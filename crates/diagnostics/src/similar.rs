@@ -1,0 +1,26 @@
+//! «did you mean»: the one place that decides which names are near enough to suggest.
+
+/// The candidate nearest to `name`, if one is near enough to be a slip of the finger.
+///
+/// ```
+/// use setpoint_diagnostics::closest;
+/// assert_eq!(closest("contnet", ["content", "source"]), Some("content"));
+/// assert_eq!(closest("xyz", ["content", "source"]), None);
+/// ```
+#[must_use]
+pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (name.chars().count() / 3).max(1);
+    candidates
+        .into_iter()
+        .filter(|candidate| *candidate != name)
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// The sentence for a diagnostic's help: ``did you mean `content`?``.
+#[must_use]
+pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    closest(name, candidates).map(|found| format!("did you mean `{found}`?"))
+}
