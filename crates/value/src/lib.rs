@@ -1,1 +1,44 @@
-//! Placeholder.
+//! Types, values and functions: the data of every language, and the protocol by which functions are called.
+//!
+//! - [`Type`] and [`Value`]: what there is. A value may be *unknown* (it will be known later) and may carry *marks*
+//!   (`sensitive`). `Eq` and `Hash` of both mean *identical*; the languages' `==` is [`equals`].
+//! - [`FunctionSpec`]: one typed description of a function, from which inference, argument checks, handling of
+//!   unknowns and marks, documentation and editor help follow. [`call`] is the protocol.
+//! - [`Source`], [`Shape`] and [`Capabilities`]: how functions whose value changes by itself, or that build scopes,
+//!   meet the evaluator and the machine. Only declarations: nothing in this crate does I/O, holds a lock or knows a
+//!   clock.
+
+#![forbid(unsafe_code)]
+
+pub mod call;
+mod capabilities;
+mod compare;
+mod function;
+mod marks;
+pub mod operators;
+mod shape;
+mod signature;
+mod source;
+mod text;
+mod types;
+mod unknown;
+mod value;
+
+pub use capabilities::{
+    Capabilities, Clock, Deploy, Effects, FileWatch, Files, HostFacts, Random, RunningCommand, Timer, Wake,
+    WatchDepth,
+};
+pub use compare::{Equality, MapKey, compare, equals};
+pub use function::{
+    ArgumentError, CallError, Class, Example, FunctionSpec, Implementation, InferArguments, InferHook,
+    Inferred, Module, ParameterFlags, Registry,
+};
+pub use marks::{Mark, Marks};
+pub use setpoint_derive::function;
+pub use shape::{ScopeArgument, ScopeBuilder, Shape, ShapeState};
+pub use signature::{Signature, SignatureParameter};
+pub use source::{CallContext, CallSite, Source, Subscription};
+pub use text::{format_float, quote};
+pub use types::{Field, FuncParameter, FuncType, StructType, Type};
+pub use unknown::{Bound, Refinement, Unknown};
+pub use value::{Callable, FloatBits, Func, List, Map, Opaque, Set, Str, Struct, Value};

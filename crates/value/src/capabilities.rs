@@ -1,0 +1,202 @@
+//! What sources may use of the machine, as traits. The command line fills them with the real ones, simulation and tests with
+//! simulated ones; so a program's whole life is a function of its text, these, and the steps taken.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tells the owner of a subscription that there is something to take. Cheap, from any thread, never blocks.
+#[derive(Clone)]
+pub struct Wake(Arc<dyn Fn() + Send + Sync>);
+
+impl Wake {
+    /// Wraps what is to be done on a wake.
+    #[must_use]
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Wake {
+        Wake(Arc::new(wake))
+    }
+
+    /// Wakes.
+    pub fn wake(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Wake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wake")
+    }
+}
+
+/// Everything a source may use.
+pub trait Capabilities: Send + Sync {
+    /// Time.
+    fn clock(&self) -> &dyn Clock;
+    /// Files of the machine.
+    fn files(&self) -> &dyn Files;
+    /// Facts about the machine, the process and its users.
+    fn host(&self) -> &dyn HostFacts;
+    /// Unpredictable bytes.
+    fn random(&self) -> &dyn Random;
+    /// The files that the program came with.
+    fn deploy(&self) -> &dyn Deploy;
+    /// Changing the machine; none in `graph`, `check` and `plan`.
+    fn effects(&self) -> Option<&dyn Effects>;
+}
+
+/// Time, and being woken by it.
+pub trait Clock: Send + Sync {
+    /// Seconds and nanoseconds since 1970 UTC.
+    fn now(&self) -> Duration;
+
+    /// Wakes every `period` from now on, until dropped. A period of zero is one nanosecond.
+    fn every(&self, period: Duration, wake: Wake) -> Timer;
+
+    /// Wakes once, `delay` from now, unless dropped.
+    fn after(&self, delay: Duration, wake: Wake) -> Timer;
+
+    /// Name of the local time zone in the IANA database; none for one that has no name.
+    fn zone(&self) -> Option<String>;
+}
+
+/// A running timer, or anything else that ends when it is dropped.
+pub type Timer = Box<dyn Send>;
+
+/// A watch that ends when it is dropped.
+pub type FileWatch = Box<dyn Send>;
+
+/// How deep a watch looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WatchDepth {
+    /// The path itself and, if it is a directory, its direct entries.
+    Entry,
+    /// Everything below, directories made later included.
+    Recursive,
+}
+
+/// Reading and watching files.
+pub trait Files: Send + Sync {
+    /// The whole content.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>>;
+
+    /// Whether something is at the path, following links.
+    fn exists(&self, path: &str) -> bool;
+
+    /// The target of a link.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn read_link(&self, path: &str) -> std::io::Result<String>;
+
+    /// The path with all links and dots resolved.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn canonical(&self, path: &str) -> std::io::Result<String>;
+
+    /// Names in a directory, sorted.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn list(&self, path: &str) -> std::io::Result<Vec<String>>;
+
+    /// Wakes whenever the path, or what leads to it, changes. Armed when this returns.
+    ///
+    /// # Errors
+    /// When the system allows no more watches.
+    fn watch(&self, path: &str, depth: WatchDepth, wake: Wake) -> std::io::Result<FileWatch>;
+}
+
+/// Facts that are read when asked for.
+pub trait HostFacts: Send + Sync {
+    /// Name of this member.
+    fn hostname(&self) -> String;
+    /// The machine's own host name.
+    fn system_hostname(&self) -> String;
+    /// The process's environment. Not UTF-8: replaced.
+    fn environment(&self) -> BTreeMap<String, String>;
+    /// The process's arguments, program name first.
+    fn arguments(&self) -> Vec<String>;
+    /// Path of the running program.
+    fn executable(&self) -> Option<String>;
+    /// The working directory.
+    fn working_directory(&self) -> Option<String>;
+    /// Load averages over 1, 5 and 15 minutes.
+    fn load(&self) -> Option<[f64; 3]>;
+    /// Time since boot.
+    fn uptime(&self) -> Option<Duration>;
+    /// Home directory of a user by name; of the process's own user for the empty name.
+    fn home(&self, user: &str) -> Option<String>;
+    /// Numeric id of a user by name.
+    fn user_id(&self, user: &str) -> Option<u32>;
+    /// Real user, effective user, real group, effective group of the process.
+    fn ids(&self) -> [u32; 4];
+    /// Process id and parent's process id.
+    fn process_ids(&self) -> [u32; 2];
+    /// Size of a page of memory in bytes.
+    fn page_size(&self) -> usize;
+    /// Our own version.
+    fn version(&self) -> String;
+}
+
+/// Unpredictable bytes.
+pub trait Random: Send + Sync {
+    /// Fills the buffer from a cryptographic source.
+    fn fill(&self, buffer: &mut [u8]);
+}
+
+/// The files that the program came with. Paths begin with `/`, the root of the deploy.
+pub trait Deploy: Send + Sync {
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Whether there is such a file.
+    fn exists(&self, path: &str) -> bool;
+    /// Files below a directory, sorted, as paths from the root.
+    fn list(&self, directory: &str) -> Vec<String>;
+    /// Whether the program was given without a `metadata.yaml`, so that its `files/` did not come along.
+    fn is_plain_file(&self) -> bool;
+    /// Where a program's own state lies on the local disk, with a trailing `/`: the prefix's `local/`.
+    fn state_directory(&self) -> String;
+}
+
+/// Changing the machine. Only while running for real.
+pub trait Effects: Send + Sync {
+    /// Starts `sh -c command` in its own process group. `wake` is called when [`RunningCommand::lines`] has something.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn spawn_shell(&self, command: &str, wake: Wake) -> std::io::Result<Box<dyn RunningCommand>>;
+    /// Creates a directory and its parents with these permission bits.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn create_directory(&self, path: &str, mode: u32) -> std::io::Result<()>;
+    /// Replaces a file atomically.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn write_file(&self, path: &str, content: &[u8], mode: u32) -> std::io::Result<()>;
+    /// Removes a file or an empty directory.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn remove(&self, path: &str) -> std::io::Result<()>;
+    /// Creates a file that must not exist yet, with this content.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn create_new(&self, path: &str, content: &[u8]) -> std::io::Result<()>;
+}
+
+/// A command that runs until it ends or this is dropped, which kills its process group.
+pub trait RunningCommand: Send {
+    /// The lines of standard output since the last call, without their newlines, and whether it has ended.
+    fn lines(&mut self) -> (Vec<Vec<u8>>, bool);
+}

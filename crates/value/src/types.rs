@@ -1,0 +1,588 @@
+//! Types, their spelling, and their predicates.
+//!
+//! A type is a small enum over shared parts, so that a clone is a reference count and comparing a type with itself is a
+//! pointer comparison: parts are compared by address first and by structure only when the addresses differ. That
+//! keeps the promise of interning without a table that all threads share.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The type of a value, or a constraint on types.
+///
+/// ```
+/// use setpoint_value::Type;
+/// let ty = Type::parse("func(map{str: []?7}, ?7) struct{a int; b ?7}").unwrap();
+/// assert_eq!(ty.to_string(), "func(0 map{str: []?1}, 1 ?1) struct{a int; b ?1}");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// True or false.
+    Bool,
+    /// Bytes, normally UTF-8.
+    Str,
+    /// 64 bits, signed.
+    Int,
+    /// 64 bits, IEEE 754.
+    Float,
+    /// The result of a function without one; no expression has it.
+    Nil,
+    /// Any type, in signatures and resource schemas written for mcl.
+    Variant,
+    /// In a constraint any type at all; on a value, a type that is not known yet.
+    Dynamic,
+    /// A constraint that int and float satisfy.
+    Number,
+    /// A variable of a signature or of inference.
+    Variable(u32),
+    /// Elements of one type, in order.
+    List(Arc<Type>),
+    /// Distinct elements of one type.
+    Set(Arc<Type>),
+    /// Keys of one type to values of one type.
+    Map(Arc<(Type, Type)>),
+    /// As many values as types, in order.
+    Tuple(Arc<[Type]>),
+    /// Named fields, in order.
+    Struct(Arc<StructType>),
+    /// A function.
+    Func(Arc<FuncType>),
+    /// The type, or null.
+    Optional(Arc<Type>),
+    /// Something of the application's, known by a name.
+    Opaque(Arc<str>),
+}
+
+/// The fields of a struct type; their order is part of the type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StructType {
+    /// In declared order, names distinct.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a struct type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// Parameters and result of a function type. Parameter names are documentation: they do not count in equality.
+#[derive(Debug, Clone)]
+pub struct FuncType {
+    /// In order.
+    pub parameters: Vec<FuncParameter>,
+    /// What a call gives.
+    pub result: Type,
+}
+
+/// A parameter of a function type.
+#[derive(Debug, Clone)]
+pub struct FuncParameter {
+    /// Its name; the position in decimal where none was written.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: Type,
+}
+
+impl PartialEq for FuncType {
+    fn eq(&self, other: &FuncType) -> bool {
+        self.result == other.result
+            && self.parameters.len() == other.parameters.len()
+            && self
+                .parameters
+                .iter()
+                .zip(&other.parameters)
+                .all(|(a, b)| a.ty == b.ty)
+    }
+}
+
+impl Eq for FuncType {}
+
+impl Hash for FuncType {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for parameter in &self.parameters {
+            parameter.ty.hash(state);
+        }
+        self.result.hash(state);
+    }
+}
+
+impl StructType {
+    /// The position of a field.
+    #[must_use]
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|f| &*f.name == name)
+    }
+
+    /// The type of a field.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&Type> {
+        self.fields.iter().find(|f| &*f.name == name).map(|f| &f.ty)
+    }
+}
+
+impl Type {
+    /// `[]element`.
+    #[must_use]
+    pub fn list(element: Type) -> Type {
+        Type::List(Arc::new(element))
+    }
+
+    /// `set{element}`.
+    #[must_use]
+    pub fn set(element: Type) -> Type {
+        Type::Set(Arc::new(element))
+    }
+
+    /// `map{key: value}`.
+    #[must_use]
+    pub fn map(key: Type, value: Type) -> Type {
+        Type::Map(Arc::new((key, value)))
+    }
+
+    /// `tuple(…)`.
+    #[must_use]
+    pub fn tuple(elements: impl IntoIterator<Item = Type>) -> Type {
+        Type::Tuple(elements.into_iter().collect())
+    }
+
+    /// `struct{name type; …}`. The names must be distinct.
+    #[must_use]
+    pub fn structure<N: Into<Arc<str>>>(fields: impl IntoIterator<Item = (N, Type)>) -> Type {
+        let fields = fields
+            .into_iter()
+            .map(|(name, ty)| Field {
+                name: name.into(),
+                ty,
+            })
+            .collect();
+        Type::Struct(Arc::new(StructType { fields }))
+    }
+
+    /// `func(name type, …) result`.
+    #[must_use]
+    pub fn func<N: Into<Arc<str>>>(parameters: impl IntoIterator<Item = (N, Type)>, result: Type) -> Type {
+        let parameters = parameters
+            .into_iter()
+            .map(|(name, ty)| FuncParameter {
+                name: name.into(),
+                ty,
+            })
+            .collect();
+        Type::Func(Arc::new(FuncType { parameters, result }))
+    }
+
+    /// `type?`.
+    #[must_use]
+    pub fn optional(ty: Type) -> Type {
+        Type::Optional(Arc::new(ty))
+    }
+
+    /// The type of a list's or set's elements.
+    #[must_use]
+    pub fn element(&self) -> Option<&Type> {
+        match self {
+            Type::List(element) | Type::Set(element) => Some(element),
+            _ => None,
+        }
+    }
+
+    /// The struct type, if it is one.
+    #[must_use]
+    pub fn as_struct(&self) -> Option<&StructType> {
+        match self {
+            Type::Struct(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    /// The function type, if it is one.
+    #[must_use]
+    pub fn as_func(&self) -> Option<&FuncType> {
+        match self {
+            Type::Func(ty) => Some(ty),
+            _ => None,
+        }
+    }
+
+    /// The word for the outermost form, for messages: `int`, `list`, `func`.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            Type::Bool => "bool",
+            Type::Str => "str",
+            Type::Int => "int",
+            Type::Float => "float",
+            Type::Nil => "nil",
+            Type::Variant => "variant",
+            Type::Dynamic => "dynamic",
+            Type::Number => "number",
+            Type::Variable(_) => "unknown type",
+            Type::List(_) => "list",
+            Type::Set(_) => "set",
+            Type::Map(_) => "map",
+            Type::Tuple(_) => "tuple",
+            Type::Struct(_) => "struct",
+            Type::Func(_) => "func",
+            Type::Optional(_) => "optional",
+            Type::Opaque(_) => "opaque",
+        }
+    }
+
+    /// Whether `test` holds for this type or any part of it.
+    pub fn any_part(&self, test: &mut dyn FnMut(&Type) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        match self {
+            Type::List(t) | Type::Set(t) | Type::Optional(t) => t.any_part(test),
+            Type::Map(kv) => kv.0.any_part(test) || kv.1.any_part(test),
+            Type::Tuple(types) => types.iter().any(|t| t.any_part(test)),
+            Type::Struct(s) => s.fields.iter().any(|f| f.ty.any_part(test)),
+            Type::Func(f) => f.parameters.iter().any(|p| p.ty.any_part(test)) || f.result.any_part(test),
+            Type::Bool
+            | Type::Str
+            | Type::Int
+            | Type::Float
+            | Type::Nil
+            | Type::Variant
+            | Type::Dynamic
+            | Type::Number
+            | Type::Variable(_)
+            | Type::Opaque(_) => false,
+        }
+    }
+
+    /// The type with each part replaced for which `replace` answers one, outermost first.
+    #[must_use]
+    pub fn replace(&self, replace: &mut dyn FnMut(&Type) -> Option<Type>) -> Type {
+        if let Some(replaced) = replace(self) {
+            return replaced;
+        }
+        match self {
+            Type::List(t) => Type::list(t.replace(replace)),
+            Type::Set(t) => Type::set(t.replace(replace)),
+            Type::Optional(t) => Type::optional(t.replace(replace)),
+            Type::Map(kv) => Type::map(kv.0.replace(replace), kv.1.replace(replace)),
+            Type::Tuple(types) => Type::tuple(types.iter().map(|t| t.replace(replace))),
+            Type::Struct(s) => {
+                Type::structure(s.fields.iter().map(|f| (f.name.clone(), f.ty.replace(replace))))
+            }
+            Type::Func(f) => Type::func(
+                f.parameters
+                    .iter()
+                    .map(|p| (p.name.clone(), p.ty.replace(replace)))
+                    .collect::<Vec<_>>(),
+                f.result.replace(replace),
+            ),
+            Type::Bool
+            | Type::Str
+            | Type::Int
+            | Type::Float
+            | Type::Nil
+            | Type::Variant
+            | Type::Dynamic
+            | Type::Number
+            | Type::Variable(_)
+            | Type::Opaque(_) => self.clone(),
+        }
+    }
+
+    /// Whether a variable, `variant`, `dynamic` or `number` is left in it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.any_part(&mut |t| {
+            matches!(
+                t,
+                Type::Variable(_) | Type::Variant | Type::Dynamic | Type::Number
+            )
+        })
+    }
+
+    /// Whether a function is anywhere inside; such values cannot be compared, nor be map keys.
+    #[must_use]
+    pub fn contains_func(&self) -> bool {
+        self.any_part(&mut |t| matches!(t, Type::Func(_)))
+    }
+
+    /// Parses the form of signatures (mcl-types §1.2), with the further spellings `set{T}`, `tuple(T, U)`, `T?`,
+    /// `dynamic`, `number` and `opaque(name)`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Type> {
+        parse(text)
+    }
+}
+
+fn parse(text: &str) -> Option<Type> {
+    match text {
+        "bool" => return Some(Type::Bool),
+        "str" => return Some(Type::Str),
+        "int" => return Some(Type::Int),
+        "float" => return Some(Type::Float),
+        "nil" => return Some(Type::Nil),
+        "variant" => return Some(Type::Variant),
+        "dynamic" => return Some(Type::Dynamic),
+        "number" => return Some(Type::Number),
+        _ => {}
+    }
+    if let Some(rest) = text.strip_prefix("func(") {
+        return parse_func(rest);
+    }
+    if let Some(inner) = text.strip_suffix('?') {
+        return parse(inner).map(Type::optional);
+    }
+    if let Some(element) = text.strip_prefix("[]") {
+        return parse(element).map(Type::list);
+    }
+    if let Some(inner) = text.strip_prefix("map{").and_then(|t| t.strip_suffix('}')) {
+        let colon = split_points(inner, b':').pop()?;
+        let (key, value) = (inner[..colon].trim(), inner[colon + 1..].trim());
+        return Some(Type::map(parse(key)?, parse(value)?));
+    }
+    if let Some(inner) = text.strip_prefix("set{").and_then(|t| t.strip_suffix('}')) {
+        return parse(inner.trim()).map(Type::set);
+    }
+    if let Some(inner) = text.strip_prefix("tuple(").and_then(|t| t.strip_suffix(')')) {
+        let parts = split(inner, b',');
+        let types = parts
+            .iter()
+            .filter(|p| !p.is_empty())
+            .map(|p| parse(p))
+            .collect::<Option<Vec<_>>>()?;
+        return Some(Type::tuple(types));
+    }
+    if let Some(inner) = text.strip_prefix("struct{").and_then(|t| t.strip_suffix('}')) {
+        return parse_struct(inner);
+    }
+    if let Some(name) = text.strip_prefix("opaque(").and_then(|t| t.strip_suffix(')')) {
+        return Some(Type::Opaque(name.into()));
+    }
+    let digits = text.strip_prefix('?')?;
+    if digits.starts_with('0') || digits.starts_with('+') {
+        return None;
+    }
+    digits.parse().ok().map(Type::Variable)
+}
+
+fn parse_struct(inner: &str) -> Option<Type> {
+    let mut pieces = split(inner, b';');
+    if pieces.last().is_some_and(|p| p.is_empty()) {
+        pieces.pop();
+    }
+    let mut fields: Vec<(Arc<str>, Type)> = Vec::new();
+    for piece in pieces {
+        let (name, ty) = piece.split_once(' ')?;
+        if name.is_empty() || fields.iter().any(|(n, _)| &**n == name) {
+            return None;
+        }
+        fields.push((name.into(), parse(ty)?));
+    }
+    Some(Type::structure(fields))
+}
+
+fn parse_func(rest: &str) -> Option<Type> {
+    let close = closing(rest)?;
+    let (inner, result) = (&rest[..close], rest[close + 1..].trim());
+    let mut parameters: Vec<(Arc<str>, Type)> = Vec::new();
+    if !inner.trim().is_empty() {
+        for (index, piece) in split(inner, b',').into_iter().enumerate() {
+            let (name, ty) = match piece.find([' ', ',', '{', '(']) {
+                Some(at) if piece.as_bytes()[at] == b' ' => (piece[..at].into(), piece[at + 1..].trim()),
+                _ => (index.to_string().into(), piece),
+            };
+            if parameters.iter().any(|(n, _): &(Arc<str>, Type)| *n == name) {
+                return None;
+            }
+            parameters.push((name, parse(ty)?));
+        }
+    }
+    let result = if result.is_empty() {
+        Type::Nil
+    } else {
+        parse(result)?
+    };
+    Some(Type::func(parameters, result))
+}
+
+/// Where the bracket that is open at the beginning of `text` closes.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    for (i, b) in text.bytes().enumerate() {
+        match b {
+            b'(' | b'{' => depth += 1,
+            b')' | b'}' if depth == 0 => return Some(i),
+            b')' | b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Where `separator` stands outside all brackets.
+fn split_points(text: &str, separator: u8) -> Vec<usize> {
+    let mut depth = 0i32;
+    let mut points = Vec::new();
+    for (i, b) in text.bytes().enumerate() {
+        match b {
+            b'(' | b'{' => depth += 1,
+            b')' | b'}' => depth -= 1,
+            b if b == separator && depth == 0 => points.push(i),
+            _ => {}
+        }
+    }
+    points
+}
+
+fn split(text: &str, separator: u8) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for point in split_points(text, separator) {
+        parts.push(text[start..point].trim());
+        start = point + 1;
+    }
+    parts.push(text[start..].trim());
+    parts
+}
+
+impl fmt::Display for Type {
+    /// The canonical spelling; variables are numbered in the order of their first appearance.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_type(self, &mut HashMap::new(), f)
+    }
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn write_type(ty: &Type, names: &mut HashMap<u32, usize>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match ty {
+        Type::Variable(v) => {
+            let next = names.len() + 1;
+            write!(f, "?{}", names.entry(*v).or_insert(next))
+        }
+        Type::List(t) => {
+            f.write_str("[]")?;
+            write_type(t, names, f)
+        }
+        Type::Set(t) => {
+            f.write_str("set{")?;
+            write_type(t, names, f)?;
+            f.write_str("}")
+        }
+        Type::Map(kv) => {
+            f.write_str("map{")?;
+            write_type(&kv.0, names, f)?;
+            f.write_str(": ")?;
+            write_type(&kv.1, names, f)?;
+            f.write_str("}")
+        }
+        Type::Tuple(types) => {
+            f.write_str("tuple(")?;
+            for (i, t) in types.iter().enumerate() {
+                f.write_str(if i == 0 { "" } else { ", " })?;
+                write_type(t, names, f)?;
+            }
+            f.write_str(")")
+        }
+        Type::Struct(s) => {
+            f.write_str("struct{")?;
+            for (i, field) in s.fields.iter().enumerate() {
+                write!(f, "{}{} ", if i == 0 { "" } else { "; " }, field.name)?;
+                write_type(&field.ty, names, f)?;
+            }
+            f.write_str("}")
+        }
+        Type::Func(func) => {
+            f.write_str("func(")?;
+            for (i, p) in func.parameters.iter().enumerate() {
+                write!(f, "{}{} ", if i == 0 { "" } else { ", " }, p.name)?;
+                write_type(&p.ty, names, f)?;
+            }
+            f.write_str(")")?;
+            if func.result != Type::Nil {
+                f.write_str(" ")?;
+                write_type(&func.result, names, f)?;
+            }
+            Ok(())
+        }
+        Type::Optional(t) => {
+            write_type(t, names, f)?;
+            f.write_str("?")
+        }
+        Type::Opaque(name) => write!(f, "opaque({name})"),
+        Type::Bool
+        | Type::Str
+        | Type::Int
+        | Type::Float
+        | Type::Nil
+        | Type::Variant
+        | Type::Dynamic
+        | Type::Number => f.write_str(ty.kind_name()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_spellings_survive_a_round_trip() {
+        for text in [
+            "bool",
+            "str",
+            "int",
+            "float",
+            "nil",
+            "variant",
+            "[]str",
+            "[][]int",
+            "map{str: int}",
+            "map{struct{a int; b str}: map{int: float}}",
+            "struct{}",
+            "struct{a int; b []str}",
+            "func()",
+            "func() str",
+            "func(a int, b func(x ?1) ?2) ?1",
+            "set{int}",
+            "tuple(int, str)",
+            "int?",
+            "dynamic",
+        ] {
+            assert_eq!(Type::parse(text).map(|t| t.to_string()).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn bad_spellings_give_nothing() {
+        for text in [
+            "",
+            " int",
+            "int ",
+            "map{}",
+            "map{int}",
+            "struct{a int; a str}",
+            "func(a int, a int) int",
+            "?0",
+            "?x",
+            "[]",
+        ] {
+            assert_eq!(Type::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn field_order_counts_and_parameter_names_do_not() {
+        assert_ne!(
+            Type::parse("struct{a int; b str}"),
+            Type::parse("struct{b str; a int}")
+        );
+        assert_eq!(Type::parse("func(x int) str"), Type::parse("func(y int) str"));
+    }
+}
