@@ -1,0 +1,28 @@
+//! Text to syntax: lexer, parser, abstract syntax, strings.
+//!
+//! [`parse`] never fails: it gives the best [`Ast`] it can and reports beside it. The lossless layer is the flat
+//! array of all [`Tokens`], white space and comments included, whose texts joined are the input; the abstract
+//! syntax points into the text by spans. The formatter and an editor need no more than these two, so there is no
+//! separate tree of all tokens. Statements and body items that do not parse are reported and left out, hence
+//! every node of an [`Ast`] is complete.
+//!
+//! Nesting is bounded ([`MAXIMUM_NESTING`], [`MAXIMUM_HEIGHT`]), so later stages may recurse over the syntax.
+
+mod ast;
+mod codes;
+mod errors;
+mod expressions;
+mod interpolation;
+mod lexer;
+mod parser;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod token;
+mod types;
+
+pub use ast::*;
+pub use codes::*;
+pub use interpolation::{Piece, StringError, StringErrorKind, interpolate};
+pub use parser::{Comment, MAXIMUM_HEIGHT, MAXIMUM_NESTING, Parsed, parse};
+pub use token::{TokenKind, Tokens};

@@ -1,0 +1,190 @@
+//! The inside of a string: escapes and `${variable}`.
+
+use setpoint_diagnostics::{Diagnostic, Span};
+
+use super::codes;
+
+/// A part of a string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// Text, with its escapes replaced.
+    Text(String),
+    /// `${name}`
+    Variable {
+        /// The name, which may be dotted.
+        name: String,
+        /// From `$` to `}`.
+        span: Span,
+    },
+}
+
+/// Why a string has no meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StringError {
+    /// What is wrong.
+    pub kind: StringErrorKind,
+    /// The place inside of the string.
+    pub inner: Span,
+    /// The whole string, with its quotes.
+    pub literal: Span,
+}
+
+/// What can be wrong with a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StringErrorKind {
+    /// `${` that is never closed.
+    Unclosed,
+    /// Something other than the name of a variable between `${` and `}`.
+    NotAVariable,
+    /// A backslash before this character.
+    UnknownEscape(char),
+}
+
+impl StringError {
+    /// In words, at the whole string.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let literal_dollar = "for the two characters themselves write `\\${`";
+        match self.kind {
+            StringErrorKind::Unclosed => Diagnostic::error(
+                &codes::BAD_INTERPOLATION,
+                self.literal,
+                "a `${` in this string has no `}` behind the name of a variable",
+            )
+            .because(self.inner, "begins here")
+            .help(literal_dollar),
+            StringErrorKind::NotAVariable => Diagnostic::error(
+                &codes::BAD_INTERPOLATION,
+                self.literal,
+                "only the name of a variable can stand between `${` and `}`",
+            )
+            .because(self.inner, "not the name of a variable")
+            .help("bind a computed value to a variable first, and write `${name}`, without spaces")
+            .help(literal_dollar),
+            StringErrorKind::UnknownEscape(character) => {
+                let diagnostic = Diagnostic::error(
+                    &codes::BAD_ESCAPE,
+                    self.literal,
+                    format!("there is no escape `\\{}`", character.escape_debug()),
+                )
+                .because(self.inner, "unknown escape")
+                .note(
+                    "the escapes are `\\a`, `\\b`, `\\f`, `\\n`, `\\r`, `\\t`, `\\v`, `\\\\`, `\\\"`, `\\$`",
+                );
+                let backslash = Span {
+                    end: self.inner.start + 1,
+                    ..self.inner
+                };
+                diagnostic.fix("for a backslash write two", backslash, "\\\\")
+            }
+        }
+    }
+}
+
+/// Takes apart the raw text of the string that stands, with its quotes, at `literal`.
+///
+/// Texts that touch are one piece; an empty string is one empty text.
+///
+/// # Errors
+/// The first thing that is wrong, from the left.
+///
+/// ```
+/// use setpoint_diagnostics::{FileId, Span};
+/// use setpoint_mcl::syntax::{Piece, interpolate};
+/// let span = Span::new(FileId(0), 0, 12);
+/// let pieces = interpolate(r"a\t${x.y}", span).unwrap();
+/// assert_eq!(pieces[0], Piece::Text("a\t".to_owned()));
+/// assert!(matches!(&pieces[1], Piece::Variable { name, .. } if name == "x.y"));
+/// ```
+pub fn interpolate(raw: &str, literal: Span) -> Result<Vec<Piece>, StringError> {
+    let place = |start: usize, end: usize| {
+        let offset = literal.start + 1;
+        Span::new(literal.file, offset + start as u32, offset + end as u32)
+    };
+    let error = |kind, start, end| StringError {
+        kind,
+        inner: place(start, end),
+        literal,
+    };
+    let bytes = raw.as_bytes();
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut position = 0;
+    while position < raw.len() {
+        let plain = bytes[position..]
+            .iter()
+            .position(|byte| matches!(byte, b'$' | b'\\'));
+        let special = plain.map_or(raw.len(), |length| position + length);
+        text.push_str(&raw[position..special]);
+        position = special;
+        match (bytes.get(position), bytes.get(position + 1)) {
+            (None, _) => {}
+            (Some(b'$'), Some(b'{')) => {
+                let name_start = position + 2;
+                let name_end = name_start + variable_length(&bytes[name_start..]);
+                if name_end == name_start || bytes.get(name_end) != Some(&b'}') {
+                    let end = raw[name_start..].find('}').map(|length| name_start + length + 1);
+                    return Err(match end {
+                        Some(end) => error(StringErrorKind::NotAVariable, position, end),
+                        None => error(StringErrorKind::Unclosed, position, name_start),
+                    });
+                }
+                if !text.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                }
+                let name = raw[name_start..name_end].to_owned();
+                pieces.push(Piece::Variable {
+                    name,
+                    span: place(position, name_end + 1),
+                });
+                position = name_end + 1;
+            }
+            (Some(b'$'), _) => {
+                text.push('$');
+                position += 1;
+            }
+            (Some(_), _) => {
+                let escaped = raw[position + 1..].chars().next().unwrap_or('\\');
+                let Some(character) = unescape(escaped) else {
+                    let end = position + 1 + escaped.len_utf8();
+                    return Err(error(StringErrorKind::UnknownEscape(escaped), position, end));
+                };
+                text.push(character);
+                position += 2;
+            }
+        }
+    }
+    if !text.is_empty() || pieces.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    Ok(pieces)
+}
+
+fn unescape(character: char) -> Option<char> {
+    Some(match character {
+        'a' => '\u{07}',
+        'b' => '\u{08}',
+        'f' => '\u{0c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{0b}',
+        '\\' | '"' | '$' => character,
+        _ => return None,
+    })
+}
+
+/// How many bytes a variable's name has here. A dot belongs to it only with something behind.
+fn variable_length(bytes: &[u8]) -> usize {
+    let part = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+    if !bytes.first().is_some_and(u8::is_ascii_lowercase) {
+        return 0;
+    }
+    let mut length = 1;
+    loop {
+        match bytes.get(length) {
+            Some(byte) if part(byte) => length += 1,
+            Some(b'.') if bytes.get(length + 1).is_some_and(part) => length += 2,
+            _ => return length,
+        }
+    }
+}

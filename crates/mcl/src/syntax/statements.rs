@@ -1,0 +1,681 @@
+//! Statements, blocks and resource bodies.
+
+use setpoint_diagnostics::Span;
+
+use super::ast::{
+    Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeHalf, ExprId, ExprKind, Func, Function, IfStmt,
+    Import, ImportAlias, Include, Loop, Name, Resource, StmtId, StmtKind, TypeExpr, TypeKind,
+};
+use super::errors;
+use super::parser::{Failed, Parser, Result, starts_statement};
+use super::token::TokenKind as K;
+
+impl Parser<'_> {
+    /// All statements of the file.
+    pub(super) fn file(&mut self) -> Vec<StmtId> {
+        let mut statements = Vec::new();
+        loop {
+            self.statements(&mut statements);
+            self.to_top = false;
+            match self.kind {
+                K::EndOfFile => return statements,
+                K::RightBrace => {
+                    let _: Result<()> = self.unexpected("a statement");
+                    self.advance();
+                }
+                // A bracket that recovery left, or a statement at the left margin to go on with.
+                kind if starts_statement(kind) => {}
+                _ => self.advance(),
+            }
+        }
+    }
+
+    /// Statements up to a closing brace or the end of the file.
+    fn statements(&mut self, statements: &mut Vec<StmtId>) {
+        loop {
+            match self.kind {
+                K::Newline => self.advance(),
+                K::EndOfFile | K::RightBrace => return,
+                _ => {
+                    let mark = self.mark();
+                    let position = self.start;
+                    match self.statement() {
+                        Ok(id) => {
+                            statements.push(id);
+                            if self.end_of_statement().is_err() {
+                                self.recover(mark, false);
+                            }
+                        }
+                        Err(Failed) => self.recover(mark, false),
+                    }
+                    if self.to_top {
+                        return;
+                    }
+                    if self.start == position {
+                        // Recovery stopped at a bracket that opens nothing here.
+                        self.advance();
+                    }
+                }
+            }
+        }
+    }
+
+    /// A newline, the end of the block, or a token that can only begin the next statement.
+    fn end_of_statement(&mut self) -> Result<()> {
+        match self.kind {
+            K::Newline | K::EndOfFile | K::RightBrace => Ok(()),
+            kind if starts_statement(kind) => {
+                let words = |kind: K| {
+                    matches!(
+                        kind,
+                        K::Identifier
+                            | K::Capitalized
+                            | K::IntegerNumber
+                            | K::FloatNumber
+                            | K::True
+                            | K::False
+                    ) || kind.is_word()
+                };
+                if self.glued() && words(self.previous) && words(kind) {
+                    let help = match (self.previous, kind) {
+                        (K::IntegerNumber | K::FloatNumber, _) => {
+                            "numbers are written in decimal digits, without exponent or unit"
+                        }
+                        (_, K::Capitalized) => "names are written in lower case: `foo_bar`",
+                        _ => "put a space between two words",
+                    };
+                    return self.unexpected_because("the end of the line", Some(help));
+                }
+                Ok(())
+            }
+            _ => self.unexpected("the end of the line"),
+        }
+    }
+
+    fn statement(&mut self) -> Result<StmtId> {
+        let start = self.start;
+        let kind = match self.kind {
+            K::Dollar => self.bind()?,
+            K::If => StmtKind::If(self.if_statement()?),
+            K::For => StmtKind::For(self.loop_statement()?),
+            K::ForKv => StmtKind::ForKv(self.loop_statement()?),
+            K::Identifier => self.resource(false)?,
+            K::Collect => {
+                self.advance();
+                if !self.at(K::Identifier) {
+                    return self.unexpected("the kind of a resource");
+                }
+                self.resource(true)?
+            }
+            K::Capitalized => self.edge()?,
+            K::Class => self.class()?,
+            K::Include => self.include()?,
+            K::Import => self.import()?,
+            K::Func => self.func()?,
+            K::Panic => {
+                self.advance();
+                StmtKind::Panic(self.arguments()?)
+            }
+            K::Else => {
+                return self.unexpected_because(
+                    "a statement",
+                    Some("`else` stands on the line of the `}` that ends the block before: `} else {`"),
+                );
+            }
+            _ => return self.unexpected("a statement"),
+        };
+        Ok(self.add_statement(kind, self.since(start)))
+    }
+
+    fn block(&mut self) -> Result<Block> {
+        self.enter()?;
+        let start = self.open(K::LeftBrace, "`{`")?;
+        let mut statements = Vec::new();
+        self.statements(&mut statements);
+        if self.to_top {
+            return Err(Failed);
+        }
+        self.close(K::RightBrace, "`}`")?;
+        self.leave();
+        Ok(Block {
+            statements,
+            span: self.since(start),
+        })
+    }
+
+    fn bind(&mut self) -> Result<StmtKind> {
+        let start = self.start;
+        let name = self.variable_name()?;
+        match self.kind {
+            K::Equal => {
+                let operator = self.here();
+                self.advance();
+                self.expression()?;
+                self.report(errors::comparison(self.since(start), operator));
+                return Err(Failed);
+            }
+            K::Dot => {
+                return self.unexpected_because(
+                    "`=` or a type",
+                    Some("a name with a dot belongs to an import or include; it cannot be defined here"),
+                );
+            }
+            K::LeftParen => {
+                return self.unexpected_because(
+                    "`=` or a type",
+                    Some("a call is no statement; use its value in a definition or a resource"),
+                );
+            }
+            _ => {}
+        }
+        let annotation = self.optional_type()?;
+        self.expect(
+            K::Equals,
+            if annotation.is_some() {
+                "`=`"
+            } else {
+                "`=` or a type"
+            },
+        )?;
+        let value = self.expression()?;
+        if let Some(annotation) = &annotation {
+            self.check_annotation(annotation, value);
+        }
+        Ok(StmtKind::Bind(Bind {
+            name,
+            annotation,
+            value,
+        }))
+    }
+
+    fn if_statement(&mut self) -> Result<IfStmt> {
+        self.advance();
+        let condition = self.expression()?;
+        let then_block = self.block()?;
+        if !self.accept(K::Else) {
+            return Ok(IfStmt {
+                condition,
+                then_block,
+                else_block: None,
+                else_if: false,
+            });
+        }
+        if !self.at(K::If) {
+            let else_block = Some(self.block()?);
+            return Ok(IfStmt {
+                condition,
+                then_block,
+                else_block,
+                else_if: false,
+            });
+        }
+        let start = self.start;
+        self.enter()?;
+        let inner = self.if_statement()?;
+        self.leave();
+        let span = self.since(start);
+        let inner = self.add_statement(StmtKind::If(inner), span);
+        let else_block = Some(Block {
+            statements: vec![inner],
+            span,
+        });
+        Ok(IfStmt {
+            condition,
+            then_block,
+            else_block,
+            else_if: true,
+        })
+    }
+
+    fn loop_statement(&mut self) -> Result<Loop> {
+        self.advance();
+        let key = self.variable_name()?;
+        if !self.at(K::Comma) {
+            let help = "a loop names two variables: index and element with `for`, key and value with `forkv`";
+            return self.unexpected_because("`,` and a second variable", Some(help));
+        }
+        self.advance();
+        let value = self.variable_name()?;
+        self.expect(K::In, "`in`")?;
+        let iterable = self.expression()?;
+        let body = self.block()?;
+        Ok(Loop {
+            key,
+            value,
+            iterable,
+            body,
+        })
+    }
+
+    fn class(&mut self) -> Result<StmtKind> {
+        self.advance();
+        let name = self.colon_name("the name of a class")?;
+        let parameters = if self.at(K::LeftParen) {
+            Some(self.parameters()?)
+        } else {
+            None
+        };
+        let body = self.block()?;
+        Ok(StmtKind::Class(Class {
+            name,
+            parameters,
+            body,
+        }))
+    }
+
+    fn include(&mut self) -> Result<StmtKind> {
+        self.advance();
+        let class = self.dotted_name("the name of a class")?;
+        let arguments = if self.at(K::LeftParen) {
+            Some(self.arguments()?)
+        } else {
+            None
+        };
+        let alias = if self.accept(K::As) {
+            Some(self.plain_name("a name for what is included")?)
+        } else {
+            None
+        };
+        Ok(StmtKind::Include(Include {
+            class,
+            arguments,
+            alias,
+        }))
+    }
+
+    fn import(&mut self) -> Result<StmtKind> {
+        self.advance();
+        if !self.at(K::String) {
+            return self.unexpected("what to import, in quotes");
+        }
+        let text = self.slice(self.start + 1, self.end - 1);
+        let path = Name {
+            text: self.intern(text),
+            span: self.here(),
+        };
+        self.advance();
+        let alias = if !self.accept(K::As) {
+            None
+        } else if self.at(K::Star) {
+            let star = self.here();
+            self.advance();
+            Some(ImportAlias::All(star))
+        } else {
+            Some(ImportAlias::Name(
+                self.plain_name("a name for what is imported, or `*`")?,
+            ))
+        };
+        Ok(StmtKind::Import(Import { path, alias }))
+    }
+
+    fn func(&mut self) -> Result<StmtKind> {
+        let start = self.start;
+        self.advance();
+        let name = self.plain_name("the name of a function")?;
+        let function = self.function_rest()?;
+        self.check_function_types(&function, self.since(start));
+        Ok(StmtKind::Func(Func { name, function }))
+    }
+
+    /// A name that is one identifier.
+    fn plain_name(&mut self, expected: &'static str) -> Result<Name> {
+        if !self.at(K::Identifier) {
+            return self.unexpected(expected);
+        }
+        Ok(self.take_name())
+    }
+
+    fn colon_name(&mut self, expected: &'static str) -> Result<Name> {
+        if !self.at(K::Identifier) {
+            return self.unexpected(expected);
+        }
+        self.joined_name(K::Colon, expected, |kind| kind == K::Identifier)
+    }
+
+    // Edges.
+
+    fn edge(&mut self) -> Result<StmtKind> {
+        let first = self.edge_half()?;
+        let mut halves = vec![first];
+        if self.at(K::Dot) {
+            halves[0].field = Some(self.edge_field()?);
+            self.expect(K::Arrow, "`->` and the receiver")?;
+            let mut receiver = self.edge_half()?;
+            if !self.at(K::Dot) {
+                let help = "either both ends of an edge name a field, or none";
+                return self.unexpected_because("`.` and the field that receives", Some(help));
+            }
+            receiver.field = Some(self.edge_field()?);
+            halves.push(receiver);
+            if self.at(K::Arrow) {
+                let help = "sending goes from one resource to one other; write further edges as statements";
+                return self.unexpected_because("the end of the line", Some(help));
+            }
+        } else {
+            while self.accept(K::Arrow) {
+                halves.push(self.edge_half()?);
+            }
+            if self.at(K::Dot) && halves.len() > 1 {
+                let help = "either both ends of an edge name a field, or none";
+                return self.unexpected_because("`->` or the end of the line", Some(help));
+            }
+        }
+        Ok(StmtKind::Edge(Edge { halves }))
+    }
+
+    fn edge_field(&mut self) -> Result<Name> {
+        self.advance();
+        self.plain_name("the name of a field")
+    }
+
+    /// `Kind["name"]`
+    fn edge_half(&mut self) -> Result<EdgeHalf> {
+        let start = self.start;
+        if !self.at(K::Capitalized) {
+            let help = "the kinds of an edge are capitalised: `File[\"/a\"]`";
+            let help = self.at(K::Identifier).then_some(help);
+            return self.unexpected_because("the other end of the edge, as in `File[\"/a\"]`", help);
+        }
+        let mut kind = self.joined_name(K::Colon, "a capitalised name", |kind| kind == K::Capitalized)?;
+        kind.text = self.intern(&kind.text.to_ascii_lowercase());
+        if self.at(K::Capitalized) {
+            let help = "a kind has one capital letter, in front: `Http[\"x\"]`";
+            return self.unexpected_because("`[` and the name of the resource", Some(help));
+        }
+        self.enter()?;
+        self.open(K::LeftBracket, "`[` and the name of the resource")?;
+        let name = self.expression()?;
+        self.close(K::RightBracket, "`]`")?;
+        self.leave();
+        Ok(EdgeHalf {
+            kind,
+            name,
+            field: None,
+            span: self.since(start),
+        })
+    }
+
+    // Resources.
+
+    fn resource(&mut self, collect: bool) -> Result<StmtKind> {
+        let kind = self.colon_name("the kind of a resource")?;
+        if matches!(self.kind, K::Equals | K::Equal) {
+            return self.unexpected_because(
+                "the name of the resource",
+                Some("a variable is defined with a `$` before its name: `$name = …`"),
+            );
+        }
+        let name = self.expression()?;
+        if !self.at(K::LeftBrace) {
+            let call = "a call is no statement; use its value in a definition or a resource";
+            let name_is_paren = matches!(self.ast.expr(name).kind, ExprKind::Paren(_));
+            return self
+                .unexpected_because("`{` and the body of the resource", name_is_paren.then_some(call));
+        }
+        self.enter()?;
+        let start = self.open(K::LeftBrace, "`{`")?;
+        let mut items = Vec::new();
+        loop {
+            match self.kind {
+                K::Newline => self.advance(),
+                K::RightBrace | K::EndOfFile => break,
+                _ => {
+                    let mark = self.mark();
+                    let position = self.start;
+                    match self.body_item() {
+                        Ok(item) => items.push(item),
+                        Err(Failed) => self.recover(mark, true),
+                    }
+                    if self.to_top {
+                        return Err(Failed);
+                    }
+                    if self.start == position {
+                        self.advance();
+                    }
+                }
+            }
+        }
+        self.close(K::RightBrace, "`}`")?;
+        self.leave();
+        let body_span = self.since(start);
+        Ok(StmtKind::Resource(Resource {
+            collect,
+            kind,
+            name,
+            items,
+            body_span,
+        }))
+    }
+
+    fn body_item(&mut self) -> Result<BodyItem> {
+        let start = self.start;
+        match self.kind {
+            K::Identifier => {
+                let name = self.take_name();
+                let (condition, value) = self.item_value()?;
+                self.end_of_item(self.last_operand(value))?;
+                Ok(BodyItem {
+                    kind: BodyItemKind::Field { name, value },
+                    condition,
+                    span: self.since(start),
+                })
+            }
+            K::Capitalized => self.capitalised_item(),
+            _ => self.unexpected("the name of a parameter, or `}`"),
+        }
+    }
+
+    /// An edge property or a meta parameter.
+    fn capitalised_item(&mut self) -> Result<BodyItem> {
+        let start = self.start;
+        let word = self.take_name();
+        let (kind, condition) = if self.accept(K::Colon) {
+            let name = self.plain_name("the name of a meta parameter")?;
+            let (condition, value) = self.item_value()?;
+            self.end_of_item(self.last_operand(value))?;
+            (BodyItemKind::Meta { name, value }, condition)
+        } else {
+            self.rocket()?;
+            let mut condition = None;
+            if !self.at(K::Capitalized) {
+                let value = self.expression()?;
+                if self.accept(K::Elvis) {
+                    condition = Some(value);
+                } else {
+                    return self.meta_struct(start, word, None, value);
+                }
+            }
+            if !self.at(K::Capitalized) {
+                let value = self.expression()?;
+                return self.meta_struct(start, word, condition, value);
+            }
+            let half = self.edge_half()?;
+            if self.at(K::Dot) {
+                let help = "sending is a statement of its own: `A[\"x\"].key -> B[\"y\"].field`";
+                return self.unexpected_because("`,`", Some(help));
+            }
+            self.end_of_item(half.kind.span)?;
+            return Ok(BodyItem {
+                kind: BodyItemKind::EdgeProperty { property: word, half },
+                condition,
+                span: self.since(start),
+            });
+        };
+        self.check_meta(&word);
+        Ok(BodyItem {
+            kind,
+            condition,
+            span: self.since(start),
+        })
+    }
+
+    fn meta_struct(
+        &mut self,
+        start: u32,
+        word: Name,
+        condition: Option<ExprId>,
+        value: ExprId,
+    ) -> Result<BodyItem> {
+        self.end_of_item(self.last_operand(value))?;
+        self.check_meta(&word);
+        Ok(BodyItem {
+            kind: BodyItemKind::MetaStruct { value },
+            condition,
+            span: self.since(start),
+        })
+    }
+
+    fn check_meta(&mut self, word: &Name) {
+        if &*word.text != "Meta" {
+            self.report(errors::not_meta(word.span, &word.text));
+        }
+    }
+
+    fn rocket(&mut self) -> Result<()> {
+        let help = match self.kind {
+            K::Equals | K::Colon => Some("parameters are set with `=>`"),
+            _ => None,
+        };
+        if !self.at(K::Rocket) {
+            return self.unexpected_because("`=>`", help);
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// `=> value` or `=> condition ?: value`
+    fn item_value(&mut self) -> Result<(Option<ExprId>, ExprId)> {
+        self.rocket()?;
+        let first = self.expression()?;
+        if self.accept(K::Elvis) {
+            Ok((Some(first), self.expression()?))
+        } else {
+            Ok((None, first))
+        }
+    }
+
+    /// The comma of an item whose value ends in `last`.
+    fn end_of_item(&mut self, last: Span) -> Result<()> {
+        match self.kind {
+            K::Comma => {
+                self.advance();
+                Ok(())
+            }
+            K::Newline | K::RightBrace => {
+                self.report(errors::missing_comma(last, self.previous_end));
+                Ok(())
+            }
+            _ => self.unexpected("`,`"),
+        }
+    }
+
+    // Annotations.
+
+    /// A function all of whose types are given has a type from here on.
+    pub(super) fn check_function_types(&mut self, function: &Function, span: Span) {
+        let Some(result) = &function.result else { return };
+        if function
+            .parameters
+            .items
+            .iter()
+            .any(|parameter| parameter.annotation.is_none())
+        {
+            return;
+        }
+        let parameters = function
+            .parameters
+            .items
+            .iter()
+            .filter_map(|p| p.annotation.as_ref());
+        for annotation in parameters.chain([result]) {
+            self.check_keys(annotation, span);
+        }
+    }
+
+    /// The types that a value cannot have whatever else is known.
+    fn check_annotation(&mut self, annotation: &TypeExpr, value: ExprId) {
+        let span = self.span_of(value);
+        let (fits, has): (fn(&TypeKind) -> bool, &str) =
+            match &self.ast.expr(self.ast.without_parens(value)).kind {
+                ExprKind::Bool(_) => (|kind| matches!(kind, TypeKind::Bool), "bool"),
+                ExprKind::Integer(_) => (|kind| matches!(kind, TypeKind::Int), "int"),
+                ExprKind::Float(_) => (|kind| matches!(kind, TypeKind::Float), "float"),
+                ExprKind::String(_) => (|kind| matches!(kind, TypeKind::Str), "str"),
+                ExprKind::List(_)
+                | ExprKind::Map(_)
+                | ExprKind::Struct(_)
+                | ExprKind::Variable(_)
+                | ExprKind::Call(_)
+                | ExprKind::Lambda(_)
+                | ExprKind::If(_)
+                | ExprKind::Paren(_)
+                | ExprKind::Operator { .. }
+                | ExprKind::Not(_)
+                | ExprKind::In { .. }
+                | ExprKind::Lookup { .. }
+                | ExprKind::StructLookup { .. }
+                | ExprKind::StructLookupOptional { .. }
+                | ExprKind::Except { .. } => return self.check_keys(annotation, span),
+            };
+        if fits(&annotation.kind) {
+            return;
+        }
+        let wanted = self.slice(annotation.span.start, annotation.span.end);
+        let message = if matches!(annotation.kind, TypeKind::Variant) {
+            "no value has the type `variant`".to_owned()
+        } else {
+            format!("this value cannot have the type `{wanted}`")
+        };
+        self.report(errors::impossible_type(
+            span,
+            annotation.span,
+            message,
+            format!("this is of type `{has}`"),
+        ));
+    }
+
+    /// Maps are looked up by comparing keys, and functions cannot be compared.
+    fn check_keys(&mut self, annotation: &TypeExpr, value: Span) {
+        let Some(key) = incomparable_key(annotation) else {
+            return;
+        };
+        let message = "the keys of a map cannot contain functions";
+        self.report(errors::impossible_type(
+            value,
+            key,
+            message,
+            "this cannot have the type given",
+        ));
+    }
+}
+
+/// The key type, of some map in `annotation`, that contains a function.
+fn incomparable_key(annotation: &TypeExpr) -> Option<Span> {
+    match &annotation.kind {
+        TypeKind::Bool | TypeKind::Str | TypeKind::Int | TypeKind::Float | TypeKind::Variant => None,
+        TypeKind::List(element) => incomparable_key(element),
+        TypeKind::Map { key, value } => {
+            if contains_func(key) {
+                return Some(key.span);
+            }
+            incomparable_key(key).or_else(|| incomparable_key(value))
+        }
+        TypeKind::Struct(fields) => fields
+            .iter()
+            .find_map(|field| incomparable_key(&field.annotation)),
+        TypeKind::Func { arguments, result } => arguments
+            .iter()
+            .find_map(|argument| incomparable_key(&argument.annotation))
+            .or_else(|| incomparable_key(result)),
+    }
+}
+
+fn contains_func(annotation: &TypeExpr) -> bool {
+    match &annotation.kind {
+        TypeKind::Bool | TypeKind::Str | TypeKind::Int | TypeKind::Float | TypeKind::Variant => false,
+        TypeKind::Func { .. } => true,
+        TypeKind::List(element) => contains_func(element),
+        TypeKind::Map { key, value } => contains_func(key) || contains_func(value),
+        TypeKind::Struct(fields) => fields.iter().any(|field| contains_func(&field.annotation)),
+    }
+}
