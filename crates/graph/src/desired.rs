@@ -1,0 +1,155 @@
+//! The desired graph: pure data, printable, comparable, and shared from one version to the next.
+
+use std::fmt;
+use std::sync::Arc;
+
+use setpoint_diagnostics::Span;
+use setpoint_value::Value;
+
+use crate::{KindSchema, MetaParameters};
+
+/// Identity of a resource: its kind and its name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceId {
+    /// The kind, `file`.
+    pub kind: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl ResourceId {
+    /// The identity of the resource `kind[name]`.
+    #[must_use]
+    pub fn new(kind: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> ResourceId {
+        ResourceId {
+            kind: kind.into(),
+            name: name.into(),
+        }
+    }
+}
+
+impl fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.kind, self.name)
+    }
+}
+
+/// The parameters that a program sets, by name. Cheap to clone. What is not set is absent.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Parameters(Arc<[(&'static str, Value)]>);
+
+impl Parameters {
+    /// From names (of the kind's schema) and values, in any order; of two with one name the later holds.
+    #[must_use]
+    pub fn new(entries: impl IntoIterator<Item = (&'static str, Value)>) -> Parameters {
+        let mut list: Vec<(&'static str, Value)> = Vec::new();
+        for (name, value) in entries {
+            match list.binary_search_by_key(&name, |(n, _)| n) {
+                Ok(at) => list[at].1 = value,
+                Err(at) => list.insert(at, (name, value)),
+            }
+        }
+        Parameters(list.into())
+    }
+
+    /// The value of a parameter, if it is set.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0
+            .binary_search_by_key(&name, |(n, _)| n)
+            .ok()
+            .map(|at| &self.0[at].1)
+    }
+
+    /// Names and values, sorted by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// How many are set.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// These, with others set over them.
+    #[must_use]
+    pub fn overlaid(&self, over: impl IntoIterator<Item = (&'static str, Value)>) -> Parameters {
+        Parameters::new(self.0.iter().cloned().chain(over))
+    }
+}
+
+impl fmt::Debug for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// A resource that shall be. Shared by reference from one graph to the next while nothing about it changes.
+#[derive(Debug, Clone)]
+pub struct DesiredResource {
+    /// Kind and name.
+    pub id: ResourceId,
+    /// Description of its kind.
+    pub schema: &'static KindSchema,
+    /// What the program sets.
+    pub parameters: Parameters,
+    /// What the engine is told.
+    pub meta: MetaParameters,
+    /// The statement that made it.
+    pub span: Span,
+    /// Spans of the parameters that are set, by name, for messages.
+    pub parameter_spans: Arc<[(&'static str, Span)]>,
+}
+
+impl DesiredResource {
+    /// Whether both want the same: kind, name, parameters and meta parameters. Where it was written does not count.
+    #[must_use]
+    pub fn is_equal(&self, other: &DesiredResource) -> bool {
+        self.id == other.id && self.parameters == other.parameters && self.meta == other.meta
+    }
+
+    /// Where a parameter was written, else the statement.
+    #[must_use]
+    pub fn parameter_span(&self, name: &str) -> Span {
+        self.parameter_spans
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map_or(self.span, |(_, span)| *span)
+    }
+}
+
+/// An edge between two resources: `from` comes first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DesiredEdge {
+    /// The one that comes first.
+    pub from: ResourceId,
+    /// The one that waits.
+    pub to: ResourceId,
+    /// Whether a repair of `from` refreshes `to`.
+    pub notify: bool,
+    /// Send keys of `from` with the parameters of `to` that take them, sorted.
+    pub send: Vec<(Arc<str>, Arc<str>)>,
+    /// The statement that made it (the first, where several did).
+    pub span: Span,
+}
+
+/// Everything that shall be. A clone is cheap; two versions share what did not change, so that comparing them costs what
+/// changed.
+#[derive(Debug, Clone, Default)]
+pub struct DesiredGraph {
+    /// Rises with each version; the engine refuses an older one.
+    pub generation: u64,
+    /// Resources that are applied here.
+    pub resources: imbl::OrdMap<ResourceId, Arc<DesiredResource>>,
+    /// Hidden resources; any number of one identity.
+    pub hidden: imbl::OrdMap<ResourceId, Vec<Arc<DesiredResource>>>,
+    /// Edges by their ends.
+    pub edges: imbl::OrdMap<(ResourceId, ResourceId), Arc<DesiredEdge>>,
+}

@@ -1,0 +1,138 @@
+//! What is known about a kind of resource without touching a machine.
+
+use crate::{MetaParameters, Native, Parameters};
+
+/// The description of a kind. One `static` each, made by `#[derive(Resource)]`.
+#[derive(Debug)]
+pub struct KindSchema {
+    /// Its name, `file`, `http:server:flag`.
+    pub kind: &'static str,
+    /// Reference documentation; the first line stands alone.
+    pub doc: &'static str,
+    /// Its parameters, in the order of the documentation.
+    pub parameters: &'static [ParameterSchema],
+    /// What it sends.
+    pub sends: &'static [SendKey],
+    /// Whether parameters can be received.
+    pub receives: bool,
+    /// Whether a pending notification makes it run.
+    pub refreshable: bool,
+    /// Whether `Meta:reverse` does something.
+    pub reversible: bool,
+    /// Whether it takes part in automatic edges.
+    pub autoedge: bool,
+    /// Whether it can be grouped.
+    pub autogroup: bool,
+    /// Whether no other resource of the kind's first part may be going away while one comes (ports).
+    pub exclusive: bool,
+    /// Whether its repair is an action rather than a state, so that repeating it is no fight.
+    pub action: bool,
+    /// Constants `$const.res.KIND.PARAMETER.NAME`.
+    pub constants: &'static [Constant],
+    /// The kind's own validation over parameters that fit their types: no I/O, everything that is wrong.
+    pub check: fn(&str, &Parameters, &MetaParameters) -> Vec<Invalid>,
+    /// Compatible merging of two resources of one name: what both together want, or none when they contradict.
+    pub merge: Option<fn(&Parameters, &Parameters) -> Option<Parameters>>,
+}
+
+impl KindSchema {
+    /// A parameter by name.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&'static ParameterSchema> {
+        self.parameters.iter().find(|p| p.name == name)
+    }
+
+    /// A send key by name.
+    #[must_use]
+    pub fn send_key(&self, name: &str) -> Option<&'static SendKey> {
+        self.sends.iter().find(|k| k.name == name)
+    }
+}
+
+/// The description of a parameter.
+#[derive(Debug)]
+pub struct ParameterSchema {
+    /// Its name in mcl.
+    pub name: &'static str,
+    /// Its name in YAML.
+    pub yaml_name: &'static str,
+    /// How it is stored.
+    pub native: &'static Native,
+    /// Reference documentation; the first line stands alone.
+    pub doc: &'static str,
+    /// What holds when it is not set, as text for the documentation; empty for the zero value.
+    pub default: &'static str,
+    /// Whether mcl can write it (`bool`, `str` and `int` are reserved words there).
+    pub reachable: bool,
+}
+
+/// Something a kind sends.
+#[derive(Debug)]
+pub struct SendKey {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub native: &'static Native,
+    /// Reference documentation.
+    pub doc: &'static str,
+}
+
+/// A constant that a kind registers.
+#[derive(Debug)]
+pub struct Constant {
+    /// The parameter it is for.
+    pub parameter: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: ConstantValue,
+}
+
+/// The value of a constant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConstantValue {
+    /// A text.
+    Str(&'static str),
+    /// A number.
+    Int(i64),
+}
+
+/// Something that a kind's own validation refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    /// The parameter to look at, if it is one.
+    pub parameter: Option<&'static str>,
+    /// What is wrong: one line, no full stop.
+    pub message: String,
+    /// What to do, if that is certain enough to say.
+    pub help: Option<String>,
+}
+
+impl Invalid {
+    /// About the resource as a whole.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Invalid {
+        Invalid {
+            parameter: None,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// About a parameter.
+    #[must_use]
+    pub fn parameter(parameter: &'static str, message: impl Into<String>) -> Invalid {
+        Invalid {
+            parameter: Some(parameter),
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Invalid {
+        self.help = Some(help.into());
+        self
+    }
+}

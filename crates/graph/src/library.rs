@@ -1,0 +1,57 @@
+//! Everything a language is given from outside.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Loader, MemoryLoader};
+use setpoint_value::{Registry, Value};
+
+use crate::{ConstantValue, KindSchema};
+
+/// Functions, kinds, constants and embedded modules. A test passes three functions and two kinds.
+#[derive(Clone)]
+pub struct Library {
+    /// Functions and module variables.
+    pub functions: Registry,
+    /// Kinds by name.
+    pub kinds: BTreeMap<&'static str, &'static KindSchema>,
+    /// Variables of every program's base scope: `hostname`, `const.res.file.state.exists`, ….
+    pub variables: BTreeMap<String, Value>,
+    /// Modules that are compiled in, at `NAME/main.mcl` and so on.
+    pub modules: Arc<dyn Loader>,
+}
+
+impl Library {
+    /// A library of these functions and kinds, with the constants that the kinds register and no embedded modules.
+    #[must_use]
+    pub fn new(functions: Registry, kinds: impl IntoIterator<Item = &'static KindSchema>) -> Library {
+        let kinds: BTreeMap<_, _> = kinds.into_iter().map(|schema| (schema.kind, schema)).collect();
+        let mut variables = BTreeMap::new();
+        for schema in kinds.values() {
+            for constant in schema.constants {
+                let name = format!(
+                    "const.res.{}.{}.{}",
+                    schema.kind, constant.parameter, constant.name
+                );
+                let value = match constant.value {
+                    ConstantValue::Str(text) => Value::str(text),
+                    ConstantValue::Int(number) => Value::Int(number),
+                };
+                variables.insert(name, value);
+            }
+        }
+        Library {
+            functions,
+            kinds,
+            variables,
+            modules: Arc::new(MemoryLoader::new()),
+        }
+    }
+
+    /// With a variable in every program's base scope.
+    #[must_use]
+    pub fn with_variable(mut self, name: impl Into<String>, value: Value) -> Library {
+        self.variables.insert(name.into(), value);
+        self
+    }
+}

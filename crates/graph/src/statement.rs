@@ -1,0 +1,113 @@
+//! What a program says about resources and edges, with values still to be filled in.
+//!
+//! `V` is whatever stands for a value: a slot of a dataflow template in a program. [`StatementOutput`] is what a statement
+//! gives once its values are there.
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::Span;
+
+use crate::{DesiredEdge, DesiredResource, KindSchema, MetaName, ParameterSchema};
+
+/// `kind name { … }`.
+#[derive(Debug, Clone)]
+pub struct ResourceStatement<V> {
+    /// The kind as written.
+    pub kind: Arc<str>,
+    /// Its description; none for an unknown kind, which is an error only when the graph is built (R3).
+    pub schema: Option<&'static KindSchema>,
+    /// A str or a list of str.
+    pub name: V,
+    /// Parameters.
+    pub fields: Vec<FieldItem<V>>,
+    /// Meta parameters.
+    pub meta: Vec<MetaItem<V>>,
+    /// Edge properties.
+    pub edges: Vec<EdgeItem<V>>,
+    /// The statement.
+    pub span: Span,
+}
+
+/// `parameter => value,` or `parameter => condition ?: value,`.
+#[derive(Debug, Clone)]
+pub struct FieldItem<V> {
+    /// Which one.
+    pub parameter: &'static ParameterSchema,
+    /// Its value.
+    pub value: V,
+    /// Whether it is set at all.
+    pub condition: Option<V>,
+    /// The item.
+    pub span: Span,
+}
+
+/// `Meta:name => value,`; the struct form has one for each of its fields, and `None` as name for a struct that is only known
+/// as a value (it then holds all fields, by name).
+#[derive(Debug, Clone)]
+pub struct MetaItem<V> {
+    /// Which one; none for a whole struct.
+    pub name: Option<MetaName>,
+    /// Its value.
+    pub value: V,
+    /// Whether it is set at all.
+    pub condition: Option<V>,
+    /// The item.
+    pub span: Span,
+}
+
+/// `Before => Kind[name],` and its kin.
+#[derive(Debug, Clone)]
+pub struct EdgeItem<V> {
+    /// Which way, and whether it notifies.
+    pub property: EdgeProperty,
+    /// The other end.
+    pub half: EdgeHalf<V>,
+    /// Whether the edge exists.
+    pub condition: Option<V>,
+    /// The item.
+    pub span: Span,
+}
+
+/// The four edge properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EdgeProperty {
+    /// This one first.
+    Before,
+    /// This one first, and it notifies.
+    Notify,
+    /// The other first.
+    Depend,
+    /// The other first, and it notifies.
+    Listen,
+}
+
+/// `Kind[name]`.
+#[derive(Debug, Clone)]
+pub struct EdgeHalf<V> {
+    /// The kind, lower case.
+    pub kind: Arc<str>,
+    /// A str or a list of str.
+    pub name: V,
+    /// The half.
+    pub span: Span,
+}
+
+/// `A[…] -> B[…] -> …` or `A[…].key -> B[…].parameter`.
+#[derive(Debug, Clone)]
+pub struct EdgeStatement<V> {
+    /// Two or more.
+    pub halves: Vec<EdgeHalf<V>>,
+    /// Send key and parameter; then there are exactly two halves.
+    pub send: Option<(Arc<str>, Arc<str>)>,
+    /// The statement.
+    pub span: Span,
+}
+
+/// What one statement gives for its current values.
+#[derive(Debug, Clone, Default)]
+pub struct StatementOutput {
+    /// Resources.
+    pub resources: Vec<Arc<DesiredResource>>,
+    /// Edges, whose ends need not exist yet.
+    pub edges: Vec<DesiredEdge>,
+}
