@@ -1,0 +1,178 @@
+//! Programs: relocatable templates of dataflow nodes.
+//!
+//! A [`Template`] is a body lowered once: the entry, a function, a lambda, a class, a branch, the body of a loop. Its *slots*
+//! are its inputs (parameters, then captured values of the surroundings) followed by its nodes; a node refers only to
+//! smaller slots, so that instantiating is one pass. Templates nest through operations that name other templates.
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::Span;
+use setpoint_graph::{EdgeStatement, ResourceStatement};
+use setpoint_value::{FunctionSpec, Type, Value};
+
+/// A lowered program. Pure data.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// All templates; addressed by [`TemplateId`].
+    pub templates: Vec<Template>,
+    /// The one to start with; it has no inputs.
+    pub entry: TemplateId,
+}
+
+impl Program {
+    /// The template of an id of this program.
+    ///
+    /// # Panics
+    /// With an id of another program.
+    #[must_use]
+    pub fn template(&self, id: TemplateId) -> &Template {
+        &self.templates[id.0 as usize]
+    }
+}
+
+/// A template of a [`Program`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TemplateId(pub u32);
+
+/// An input or a node of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(pub u32);
+
+/// A body, ready to be instantiated.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// What it is, for messages: `class foo`, `the body of the loop`, `the entry`.
+    pub name: Arc<str>,
+    /// How many slots are inputs: parameters first, then captured values.
+    pub inputs: u32,
+    /// The nodes; node `i` is slot `inputs + i`.
+    pub nodes: Vec<TemplateNode>,
+    /// The value of the body, for functions, lambdas and expression branches.
+    pub result: Option<Slot>,
+    /// Slots that other templates reach through [`Operation::Exported`] (the variables of an included class).
+    pub exports: Vec<Slot>,
+}
+
+/// A node of a template.
+#[derive(Debug, Clone)]
+pub struct TemplateNode {
+    /// What it computes.
+    pub operation: Operation,
+    /// Type of its value; [`Type::Nil`] for statements and instances without a result.
+    pub ty: Type,
+    /// The expression or statement.
+    pub span: Span,
+}
+
+/// A template with the slots of the surrounding template that it captures.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// The body.
+    pub template: TemplateId,
+    /// Given to its last inputs.
+    pub captures: Vec<Slot>,
+}
+
+/// What a node computes.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// This value.
+    Constant(Value),
+    /// A list of the slots' values.
+    List(Vec<Slot>),
+    /// A map; a later equal key wins.
+    Map(Vec<(Slot, Slot)>),
+    /// A struct; one slot a field, in the order of the type.
+    Struct(Vec<Slot>),
+    /// The field at an index of a struct.
+    Field {
+        /// The struct.
+        of: Slot,
+        /// Position in its type.
+        index: u32,
+    },
+    /// A call of a library function, pure, source or shape as its specification says.
+    Call {
+        /// Which.
+        function: &'static FunctionSpec,
+        /// Its arguments.
+        arguments: Vec<Slot>,
+        /// Directory, inside the deploy, of the module whose text calls; ends with `/`.
+        module_directory: Arc<str>,
+    },
+    /// A function value: the body with the values it captures. The body's first inputs are the parameters.
+    Closure(Block),
+    /// A call of a function value.
+    Apply {
+        /// The function value.
+        function: Slot,
+        /// Its arguments.
+        arguments: Vec<Slot>,
+    },
+    /// A body put in place: a call of a named function, an included class. Lives and dies with this template's instance;
+    /// its value is the body's result, if it has one.
+    Instance {
+        /// The body.
+        template: TemplateId,
+        /// Given to its inputs, captured values included.
+        arguments: Vec<Slot>,
+    },
+    /// A slot that an instance exports. Costs nothing: it is the same node.
+    Exported {
+        /// An [`Operation::Instance`] of this template (or an input or export that is one: never a value).
+        instance: Slot,
+        /// Index into the instance's exports.
+        export: u32,
+    },
+    /// `if` as an expression: the result of one of two bodies. Only the chosen one exists.
+    If {
+        /// A bool.
+        condition: Slot,
+        /// Without inputs but captures.
+        then: Block,
+        /// The same.
+        otherwise: Block,
+    },
+    /// `value <|> fallback`: the fallback exists only while the value fails in a way that may be caught.
+    Except {
+        /// The left side, always there.
+        value: Slot,
+        /// The right side, without inputs but captures.
+        fallback: Block,
+    },
+    /// `if` as a statement. Only the chosen body exists.
+    IfStatement {
+        /// A bool.
+        condition: Slot,
+        /// Without inputs but captures; none for an empty block.
+        then: Option<Block>,
+        /// The same.
+        otherwise: Option<Block>,
+    },
+    /// `for`: one instance of the body for each element, with the index and the element as first inputs.
+    For {
+        /// A list.
+        list: Slot,
+        /// The body.
+        body: Block,
+    },
+    /// `forkv`: one instance of the body for each entry, with the key and the value as first inputs.
+    ForKv {
+        /// A map.
+        map: Slot,
+        /// The body.
+        body: Block,
+    },
+    /// A resource statement.
+    Resource(Arc<ResourceStatement<Slot>>),
+    /// An edge statement.
+    Edge(Arc<EdgeStatement<Slot>>),
+    /// `panic(…)`: fails for good, with this span, when the argument is true or not empty. The second slot is the
+    /// message of `panic(condition, message)`.
+    Panic {
+        /// A bool or a str.
+        condition: Slot,
+        /// A str.
+        message: Option<Slot>,
+    },
+}
