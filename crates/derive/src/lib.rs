@@ -2,8 +2,21 @@
 
 use proc_macro::TokenStream;
 
-/// Turns a function into a `FunctionSpec`.
+mod function;
+
+/// Turns a function into a `pub static` `FunctionSpec` of the same name in capitals; the function itself stays.
+///
+/// ```text
+/// /// Every letter of `text` in lower case.
+/// #[function(module = "strings", example(call = r#"strings.to_lower("AB")"#, result = r#""ab""#))]
+/// fn to_lower(text: &str) -> String { text.to_lowercase() }
+/// ```
+///
+/// `name`, `signature` (once for each alternative) and `flags` override what follows from the Rust function. `raw` hands
+/// over `(&[Value], &Type)`. `environment` makes a source that reads once; its first parameter is the `&CallContext`, and
+/// `module_directory` says that its answer depends on the module that calls. A parameter of type `&Type` receives the
+/// decided result type. `unpredictable`, `infer`, `result_type` and `refine` set the field of that name.
 #[proc_macro_attribute]
-pub fn function(_attributes: TokenStream, item: TokenStream) -> TokenStream {
-    item
+pub fn function(attributes: TokenStream, item: TokenStream) -> TokenStream {
+    function::expand(attributes.into(), item.into()).into()
 }

@@ -6,6 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::{HttpResponses, Network, Value, Values, WorldReader};
+
 /// Tells the owner of a subscription that there is something to take. Cheap, from any thread, never blocks.
 #[derive(Clone)]
 pub struct Wake(Arc<dyn Fn() + Send + Sync>);
@@ -43,6 +45,32 @@ pub trait Capabilities: Send + Sync {
     fn deploy(&self) -> &dyn Deploy;
     /// Changing the machine; none in `graph`, `check` and `plan`.
     fn effects(&self) -> Option<&dyn Effects>;
+
+    /// Network interfaces of the machine; none where they cannot be seen.
+    fn network(&self) -> Option<&dyn Network> {
+        None
+    }
+
+    /// What all members share; none outside a cluster.
+    fn world(&self) -> Option<&dyn WorldReader> {
+        None
+    }
+
+    /// The named values of this host that resources set.
+    fn values(&self) -> Option<&dyn Values> {
+        None
+    }
+
+    /// Answers that `http:client` resources have published.
+    fn http_responses(&self) -> Option<&dyn HttpResponses> {
+        None
+    }
+
+    /// An option of the `provisioner` command by its function's name (`cli_network`); none when it was not given.
+    fn provisioner_option(&self, name: &str) -> Option<Value> {
+        let _ = name;
+        None
+    }
 }
 
 /// Time, and being woken by it.
@@ -104,6 +132,11 @@ pub trait Files: Send + Sync {
     /// As the system says.
     fn list(&self, path: &str) -> std::io::Result<Vec<String>>;
 
+    /// Whether there is a regular file that the process may execute, following links.
+    fn is_executable(&self, path: &str) -> bool {
+        self.exists(path)
+    }
+
     /// Wakes whenever the path, or what leads to it, changes. Armed when this returns.
     ///
     /// # Errors
@@ -141,6 +174,28 @@ pub trait HostFacts: Send + Sync {
     fn page_size(&self) -> usize;
     /// Our own version.
     fn version(&self) -> String;
+
+    /// Whether a device waits for a restart of the machine to finish its firmware update.
+    fn firmware_reboot_needed(&self) -> bool {
+        false
+    }
+
+    /// Wakes when a fact may have changed, until dropped; none where that cannot be followed.
+    fn watch(&self, fact: HostFact, wake: Wake) -> Option<Timer> {
+        let _ = (fact, wake);
+        None
+    }
+}
+
+/// A fact that changes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum HostFact {
+    /// [`HostFacts::system_hostname`], beyond changes of `/etc/hostname`.
+    Hostname,
+    /// Which processors are online.
+    Processors,
+    /// [`HostFacts::firmware_reboot_needed`].
+    FirmwareReboot,
 }
 
 /// Unpredictable bytes.
@@ -158,6 +213,11 @@ pub trait Deploy: Send + Sync {
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
     /// Whether there is such a file.
     fn exists(&self, path: &str) -> bool;
+    /// Permission bits of a file.
+    fn mode(&self, path: &str) -> u32 {
+        let _ = path;
+        0o644
+    }
     /// Files below a directory, sorted, as paths from the root.
     fn list(&self, directory: &str) -> Vec<String>;
     /// Whether the program was given without a `metadata.yaml`, so that its `files/` did not come along.

@@ -15,17 +15,21 @@ mod capabilities;
 mod compare;
 mod function;
 mod marks;
+pub mod native;
+mod network;
 pub mod operators;
 mod shape;
 mod signature;
+mod simulated;
 mod source;
+mod stores;
 mod text;
 mod types;
 mod unknown;
 mod value;
 
 pub use capabilities::{
-    Capabilities, Clock, Deploy, Effects, FileWatch, Files, HostFacts, Random, RunningCommand, Timer, Wake,
+    Capabilities, Clock, Deploy, Effects, FileWatch, Files, HostFact, HostFacts, Random, RunningCommand, Timer, Wake,
     WatchDepth,
 };
 pub use compare::{Equality, MapKey, compare, equals};
@@ -34,10 +38,13 @@ pub use function::{
     Inferred, Module, ParameterFlags, Registry,
 };
 pub use marks::{Mark, Marks};
+pub use network::{Interface, Network};
 pub use setpoint_derive::function;
 pub use shape::{ScopeArgument, ScopeBuilder, Shape, ShapeState};
 pub use signature::{Signature, SignatureParameter};
-pub use source::{CallContext, CallSite, Source, Subscription};
+pub use simulated::{SimulatedCapabilities, WakeFlag};
+pub use source::{CallContext, CallSite, ReadOnce, Source, Subscription};
+pub use stores::{Exported, HttpResponses, Values, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
 pub use text::{format_float, quote};
 pub use types::{Field, FuncParameter, FuncType, StructType, Type};
 pub use unknown::{Bound, Refinement, Unknown};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CallError, Capabilities, Value, Wake};
+use crate::{CallError, Capabilities, Type, Value, Wake};
 
 /// A function that follows something outside.
 pub trait Source: Sync {
@@ -45,6 +45,8 @@ pub struct CallContext<'a> {
     pub wake: Wake,
     /// Which call this is.
     pub site: CallSite,
+    /// The type that was decided for the result, for sources whose type follows from use.
+    pub result: &'a Type,
 }
 
 /// Identity and surroundings of a call.
@@ -54,4 +56,47 @@ pub struct CallSite {
     pub id: u64,
     /// Directory, inside the deploy and with a trailing `/`, of the module whose text calls.
     pub module_directory: Arc<str>,
+}
+
+/// A source that reads the machine once for given arguments, and again when those change: class `Environment`.
+pub struct ReadOnce {
+    /// What it reads.
+    pub read: fn(&CallContext<'_>, &[Value]) -> Result<Value, CallError>,
+    /// See [`Source::reads_module_directory`].
+    pub reads_module_directory: bool,
+}
+
+impl Source for ReadOnce {
+    fn open(
+        &self,
+        context: &CallContext<'_>,
+        arguments: &[Value],
+    ) -> Result<Box<dyn Subscription>, CallError> {
+        let answer = Some((self.read)(context, arguments));
+        Ok(Box::new(OnceRead {
+            read: self.read,
+            answer,
+        }))
+    }
+
+    fn reads_module_directory(&self) -> bool {
+        self.reads_module_directory
+    }
+}
+
+struct OnceRead {
+    read: fn(&CallContext<'_>, &[Value]) -> Result<Value, CallError>,
+    answer: Option<Result<Value, CallError>>,
+}
+
+impl Subscription for OnceRead {
+    fn take(&mut self) -> Option<Result<Value, CallError>> {
+        self.answer.take()
+    }
+
+    fn update(&mut self, context: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
+        self.answer = Some((self.read)(context, arguments));
+        context.wake.wake();
+        Ok(())
+    }
 }

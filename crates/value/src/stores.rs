@@ -1,0 +1,81 @@
+//! Stores that sources follow: the world (what all members share) and the named values of this host.
+
+use std::collections::BTreeMap;
+
+use crate::{Timer, Value, Wake};
+
+/// Reading what all members share.
+pub trait WorldReader: Send + Sync {
+    /// Follows an answer until the feed is dropped. Returns at once; the answer may come later.
+    fn follow(&self, query: &WorldQuery, wake: Wake) -> Box<dyn WorldFeed>;
+
+    /// Whether there is a kind of resource of that name.
+    fn knows_kind(&self, kind: &str) -> bool;
+}
+
+/// A question to the world.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WorldQuery {
+    /// The string of a key: [`WorldAnswer::String`].
+    String(String),
+    /// The strings of a namespace by host: [`WorldAnswer::Strings`].
+    Strings(String),
+    /// The hosts that were chosen for a namespace: [`WorldAnswer::Hosts`].
+    Schedule(String),
+    /// Resources of a kind that are exported to this host or to all: [`WorldAnswer::Exports`].
+    Exports(String),
+}
+
+/// The answer to a [`WorldQuery`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorldAnswer {
+    /// The string, if there is one.
+    String(Option<String>),
+    /// Host to string.
+    Strings(BTreeMap<String, String>),
+    /// Names of hosts, sorted.
+    Hosts(Vec<String>),
+    /// Exported resources, sorted by name and host.
+    Exports(Vec<Exported>),
+}
+
+/// A resource that a host exports.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Exported {
+    /// Its name.
+    pub name: String,
+    /// The host that exports it.
+    pub host: String,
+    /// The resource, encoded.
+    pub data: String,
+}
+
+/// An answer that is followed.
+pub trait WorldFeed: Send {
+    /// The newest answer; none while there is none yet.
+    ///
+    /// # Errors
+    /// Why the store cannot answer.
+    fn latest(&mut self) -> Option<Result<WorldAnswer, String>>;
+}
+
+/// Named values of this host, which the kind `value` sets.
+pub trait Values: Send + Sync {
+    /// The value of a key.
+    fn get(&self, key: &str) -> Option<Value>;
+
+    /// Wakes when the key is set or removed, until dropped. Armed when this returns.
+    fn watch(&self, key: &str, wake: Wake) -> Timer;
+}
+
+/// Answers that `http:client` resources have published.
+pub trait HttpResponses: Send + Sync {
+    /// Status and body; none before the first. A status of −1: the request itself failed.
+    ///
+    /// # Errors
+    /// Why the body cannot be read.
+    fn get(&self, uid: &str) -> Result<Option<(i64, Vec<u8>)>, String>;
+
+    /// Wakes when there is another answer, until dropped. Armed when this returns.
+    fn watch(&self, uid: &str, wake: Wake) -> Timer;
+}
