@@ -1,1 +1,18 @@
-//! Placeholder.
+//! What the machine offers to all resources: files, watches, processes, accounts, and our own state on disk.
+//!
+//! Resources share the few things here instead of opening their own: one watch hub for all paths, one committer
+//! for all file contents, one account cache. The crate knows no resource, no language and no other Setpoint crate.
+//! It is where input and output happen; whatever blocks says so and belongs on a worker thread.
+//!
+//! | module | gives |
+//! |---|---|
+//! | [`files`] | safe walking, reading, comparing, replacing (with shared syncs), removing |
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this crate is where the machine is read and changed"
+)]
+
+pub mod files;
+mod sync;

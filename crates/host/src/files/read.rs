@@ -1,0 +1,141 @@
+//! Reading and comparing contents.
+
+use super::{Entry, FileError, Stat};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+const CHUNK: usize = 64 * 1024;
+
+/// A regular file, open for reading, with what was known about it when it was opened.
+#[derive(Debug)]
+pub struct OpenFile {
+    file: File,
+    stat: Stat,
+    path: PathBuf,
+}
+
+impl OpenFile {
+    pub(super) fn open(entry: &Entry) -> Result<Self, FileError> {
+        let attempted = "read";
+        let wrong_type = |stat: Stat| FileError::WrongType {
+            attempted,
+            path: entry.path(),
+            found: stat.file_type,
+        };
+        let before = Stat::of_entry(entry.directory(), entry.name())
+            .map_err(|error| entry.failed(attempted, error))?;
+        if !before.is_regular() {
+            return Err(wrong_type(before));
+        }
+        // Should something else have taken its place just now, opening must still not block.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(entry.directory(), entry.name(), flags, Mode::empty())
+            .map_err(|error| entry.failed(attempted, error))?;
+        let stat = Stat::of_descriptor(&opened).map_err(|error| entry.failed(attempted, error))?;
+        if !stat.is_regular() {
+            return Err(wrong_type(stat));
+        }
+        Ok(Self {
+            file: File::from(opened),
+            stat,
+            path: entry.path(),
+        })
+    }
+
+    /// What was known when it was opened.
+    pub fn stat(&self) -> &Stat {
+        &self.stat
+    }
+
+    /// Where it was found, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything from here to the end.
+    pub fn read_all(&mut self) -> Result<Vec<u8>, FileError> {
+        let mut bytes = Vec::with_capacity(usize::try_from(self.stat.size).unwrap_or(0).min(1 << 30));
+        self.file
+            .read_to_end(&mut bytes)
+            .map_err(FileError::on("read", &self.path))?;
+        Ok(bytes)
+    }
+
+    /// Whether the rest of the file is exactly `wanted`. Lengths first; then chunk by chunk up to the first
+    /// difference, without holding the file in memory.
+    ///
+    /// For files whose length the file system knows. Those below `/sys` say 4096 whatever they hold; read them.
+    pub fn holds(&mut self, wanted: &[u8]) -> Result<bool, FileError> {
+        // `/proc` says 0 for files that have contents, so 0 is no answer.
+        if self.stat.size != 0 && self.stat.size != wanted.len() as u64 {
+            return Ok(false);
+        }
+        let mut buffer = vec![0; CHUNK.min(wanted.len() + 1)];
+        let mut rest = wanted;
+        loop {
+            let count = read_some(&mut self.file, &mut buffer).map_err(FileError::on("read", &self.path))?;
+            if count == 0 {
+                return Ok(rest.is_empty());
+            }
+            match rest.split_at_checked(count) {
+                Some((expected, after)) if expected == &buffer[..count] => rest = after,
+                _ => return Ok(false),
+            }
+        }
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Read for OpenFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read(buffer)
+    }
+}
+
+/// Whether the rests of two files are equal. The same file under two names is equal to itself; different lengths
+/// need no reading.
+pub fn same_content(left: &mut OpenFile, right: &mut OpenFile) -> Result<bool, FileError> {
+    if left.stat.is_same_file(&right.stat) {
+        return Ok(true);
+    }
+    if left.stat.size != right.stat.size && left.stat.size != 0 && right.stat.size != 0 {
+        return Ok(false);
+    }
+    let (mut left_chunk, mut right_chunk) = (vec![0; CHUNK], vec![0; CHUNK]);
+    loop {
+        let left_count = fill(&mut left.file, &mut left_chunk).map_err(FileError::on("read", &left.path))?;
+        let right_count =
+            fill(&mut right.file, &mut right_chunk).map_err(FileError::on("read", &right.path))?;
+        if left_chunk[..left_count] != right_chunk[..right_count] {
+            return Ok(false);
+        }
+        if left_count < CHUNK {
+            return Ok(true);
+        }
+    }
+}
+
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match read_some(file, &mut buffer[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Replacing one file or link: what is asked for, and everything up to the moment of the sync.
+
+use super::attributes::{self, SELINUX};
+use super::temporary::Temporary;
+use super::{AbsolutePath, Directory, Entry, FileError, OpenFile, Stat, umask};
+use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
+use rustix::io::Errno;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where the bytes of a new file come from.
+pub enum Content {
+    /// Memory, in whatever holds it.
+    Bytes(Box<dyn AsRef<[u8]> + Send>),
+    /// Another file, freshly opened; sharing its blocks where the file system can.
+    Copy(OpenFile),
+    /// A function that writes them.
+    Written(Box<dyn FnOnce(&mut File) -> io::Result<()> + Send>),
+    /// None: a symbolic link with this text takes the place.
+    Link(PathBuf),
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The bytes may be a secret.
+        formatter.write_str(match self {
+            Self::Bytes(_) => "Bytes(..)",
+            Self::Copy(_) => "Copy(..)",
+            Self::Written(_) => "Written(..)",
+            Self::Link(_) => "Link(..)",
+        })
+    }
+}
+
+/// A wish to put new contents at a path, old or new.
+///
+/// What is not asked for is kept from the file that is there; a new one belongs to this process and has mode 0666
+/// less the umask.
+#[derive(Debug)]
+#[must_use = "nothing happens until a committer is given the request"]
+pub struct Replace {
+    path: AbsolutePath,
+    content: Content,
+    owner: Option<u32>,
+    group: Option<u32>,
+    mode: Option<u32>,
+    context: Option<Vec<u8>>,
+    follow: bool,
+    durable: bool,
+}
+
+impl Replace {
+    /// Contents from anywhere. A symbolic link at the path is followed: it stays, and its target is replaced.
+    pub fn new(path: AbsolutePath, content: Content) -> Self {
+        Self {
+            path,
+            content,
+            owner: None,
+            group: None,
+            mode: None,
+            context: None,
+            follow: true,
+            durable: true,
+        }
+    }
+
+    /// These bytes.
+    pub fn bytes(path: AbsolutePath, bytes: impl AsRef<[u8]> + Send + 'static) -> Self {
+        Self::new(path, Content::Bytes(Box::new(bytes)))
+    }
+
+    /// A symbolic link, in the place of whatever but a directory is there.
+    pub fn link(path: AbsolutePath, text: impl Into<PathBuf>) -> Self {
+        Self {
+            follow: false,
+            ..Self::new(path, Content::Link(text.into()))
+        }
+    }
+
+    /// Who is to own it; nothing keeps what is.
+    pub fn owner(mut self, owner: impl Into<Option<u32>>, group: impl Into<Option<u32>>) -> Self {
+        (self.owner, self.group) = (owner.into(), group.into());
+        self
+    }
+
+    /// The twelve permission bits it is to have; nothing keeps what is.
+    pub fn mode(mut self, mode: impl Into<Option<u32>>) -> Self {
+        self.mode = mode.into();
+        self
+    }
+
+    /// The SELinux context it is to have, empty for none; nothing keeps what is.
+    pub fn security_context(mut self, context: impl Into<Option<Vec<u8>>>) -> Self {
+        self.context = context.into();
+        self
+    }
+
+    /// Replaces a symbolic link at the path by the file, instead of following it.
+    pub fn in_place_of_link(mut self) -> Self {
+        self.follow = false;
+        self
+    }
+
+    /// Does not wait until the contents would survive a loss of power. For what can be made again.
+    pub fn not_durable(mut self) -> Self {
+        self.durable = false;
+        self
+    }
+
+    /// Where.
+    pub fn path(&self) -> &AbsolutePath {
+        &self.path
+    }
+
+    pub(super) fn is_durable(&self) -> bool {
+        self.durable
+    }
+
+    /// The handle on the path itself, not yet followed.
+    pub(super) fn entry(&self, directory: Option<&Arc<Directory>>) -> Result<Entry, FileError> {
+        match (directory, self.path.file_name()) {
+            (Some(directory), Some(name)) if name != ".." => Ok(directory.entry(name)),
+            _ => Entry::at(&self.path),
+        }
+    }
+
+    /// Writes the temporary file, with everything it is to have, beside its target.
+    pub(super) fn prepare(self, entry: Entry) -> Result<Prepared, FileError> {
+        let mut target = entry;
+        let mut existing = target.stat()?;
+        if self.follow && existing.is_some_and(|stat| stat.is_link()) {
+            target = target.follow()?;
+            existing = target.stat()?;
+        }
+        if let Some(stat) = existing
+            && !self.may_replace(&stat)
+        {
+            let (path, found) = (target.path(), stat.file_type);
+            return Err(FileError::WrongType {
+                attempted: "replace the contents of",
+                path,
+                found,
+            });
+        }
+        if let Content::Link(text) = &self.content {
+            let temporary = Temporary::create_link(target.directory(), text)?;
+            let made = temporary.entry();
+            if self.owner.is_some() || self.group.is_some() {
+                made.set_owner(self.owner, self.group)?;
+            }
+            let device = made.stat()?.map_or(0, |stat| stat.device);
+            return Ok(Prepared {
+                temporary,
+                target,
+                in_place: None,
+                device,
+                durable: self.durable,
+                is_link: true,
+                metadata: Metadata::default(),
+            });
+        }
+        let existing = existing.filter(Stat::is_regular);
+        let mut temporary = Temporary::create_file(target.directory())?;
+        let failed = |error: io::Error| target.failed("write", error);
+        write_content(self.content, temporary.file()?).map_err(failed)?;
+
+        let metadata = Metadata {
+            owner: self.owner,
+            group: self.group,
+            mode: self
+                .mode
+                .or(existing.map(|stat| stat.mode))
+                .unwrap_or(0o666 & !umask()),
+            context: self.context,
+        };
+        let mut in_place = None;
+        if let Some(stat) = existing {
+            if stat.links > 1 && target.foreign_hard_link(&stat)?.is_none() {
+                in_place = Some(InPlaceReason::SeveralNames);
+            } else if !metadata.carry_over(&stat, &target, temporary.file()?)? {
+                in_place = Some(InPlaceReason::NotOurs);
+            }
+        }
+        let made = Stat::of_descriptor(temporary.file()?).map_err(|error| target.failed("write", error))?;
+        if in_place.is_none() {
+            let owner = metadata
+                .owner
+                .or(existing.map(|stat| stat.uid))
+                .filter(|owner| *owner != made.uid);
+            let group = metadata
+                .group
+                .or(existing.map(|stat| stat.gid))
+                .filter(|group| *group != made.gid);
+            metadata.apply(owner, group, &target, temporary.file()?)?;
+        }
+        Ok(Prepared {
+            temporary,
+            target,
+            in_place,
+            device: made.device,
+            durable: self.durable,
+            is_link: false,
+            metadata,
+        })
+    }
+
+    fn may_replace(&self, there: &Stat) -> bool {
+        match self.content {
+            Content::Link(_) => !there.is_directory(),
+            _ => there.is_regular() || (there.is_link() && !self.follow),
+        }
+    }
+}
+
+/// How a replacement was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// By renaming a complete file over the old one: nobody ever saw half of it.
+    Atomically,
+    /// By writing into the old file.
+    InPlace(InPlaceReason),
+}
+
+/// Why a file had to be written in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InPlaceReason {
+    /// It has several hard links, which are to stay the same file.
+    SeveralNames,
+    /// Something is mounted on it, as on `/etc/hosts` in a container.
+    MountPoint,
+    /// Its owner, access list or other attributes cannot be given to a new file by this user.
+    NotOurs,
+}
+
+impl fmt::Display for InPlaceReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::SeveralNames => "it has several hard links",
+            Self::MountPoint => "it is a mount point",
+            Self::NotOurs => "its owner and attributes cannot be given to a new file",
+        })
+    }
+}
+
+/// A replacement that was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replaced {
+    /// How.
+    pub method: Method,
+    /// What is there now.
+    pub stat: Stat,
+}
+
+/// What a file has beside its bytes.
+#[derive(Debug, Default)]
+struct Metadata {
+    owner: Option<u32>,
+    group: Option<u32>,
+    mode: u32,
+    context: Option<Vec<u8>>,
+}
+
+impl Metadata {
+    /// Takes the old file's attributes over. Answers whether this user may do that, and may keep the old owner.
+    fn carry_over(&self, old: &Stat, target: &Entry, new: &File) -> Result<bool, FileError> {
+        let made = Stat::of_descriptor(new).map_err(|error| target.failed("write", error))?;
+        let owner = (self.owner.is_none() && old.uid != made.uid).then_some(old.uid);
+        let group = (self.group.is_none() && old.gid != made.gid).then_some(old.gid);
+        if owner.is_some() || group.is_some() {
+            match rustix::fs::fchown(new, owner.map(Uid::from_raw), group.map(Gid::from_raw)) {
+                Ok(()) => {}
+                Err(Errno::PERM) => return Ok(false),
+                Err(error) => return Err(target.failed("change the owner of", error)),
+            }
+        }
+        let source = target.open()?;
+        match attributes::copy(source.file(), new, self.context.is_none()) {
+            Ok(()) => Ok(true),
+            Err(Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => Ok(false),
+            Err(error) => Err(target.failed("copy the extended attributes of", error)),
+        }
+    }
+
+    /// Owner first, because changing it clears bits of the mode.
+    fn apply(
+        &self,
+        owner: Option<u32>,
+        group: Option<u32>,
+        target: &Entry,
+        file: &File,
+    ) -> Result<(), FileError> {
+        if owner.is_some() || group.is_some() {
+            rustix::fs::fchown(file, owner.map(Uid::from_raw), group.map(Gid::from_raw))
+                .map_err(|error| target.failed("change the owner of", error))?;
+        }
+        if let Some(context) = &self.context {
+            let result = if context.is_empty() {
+                match rustix::fs::fremovexattr(file, SELINUX) {
+                    Err(Errno::NODATA | Errno::NOTSUP) => Ok(()),
+                    result => result,
+                }
+            } else {
+                rustix::fs::fsetxattr(file, SELINUX, context, XattrFlags::empty())
+            };
+            result.map_err(|error| target.failed("set the security context of", error))?;
+        }
+        rustix::fs::fchmod(file, Mode::from_raw_mode(self.mode))
+            .map_err(|error| target.failed("set the mode of", error))
+    }
+}
+
+/// A complete temporary file, waiting to be synced and renamed.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) temporary: Temporary,
+    target: Entry,
+    in_place: Option<InPlaceReason>,
+    pub(super) device: u64,
+    pub(super) durable: bool,
+    is_link: bool,
+    metadata: Metadata,
+}
+
+impl Prepared {
+    /// Whether the temporary file's bytes must be on disk before [`Self::finish`].
+    pub(super) fn is_to_be_synced(&self) -> bool {
+        self.durable && self.in_place.is_none()
+    }
+
+    /// Whether a symbolic link is to be made, which has nothing that could be synced by itself.
+    pub(super) fn is_link(&self) -> bool {
+        self.is_link
+    }
+
+    /// The path to be replaced, for messages.
+    pub(super) fn path(&self) -> PathBuf {
+        self.target.path()
+    }
+
+    /// Makes the new contents visible.
+    pub(super) fn finish(&mut self) -> Result<Replaced, FileError> {
+        let method = match self.in_place {
+            Some(reason) => Method::InPlace(reason),
+            None => match self.temporary.rename_to(self.target.name()) {
+                Ok(()) => Method::Atomically,
+                Err(Errno::BUSY | Errno::XDEV) => Method::InPlace(InPlaceReason::MountPoint),
+                Err(error) => return Err(self.target.failed("replace", error)),
+            },
+        };
+        if method != Method::Atomically {
+            self.write_in_place()?;
+        }
+        match self.target.stat()? {
+            Some(stat) => Ok(Replaced { method, stat }),
+            // Somebody was quicker than the look at it.
+            None => Err(self.target.failed("look at the new", Errno::NOENT)),
+        }
+    }
+
+    fn write_in_place(&mut self) -> Result<(), FileError> {
+        let failed = |error: io::Error| self.target.failed("write in place", error);
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let (directory, name) = (self.target.directory(), self.target.name());
+        let opened = rustix::fs::openat(directory, name, flags, Mode::empty());
+        let mut file = File::from(opened.map_err(|error| failed(error.into()))?);
+        let stat = Stat::of_descriptor(&file).map_err(|error| failed(error.into()))?;
+        if !stat.is_regular() {
+            let (attempted, path, found) = ("write in place", self.target.path(), stat.file_type);
+            return Err(FileError::WrongType {
+                attempted,
+                path,
+                found,
+            });
+        }
+        let Metadata {
+            owner,
+            group,
+            mode,
+            context,
+        } = &self.metadata;
+        // Before the bytes, so that nobody reads new ones by an old permission; after them too, because writing
+        // clears bits that let a program run as its owner.
+        let owner = owner.filter(|owner| *owner != stat.uid);
+        let group = group.filter(|group| *group != stat.gid);
+        let is_special = mode & 0o6000 != 0;
+        if owner.is_some() || group.is_some() || *mode != stat.mode || context.is_some() {
+            self.metadata.apply(owner, group, &self.target, &file)?;
+        }
+        let source = self.temporary.file()?;
+        let copied = source.rewind().and_then(|()| {
+            let length = io::copy(source, &mut file)?;
+            file.set_len(length)
+        });
+        copied.map_err(failed)?;
+        if is_special {
+            self.metadata.apply(None, None, &self.target, &file)?;
+        }
+        if self.durable {
+            file.sync_all()
+                .map_err(|error| self.target.failed("sync", error))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_content(content: Content, file: &mut File) -> io::Result<()> {
+    match content {
+        Content::Bytes(bytes) => file.write_all((*bytes).as_ref()),
+        Content::Copy(source) => match rustix::fs::ioctl_ficlone(&*file, source.file()) {
+            Ok(()) => Ok(()),
+            // The standard library's copy uses `copy_file_range(2)` where it can.
+            Err(_) => io::copy(&mut source.file(), file).map(drop),
+        },
+        Content::Written(write) => write(file),
+        Content::Link(_) => Ok(()),
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests on the real machine: temporary directories, inotify, child processes.
+
+mod files;
+mod place;
+mod tree;
