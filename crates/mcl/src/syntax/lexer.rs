@@ -219,6 +219,11 @@ impl Lexer<'_> {
         let character = self.text[start..].chars().next().unwrap_or('\0');
         let first_end = start + character.len_utf8();
         self.position = first_end;
+        if matches!(character, '\'' | '`') {
+            // A string of another language: its text is not looked at.
+            let line = self.text[first_end..].split('\n').next().unwrap_or("");
+            self.position += line.find(character).map_or(0, |length| length + 1);
+        }
         if !character.is_ascii() {
             // A word in another script is one mistake, not one for each letter.
             self.take_while(|byte| !byte.is_ascii());
