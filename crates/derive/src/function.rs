@@ -1,7 +1,7 @@
 //! `#[function]`: a Rust function becomes a `static` description of a function of the library.
 //!
 //! The attribute emits data and one small wrapper, nothing else: the function stays as it was written, beside it a
-//! `pub static NAME: FunctionSpec`. Decoding of arguments and encoding of results are ordinary trait implementations in
+//! `static NAME: FunctionSpec` of the same visibility. Decoding of arguments and encoding of results are ordinary trait implementations in
 //! `setpoint_value::native`, so that what the macro writes is only their calls.
 
 use proc_macro2::{Span, TokenStream};
@@ -102,6 +102,7 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
         .map_or_else(|| rust_name.to_owned(), LitStr::value);
     let spec = format_ident!("{}", rust_name.to_uppercase(), span = ident.span());
     let doc = documentation(&function.attrs);
+    let visibility = &function.vis;
     let doc_attributes = function.attrs.iter().filter(|a| a.path().is_ident("doc"));
     let parameters = parameters(options, function)?;
 
@@ -136,7 +137,7 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     let refine = options.refine.as_ref().map(|e| quote!(.refined_by(#e)));
     Ok(quote! {
         #(#doc_attributes)*
-        pub static #spec: ::setpoint_value::FunctionSpec = #constructor
+        #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor
             .documented(#doc, &[#(#examples),*])
             #flags #unpredictable #infer #result_type #refine;
         #function

@@ -3,8 +3,9 @@
 use proc_macro::TokenStream;
 
 mod function;
+mod resource;
 
-/// Turns a function into a `pub static` `FunctionSpec` of the same name in capitals; the function itself stays.
+/// Turns a function into a `static` `FunctionSpec` of the same name in capitals and the same visibility; the function itself stays.
 ///
 /// ```text
 /// /// Every letter of `text` in lower case.
@@ -19,4 +20,22 @@ mod function;
 #[proc_macro_attribute]
 pub fn function(attributes: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attributes.into(), item.into()).into()
+}
+
+/// Turns a struct of parameters into the description of a kind of resource, `Self::SPEC`.
+#[proc_macro_derive(Resource, attributes(resource, param, state, name))]
+pub fn resource(item: TokenStream) -> TokenStream {
+    resource::expand(item.into()).into()
+}
+
+/// Makes a struct usable inside parameters.
+#[proc_macro_derive(ParameterStruct)]
+pub fn parameter_struct(item: TokenStream) -> TokenStream {
+    resource::expand_struct(item.into()).into()
+}
+
+/// Makes a struct the send keys of a kind.
+#[proc_macro_derive(Sends)]
+pub fn sends(item: TokenStream) -> TokenStream {
+    resource::expand_sends(item.into()).into()
 }
