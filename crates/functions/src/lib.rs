@@ -1,1 +1,53 @@
-//! Placeholder.
+//! The core library of mcl: every function that a program can call without defining it.
+//!
+//! One file a module, each with its own table; [`MODULES`] lists the tables. A function is described once, by
+//! `#[function]` or by `FunctionSpec`'s constructors, and everything else (inference, checks, documentation, editor
+//! help) is derived from that. Nothing here does I/O: what depends on the machine is a source, which is given
+//! [`setpoint_value::Capabilities`].
+
+#![forbid(unsafe_code)]
+
+mod convert;
+mod datetime;
+mod example;
+mod fmt;
+mod follow;
+mod golang;
+mod history;
+mod math;
+mod os;
+mod random;
+mod strings;
+mod sys;
+mod test;
+mod top_level;
+
+use setpoint_value::{Module, Registry};
+
+/// Every module, in the order of the reference documentation.
+pub static MODULES: &[&Module] = &[
+    &top_level::MODULE,
+    &convert::MODULE,
+    &datetime::MODULE,
+    &example::MODULE,
+    &example::NESTED,
+    &fmt::MODULE,
+    &math::MODULE,
+    &os::MODULE,
+    &strings::MODULE,
+    &sys::MODULE,
+    &sys::FWUPD,
+    &test::MODULE,
+];
+
+/// Every module, in the order of the reference documentation.
+#[must_use]
+pub fn modules() -> &'static [&'static Module] {
+    MODULES
+}
+
+/// All functions and variables of the library.
+#[must_use]
+pub fn registry() -> Registry {
+    Registry::new(MODULES.iter().copied())
+}

@@ -1,0 +1,167 @@
+//! `datetime`: the time of day, in the host's time zone. Times are seconds since 1970 UTC.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Unit, Zoned};
+use setpoint_value::{CallContext, CallError, Class, Clock, Example, FunctionSpec, Module, Value, function};
+
+use crate::follow::Follow;
+
+mod layout;
+
+pub(crate) static MODULE: Module = Module::new(
+    "datetime",
+    "The time.",
+    &[&FORMAT, &HOUR, &NOW, &PRINT, &STR_NOW, &WEEKDAY, &WEEKDAY_FAST],
+);
+
+/// The time in the host's zone, in the form that a Go layout shows by its example.
+///
+/// The layout writes the reference time, `Mon Jan 2 15:04:05 MST 2006`, as the time shall be written.
+#[function(
+    module = "datetime",
+    environment,
+    example(call = r#"datetime.format(1000000000, "2006")"#, result = r#""2001""#)
+)]
+fn format(context: &CallContext<'_>, a: i64, b: &[u8]) -> Result<Vec<u8>, CallError> {
+    Ok(layout::format(&local(context, a)?, b))
+}
+
+/// The hour in the host's zone, 0 to 23.
+#[function(
+    module = "datetime",
+    environment,
+    example(call = "datetime.hour(1000000000)", result = "")
+)]
+fn hour(context: &CallContext<'_>, a: i64) -> Result<i64, CallError> {
+    Ok(i64::from(local(context, a)?.hour()))
+}
+
+static NOW: FunctionSpec = FunctionSpec::source(
+    "datetime",
+    "now",
+    &["func() int"],
+    Class::Source,
+    &Follow::new(
+        |reading, _| Ok(Value::Int(seconds(reading.capabilities.clock()))),
+        |watching, _| Ok(vec![every_second(watching.capabilities.clock(), watching.wake)]),
+    ),
+)
+.documented(
+    "The current time in seconds since 1970 UTC, each second.",
+    &[Example {
+        call: "datetime.now()",
+        result: "",
+    }],
+);
+
+/// The time in the host's zone, like `2006-01-02 15:04:05 -0700 MST`.
+#[function(
+    module = "datetime",
+    environment,
+    example(call = "datetime.print(1000000000)", result = "")
+)]
+fn print(context: &CallContext<'_>, a: i64) -> Result<Vec<u8>, CallError> {
+    Ok(layout::format(
+        &local(context, a)?,
+        b"2006-01-02 15:04:05 -0700 MST",
+    ))
+}
+
+static STR_NOW: FunctionSpec = FunctionSpec::source(
+    "datetime",
+    "str_now",
+    &["func() str"],
+    Class::Source,
+    &Follow::new(
+        |reading, _| Ok(Value::str(seconds(reading.capabilities.clock()).to_string())),
+        |watching, _| Ok(vec![every_second(watching.capabilities.clock(), watching.wake)]),
+    ),
+)
+.documented(
+    "The current time in seconds since 1970 UTC, as text, each second.",
+    &[Example {
+        call: "datetime.str_now()",
+        result: "",
+    }],
+);
+
+/// The day of the week in the host's zone, in English and lower case.
+#[function(
+    module = "datetime",
+    environment,
+    example(call = "datetime.weekday(1000000000)", result = "")
+)]
+fn weekday(context: &CallContext<'_>, a: i64) -> Result<String, CallError> {
+    Ok(layout::weekday(&local(context, a)?).to_lowercase())
+}
+
+static WEEKDAY_FAST: FunctionSpec = FunctionSpec::source(
+    "datetime",
+    "weekday_fast",
+    &["func() str"],
+    Class::Source,
+    &Follow::new(
+        |reading, _| {
+            let clock = reading.capabilities.clock();
+            let today = zoned(clock, seconds(clock))?;
+            Ok(Value::str(layout::weekday(&today).to_lowercase()))
+        },
+        |watching, _| {
+            let clock = watching.capabilities.clock();
+            let delay = until_midnight(clock)?;
+            Ok(vec![clock.after(delay, watching.wake.clone())])
+        },
+    )
+    .rearmed(),
+)
+.documented(
+    "Today's day of the week, in English and lower case.",
+    &[Example {
+        call: "datetime.weekday_fast()",
+        result: "",
+    }],
+);
+
+fn every_second(clock: &dyn Clock, wake: &setpoint_value::Wake) -> setpoint_value::Timer {
+    clock.every(Duration::from_secs(1), wake.clone())
+}
+
+fn seconds(clock: &dyn Clock) -> i64 {
+    i64::try_from(clock.now().as_secs()).unwrap_or(i64::MAX)
+}
+
+/// The time between now and the next day's beginning in the clock's zone, never nothing.
+fn until_midnight(clock: &dyn Clock) -> Result<Duration, CallError> {
+    let since_epoch = clock.now();
+    let now = zoned(clock, seconds(clock))?;
+    let tomorrow = now
+        .tomorrow()
+        .and_then(|day| day.start_of_day())
+        .map_err(|error| CallError::fatal(format!("the next day can't be found: {error}")))?;
+    let left = now
+        .until((Unit::Second, &tomorrow))
+        .map(|span| span.get_seconds());
+    let left = u64::try_from(left.unwrap_or(1)).unwrap_or(1).max(1);
+    Ok(Duration::from_secs(left).saturating_sub(Duration::from_nanos(u64::from(since_epoch.subsec_nanos()))))
+}
+
+/// A time that a program names, in the host's zone.
+fn local(context: &CallContext<'_>, seconds: i64) -> Result<Zoned, CallError> {
+    if seconds < 0 {
+        return Err(CallError::fatal("epoch delta must be positive"));
+    }
+    zoned(context.capabilities.clock(), seconds)
+}
+
+fn zoned(clock: &dyn Clock, seconds: i64) -> Result<Zoned, CallError> {
+    let zone = match clock.zone().as_deref() {
+        Some("UTC") => TimeZone::UTC,
+        Some(name) => TimeZone::get(name).unwrap_or(TimeZone::UTC),
+        None => TimeZone::try_system().unwrap_or(TimeZone::UTC),
+    };
+    let time = Timestamp::from_second(seconds)
+        .map_err(|_| CallError::fatal(format!("the time {seconds} is beyond the year 9999")))?;
+    Ok(time.to_zoned(zone))
+}

@@ -1,0 +1,88 @@
+//! `math`: numbers, with errors where the mathematics has no answer.
+
+use setpoint_value::{ArgumentError, CallError, FunctionSpec, Module, Type, Value, function};
+
+pub(crate) static MODULE: Module = Module::new(
+    "math",
+    "Arithmetic beyond the operators.",
+    &[&FORTYTWO, &MINUS1, &MOD, &POW, &SQRT],
+);
+
+static FORTYTWO: FunctionSpec = FunctionSpec::pure(
+    "math",
+    "fortytwo",
+    &["func() int", "func() float"],
+    |_, ty| match ty {
+        Type::Int => Ok(Value::Int(42)),
+        Type::Float => Ok(Value::float(42.0)),
+        _ => Err(CallError::Argument(ArgumentError::whole(
+            "the result is an int or a float",
+        ))),
+    },
+)
+.documented("42 or 42.0, whichever is wanted.", &[]);
+
+/// One less.
+#[function(module = "math", example(call = "math.minus1(43)", result = "42"))]
+fn minus1(x: i64) -> Result<i64, CallError> {
+    x.checked_sub(1)
+        .ok_or_else(|| CallError::catchable("the result does not fit an int"))
+}
+
+/// The remainder of a division, with the sign of the dividend.
+///
+/// A divisor of zero fails in a way that `<|>` catches.
+#[function(
+    module = "math",
+    name = "mod",
+    raw,
+    signature = "func(?1: int | float, ?1) ?1",
+    example(call = "math.mod(-7, 3)", result = "-1"),
+    example(call = "math.mod(7.5, 2.0)", result = "1.5")
+)]
+fn r#mod(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    match arguments {
+        [Value::Int(_), Value::Int(0)] => Err(CallError::catchable("result is not a number")),
+        // The smallest int by −1 has no quotient, but its remainder is 0.
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Int(a.wrapping_rem(*b))),
+        [Value::Float(a), Value::Float(b)] => finite(a.0 % b.0).map(Value::float),
+        _ => Err(CallError::fatal("the operand types do not fit")),
+    }
+}
+
+/// `x` to the power of `y`.
+///
+/// A result that is infinite or no number fails in a way that `<|>` catches.
+#[function(
+    module = "math",
+    example(call = "math.pow(2.0, 10.0)", result = "1024.0"),
+    example(call = "math.pow(0.0, -1.0) <|> 0.0", result = "0.0")
+)]
+fn pow(x: f64, y: f64) -> Result<f64, CallError> {
+    finite(x.powf(y))
+}
+
+/// The square root.
+///
+/// That of a negative number fails in a way that `<|>` catches.
+#[function(
+    module = "math",
+    example(call = "math.sqrt(9.0)", result = "3.0"),
+    example(call = "math.sqrt(-1.0) <|> 0.0", result = "0.0")
+)]
+fn sqrt(x: f64) -> Result<f64, CallError> {
+    finite(x.sqrt())
+}
+
+fn finite(result: f64) -> Result<f64, CallError> {
+    let problem = if result.is_nan() {
+        "result is not a number"
+    } else if result == f64::INFINITY {
+        "result is positive infinity"
+    } else if result == f64::NEG_INFINITY {
+        "result is negative infinity"
+    } else {
+        return Ok(result);
+    };
+    Err(CallError::catchable(problem))
+}

@@ -1,0 +1,400 @@
+//! `os`: the operating system.
+
+use setpoint_value::{
+    ArgumentError, CallContext, CallError, Class, Example, Files, FunctionSpec, Module, Type, Value,
+    WatchDepth, function,
+};
+
+use crate::follow::{Follow, Watching, shown, text};
+
+mod system;
+
+pub(crate) static MODULE: Module = Module {
+    name: "os",
+    doc: "The operating system.",
+    functions: &[
+        &ARGS,
+        &EXPAND_HOME,
+        &FAMILY,
+        &FILE_EXISTS,
+        &HOME,
+        &IS_FAMILY_ARCHLINUX,
+        &IS_FAMILY_DEBIAN,
+        &IS_FAMILY_REDHAT,
+        &IS_VIRTUAL,
+        &MODINFO_LOADED,
+        &PARSE_DISTRO_UID,
+        &READFILE,
+        &RELEASE,
+        &system::SYSTEM,
+        &UID,
+        &USER_EXISTS,
+    ],
+    variables: &[
+        ("family_redhat", REDHAT.0),
+        ("family_debian", DEBIAN.0),
+        ("family_archlinux", ARCHLINUX.0),
+    ],
+};
+
+/// A family's name and the file by which it is known.
+const REDHAT: (&str, &str) = ("redhat", "/etc/redhat-release");
+const DEBIAN: (&str, &str) = ("debian", "/etc/debian_version");
+const ARCHLINUX: (&str, &str) = ("archlinux", "/etc/arch-release");
+
+/// The process's arguments, the program's name first.
+#[function(module = "os", environment, example(call = "os.args()", result = ""))]
+fn args(context: &CallContext<'_>) -> Vec<String> {
+    context.capabilities.host().arguments()
+}
+
+/// The path with `~` or `~name` at its beginning replaced by the home directory.
+#[function(
+    module = "os",
+    environment,
+    signature = "func(str) str",
+    example(call = r#"os.expand_home("/tmp/x")"#, result = r#""/tmp/x""#)
+)]
+fn expand_home(context: &CallContext<'_>, path: &str) -> Result<String, CallError> {
+    let Some(rest) = path.strip_prefix('~') else {
+        return Ok(path.to_owned());
+    };
+    let (user, rest) = match rest.find('/') {
+        Some(slash) => rest.split_at(slash),
+        None => (rest, ""),
+    };
+    let home = context.capabilities.host().home(user);
+    let home = home.ok_or_else(|| CallError::fatal(unknown_user(user)))?;
+    Ok(format!("{}{rest}", home.trim_end_matches('/')))
+}
+
+/// The family of distributions that the machine runs: `redhat`, `debian`, `archlinux`, or empty.
+///
+/// `$os.family_redhat` and its kin are the names to compare with.
+#[function(module = "os", environment, example(call = "os.family()", result = ""))]
+fn family(context: &CallContext<'_>) -> &'static str {
+    [REDHAT, DEBIAN, ARCHLINUX]
+        .into_iter()
+        .find(|(_, file)| context.capabilities.files().exists(file))
+        .map_or("", |(name, _)| name)
+}
+
+static FILE_EXISTS: FunctionSpec = FunctionSpec::source(
+    "os",
+    "file_exists",
+    &["func(filename str) bool"],
+    Class::Source,
+    &Follow::new(
+        |reading, arguments| {
+            let path = text(arguments, 0)?;
+            Ok(Value::Bool(reading.capabilities.files().exists(path)))
+        },
+        |watching, arguments| watch_path(watching, text(arguments, 0)?, WatchDepth::Entry),
+    ),
+)
+.documented(
+    "Whether something is at a path, links followed. It follows changes.",
+    &[Example {
+        call: r#"os.file_exists("/no/such/file")"#,
+        result: "false",
+    }],
+);
+
+/// The home directory of a user, with a `/` at the end.
+///
+/// An unknown user fails in a way that `<|>` catches.
+#[function(
+    module = "os",
+    environment,
+    signature = "func(str) str",
+    example(call = r#"os.home("no such user") <|> "none""#, result = r#""none""#)
+)]
+fn home(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
+    let home = context
+        .capabilities
+        .host()
+        .home(user)
+        .filter(|_| !user.is_empty());
+    let home = home.ok_or_else(|| CallError::catchable(unknown_user(user)))?;
+    Ok(format!("{}/", home.trim_end_matches('/')))
+}
+
+/// Whether the machine runs Arch Linux or one of its kin.
+#[function(
+    module = "os",
+    environment,
+    example(call = "os.is_family_archlinux()", result = "")
+)]
+fn is_family_archlinux(context: &CallContext<'_>) -> bool {
+    context.capabilities.files().exists(ARCHLINUX.1)
+}
+
+/// Whether the machine runs Debian or one of its kin.
+#[function(
+    module = "os",
+    environment,
+    example(call = "os.is_family_debian()", result = "")
+)]
+fn is_family_debian(context: &CallContext<'_>) -> bool {
+    context.capabilities.files().exists(DEBIAN.1)
+}
+
+/// Whether the machine runs Red Hat Linux or one of its kin.
+#[function(
+    module = "os",
+    environment,
+    example(call = "os.is_family_redhat()", result = "")
+)]
+fn is_family_redhat(context: &CallContext<'_>) -> bool {
+    context.capabilities.files().exists(REDHAT.1)
+}
+
+/// Whether the machine is a virtual one.
+#[function(module = "os", environment, example(call = "os.is_virtual()", result = ""))]
+fn is_virtual(context: &CallContext<'_>) -> Result<bool, CallError> {
+    const FILES: [&str; 5] = [
+        "product_name",
+        "sys_vendor",
+        "board_vendor",
+        "bios_vendor",
+        "product_version",
+    ];
+    const VENDORS: [&str; 14] = [
+        "Amazon EC2",
+        "Apple Virtualization",
+        "BHYVE",
+        "Bochs",
+        "Google Computer Engine",
+        "Hyper-V",
+        "innotek GmbH",
+        "KubeVirt",
+        "KVM",
+        "OpenStack",
+        "Oracle Corporation",
+        "Parallels",
+        "QEMU",
+        "VMware",
+    ];
+    let files = context.capabilities.files();
+    let mut failure = None;
+    let mut content_of = |path: &str| match files.read(path) {
+        Ok(content) => String::from_utf8_lossy(&content).into_owned(),
+        Err(error) => {
+            if error.kind() != std::io::ErrorKind::NotFound || path == "/proc/cpuinfo" {
+                failure.get_or_insert_with(|| format!("can't read `{path}`: {error}"));
+            }
+            String::new()
+        }
+    };
+    if content_of("/proc/cpuinfo").contains("hypervisor") {
+        return Ok(true);
+    }
+    for file in FILES {
+        let content = content_of(&format!("/sys/class/dmi/id/{file}"));
+        if VENDORS
+            .iter()
+            .chain(&["Xen"])
+            .any(|vendor| content.contains(vendor))
+        {
+            return Ok(true);
+        }
+    }
+    match failure {
+        Some(failure) => Err(CallError::fatal(failure)),
+        None => Ok(false),
+    }
+}
+
+static MODINFO_LOADED: FunctionSpec = FunctionSpec::source(
+    "os",
+    "modinfo_loaded",
+    &["func(module str) bool"],
+    Class::Source,
+    &Follow::new(
+        |reading, arguments| {
+            let module = text(arguments, 0)?;
+            let content = reading
+                .capabilities
+                .files()
+                .read(MODULES_FILE)
+                .map_err(|error| CallError::fatal(format!("can't read `{MODULES_FILE}`: {error}")))?;
+            let content = String::from_utf8_lossy(&content);
+            let mut names = content.lines().filter_map(|line| line.split_whitespace().next());
+            Ok(Value::Bool(names.any(|name| name == module)))
+        },
+        |watching, _| {
+            // The kernel's own files send no events; looking again is cheap.
+            let clock = watching.capabilities.clock();
+            let mut guards = watch_path(watching, MODULES_FILE, WatchDepth::Entry)?;
+            guards.push(clock.every(std::time::Duration::from_secs(5), watching.wake.clone()));
+            Ok(guards)
+        },
+    ),
+)
+.documented(
+    "Whether a kernel module is loaded. It follows changes.",
+    &[Example {
+        call: r#"os.modinfo_loaded("no_such_module")"#,
+        result: "false",
+    }],
+);
+
+const MODULES_FILE: &str = "/proc/modules";
+
+/// The parts of a text like `fedora39-x86_64`; three empty ones if it has another form.
+#[function(
+    module = "os",
+    signature = "func(str) struct{distro str; version str; arch str}",
+    example(
+        call = r#"os.parse_distro_uid("fedora39-x86_64")->version"#,
+        result = r#""39""#
+    )
+)]
+fn parse_distro_uid(uid: &[u8], result: &Type) -> Value {
+    let parts = uid.iter().position(|b| *b == b'-').and_then(|dash| {
+        let (before, arch) = (&uid[..dash], &uid[dash + 1..]);
+        let digits = before.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        let (distro, version) = before.split_at(before.len() - digits);
+        (!distro.is_empty() && !version.is_empty() && !arch.is_empty()).then_some([distro, version, arch])
+    });
+    let parts = parts.unwrap_or_default();
+    Value::structure(result.clone(), parts.map(Value::str).to_vec())
+}
+
+static READFILE: FunctionSpec = FunctionSpec::source(
+    "os",
+    "readfile",
+    &["func(filename str) str"],
+    Class::Source,
+    &Follow::new(
+        |reading, arguments| {
+            let path = text(arguments, 0)?;
+            match reading.capabilities.files().read(path) {
+                Ok(content) => Ok(Value::str(content)),
+                Err(error) => {
+                    let message = format!("error reading file `{}`: {error}", shown(&arguments[0]));
+                    Err(if error.kind() == std::io::ErrorKind::NotFound {
+                        CallError::catchable(message)
+                    } else {
+                        CallError::fatal(message)
+                    })
+                }
+            }
+        },
+        |watching, arguments| watch_path(watching, text(arguments, 0)?, WatchDepth::Entry),
+    ),
+)
+.documented(
+    "The content of a file. It follows changes.\n\nA missing file fails in a way that `<|>` catches.",
+    &[Example {
+        call: r#"os.readfile("/no/such/file") <|> "missing""#,
+        result: "\"missing\"",
+    }],
+);
+
+/// Which distribution the machine runs, from `/etc/os-release`.
+#[function(
+    module = "os",
+    environment,
+    signature = "func() struct{id str; variant_id str; version_id str}",
+    example(call = "os.release()", result = "")
+)]
+fn release(context: &CallContext<'_>, result: &Type) -> Result<Value, CallError> {
+    const PATH: &str = "/etc/os-release";
+    let content = context
+        .capabilities
+        .files()
+        .read(PATH)
+        .map_err(|error| CallError::fatal(format!("can't read `{PATH}`: {error}")))?;
+    let content = String::from_utf8_lossy(&content);
+    let field = |name: &str| {
+        let line = content.lines().filter_map(|line| line.trim().split_once('='));
+        let value = line
+            .filter(|(key, _)| *key == name)
+            .map(|(_, value)| value)
+            .last();
+        Value::str(unquoted(value.unwrap_or_default()))
+    };
+    Ok(Value::structure(
+        result.clone(),
+        vec![field("ID"), field("VARIANT_ID"), field("VERSION_ID")],
+    ))
+}
+
+/// The numeric id of a user, as text.
+#[function(
+    module = "os",
+    environment,
+    signature = "func(str) str",
+    example(call = r#"os.uid("root")"#, result = r#""0""#)
+)]
+fn uid(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
+    let id = context.capabilities.host().user_id(user);
+    id.map(|id| id.to_string())
+        .ok_or_else(|| CallError::fatal(unknown_user(user)))
+}
+
+static USER_EXISTS: FunctionSpec = FunctionSpec::source(
+    "os",
+    "user_exists",
+    &["func(user str) bool"],
+    Class::Source,
+    &Follow::new(
+        |reading, arguments| {
+            let user = text(arguments, 0)?;
+            Ok(Value::Bool(reading.capabilities.host().user_id(user).is_some()))
+        },
+        |watching, _| watch_path(watching, "/etc/passwd", WatchDepth::Entry),
+    ),
+)
+.documented(
+    "Whether there is a user of that name. It follows changes.",
+    &[Example {
+        call: r#"os.user_exists("no such user")"#,
+        result: "false",
+    }],
+);
+
+/// Wakes when a path changes.
+pub(crate) fn watch_path(
+    watching: &Watching<'_>,
+    path: &str,
+    depth: WatchDepth,
+) -> Result<Vec<setpoint_value::Timer>, CallError> {
+    if !path.starts_with('/') {
+        return Err(CallError::Argument(ArgumentError::at(
+            0,
+            "must be an absolute path",
+        )));
+    }
+    let files: &dyn Files = watching.capabilities.files();
+    let watch = files.watch(path, depth, watching.wake.clone());
+    let watch = watch.map_err(|error| CallError::fatal(format!("can't watch the path: {error}")))?;
+    Ok(vec![watch])
+}
+
+/// A value of a shell-like file without its quotes and escapes, as os-release(5) says.
+fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let Some(quote) = quote.filter(|q| text.len() > 1 && text.ends_with(*q)) else {
+        return text.to_owned();
+    };
+    let inner = &text[1..text.len() - 1];
+    if quote == '\'' {
+        return inner.to_owned();
+    }
+    let mut out = String::with_capacity(inner.len());
+    let mut characters = inner.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' if characters.peek().is_some_and(|n| "\"$`\\".contains(*n)) => out.extend(characters.next()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn unknown_user(user: &str) -> String {
+    format!("there is no user `{user}`")
+}

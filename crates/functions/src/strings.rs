@@ -1,0 +1,170 @@
+//! `strings`: text. By bytes, except for letters and blanks, which follow Unicode.
+
+use setpoint_value::{CallError, Module, function};
+
+use crate::golang::text;
+
+pub(crate) static MODULE: Module = Module::new(
+    "strings",
+    "Text.",
+    &[
+        &CONTAINS,
+        &HAS_PREFIX,
+        &HAS_SUFFIX,
+        &JOIN_NONEMPTY,
+        &LEFT_PAD,
+        &REPLACE_ALL,
+        &RIGHT_PAD,
+        &SPLIT,
+        &SUBSTR,
+        &TO_LOWER,
+        &TO_UPPER,
+        &TRIM_SPACE,
+    ],
+);
+
+/// Whether `substr` is somewhere in `s`.
+#[function(
+    module = "strings",
+    example(call = r#"strings.contains("hello", "ell")"#, result = "true")
+)]
+fn contains(s: &[u8], substr: &[u8]) -> bool {
+    text::find(s, substr).is_some()
+}
+
+/// Whether `s` begins with `prefix`.
+#[function(
+    module = "strings",
+    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
+)]
+fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
+    s.starts_with(prefix)
+}
+
+/// Whether `s` ends with `suffix`.
+#[function(
+    module = "strings",
+    example(call = r#"strings.has_suffix("hello", "he")"#, result = "false")
+)]
+fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
+    s.ends_with(suffix)
+}
+
+/// The elements that are not empty, with `sep` between them.
+#[function(
+    module = "strings",
+    example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#)
+)]
+fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Vec<u8> {
+    let parts: Vec<&[u8]> = s.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(sep)
+}
+
+/// `s` with as many `pad`s before it as it takes to reach `len` bytes.
+#[function(
+    module = "strings",
+    example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#)
+)]
+fn left_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
+    let mut padded = padding(s, pad, len)?;
+    padded.extend_from_slice(s);
+    Ok(padded)
+}
+
+/// `s` with every `old` replaced by `new`, from left to right.
+///
+/// An empty `old` is found before each character and at the end.
+#[function(
+    module = "strings",
+    example(call = r#"strings.replace_all("banana", "an", "o")"#, result = r#""booa""#),
+    example(call = r#"strings.replace_all("ab", "", "-")"#, result = r#""-a-b-""#)
+)]
+fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
+    text::replace(s, old, new, -1)
+}
+
+/// `s` with as many `pad`s after it as it takes to reach `len` bytes.
+#[function(
+    module = "strings",
+    example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#)
+)]
+fn right_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
+    let padding = padding(s, pad, len)?;
+    Ok([s, &padding].concat())
+}
+
+/// The parts of `a` between each `b`; with an empty `b` its characters.
+#[function(
+    module = "strings",
+    example(call = r#"strings.split("a,b", ",")"#, result = r#"["a", "b"]"#),
+    example(call = r#"strings.split("é!", "")"#, result = r#"["é", "!"]"#)
+)]
+fn split(a: &[u8], b: &[u8]) -> Vec<Vec<u8>> {
+    if b.is_empty() {
+        return text::characters(a).map(<[u8]>::to_vec).collect();
+    }
+    let mut parts = Vec::new();
+    let mut rest = a;
+    while let Some(at) = text::find(rest, b) {
+        parts.push(rest[..at].to_vec());
+        rest = &rest[at + b.len()..];
+    }
+    parts.push(rest.to_vec());
+    parts
+}
+
+/// The bytes from `low` up to and without `high`.
+///
+/// Positions outside the text fail in a way that `<|>` catches.
+#[function(
+    module = "strings",
+    example(call = r#"strings.substr("hello", 1, 3)"#, result = r#""el""#),
+    example(call = r#"strings.substr("hi", 0, 9) <|> "?""#, result = r#""?""#)
+)]
+fn substr(s: &[u8], low: i64, high: i64) -> Result<Vec<u8>, CallError> {
+    let range = usize::try_from(low).ok().zip(usize::try_from(high).ok());
+    range
+        .and_then(|(low, high)| s.get(low..high))
+        .map(<[u8]>::to_vec)
+        .ok_or_else(|| CallError::catchable("low/high out of range"))
+}
+
+/// Every letter in lower case.
+#[function(
+    module = "strings",
+    example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#)
+)]
+fn to_lower(a: &[u8]) -> String {
+    text::to_lower(a)
+}
+
+/// Every letter in upper case.
+#[function(
+    module = "strings",
+    example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#)
+)]
+fn to_upper(a: &[u8]) -> String {
+    text::to_upper(a)
+}
+
+/// `a` without the blanks at both ends.
+#[function(
+    module = "strings",
+    example(call = r#"strings.trim_space("  a b ")"#, result = r#""a b""#)
+)]
+fn trim_space(a: &[u8]) -> Vec<u8> {
+    text::trim_space(a).to_vec()
+}
+
+/// What must stand beside `s` so that there are at least `length` bytes.
+fn padding(s: &[u8], pad: &[u8], length: i64) -> Result<Vec<u8>, CallError> {
+    let length = usize::try_from(length).unwrap_or(0);
+    if s.len() >= length {
+        return Ok(Vec::new());
+    }
+    if pad.is_empty() {
+        return Err(CallError::fatal("can't pad with an empty string"));
+    }
+    let count = (length - s.len()).div_ceil(pad.len());
+    text::repeat(pad, count)
+}

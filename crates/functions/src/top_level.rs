@@ -1,0 +1,115 @@
+//! What needs no import.
+
+use setpoint_value::operators::{CONCAT, CONTAINS, LIST_LOOKUP, MAP_LOOKUP};
+use setpoint_value::{CallError, Mark, Marks, Module, ParameterFlags, Type, Value, function};
+
+use crate::history::HISTORY;
+use crate::random::RANDOM1;
+
+pub(crate) static MODULE: Module = Module::new(
+    "",
+    "Functions that need no import.",
+    &[
+        &CONCAT,
+        &CONTAINS,
+        &LEN,
+        &LIST_LOOKUP,
+        &MAP_LOOKUP,
+        &HISTORY,
+        &PANIC,
+        &PANIC_DEBUG,
+        &RANDOM1,
+        &SENSITIVE,
+        &NONSENSITIVE,
+    ],
+);
+
+/// Everything reaches the function as it is.
+const ANYTHING: &[ParameterFlags] = &[ParameterFlags {
+    allow_null: true,
+    allow_unknown: true,
+    allow_dynamic: true,
+    allow_marked: true,
+}];
+
+/// How long something is: bytes of a string, elements of a list, entries of a map.
+#[function(
+    raw,
+    signature = "func(str) int",
+    signature = "func([]?1) int",
+    signature = "func(map{?1: ?2}) int",
+    example(call = r#"len("é")"#, result = "2"),
+    example(call = "len([7, 8, 9])", result = "3"),
+    example(call = r#"len({"a" => 1})"#, result = "1")
+)]
+fn len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    let length = match arguments {
+        [Value::Str(text)] => text.len(),
+        [Value::List(list)] => list.len(),
+        [Value::Map(map)] => map.len(),
+        _ => return Err(CallError::fatal("only a string, list or map has a length")),
+    };
+    Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
+}
+
+/// Stops the program when its argument is true or a text that is not empty.
+///
+/// Otherwise it gives false. Nothing catches it.
+#[function(
+    raw,
+    signature = "func(x bool) bool",
+    signature = "func(x str) bool",
+    example(call = "panic(false)", result = "false"),
+    example(call = r#"panic("")"#, result = "false")
+)]
+fn panic(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    match arguments {
+        [Value::Bool(true)] => Err(CallError::fatal("bool panic occurred")),
+        [Value::Str(text)] if !text.is_empty() => Err(CallError::fatal(format!(
+            "str panic occurred: {}",
+            text.to_lossy()
+        ))),
+        _ => Ok(Value::Bool(false)),
+    }
+}
+
+/// Stops the program with a message when its first argument is true.
+#[function(example(call = r#"panic_debug(false, "no")"#, result = "false"))]
+fn panic_debug(x: bool, err: &[u8]) -> Result<bool, CallError> {
+    if x {
+        let text = String::from_utf8_lossy(err);
+        return Err(CallError::fatal(format!("bool panic occurred: {text}")));
+    }
+    Ok(false)
+}
+
+/// The value, marked so that it is never shown, logged or stored in the clear.
+#[function(
+    raw,
+    flags = ANYTHING,
+    signature = "func(value ?1) ?1",
+    example(call = r#"len(sensitive("abc"))"#, result = "")
+)]
+fn sensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    Ok(first(arguments, ty).sensitive())
+}
+
+/// The value without the mark that hides it.
+#[function(
+    raw,
+    flags = ANYTHING,
+    signature = "func(value ?1) ?1",
+    example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)
+)]
+fn nonsensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    let mut marks = Marks::none();
+    let value = first(arguments, ty).unmark_deep(&mut marks);
+    Ok(value.with_marks(&marks.without(&Mark::Sensitive)))
+}
+
+fn first(arguments: &[Value], ty: &Type) -> Value {
+    arguments
+        .first()
+        .cloned()
+        .unwrap_or_else(|| Value::unknown(ty.clone()))
+}
