@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::Value;
+use crate::conformance::plain;
+use crate::{Type, Unknown, Value, conforms};
 
 /// What comparing two values gives when parts may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,18 +28,13 @@ impl Equality {
 #[must_use]
 pub fn equals(a: &Value, b: &Value) -> Equality {
     match (a.unmarked(), b.unmarked()) {
-        (Value::Unknown(u), other) | (other, Value::Unknown(u)) => match other {
-            Value::Null(_) if u.refinement.not_null => Equality::Unequal,
-            Value::Str(s)
-                if u.refinement
-                    .prefix
-                    .as_ref()
-                    .is_some_and(|p| !s.as_bytes().starts_with(p.as_bytes())) =>
-            {
+        (Value::Unknown(u), other) | (other, Value::Unknown(u)) => {
+            if could_be_equal(u, other) {
+                Equality::Unknown
+            } else {
                 Equality::Unequal
             }
-            _ => Equality::Unknown,
-        },
+        }
         (Value::Null(_), Value::Null(_)) => Equality::Equal,
         (Value::Bool(a), Value::Bool(b)) => Equality::of(a == b),
         (Value::Int(a), Value::Int(b)) => Equality::of(a == b),
@@ -46,7 +42,13 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
         (Value::Str(a), Value::Str(b)) => Equality::of(a == b),
         (Value::List(a), Value::List(b)) if a.len() == b.len() => all(a.iter().zip(b.iter())),
         (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => all(a.iter().zip(b.iter())),
-        (Value::Struct(a), Value::Struct(b)) if a.ty() == b.ty() => all(a.fields().iter().zip(b.fields())),
+        (Value::Struct(a), Value::Struct(b))
+            if a.ty() == b.ty()
+                || (a.ty().is_open() || b.ty().is_open())
+                    && a.iter().map(|(name, _)| name).eq(b.iter().map(|(name, _)| name)) =>
+        {
+            all(a.fields().iter().zip(b.fields()))
+        }
         (Value::Map(a), Value::Map(b)) if a.len() == b.len() => {
             let mut result = Equality::Equal;
             for (key, value) in a.iter() {
@@ -58,13 +60,34 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
             }
             result
         }
-        (Value::Set(a), Value::Set(b)) if a.iter().chain(b.iter()).any(|v| !v.is_wholly_known()) => {
-            Equality::Unknown
-        }
+        (Value::Set(_), Value::Set(_)) if !(a.is_wholly_known() && b.is_wholly_known()) => Equality::Unknown,
         (Value::Set(a), Value::Set(b)) => Equality::of(a.len() == b.len() && a.iter().all(|v| b.contains(v))),
         (Value::Func(a), Value::Func(b)) => Equality::of(a == b),
         (Value::Opaque(a), Value::Opaque(b)) => Equality::of(a == b),
         _ => Equality::Unequal,
+    }
+}
+
+/// Whether what is certain of an unknown leaves it open that it equals another value, known or not.
+fn could_be_equal(unknown: &Unknown, other: &Value) -> bool {
+    let refinement = &unknown.refinement;
+    match other {
+        Value::Null(_) => !refinement.not_null,
+        Value::Unknown(other) => {
+            let both_null = !refinement.not_null && !other.refinement.not_null;
+            both_null
+                || (could_be_alike(&unknown.ty, &other.ty) && refinement.combined(&other.refinement).is_ok())
+        }
+        // Fields and elements of another kind are decided where they stand; here only the outermost form.
+        known => could_be_alike(&unknown.ty, &known.ty()) && refinement.check(known).is_ok(),
+    }
+}
+
+/// Whether values of two types may be of one type once everything is known.
+fn could_be_alike(a: &Type, b: &Type) -> bool {
+    conforms(a, b).is_ok() || conforms(b, a).is_ok() || (a.is_open() && b.is_open()) || {
+        let (a, b) = (plain(a), plain(b));
+        conforms(a, b).is_ok() || conforms(b, a).is_ok()
     }
 }
 
@@ -113,8 +136,8 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
                 Ordering::Equal
             }
         }
-        (Value::Func(a), Value::Func(b)) if a == b => Ordering::Equal,
-        (Value::Opaque(a), Value::Opaque(b)) if a == b => Ordering::Equal,
+        (Value::Func(a), Value::Func(b)) => a.address().cmp(&b.address()),
+        (Value::Opaque(a), Value::Opaque(b)) => (a.name(), a.address()).cmp(&(b.name(), b.address())),
         (a, b) => rank(a)
             .cmp(&rank(b))
             .then_with(|| a.to_string().cmp(&b.to_string())),

@@ -10,14 +10,19 @@
 
 #![forbid(unsafe_code)]
 
+mod adapt;
 pub mod call;
 mod capabilities;
 mod compare;
+mod conformance;
+mod convert;
 mod function;
 mod marks;
 pub mod native;
 mod network;
 pub mod operators;
+mod path;
+mod refine;
 mod shape;
 mod signature;
 mod simulated;
@@ -28,17 +33,25 @@ mod types;
 mod unknown;
 mod value;
 
+pub use adapt::{call_adapted, convert_arguments, infer_adapted, static_type};
 pub use capabilities::{
-    Capabilities, Clock, Deploy, Effects, FileWatch, Files, HostFact, HostFacts, Random, RunningCommand, Timer, Wake,
-    WatchDepth,
+    Capabilities, Clock, Deploy, Effects, FileWatch, Files, HostFact, HostFacts, Random, RunningCommand,
+    Timer, Wake, WatchDepth,
 };
 pub use compare::{Equality, MapKey, compare, equals};
+pub use conformance::{Mismatch, conforms, value_conforms};
+pub use convert::{
+    ConversionError, Disagreement, Safety, conversion, convert, convert_safely, converted_type,
+    converts_safely, parse_number, unify, whole,
+};
 pub use function::{
     ArgumentError, CallError, Class, Example, FunctionSpec, Implementation, InferArguments, InferHook,
-    Inferred, Module, ParameterFlags, Registry,
+    Inferred, Module, ParameterFlags, PureFunction, Registry, ResultType,
 };
 pub use marks::{Mark, Marks};
 pub use network::{Interface, Network};
+pub use path::{Path, PathStep};
+pub use refine::{Contradiction, compare_numbers, known_prefix, length_range, less, number_range};
 pub use setpoint_derive::function;
 pub use shape::{ScopeArgument, ScopeBuilder, Shape, ShapeState};
 pub use signature::{Signature, SignatureParameter};

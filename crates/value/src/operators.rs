@@ -1,7 +1,7 @@
 //! The functions behind mcl's syntax: operators, lookups, `in`, interpolation. They are bound directly, never through a
 //! name that a program could redefine.
 
-use crate::{CallError, Equality, FunctionSpec, ParameterFlags, Type, Value, equals};
+use crate::{CallError, Equality, FunctionSpec, ParameterFlags, Type, Value, equals, less};
 
 /// All of them, for documentation and tests.
 pub static OPERATORS: &[&FunctionSpec] = &[
@@ -31,7 +31,19 @@ const UNKNOWN_INSIDE: &[ParameterFlags] = &[ParameterFlags {
     allow_marked: false,
 }];
 
+const UNKNOWN: &[ParameterFlags] = &[ParameterFlags {
+    allow_null: false,
+    allow_unknown: true,
+    allow_dynamic: true,
+    allow_marked: false,
+}];
+
 macro_rules! operator {
+    ($(#[$doc:meta])* $static:ident, $name:literal, $signature:literal, unknown $implementation:expr) => {
+        $(#[$doc])*
+        pub static $static: FunctionSpec =
+            FunctionSpec::pure("", $name, &[$signature], $implementation).with_flags(UNKNOWN);
+    };
     ($(#[$doc:meta])* $static:ident, $name:literal, $signature:literal, $implementation:expr) => {
         $(#[$doc])*
         pub static $static: FunctionSpec = FunctionSpec::pure("", $name, &[$signature], $implementation);
@@ -66,27 +78,27 @@ pub static NOT_EQUAL: FunctionSpec =
         .with_flags(UNKNOWN_INSIDE);
 operator!(
     /// `a < b`; false with NaN.
-    LESS, "<", "func(?1: int | float, ?1) bool", |a, _| ordered(a, std::cmp::Ordering::is_lt)
+    LESS, "<", "func(?1: int | float, ?1) bool", unknown |a, _| ordered(a, false, false)
 );
 operator!(
     /// `a <= b`; false with NaN.
-    LESS_OR_EQUAL, "<=", "func(?1: int | float, ?1) bool", |a, _| ordered(a, std::cmp::Ordering::is_le)
+    LESS_OR_EQUAL, "<=", "func(?1: int | float, ?1) bool", unknown |a, _| ordered(a, false, true)
 );
 operator!(
     /// `a > b`; false with NaN.
-    GREATER, ">", "func(?1: int | float, ?1) bool", |a, _| ordered(a, std::cmp::Ordering::is_gt)
+    GREATER, ">", "func(?1: int | float, ?1) bool", unknown |a, _| ordered(a, true, false)
 );
 operator!(
     /// `a >= b`; false with NaN.
-    GREATER_OR_EQUAL, ">=", "func(?1: int | float, ?1) bool", |a, _| ordered(a, std::cmp::Ordering::is_ge)
+    GREATER_OR_EQUAL, ">=", "func(?1: int | float, ?1) bool", unknown |a, _| ordered(a, true, true)
 );
 operator!(
     /// `a and b`; both sides are evaluated.
-    AND, "and", "func(a bool, b bool) bool", |a, _| Ok(Value::Bool(bool_at(a, 0)? && bool_at(a, 1)?))
+    AND, "and", "func(a bool, b bool) bool", unknown |a, _| decided_by(a, false)
 );
 operator!(
     /// `a or b`; both sides are evaluated.
-    OR, "or", "func(a bool, b bool) bool", |a, _| Ok(Value::Bool(bool_at(a, 0)? || bool_at(a, 1)?))
+    OR, "or", "func(a bool, b bool) bool", unknown |a, _| decided_by(a, true)
 );
 operator!(
     /// `not a`.
@@ -191,13 +203,35 @@ fn equality(arguments: &[Value], negate: bool) -> Value {
     }
 }
 
-fn ordered(arguments: &[Value], test: fn(std::cmp::Ordering) -> bool) -> Result<Value, CallError> {
-    let order = match arguments {
-        [Value::Int(a), Value::Int(b)] => Some(a.cmp(b)),
-        [Value::Float(a), Value::Float(b)] => a.0.partial_cmp(&b.0),
-        _ => return Err(mismatch()),
+/// `a < b`, `a <= b`, or with the sides swapped; bounds of unknowns may decide it.
+fn ordered(arguments: &[Value], swapped: bool, or_equal: bool) -> Result<Value, CallError> {
+    let [a, b] = arguments else {
+        return Err(mismatch());
     };
-    Ok(Value::Bool(order.is_some_and(test)))
+    let (a, b) = if swapped { (b, a) } else { (a, b) };
+    let number = |v: &Value| v.is_unknown() || matches!(v, Value::Int(_) | Value::Float(_));
+    if !number(a) || !number(b) {
+        return Err(mismatch());
+    }
+    Ok(less(a, b, or_equal).map_or_else(|| Value::unknown(Type::Bool), Value::Bool))
+}
+
+/// `and` and `or`: one side that is `decisive` decides, even when the other is unknown.
+fn decided_by(arguments: &[Value], decisive: bool) -> Result<Value, CallError> {
+    let mut unknown = false;
+    for argument in arguments {
+        match argument {
+            Value::Bool(side) if *side == decisive => return Ok(Value::Bool(decisive)),
+            Value::Bool(_) => {}
+            Value::Unknown(_) => unknown = true,
+            _ => return Err(mismatch()),
+        }
+    }
+    Ok(if unknown {
+        Value::unknown(Type::Bool)
+    } else {
+        Value::Bool(!decisive)
+    })
 }
 
 fn contains(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

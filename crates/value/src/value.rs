@@ -1,11 +1,47 @@
 //! Values: immutable, shared, cheap to clone.
 
-use std::any::Any;
-use std::fmt;
-use std::hash::{Hash, Hasher};
+mod collections;
+mod handles;
+mod scalars;
+
 use std::sync::Arc;
 
-use crate::{CallError, MapKey, Mark, Marks, Refinement, Type, Unknown};
+use crate::{Mark, Marks, Path, PathStep, Refinement, Type, Unknown};
+
+pub use collections::{List, Map, Set, Struct};
+pub use handles::{Callable, Func, Opaque};
+pub use scalars::{FloatBits, Str};
+
+use handles::NoFunction;
+
+/// Whether marks or unknowns are anywhere inside; what containers remember about their contents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Contents {
+    pub(crate) marked: bool,
+    pub(crate) unknown: bool,
+}
+
+impl Contents {
+    /// Takes in what is in one more part.
+    pub(crate) fn add(&mut self, value: &Value) {
+        let contents = value.contents();
+        self.marked |= contents.marked;
+        self.unknown |= contents.unknown;
+    }
+
+    pub(crate) fn of_all<'a>(values: impl Iterator<Item = &'a Value>) -> Contents {
+        let mut contents = Contents::default();
+        for value in values {
+            contents.add(value);
+        }
+        contents
+    }
+
+    /// Nothing but ordinary, known data.
+    pub(crate) fn is_plain(self) -> bool {
+        self == Contents::default()
+    }
+}
 
 /// A datum of any of the languages.
 ///
@@ -43,569 +79,6 @@ pub enum Value {
     Marked(Arc<(Value, Marks)>),
 }
 
-/// A float whose equality and hash go by its bits.
-#[derive(Clone, Copy)]
-pub struct FloatBits(pub f64);
-
-impl PartialEq for FloatBits {
-    fn eq(&self, other: &FloatBits) -> bool {
-        self.0.to_bits() == other.0.to_bits()
-    }
-}
-
-impl Eq for FloatBits {}
-
-impl Hash for FloatBits {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.to_bits().hash(state);
-    }
-}
-
-/// Shared bytes that remember whether they are UTF-8.
-#[derive(Clone)]
-pub struct Str {
-    bytes: Arc<[u8]>,
-    utf8: bool,
-}
-
-impl Str {
-    /// The bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The text, when the bytes are UTF-8.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        // The flag makes the refusal cheap; the check of valid text is a linear scan that vectorises well.
-        if self.utf8 {
-            std::str::from_utf8(&self.bytes).ok()
-        } else {
-            None
-        }
-    }
-
-    /// The text, with `�` for what is not UTF-8.
-    #[must_use]
-    pub fn to_lossy(&self) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(&self.bytes)
-    }
-
-    /// Length in bytes.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Whether it has no bytes.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// The shared bytes.
-    #[must_use]
-    pub fn shared(&self) -> Arc<[u8]> {
-        self.bytes.clone()
-    }
-}
-
-impl From<&str> for Str {
-    fn from(text: &str) -> Str {
-        Str {
-            bytes: text.as_bytes().into(),
-            utf8: true,
-        }
-    }
-}
-
-impl From<String> for Str {
-    fn from(text: String) -> Str {
-        Str {
-            bytes: text.into_bytes().into(),
-            utf8: true,
-        }
-    }
-}
-
-impl From<&[u8]> for Str {
-    fn from(bytes: &[u8]) -> Str {
-        Str {
-            utf8: std::str::from_utf8(bytes).is_ok(),
-            bytes: bytes.into(),
-        }
-    }
-}
-
-impl From<Vec<u8>> for Str {
-    fn from(bytes: Vec<u8>) -> Str {
-        Str {
-            utf8: std::str::from_utf8(&bytes).is_ok(),
-            bytes: bytes.into(),
-        }
-    }
-}
-
-impl From<Arc<[u8]>> for Str {
-    fn from(bytes: Arc<[u8]>) -> Str {
-        Str {
-            utf8: std::str::from_utf8(&bytes).is_ok(),
-            bytes,
-        }
-    }
-}
-
-impl PartialEq for Str {
-    fn eq(&self, other: &Str) -> bool {
-        Arc::ptr_eq(&self.bytes, &other.bytes) || self.bytes == other.bytes
-    }
-}
-
-impl Eq for Str {}
-
-impl Hash for Str {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.bytes.hash(state);
-    }
-}
-
-impl PartialOrd for Str {
-    fn partial_cmp(&self, other: &Str) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Str {
-    fn cmp(&self, other: &Str) -> std::cmp::Ordering {
-        self.bytes.cmp(&other.bytes)
-    }
-}
-
-impl fmt::Debug for Str {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::quote(&self.bytes))
-    }
-}
-
-/// A list. A changed copy shares all but the path to what changed, so that finding a difference between two versions
-/// is comparing addresses of chunks.
-#[derive(Clone)]
-pub struct List(Arc<ListData>);
-
-struct ListData {
-    element: Type,
-    items: imbl::Vector<Value>,
-}
-
-impl List {
-    /// A list of these items, each of type `element`.
-    #[must_use]
-    pub fn new(element: Type, items: impl IntoIterator<Item = Value>) -> List {
-        List(Arc::new(ListData {
-            element,
-            items: items.into_iter().collect(),
-        }))
-    }
-
-    /// A list over an existing persistent vector.
-    #[must_use]
-    pub fn from_vector(element: Type, items: imbl::Vector<Value>) -> List {
-        List(Arc::new(ListData { element, items }))
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    pub fn element_type(&self) -> &Type {
-        &self.0.element
-    }
-
-    /// The persistent vector behind it.
-    #[must_use]
-    pub fn items(&self) -> &imbl::Vector<Value> {
-        &self.0.items
-    }
-
-    /// The elements.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
-        self.0.items.iter()
-    }
-
-    /// How many.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.items.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.items.is_empty()
-    }
-
-    /// The element at an index.
-    #[must_use]
-    pub fn get(&self, index: usize) -> Option<&Value> {
-        self.0.items.get(index)
-    }
-
-    /// Whether both are one object.
-    #[must_use]
-    pub fn is_same(&self, other: &List) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl PartialEq for List {
-    fn eq(&self, other: &List) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.element == other.0.element && self.0.items == other.0.items)
-    }
-}
-
-impl Eq for List {}
-
-impl Hash for List {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.element.hash(state);
-        self.0.items.hash(state);
-    }
-}
-
-/// A map, ordered by its keys (so that printing and iteration never depend on a hash).
-#[derive(Clone)]
-pub struct Map(Arc<MapData>);
-
-struct MapData {
-    key: Type,
-    value: Type,
-    entries: imbl::OrdMap<MapKey, Value>,
-}
-
-impl Map {
-    /// A map of these entries; a later one of equal key replaces an earlier one.
-    #[must_use]
-    pub fn new(key: Type, value: Type, entries: impl IntoIterator<Item = (Value, Value)>) -> Map {
-        let entries = entries.into_iter().map(|(k, v)| (MapKey(k), v)).collect();
-        Map(Arc::new(MapData { key, value, entries }))
-    }
-
-    /// A map over an existing persistent one.
-    #[must_use]
-    pub fn from_entries(key: Type, value: Type, entries: imbl::OrdMap<MapKey, Value>) -> Map {
-        Map(Arc::new(MapData { key, value, entries }))
-    }
-
-    /// The type of the keys.
-    #[must_use]
-    pub fn key_type(&self) -> &Type {
-        &self.0.key
-    }
-
-    /// The type of the values.
-    #[must_use]
-    pub fn value_type(&self) -> &Type {
-        &self.0.value
-    }
-
-    /// The persistent map behind it.
-    #[must_use]
-    pub fn entries(&self) -> &imbl::OrdMap<MapKey, Value> {
-        &self.0.entries
-    }
-
-    /// Keys and values in the order of the keys.
-    pub fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
-        self.0.entries.iter().map(|(k, v)| (&k.0, v))
-    }
-
-    /// How many entries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.entries.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.entries.is_empty()
-    }
-
-    /// The value of a key, by the languages' equality.
-    #[must_use]
-    pub fn get(&self, key: &Value) -> Option<&Value> {
-        if matches!(key, Value::Float(f) if f.0.is_nan()) {
-            return None;
-        }
-        self.0.entries.get(&MapKey(key.clone()))
-    }
-
-    /// Whether both are one object.
-    #[must_use]
-    pub fn is_same(&self, other: &Map) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl PartialEq for Map {
-    fn eq(&self, other: &Map) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.key == other.0.key
-                && self.0.value == other.0.value
-                && self.len() == other.len()
-                && self.iter().zip(other.iter()).all(|(a, b)| a == b))
-    }
-}
-
-impl Eq for Map {}
-
-impl Hash for Map {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for (k, v) in self.iter() {
-            k.hash(state);
-            v.hash(state);
-        }
-    }
-}
-
-/// A set, ordered by its elements. Elements carry no marks: those move to the set.
-#[derive(Clone)]
-pub struct Set(Arc<SetData>);
-
-struct SetData {
-    element: Type,
-    items: imbl::OrdSet<MapKey>,
-}
-
-impl Set {
-    /// A set of these (unmarked) elements.
-    #[must_use]
-    pub fn new(element: Type, items: impl IntoIterator<Item = Value>) -> Set {
-        Set(Arc::new(SetData {
-            element,
-            items: items.into_iter().map(MapKey).collect(),
-        }))
-    }
-
-    /// The type of the elements.
-    #[must_use]
-    pub fn element_type(&self) -> &Type {
-        &self.0.element
-    }
-
-    /// The elements in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Value> {
-        self.0.items.iter().map(|k| &k.0)
-    }
-
-    /// How many.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.items.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.items.is_empty()
-    }
-
-    /// Whether it holds an element.
-    #[must_use]
-    pub fn contains(&self, element: &Value) -> bool {
-        self.0.items.contains(&MapKey(element.clone()))
-    }
-}
-
-impl PartialEq for Set {
-    fn eq(&self, other: &Set) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.len() == other.len() && self.iter().eq(other.iter()))
-    }
-}
-
-impl Eq for Set {}
-
-impl Hash for Set {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for item in self.iter() {
-            item.hash(state);
-        }
-    }
-}
-
-/// A struct: the values of its type's fields, in their order.
-#[derive(Clone)]
-pub struct Struct(Arc<StructData>);
-
-#[derive(PartialEq, Eq, Hash)]
-struct StructData {
-    ty: Type,
-    fields: Box<[Value]>,
-}
-
-impl Struct {
-    /// A value of struct type `ty` with these fields.
-    ///
-    /// # Panics
-    /// When `ty` is no struct type, or has another number of fields.
-    #[must_use]
-    pub fn new(ty: Type, fields: impl Into<Box<[Value]>>) -> Struct {
-        let fields = fields.into();
-        let expected = ty.as_struct().map(|s| s.fields.len());
-        assert_eq!(
-            expected,
-            Some(fields.len()),
-            "a struct value has the fields of its type"
-        );
-        Struct(Arc::new(StructData { ty, fields }))
-    }
-
-    /// Its type.
-    #[must_use]
-    pub fn ty(&self) -> &Type {
-        &self.0.ty
-    }
-
-    /// The values, in the order of the type's fields.
-    #[must_use]
-    pub fn fields(&self) -> &[Value] {
-        &self.0.fields
-    }
-
-    /// The value of a field.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        let index = self.0.ty.as_struct().and_then(|s| s.index(name))?;
-        self.0.fields.get(index)
-    }
-
-    /// Names and values.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let names = self
-            .0
-            .ty
-            .as_struct()
-            .map(|s| s.fields.as_slice())
-            .unwrap_or_default();
-        names.iter().map(|f| &*f.name).zip(self.0.fields.iter())
-    }
-}
-
-impl PartialEq for Struct {
-    fn eq(&self, other: &Struct) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-    }
-}
-
-impl Eq for Struct {}
-
-impl Hash for Struct {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
-    }
-}
-
-/// A function value. Equal only to itself.
-#[derive(Clone)]
-pub struct Func(Arc<FuncData>);
-
-struct FuncData {
-    ty: Type,
-    implementation: Box<dyn Callable>,
-}
-
-/// What stands behind a function value. The evaluator keeps its closures here and finds them again by `as_any`.
-pub trait Callable: Any + Send + Sync {
-    /// For finding the concrete type again.
-    fn as_any(&self) -> &dyn Any;
-
-    /// Calls it directly with values, where that is possible without an evaluator.
-    ///
-    /// # Errors
-    /// What the function answers, or that it can only be called by an evaluator.
-    fn call(&self, arguments: &[Value]) -> Result<Value, CallError>;
-}
-
-impl Func {
-    /// A function of type `ty`.
-    #[must_use]
-    pub fn new(ty: Type, implementation: impl Callable) -> Func {
-        Func(Arc::new(FuncData {
-            ty,
-            implementation: Box::new(implementation),
-        }))
-    }
-
-    /// Its type.
-    #[must_use]
-    pub fn ty(&self) -> &Type {
-        &self.0.ty
-    }
-
-    /// What stands behind it.
-    #[must_use]
-    pub fn implementation(&self) -> &dyn Callable {
-        &*self.0.implementation
-    }
-}
-
-impl PartialEq for Func {
-    fn eq(&self, other: &Func) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Func {}
-
-impl Hash for Func {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (Arc::as_ptr(&self.0) as usize).hash(state);
-    }
-}
-
-/// Something of the application's, equal only to itself.
-#[derive(Clone)]
-pub struct Opaque {
-    name: Arc<str>,
-    content: Arc<dyn Any + Send + Sync>,
-}
-
-impl Opaque {
-    /// Wraps `content` under a type name.
-    #[must_use]
-    pub fn new(name: impl Into<Arc<str>>, content: Arc<dyn Any + Send + Sync>) -> Opaque {
-        Opaque {
-            name: name.into(),
-            content,
-        }
-    }
-
-    /// The name of its type.
-    #[must_use]
-    pub fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    /// What is inside.
-    #[must_use]
-    pub fn content(&self) -> &(dyn Any + Send + Sync) {
-        &*self.content
-    }
-}
-
-impl PartialEq for Opaque {
-    fn eq(&self, other: &Opaque) -> bool {
-        Arc::ptr_eq(&self.content, &other.content)
-    }
-}
-
-impl Eq for Opaque {}
-
-impl Hash for Opaque {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (Arc::as_ptr(&self.content).cast::<()>() as usize).hash(state);
-    }
-}
-
 impl Value {
     /// A string.
     #[must_use]
@@ -631,6 +104,61 @@ impl Value {
         Value::list(Type::Str, items.into_iter().map(Value::str))
     }
 
+    /// A set of `element`s. Marks of elements move to the set. Elements that are not wholly known may turn out equal to
+    /// others, so with more than one element such a set is itself unknown, between one and as many elements.
+    #[must_use]
+    pub fn set(element: Type, items: impl IntoIterator<Item = Value>) -> Value {
+        let mut marks = Marks::none();
+        let items: Vec<Value> = items.into_iter().map(|v| v.unmark_deep(&mut marks)).collect();
+        let open = items.len() > 1 && items.iter().any(|v| !v.is_wholly_known());
+        let set = if open {
+            let known = Set::new(
+                element.clone(),
+                items.iter().filter(|v| v.is_wholly_known()).cloned(),
+            );
+            Value::refined(
+                Type::set(element),
+                Refinement {
+                    not_null: true,
+                    minimum_length: Some(known.len().max(1)),
+                    maximum_length: Some(items.len()),
+                    ..Refinement::default()
+                },
+            )
+        } else {
+            Value::Set(Set::new(element, items))
+        };
+        set.with_marks(&marks)
+    }
+
+    /// A map; see [`Map::new`]. Marks of keys move to the map.
+    #[must_use]
+    pub fn map(key: Type, value: Type, entries: impl IntoIterator<Item = (Value, Value)>) -> Value {
+        let mut marks = Marks::none();
+        let entries: Vec<_> = entries
+            .into_iter()
+            .map(|(k, v)| (k.unmark_deep(&mut marks), v))
+            .collect();
+        Value::Map(Map::new(key, value, entries)).with_marks(&marks)
+    }
+
+    /// A tuple.
+    #[must_use]
+    pub fn tuple(items: impl IntoIterator<Item = Value>) -> Value {
+        Value::Tuple(items.into_iter().collect())
+    }
+
+    /// A struct of these fields, of the type that follows from them. The names must be distinct.
+    #[must_use]
+    pub fn object<N: Into<Arc<str>>>(fields: impl IntoIterator<Item = (N, Value)>) -> Value {
+        let (names, values): (Vec<Arc<str>>, Vec<Value>) = fields
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .unzip();
+        let ty = Type::structure(names.into_iter().zip(values.iter().map(Value::ty)));
+        Value::structure(ty, values)
+    }
+
     /// A struct of type `ty`; see [`Struct::new`].
     #[must_use]
     pub fn structure(ty: Type, fields: impl Into<Box<[Value]>>) -> Value {
@@ -643,15 +171,19 @@ impl Value {
         Value::refined(ty, Refinement::default())
     }
 
-    /// An unknown of a type with a refinement. Unknowns of dynamic type take none.
+    /// An unknown of a type with a refinement. Unknowns of dynamic type take none. A refinement that leaves one value
+    /// gives that value; one that fixes the length of a list gives a list of unknowns.
     #[must_use]
     pub fn refined(ty: Type, refinement: Refinement) -> Value {
-        let refinement = if ty == Type::Dynamic {
-            Refinement::default()
-        } else {
-            refinement
-        };
-        Value::Unknown(Arc::new(Unknown { ty, refinement }))
+        if ty == Type::Dynamic {
+            return Value::Unknown(Arc::new(Unknown {
+                ty,
+                refinement: Refinement::default(),
+            }));
+        }
+        refinement
+            .collapsed(&ty)
+            .unwrap_or_else(|| Value::Unknown(Arc::new(Unknown { ty, refinement })))
     }
 
     /// The value with marks added to those it has.
@@ -721,6 +253,10 @@ impl Value {
                 ))
             }
             Value::Tuple(items) => Value::Tuple(items.iter().map(|v| v.unmark_deep(marks)).collect()),
+            Value::Set(set) => {
+                let items: Vec<Value> = set.iter().map(|v| v.unmark_deep(marks)).collect();
+                Value::Set(Set::new(set.element_type().clone(), items))
+            }
             Value::Struct(s) => {
                 let fields: Vec<Value> = s.fields().iter().map(|v| v.unmark_deep(marks)).collect();
                 Value::structure(s.ty().clone(), fields)
@@ -729,16 +265,136 @@ impl Value {
         }
     }
 
-    /// Whether marks are anywhere in it.
+    /// Adds the marks at every depth to `marks`.
+    pub fn collect_marks(&self, marks: &mut Marks) {
+        if self.has_marks() {
+            self.any_part(&mut |part| {
+                if let Value::Marked(inner) = part {
+                    marks.union(&inner.1);
+                }
+                false
+            });
+        }
+    }
+
+    /// Takes the marks off at every depth and says where they were, outermost first. [`Value::with_marks_at`] puts them
+    /// back.
+    #[must_use]
+    pub fn unmark_deep_with_paths(&self) -> (Value, Vec<(Path, Marks)>) {
+        let mut found = Vec::new();
+        let value = self.unmark_at(&mut Path::default(), &mut found);
+        (value, found)
+    }
+
+    fn unmark_at(&self, path: &mut Path, found: &mut Vec<(Path, Marks)>) -> Value {
+        if !self.has_marks() {
+            return self.clone();
+        }
+        if let Value::Marked(inner) = self {
+            found.push((path.clone(), inner.1.clone()));
+        }
+        let value = self.unmarked().map_parts(&mut |step, part| {
+            path.push(step);
+            let part = part.unmark_at(path, found);
+            path.pop();
+            part
+        });
+        // Marks of elements of sets and of keys belong to the container.
+        let mut rest = Marks::none();
+        let value = value.unmark_deep(&mut rest);
+        if !rest.is_empty() {
+            found.push((path.clone(), rest));
+        }
+        value
+    }
+
+    /// The value with marks added at each of the paths. A path that leads nowhere marks the last part that it reaches, so
+    /// that no mark is ever lost.
+    #[must_use]
+    pub fn with_marks_at(&self, marks: &[(Path, Marks)]) -> Value {
+        let marks: Vec<(&[PathStep], &Marks)> = marks.iter().map(|(p, m)| (p.steps(), m)).collect();
+        self.marked_at(&marks)
+    }
+
+    fn marked_at(&self, marks: &[(&[PathStep], &Marks)]) -> Value {
+        let mut here = Marks::none();
+        let mut used = vec![false; marks.len()];
+        let inside = marks.iter().any(|(path, _)| !path.is_empty());
+        let value = if inside {
+            self.unmarked().map_parts(&mut |step, part| {
+                let mut below = Vec::new();
+                for (index, (path, marks)) in marks.iter().enumerate() {
+                    if path.first() == Some(&step) {
+                        used[index] = true;
+                        below.push((&path[1..], *marks));
+                    }
+                }
+                if below.is_empty() {
+                    part.clone()
+                } else {
+                    part.marked_at(&below)
+                }
+            })
+        } else {
+            self.unmarked().clone()
+        };
+        for (used, (_, marks)) in used.iter().zip(marks) {
+            if !used {
+                here.union(marks);
+            }
+        }
+        value.with_marks(&self.unmark().1).with_marks(&here)
+    }
+
+    /// A container with each part replaced; elements of sets and keys of maps stay. Anything else as it is.
+    fn map_parts(&self, replace: &mut dyn FnMut(PathStep, &Value) -> Value) -> Value {
+        match self {
+            Value::List(list) => {
+                let items = list.iter().enumerate();
+                let items: Vec<Value> = items.map(|(i, v)| replace(PathStep::Index(i), v)).collect();
+                Value::list(list.element_type().clone(), items)
+            }
+            Value::Tuple(items) => {
+                let items = items.iter().enumerate();
+                Value::tuple(
+                    items
+                        .map(|(i, v)| replace(PathStep::Index(i), v))
+                        .collect::<Vec<_>>(),
+                )
+            }
+            Value::Map(map) => {
+                let entries: Vec<_> = map
+                    .iter()
+                    .map(|(k, v)| (k.clone(), replace(PathStep::Key(k.clone()), v)))
+                    .collect();
+                Value::Map(Map::new(
+                    map.key_type().clone(),
+                    map.value_type().clone(),
+                    entries,
+                ))
+            }
+            Value::Struct(s) => {
+                let fields: Vec<Value> = s
+                    .iter()
+                    .map(|(name, v)| replace(PathStep::Field(name.into()), v))
+                    .collect();
+                Value::structure(s.ty().clone(), fields)
+            }
+            plain => plain.clone(),
+        }
+    }
+
+    /// Whether marks are anywhere in it. Containers remember it, so this costs nothing.
     #[must_use]
     pub fn has_marks(&self) -> bool {
-        self.any_part(&mut |v| matches!(v, Value::Marked(_)))
+        self.contents().marked
     }
 
     /// Whether `sensitive` is anywhere in it.
     #[must_use]
     pub fn is_sensitive(&self) -> bool {
-        self.any_part(&mut |v| matches!(v, Value::Marked(m) if m.1.contains(&Mark::Sensitive)))
+        self.has_marks()
+            && self.any_part(&mut |v| matches!(v, Value::Marked(m) if m.1.contains(&Mark::Sensitive)))
     }
 
     /// Whether the value itself is an unknown (marks aside).
@@ -747,10 +403,36 @@ impl Value {
         matches!(self.unmarked(), Value::Unknown(_))
     }
 
-    /// Whether no unknown is anywhere in it.
+    /// Whether no unknown is anywhere in it. Containers remember it, so this costs nothing.
     #[must_use]
     pub fn is_wholly_known(&self) -> bool {
-        !self.any_part(&mut |v| matches!(v, Value::Unknown(_)))
+        !self.contents().unknown
+    }
+
+    /// What is anywhere in it: marks, unknowns.
+    pub(crate) fn contents(&self) -> Contents {
+        match self {
+            Value::List(list) => list.contents(),
+            Value::Map(map) => map.contents(),
+            Value::Set(set) => set.contents(),
+            Value::Struct(s) => s.contents(),
+            Value::Tuple(items) => Contents::of_all(items.iter()),
+            Value::Marked(inner) => Contents {
+                marked: true,
+                ..inner.0.contents()
+            },
+            Value::Unknown(_) => Contents {
+                unknown: true,
+                marked: false,
+            },
+            Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Str(_)
+            | Value::Func(_)
+            | Value::Null(_)
+            | Value::Opaque(_) => Contents::default(),
+        }
     }
 
     /// Whether it is null (marks aside).
@@ -765,10 +447,7 @@ impl Value {
             return true;
         }
         match self {
-            Value::List(list) => match list.element_type() {
-                _ if list.is_empty() => false,
-                _ => list.iter().any(|v| v.any_part(test)),
-            },
+            Value::List(list) => list.iter().any(|v| v.any_part(test)),
             Value::Map(map) => map.iter().any(|(k, v)| k.any_part(test) || v.any_part(test)),
             Value::Set(set) => set.iter().any(|v| v.any_part(test)),
             Value::Tuple(items) => items.iter().any(|v| v.any_part(test)),
@@ -896,6 +575,33 @@ impl Value {
         }
     }
 
+    /// The set, marks aside.
+    #[must_use]
+    pub fn as_set(&self) -> Option<&Set> {
+        match self.unmarked() {
+            Value::Set(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The elements of a tuple, marks aside.
+    #[must_use]
+    pub fn as_tuple(&self) -> Option<&[Value]> {
+        match self.unmarked() {
+            Value::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// What is known about it as an unknown, marks aside; none when it is known.
+    #[must_use]
+    pub fn as_unknown(&self) -> Option<&Unknown> {
+        match self.unmarked() {
+            Value::Unknown(unknown) => Some(unknown),
+            _ => None,
+        }
+    }
+
     /// The function, marks aside.
     #[must_use]
     pub fn as_func(&self) -> Option<&Func> {
@@ -903,18 +609,5 @@ impl Value {
             Value::Func(value) => Some(value),
             _ => None,
         }
-    }
-}
-
-/// The zero value of function types.
-struct NoFunction;
-
-impl Callable for NoFunction {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn call(&self, _: &[Value]) -> Result<Value, CallError> {
-        Err(CallError::fatal("nil function"))
     }
 }

@@ -1,0 +1,142 @@
+//! Functions of the dynamic protocol in a statically typed language.
+//!
+//! mcl has no tuples, sets, null or types that are decided later. A function that has them takes part by converting: its
+//! arguments to what its parameters ask for, its result to a list, struct or plain type. The type of a call is found by
+//! running the type function on what is known of the arguments while compiling.
+
+use crate::call::{self, prepare};
+use crate::{
+    ArgumentError, CallError, FunctionSpec, InferArguments, Inferred, Type, Value, conforms, convert,
+    converts_safely, unify,
+};
+
+/// The type that mcl uses for values of a type: lists for tuples and sets, the inner type of an optional. None when a
+/// part is not decided, or a tuple's elements have no type in common.
+#[must_use]
+pub fn static_type(ty: &Type) -> Option<Type> {
+    Some(match ty {
+        Type::Bool | Type::Str | Type::Int | Type::Float | Type::Opaque(_) => ty.clone(),
+        Type::Optional(inner) => static_type(inner)?,
+        Type::List(element) | Type::Set(element) => Type::list(static_type(element)?),
+        Type::Tuple(types) => {
+            let types = types.iter().map(static_type).collect::<Option<Vec<_>>>()?;
+            Type::list(static_type(&unify(&types).ok()?)?)
+        }
+        Type::Map(kv) => Type::map(static_type(&kv.0)?, static_type(&kv.1)?),
+        Type::Struct(s) => {
+            let fields = s
+                .fields
+                .iter()
+                .map(|f| Some((f.name.clone(), static_type(&f.ty)?)));
+            Type::structure(fields.collect::<Option<Vec<_>>>()?)
+        }
+        Type::Func(f) => Type::func(
+            f.parameters
+                .iter()
+                .map(|p| Some((p.name.clone(), static_type(&p.ty)?)))
+                .collect::<Option<Vec<_>>>()?,
+            static_type(&f.result)?,
+        ),
+        Type::Nil | Type::Variant | Type::Dynamic | Type::Number | Type::Variable(_) => return None,
+    })
+}
+
+/// Types a call of a function of the dynamic protocol, for use in an inference hook.
+///
+/// # Errors
+/// An argument that does not fit, or a result whose type is not decided by what is known.
+pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
+    let known: Vec<Value> = arguments
+        .types
+        .iter()
+        .zip(arguments.values)
+        .map(|(ty, value)| match (value, ty) {
+            (Some(value), _) => value.clone(),
+            (None, Some(ty)) => Value::unknown(without_variables(ty)),
+            (None, None) => Value::unknown(Type::Dynamic),
+        })
+        .collect();
+    let prepared = prepare(spec, &convert_arguments(spec, &known)).map_err(|error| match error {
+        CallError::Argument(error) => error,
+        other => ArgumentError::whole(other.to_string()),
+    })?;
+    let Some(result) = static_type(&prepared.result) else {
+        let open = arguments
+            .types
+            .iter()
+            .position(|ty| ty.as_ref().is_none_or(Type::is_open));
+        return Err(match open {
+            Some(index) => ArgumentError::at(index, "its type must be evident here"),
+            None if prepared.result.is_open() => {
+                ArgumentError::whole("the result's type depends on a value that is not known while compiling")
+            }
+            None => ArgumentError::whole(format!(
+                "the result has the type {}, which mcl lacks",
+                prepared.result
+            )),
+        });
+    };
+    let parameters = arguments.types.iter().enumerate().map(|(index, ty)| {
+        let ty = match ty {
+            Some(ty) if !ty.is_open() => ty.clone(),
+            _ => Type::Variable(u32::try_from(index).unwrap_or(u32::MAX - 1) + 1),
+        };
+        (index.to_string(), ty)
+    });
+    Ok(Inferred {
+        signature: Type::func(parameters, result),
+    })
+}
+
+/// Calls a function of the dynamic protocol with statically typed arguments, for a result type that [`infer_adapted`]
+/// decided.
+///
+/// # Errors
+/// Those of [`call::call`]; a null result is a catchable error.
+pub fn call_adapted(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Result<Value, CallError> {
+    let value = call::call(spec, &convert_arguments(spec, arguments))?;
+    if value.is_null() && !matches!(result, Type::Optional(_)) {
+        return Err(CallError::catchable(format!(
+            "`{spec}` has no result for these arguments"
+        )));
+    }
+    convert(&value, result).map_err(|error| {
+        let message = format!("the result of `{spec}` is not {result}: {error}");
+        if error.message == crate::convert::NULL {
+            CallError::catchable(message)
+        } else {
+            CallError::fatal(message)
+        }
+    })
+}
+
+/// Converts arguments safely to the types of the parameters, where they differ and that is possible. What is not is left
+/// for the call to refuse.
+#[must_use]
+pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value> {
+    for signature in spec.alternatives() {
+        if !signature.accepts_count(arguments.len()) {
+            continue;
+        }
+        let converted: Option<Vec<Value>> = arguments
+            .iter()
+            .enumerate()
+            .map(|(index, argument)| {
+                let wanted = &signature.parameter(index)?.ty;
+                let ty = argument.ty();
+                if argument.is_null() || conforms(&ty, wanted).is_ok() {
+                    return Some(argument.clone());
+                }
+                converts_safely(&ty, wanted).then(|| convert(argument, wanted).ok())?
+            })
+            .collect();
+        if let Some(converted) = converted {
+            return converted;
+        }
+    }
+    arguments.to_vec()
+}
+
+fn without_variables(ty: &Type) -> Type {
+    ty.replace(&mut |part| matches!(part, Type::Variable(_) | Type::Variant).then_some(Type::Dynamic))
+}
