@@ -193,3 +193,22 @@ fn a_text_that_does_not_parse_is_left_alone() {
     };
     assert_eq!(diagnostics.len(), 1);
 }
+
+#[test]
+fn the_deepest_text_formats_on_a_small_stack() {
+    let text = format!(
+        "{}$x = {}1{}{}\n{}",
+        "if $c {\n".repeat(100),
+        "f(".repeat(150),
+        " + 1".repeat(300),
+        ")".repeat(150),
+        "}\n".repeat(100)
+    );
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    let formatted = thread
+        .spawn(move || format(&text))
+        .expect("a thread")
+        .join()
+        .expect("no overflow");
+    assert!(formatted.is_ok());
+}

@@ -50,8 +50,8 @@ impl Unexpected<'_> {
     fn shows_bracket(&self, open: K) -> bool {
         match self.kind {
             K::EndOfFile => true,
-            K::Newline => open != K::LeftBrace,
-            K::RightBrace | K::RightBracket | K::RightParen => open.closing() != Some(self.kind),
+            K::Newline | K::RightBrace => open != K::LeftBrace,
+            K::RightBracket | K::RightParen => open != K::LeftBrace && open.closing() != Some(self.kind),
             _ => false,
         }
     }
@@ -73,6 +73,7 @@ impl Unexpected<'_> {
                 "an expression goes on over several lines only between brackets, one element a line"
             }
             (_, K::Panic) => "`panic` is a statement and gives no value",
+            (_, K::Equals) if self.expected == "a type" => "a function type ends in the type of its result",
             (_, K::Equals) => "a name is given a value only by a statement: `$name = …`",
             (_, K::Colon) if self.open.is_some() => "keys and values are separated by `=>`",
             (_, kind) if kind.is_word() && self.expected.contains("name") => {

@@ -84,7 +84,7 @@ impl Parser<'_> {
             left = self.add_infix(operator, operator_start, left, right)?;
             if level == level::COMPARISON && infix(self.kind).is_some_and(|(next, _)| next == level) {
                 return self.unexpected_because(
-                    "no second comparison",
+                    "the end of the comparison",
                     Some("comparisons do not chain; combine two of them with `and`, or add parentheses"),
                 );
             }
@@ -309,6 +309,10 @@ impl Parser<'_> {
 
     fn parenthesised(&mut self) -> Result<ExprId> {
         let start = self.open(K::LeftParen, "`(`")?;
+        if self.at(K::RightParen) {
+            let help = "parentheses hold one expression; a call is no statement";
+            return self.unexpected_because(AN_EXPRESSION, Some(help));
+        }
         let inner = self.expression()?;
         self.close(K::RightParen, "`)`")?;
         self.add(ExprKind::Paren(inner), self.since(start))
@@ -392,6 +396,10 @@ impl Parser<'_> {
     fn braced(&mut self, expected: &'static str) -> Result<(ExprId, Span)> {
         let start = self.open(K::LeftBrace, expected)?;
         self.skip_newlines();
+        if self.at(K::RightBrace) {
+            let help = "functions and branches hold one expression, whose value they give";
+            return self.unexpected_because(AN_EXPRESSION, Some(help));
+        }
         let body = self.expression()?;
         self.skip_newlines();
         if self.at(K::Equals) {

@@ -6,11 +6,13 @@
 use setpoint_diagnostics::{Diagnostic, FileId, Span};
 
 use super::codes;
+use super::parser::Comment;
 use super::token::{TokenKind as K, Tokens};
 
 /// A text as tokens.
 pub(super) struct Lexed {
     pub(super) tokens: Tokens,
+    pub(super) comments: Vec<Comment>,
     /// Where each `||` begins.
     pub(super) bars: Vec<u32>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -20,6 +22,7 @@ pub(super) struct Lexed {
 pub(super) fn lex(file: FileId, text: &str) -> Lexed {
     let lexed = Lexed {
         tokens: Tokens::with_capacity(text.len() / 4 + 8),
+        comments: Vec::new(),
         bars: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -80,7 +83,10 @@ impl Lexer<'_> {
             b'0'..=b'9' => self.number(),
             b'"' => self.string(),
             b'#' => {
+                let start = self.position;
                 self.take_while(|byte| byte != b'\n');
+                let span = self.span(start, self.position);
+                self.lexed.comments.push(Comment { span });
                 K::Comment
             }
             b'{' => self.take(1, K::LeftBrace),
@@ -159,10 +165,7 @@ impl Lexer<'_> {
         }
         let text = &self.text[start..self.position];
         let span = self.span(start, self.position);
-        match check_number(text, span) {
-            Some(diagnostic) => self.lexed.diagnostics.push(diagnostic),
-            None => {}
-        }
+        self.lexed.diagnostics.extend(check_number(text, span));
         if float { K::FloatNumber } else { K::IntegerNumber }
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Span, Stage};
 
 use super::ast::{Ast, Block, Expr, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind};
@@ -54,6 +54,7 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Parsed 
     };
     let Lexed {
         tokens,
+        comments,
         bars,
         diagnostics: lexical,
     } = lexer::lex(file, readable);
@@ -93,13 +94,6 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Parsed 
         statements,
         span: Span::new(file, 0, readable.len() as u32),
     };
-    let comments = tokens
-        .iter()
-        .filter(|(kind, _)| *kind == K::Comment)
-        .map(|(_, range)| Comment {
-            span: Span::new(file, range.start, range.end),
-        })
-        .collect();
     Parsed {
         ast,
         tokens,
@@ -166,7 +160,7 @@ impl<'t> Parser<'t> {
                 stmts: Vec::with_capacity(guess / 4),
             },
             heights: Vec::with_capacity(guess),
-            names: FxHashSet::default(),
+            names: FxHashSet::with_capacity_and_hasher(guess / 2, FxBuildHasher),
             diagnostics: Vec::new(),
             errors: 0,
             last_error: None,

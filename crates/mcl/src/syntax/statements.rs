@@ -32,21 +32,33 @@ impl Parser<'_> {
 
     /// Statements up to a closing brace or the end of the file.
     fn statements(&mut self, statements: &mut Vec<StmtId>) {
+        let mut after_mistake = false;
         loop {
             match self.kind {
                 K::Newline => self.advance(),
                 K::EndOfFile | K::RightBrace => return,
+                kind if after_mistake && !starts_statement(kind) => {
+                    // The rest of what was not understood.
+                    let mark = self.mark();
+                    self.advance();
+                    self.recover(mark, false);
+                    after_mistake = false;
+                    if self.to_top {
+                        return;
+                    }
+                }
                 _ => {
                     let mark = self.mark();
                     let position = self.start;
-                    match self.statement() {
+                    after_mistake = match self.statement() {
                         Ok(id) => {
                             statements.push(id);
-                            if self.end_of_statement().is_err() {
-                                self.recover(mark, false);
-                            }
+                            self.end_of_statement().is_err()
                         }
-                        Err(Failed) => self.recover(mark, false),
+                        Err(Failed) => true,
+                    };
+                    if after_mistake {
+                        self.recover(mark, false);
                     }
                     if self.to_top {
                         return;
@@ -453,7 +465,7 @@ impl Parser<'_> {
             K::Identifier => {
                 let name = self.take_name();
                 let (condition, value) = self.item_value()?;
-                self.end_of_item(self.last_operand(value))?;
+                self.end_of_item(value)?;
                 Ok(BodyItem {
                     kind: BodyItemKind::Field { name, value },
                     condition,
@@ -472,7 +484,7 @@ impl Parser<'_> {
         let (kind, condition) = if self.accept(K::Colon) {
             let name = self.plain_name("the name of a meta parameter")?;
             let (condition, value) = self.item_value()?;
-            self.end_of_item(self.last_operand(value))?;
+            self.end_of_item(value)?;
             (BodyItemKind::Meta { name, value }, condition)
         } else {
             self.rocket()?;
@@ -494,7 +506,9 @@ impl Parser<'_> {
                 let help = "sending is a statement of its own: `A[\"x\"].key -> B[\"y\"].field`";
                 return self.unexpected_because("`,`", Some(help));
             }
-            self.end_of_item(half.kind.span)?;
+            if !self.accept(K::Comma) {
+                self.no_comma(half.kind.span)?;
+            }
             return Ok(BodyItem {
                 kind: BodyItemKind::EdgeProperty { property: word, half },
                 condition,
@@ -516,7 +530,7 @@ impl Parser<'_> {
         condition: Option<ExprId>,
         value: ExprId,
     ) -> Result<BodyItem> {
-        self.end_of_item(self.last_operand(value))?;
+        self.end_of_item(value)?;
         self.check_meta(&word);
         Ok(BodyItem {
             kind: BodyItemKind::MetaStruct { value },
@@ -554,13 +568,17 @@ impl Parser<'_> {
         }
     }
 
-    /// The comma of an item whose value ends in `last`.
-    fn end_of_item(&mut self, last: Span) -> Result<()> {
+    /// The comma behind the value of an item.
+    fn end_of_item(&mut self, value: ExprId) -> Result<()> {
+        if self.accept(K::Comma) {
+            return Ok(());
+        }
+        self.no_comma(self.last_operand(value))
+    }
+
+    /// What stands in place of the comma of an item; `last` is where the item's value is to be shown.
+    fn no_comma(&mut self, last: Span) -> Result<()> {
         match self.kind {
-            K::Comma => {
-                self.advance();
-                Ok(())
-            }
             K::Newline | K::RightBrace => {
                 self.report(errors::missing_comma(last, self.previous_end));
                 Ok(())
