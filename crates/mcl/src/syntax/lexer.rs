@@ -1,6 +1,6 @@
 //! Text to tokens, in one pass over the bytes. Longest match wins; nothing is dropped and nothing fails.
 //!
-//! What is no token becomes a [`TokenKind::Error`] with a diagnostic. `||` is a token although only some places
+//! What is no token becomes a [`K::Error`] with a diagnostic. `||` is a token although only some places
 //! take it: the parser knows which, and reports the others.
 
 use setpoint_diagnostics::{Diagnostic, FileId, Span};

@@ -3,8 +3,8 @@
 use setpoint_diagnostics::Span;
 
 use super::ast::{
-    Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeHalf, ExprId, ExprKind, Func, Function, IfStmt,
-    Import, ImportAlias, Include, Loop, Name, Resource, StmtId, StmtKind, TypeExpr, TypeKind,
+    Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeHalf, ExprId, ExprKind, Func, IfStmt, Import,
+    ImportAlias, Include, Loop, Name, Resource, StmtId, StmtKind,
 };
 use super::errors;
 use super::parser::{Failed, Parser, Result, starts_statement};
@@ -585,115 +585,5 @@ impl Parser<'_> {
             }
             _ => self.unexpected("`,`"),
         }
-    }
-
-    // Annotations.
-
-    /// A function all of whose types are given has a type from here on.
-    pub(super) fn check_function_types(&mut self, function: &Function, span: Span) {
-        let Some(result) = &function.result else { return };
-        if function
-            .parameters
-            .items
-            .iter()
-            .any(|parameter| parameter.annotation.is_none())
-        {
-            return;
-        }
-        let parameters = function
-            .parameters
-            .items
-            .iter()
-            .filter_map(|p| p.annotation.as_ref());
-        for annotation in parameters.chain([result]) {
-            self.check_keys(annotation, span);
-        }
-    }
-
-    /// The types that a value cannot have whatever else is known.
-    fn check_annotation(&mut self, annotation: &TypeExpr, value: ExprId) {
-        let span = self.span_of(value);
-        let (fits, has): (fn(&TypeKind) -> bool, &str) =
-            match &self.ast.expr(self.ast.without_parens(value)).kind {
-                ExprKind::Bool(_) => (|kind| matches!(kind, TypeKind::Bool), "bool"),
-                ExprKind::Integer(_) => (|kind| matches!(kind, TypeKind::Int), "int"),
-                ExprKind::Float(_) => (|kind| matches!(kind, TypeKind::Float), "float"),
-                ExprKind::String(_) => (|kind| matches!(kind, TypeKind::Str), "str"),
-                ExprKind::List(_)
-                | ExprKind::Map(_)
-                | ExprKind::Struct(_)
-                | ExprKind::Variable(_)
-                | ExprKind::Call(_)
-                | ExprKind::Lambda(_)
-                | ExprKind::If(_)
-                | ExprKind::Paren(_)
-                | ExprKind::Operator { .. }
-                | ExprKind::Not(_)
-                | ExprKind::In { .. }
-                | ExprKind::Lookup { .. }
-                | ExprKind::StructLookup { .. }
-                | ExprKind::StructLookupOptional { .. }
-                | ExprKind::Except { .. } => return self.check_keys(annotation, span),
-            };
-        if fits(&annotation.kind) {
-            return;
-        }
-        let wanted = self.slice(annotation.span.start, annotation.span.end);
-        let message = if matches!(annotation.kind, TypeKind::Variant) {
-            "no value has the type `variant`".to_owned()
-        } else {
-            format!("this value cannot have the type `{wanted}`")
-        };
-        self.report(errors::impossible_type(
-            span,
-            annotation.span,
-            message,
-            format!("this is of type `{has}`"),
-        ));
-    }
-
-    /// Maps are looked up by comparing keys, and functions cannot be compared.
-    fn check_keys(&mut self, annotation: &TypeExpr, value: Span) {
-        let Some(key) = incomparable_key(annotation) else {
-            return;
-        };
-        let message = "the keys of a map cannot contain functions";
-        self.report(errors::impossible_type(
-            value,
-            key,
-            message,
-            "this cannot have the type given",
-        ));
-    }
-}
-
-/// The key type, of some map in `annotation`, that contains a function.
-fn incomparable_key(annotation: &TypeExpr) -> Option<Span> {
-    match &annotation.kind {
-        TypeKind::Bool | TypeKind::Str | TypeKind::Int | TypeKind::Float | TypeKind::Variant => None,
-        TypeKind::List(element) => incomparable_key(element),
-        TypeKind::Map { key, value } => {
-            if contains_func(key) {
-                return Some(key.span);
-            }
-            incomparable_key(key).or_else(|| incomparable_key(value))
-        }
-        TypeKind::Struct(fields) => fields
-            .iter()
-            .find_map(|field| incomparable_key(&field.annotation)),
-        TypeKind::Func { arguments, result } => arguments
-            .iter()
-            .find_map(|argument| incomparable_key(&argument.annotation))
-            .or_else(|| incomparable_key(result)),
-    }
-}
-
-fn contains_func(annotation: &TypeExpr) -> bool {
-    match &annotation.kind {
-        TypeKind::Bool | TypeKind::Str | TypeKind::Int | TypeKind::Float | TypeKind::Variant => false,
-        TypeKind::Func { .. } => true,
-        TypeKind::List(element) => contains_func(element),
-        TypeKind::Map { key, value } => contains_func(key) || contains_func(value),
-        TypeKind::Struct(fields) => fields.iter().any(|field| contains_func(&field.annotation)),
     }
 }
