@@ -50,18 +50,23 @@ fn answer(result: syn::Result<TokenStream>) -> TokenStream {
 /// The named fields of a struct without generics.
 fn named_fields(input: &DeriveInput) -> syn::Result<&FieldsNamed> {
     if !input.generics.params.is_empty() {
-        return Err(syn::Error::new_spanned(&input.generics, "generic parameters have no place here"));
+        return Err(syn::Error::new_spanned(
+            &input.generics,
+            "generic parameters have no place here",
+        ));
     }
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => Ok(fields),
-            Fields::Unnamed(_) | Fields::Unit => {
-                Err(syn::Error::new_spanned(&input.ident, "write a struct with named fields: `struct X {}`"))
-            }
+            Fields::Unnamed(_) | Fields::Unit => Err(syn::Error::new_spanned(
+                &input.ident,
+                "write a struct with named fields: `struct X {}`",
+            )),
         },
-        Data::Enum(_) | Data::Union(_) => {
-            Err(syn::Error::new_spanned(&input.ident, "only a struct can be derived here"))
-        }
+        Data::Enum(_) | Data::Union(_) => Err(syn::Error::new_spanned(
+            &input.ident,
+            "only a struct can be derived here",
+        )),
     }
 }
 

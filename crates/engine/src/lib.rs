@@ -1,1 +1,35 @@
-//! Placeholder.
+//! The engine: brings a machine into the state of a desired graph, and keeps it there.
+//!
+//! One half faces the kinds of resources: [`Resource`] is what a kind writes, [`Apply`] and [`Handle`] what it is given,
+//! [`Watch`] what it declares, [`Failure`] what it answers when the machine refuses.
+
+#![forbid(unsafe_code)]
+
+// So that what the derives emit resolves in this crate too.
+extern crate self as setpoint_engine;
+
+mod apply;
+mod drift;
+mod failure;
+mod handle;
+mod identity;
+mod local_values;
+pub mod parameter;
+mod resource;
+mod value_encoding;
+mod watch_declaration;
+
+pub use apply::{
+    Apply, CancelCause, Cancellation, Level, Observer, Outcome, Received, RunInput, Sent,
+};
+pub use drift::{Drift, DriftValue};
+pub use failure::{Attempting, Failure, FailureReason};
+pub use handle::{Busy, BusyGuard, EmptyGraph, ExitRequest, GraphView, Handle, Services};
+pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};
+pub use local_values::{FileValues, LocalValues};
+pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
+pub use resource::{
+    Background, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource, RunShape, check,
+};
+pub use setpoint_derive::{ParameterStruct, Resource, Sends};
+pub use watch_declaration::{Depth, OwnWatch, Watch, WatchFuture, Watcher};

@@ -231,7 +231,10 @@ impl Parameter {
             "default_from" => {
                 let from: LitStr = meta.value()?.parse()?;
                 if from.value() != "name" {
-                    return Err(syn::Error::new(from.span(), "a default comes from the \"name\" or nowhere"));
+                    return Err(syn::Error::new(
+                        from.span(),
+                        "a default comes from the \"name\" or nowhere",
+                    ));
                 }
                 self.default = Default::Name;
             }

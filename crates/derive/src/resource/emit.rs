@@ -10,10 +10,13 @@ use super::plain_name;
 
 /// Everything for one kind.
 pub(super) fn kind(kind: &Kind) -> TokenStream {
-    let Kind { ident, visibility, .. } = kind;
+    let Kind {
+        ident, visibility, ..
+    } = kind;
     let schema = schema(kind);
     let decode = decode(kind);
     let set = set(kind);
+    let get = get(kind);
     let name = span_of(kind.options.kind.as_ref());
     let spec = quote_spanned! {name=>
         #[automatically_derived]
@@ -30,6 +33,7 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
                 const SCHEMA: &'static ::setpoint_graph::KindSchema = &SCHEMA;
                 #decode
                 #set
+                #get
             }
         };
         #spec
@@ -37,10 +41,18 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
 }
 
 fn schema(kind: &Kind) -> TokenStream {
-    let Kind { ident, doc, options, .. } = kind;
+    let Kind {
+        ident, doc, options, ..
+    } = kind;
     let name = options.kind.as_ref();
     let parameters = kind.parameters().map(|(field, parameter)| {
-        let Parameter { name, yaml_name, doc, unreachable, .. } = parameter;
+        let Parameter {
+            name,
+            yaml_name,
+            doc,
+            unreachable,
+            ..
+        } = parameter;
         let ty = &field.ty;
         let native = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>::NATIVE);
         let default = parameter.default.text();
@@ -167,6 +179,23 @@ fn set(kind: &Kind) -> TokenStream {
             }
             #[allow(unreachable_code, reason = "a kind may have no parameters")]
             Ok(())
+        }
+    }
+}
+
+fn get(kind: &Kind) -> TokenStream {
+    let arms = kind.parameters().map(|(field, parameter)| {
+        let ident = &field.ident;
+        let name = &parameter.name;
+        quote!(#name => ::setpoint_engine::Parameter::encode(&self.#ident),)
+    });
+    quote! {
+        fn get(&self, parameter: &str) -> ::core::option::Option<::setpoint_value::Value> {
+            #[allow(unreachable_code, reason = "a kind may have no parameters")]
+            Some(match parameter {
+                #(#arms)*
+                _ => return None,
+            })
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn sends(input: &DeriveInput) -> syn::Result<TokenStream> {
         };
         let name = plain_name(field_ident);
         let doc = documentation(&field.attrs, field_ident)?;
-        let native = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Sendable>::NATIVE);
+        let native = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Sendable>::SENT);
         keys.push(quote!(::setpoint_graph::SendKey { name: #name, native: &#native, doc: #doc }));
         values.push(quote!((#name, ::setpoint_engine::Sendable::into_sent(self.#field_ident))));
     }

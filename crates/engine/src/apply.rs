@@ -1,0 +1,371 @@
+//! A run: what a kind is given for one `check_apply`, and what it says back.
+//!
+//! Each difference goes through [`Apply::drift`], which records it and answers whether to repair it now. So check,
+//! plan and repair are one code path and cannot disagree.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use setpoint_graph::{KindSchema, ResourceId};
+use setpoint_value::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::resource::ParameterSet;
+use crate::{Drift, DriftValue, Failure, Handle, Sends};
+
+/// What the engine knows before a run.
+pub struct RunInput<'a> {
+    /// The resource's handle.
+    pub handle: &'a Handle,
+    /// Whether repairs are allowed: not under `noop`, nor in `plan`.
+    pub repair: bool,
+    /// Whether a notification waits.
+    pub refresh: bool,
+    /// All parameters that are received.
+    pub received: &'a [Received],
+    /// How the run is told to stop.
+    pub cancellation: &'a Cancellation,
+    /// Who hears of things while they happen.
+    pub observer: &'a dyn Observer,
+}
+
+/// A parameter that is received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// Who sent it.
+    pub from: ResourceId,
+    /// Under which send key.
+    pub key: Arc<str>,
+    /// Whether it changed since the last successful run.
+    pub changed: bool,
+}
+
+/// Hears what happens in a run, while it happens. Nothing sensitive reaches it. Never blocks for long.
+pub trait Observer: Send + Sync {
+    /// Before the first repair of the run: stores the outgoing notifications as *perhaps* (engine.md §5).
+    ///
+    /// # Errors
+    /// Then nothing is repaired, and the run fails with this.
+    fn before_first_repair(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// A difference was found.
+    fn drift(&self, _drift: &Drift) {}
+
+    /// A line for the log.
+    fn log(&self, _level: Level, _message: &str) {}
+
+    /// A message that the program wants shown.
+    fn display(&self, _message: &str) {}
+}
+
+/// How much a line of the log matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// For who searches for a mistake.
+    Debug,
+    /// Worth knowing.
+    Info,
+    /// Probably not as it was meant.
+    Warning,
+    /// Went wrong.
+    Error,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What was found wrong, in order. Empty: *ok*.
+    pub drifts: Vec<Drift>,
+    /// What was published, if anything.
+    pub sent: Option<Sent>,
+    /// Whether the interval of the resource's watch begins anew.
+    pub restart_interval: bool,
+    /// Why nothing could be repaired although it was allowed: the run failed with this, whatever it answered.
+    pub refused: Option<Failure>,
+}
+
+/// What a run published: values by send key; none for a key that is withheld.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sent {
+    /// By key, in the order of the schema.
+    pub keys: Vec<(&'static str, Option<Value>)>,
+    /// Whether it holds although the run found drift that it may not have repaired (`plan`).
+    pub is_final: bool,
+}
+
+impl Sent {
+    /// The value of a key; the inner none says that it is withheld.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Option<&Value>> {
+        self.keys
+            .iter()
+            .find(|(name, _)| *name == key)
+            .map(|(_, value)| value.as_ref())
+    }
+}
+
+/// The context of one run.
+pub struct Apply<'a> {
+    input: RunInput<'a>,
+    schema: Option<&'static KindSchema>,
+    sensitive: ParameterSet,
+    prepared: bool,
+    outcome: Outcome,
+}
+
+impl<'a> Apply<'a> {
+    /// A run that begins.
+    #[must_use]
+    pub fn new(input: RunInput<'a>) -> Apply<'a> {
+        Apply {
+            input,
+            schema: None,
+            sensitive: ParameterSet::default(),
+            prepared: false,
+            outcome: Outcome {
+                drifts: Vec::new(),
+                sent: None,
+                restart_interval: false,
+                refused: None,
+            },
+        }
+    }
+
+    /// What it left behind.
+    #[must_use]
+    pub fn finish(self) -> Outcome {
+        self.outcome
+    }
+
+    /// Whose run it is; done by [`crate::Instance`] before the kind's code runs.
+    pub(crate) fn describe(&mut self, schema: &'static KindSchema, sensitive: ParameterSet) {
+        self.schema = Some(schema);
+        self.sensitive = sensitive;
+    }
+
+    /// Records a difference and answers whether to repair it now. Never under `noop` or in `plan`.
+    ///
+    /// A field that is named like a parameter is redacted when that parameter is sensitive, any other when any
+    /// parameter is.
+    #[must_use = "it answers whether to repair"]
+    pub fn drift(
+        &mut self,
+        field: impl Into<Cow<'static, str>>,
+        is: impl Into<DriftValue>,
+        want: impl Into<DriftValue>,
+    ) -> bool {
+        let field = field.into();
+        let redact = |value: DriftValue, secret: bool| match value {
+            DriftValue::Absent => DriftValue::Absent,
+            _ if secret => DriftValue::Sensitive,
+            value => value,
+        };
+        let secret = self.is_secret(&field);
+        if self.input.repair && !self.prepared {
+            self.prepared = true;
+            self.outcome.refused = self.input.observer.before_first_repair().err();
+        }
+        let repaired = self.input.repair && self.outcome.refused.is_none();
+        let drift = Drift {
+            is: redact(is.into(), secret),
+            want: redact(want.into(), secret),
+            field,
+            repaired,
+        };
+        self.input.observer.drift(&drift);
+        self.outcome.drifts.push(drift);
+        repaired
+    }
+
+    /// Whether something was found wrong so far.
+    #[must_use]
+    pub fn has_drift(&self) -> bool {
+        !self.outcome.drifts.is_empty()
+    }
+
+    /// Whether repairs are allowed. For work that leads to no difference, such as remembering what was shown; what is
+    /// different goes through [`Apply::drift`].
+    #[must_use]
+    pub fn may_repair(&self) -> bool {
+        self.input.repair
+    }
+
+    /// Whether a parameter holds a sensitive value.
+    #[must_use]
+    pub fn is_sensitive(&self, parameter: &str) -> bool {
+        self.schema
+            .and_then(|schema| schema.parameters.iter().position(|p| p.name == parameter))
+            .is_some_and(|index| self.sensitive.contains(index))
+    }
+
+    /// Whether any parameter holds a sensitive value.
+    #[must_use]
+    pub fn has_sensitive(&self) -> bool {
+        !self.sensitive.is_empty()
+    }
+
+    fn is_secret(&self, field: &str) -> bool {
+        let base = field.split([':', ' ', '[']).next().unwrap_or(field);
+        match self.schema.and_then(|schema| schema.parameter(base)) {
+            Some(parameter) => self.is_sensitive(parameter.name),
+            None => self.has_sensitive(),
+        }
+    }
+
+    /// Whether a notification waits to be served.
+    #[must_use]
+    pub fn refresh_pending(&self) -> bool {
+        self.input.refresh
+    }
+
+    /// Who sent a parameter that was received and changed since the last successful run.
+    #[must_use]
+    pub fn received_changed(&self, parameter: &str) -> Option<&ResourceId> {
+        self.received()
+            .iter()
+            .find(|received| received.changed && received.parameter == parameter)
+            .map(|received| &received.from)
+    }
+
+    /// All parameters that are received.
+    #[must_use]
+    pub fn received(&self) -> &'a [Received] {
+        self.input.received
+    }
+
+    /// Publishes the send keys. The last call of a run counts.
+    pub fn send(&mut self, keys: impl Sends) {
+        self.outcome.sent = Some(Sent {
+            keys: keys.into_keys(),
+            is_final: false,
+        });
+    }
+
+    /// Publishes values that hold whether or not the run was allowed to repair.
+    pub fn send_final(&mut self, keys: impl Sends) {
+        self.outcome.sent = Some(Sent {
+            keys: keys.into_keys(),
+            is_final: true,
+        });
+    }
+
+    /// How the run is told to stop.
+    #[must_use]
+    pub fn cancellation(&self) -> &'a Cancellation {
+        self.input.cancellation
+    }
+
+    /// The resource's handle.
+    #[must_use]
+    pub fn handle(&self) -> &'a Handle {
+        self.input.handle
+    }
+
+    /// Begins the interval of the resource's watch anew.
+    pub fn restart_interval(&mut self) {
+        self.outcome.restart_interval = true;
+    }
+
+    /// Says something in the log. Never a value of a sensitive parameter.
+    pub fn log(&self, level: Level, message: impl AsRef<str>) {
+        self.input.observer.log(level, message.as_ref());
+    }
+
+    /// Shows a message of the program.
+    pub fn display(&self, message: impl AsRef<str>) {
+        self.input.observer.display(message.as_ref());
+    }
+}
+
+/// How a run is told to stop, and then to stop at once. Clones are one and the same.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation(Arc<CancellationState>);
+
+#[derive(Debug, Default)]
+struct CancellationState {
+    cancelled: CancellationToken,
+    interrupted: CancellationToken,
+    cause: OnceLock<CancelCause>,
+}
+
+/// Why a run is told to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelCause {
+    /// The meta parameter `timeout` ran out.
+    Timeout(Duration),
+    /// The resource's watch failed, or what it depends on is no longer settled.
+    Superseded,
+    /// The second request to stop the program.
+    Stopping,
+}
+
+impl Cancellation {
+    /// Nothing has been asked for.
+    #[must_use]
+    pub fn new() -> Cancellation {
+        Cancellation::default()
+    }
+
+    /// Asks the run to stop. The first cause stays.
+    pub fn cancel(&self, cause: CancelCause) {
+        let _ = self.0.cause.set(cause);
+        self.0.cancelled.cancel();
+    }
+
+    /// Asks the run to stop at once and start nothing new.
+    pub fn interrupt(&self) {
+        self.cancel(CancelCause::Stopping);
+        self.0.interrupted.cancel();
+    }
+
+    /// Whether it was asked to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.is_cancelled()
+    }
+
+    /// Whether it was asked to stop at once.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.0.interrupted.is_cancelled()
+    }
+
+    /// Why it was asked to stop.
+    #[must_use]
+    pub fn cause(&self) -> Option<CancelCause> {
+        self.0.cause.get().copied()
+    }
+
+    /// Waits until it is asked to stop.
+    pub async fn cancelled(&self) {
+        self.0.cancelled.cancelled().await;
+    }
+
+    /// Waits until it is asked to stop at once.
+    pub async fn interrupted(&self) {
+        self.0.interrupted.cancelled().await;
+    }
+
+    /// The token that fires when it is asked to stop.
+    #[must_use]
+    pub fn token(&self) -> &CancellationToken {
+        &self.0.cancelled
+    }
+
+    /// Goes on unless it was asked to stop.
+    ///
+    /// # Errors
+    /// A cancelled failure of what is `attempted` next.
+    pub fn check(&self, attempted: &'static str) -> Result<(), Failure> {
+        if self.is_cancelled() {
+            Err(Failure::cancelled(attempted))
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What a resource is given for its whole life: its place on disk, and the services that all resources share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use setpoint_graph::ResourceId;
+use setpoint_host::files::{AbsolutePath, Committer, Entry, VerifiedFiles};
+use tokio::sync::watch;
+
+use crate::{Failure, LocalValues};
+
+/// What all resources share. One object a process.
+pub struct Services {
+    /// Name of the program.
+    pub program: String,
+    /// Version of the program.
+    pub version: String,
+    /// Name of this member.
+    pub hostname: String,
+    /// Whether debug output is on.
+    pub debug: bool,
+    /// Whether anything may be written below the prefix; not in `plan`.
+    pub writable: bool,
+    /// Replaces files, with syncs shared between all that do.
+    pub committer: Arc<Committer>,
+    /// Remembers which files were read and found right.
+    pub verified: Arc<VerifiedFiles>,
+    /// The local value store.
+    pub values: Arc<dyn LocalValues>,
+    /// What resources may see of the graph.
+    pub graph: Arc<dyn GraphView>,
+    /// Takes the wish of an `exit` resource.
+    pub exit: Arc<dyn ExitRequest>,
+    /// Counts who keeps the host from being quiet.
+    pub busy: Busy,
+}
+
+impl fmt::Debug for Services {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Services")
+            .field("program", &self.program)
+            .field("hostname", &self.hostname)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A read-only view of those resources of the running graph that allow it.
+pub trait GraphView: Send + Sync {
+    /// Effective paths of all other `file` resources at or under a directory, sorted. They come from
+    /// [`crate::Identity::File`].
+    fn files_under(&self, directory: &AbsolutePath, except: &ResourceId) -> Vec<AbsolutePath>;
+}
+
+/// A view of a graph that shows nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EmptyGraph;
+
+impl GraphView for EmptyGraph {
+    fn files_under(&self, _: &AbsolutePath, _: &ResourceId) -> Vec<AbsolutePath> {
+        Vec::new()
+    }
+}
+
+/// Takes the wish to end the program.
+pub trait ExitRequest: Send + Sync {
+    /// Ends the program in order, with this status.
+    fn request_exit(&self, code: u8);
+}
+
+/// What one resource is given. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    services: Arc<Services>,
+    id: ResourceId,
+    state: AbsolutePath,
+}
+
+impl Handle {
+    /// For the resource `id`, whose own directory is `state` (below the prefix; made when needed).
+    #[must_use]
+    pub fn new(services: Arc<Services>, id: ResourceId, state: AbsolutePath) -> Handle {
+        Handle { services, id, state }
+    }
+
+    /// Kind and name.
+    #[must_use]
+    pub fn id(&self) -> &ResourceId {
+        &self.id
+    }
+
+    /// What all resources share.
+    #[must_use]
+    pub fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// The private, persistent directory, made with mode 0700 if it is not there. Not for runs that may not repair:
+    /// they read below [`Handle::var_path`], where a missing directory counts as empty.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn var_dir(&self) -> Result<AbsolutePath, Failure> {
+        let path = self.var_path();
+        if self.services.writable {
+            Entry::create_directories(&self.state, 0o700)?;
+            Entry::create_directories(&path, 0o700)?;
+        }
+        Ok(path)
+    }
+
+    /// Where the private directory is or would be.
+    #[must_use]
+    pub fn var_path(&self) -> AbsolutePath {
+        self.state.join("var")
+    }
+
+    /// Name of this member.
+    #[must_use]
+    pub fn hostname(&self) -> &str {
+        &self.services.hostname
+    }
+
+    /// Name of the program.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.services.program
+    }
+
+    /// Version of the program.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.services.version
+    }
+
+    /// Whether debug output is on.
+    #[must_use]
+    pub fn debug(&self) -> bool {
+        self.services.debug
+    }
+
+    /// Replaces files, with syncs shared between all that do.
+    #[must_use]
+    pub fn committer(&self) -> &Committer {
+        &self.services.committer
+    }
+
+    /// Remembers which files were read and found right.
+    #[must_use]
+    pub fn verified(&self) -> &VerifiedFiles {
+        &self.services.verified
+    }
+
+    /// The local value store.
+    #[must_use]
+    pub fn values(&self) -> &dyn LocalValues {
+        &*self.services.values
+    }
+
+    /// What resources may see of the graph.
+    #[must_use]
+    pub fn graph(&self) -> &dyn GraphView {
+        &*self.services.graph
+    }
+
+    /// Ends the program in order, with this status.
+    pub fn request_exit(&self, code: u8) {
+        self.services.exit.request_exit(code);
+    }
+
+    /// Keeps the host from being quiet until the guard is dropped.
+    #[must_use]
+    pub fn busy(&self) -> BusyGuard {
+        self.services.busy.guard()
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({})", self.id)
+    }
+}
+
+/// Counts those who are busy with something that no vertex shows. Clones are one and the same.
+#[derive(Debug, Clone)]
+pub struct Busy(Arc<watch::Sender<usize>>);
+
+impl Default for Busy {
+    fn default() -> Busy {
+        Busy(Arc::new(watch::Sender::new(0)))
+    }
+}
+
+impl Busy {
+    /// One more, until the guard is dropped.
+    #[must_use]
+    pub fn guard(&self) -> BusyGuard {
+        self.0.send_modify(|count| *count += 1);
+        BusyGuard(self.clone())
+    }
+
+    /// Whether anybody is busy.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        *self.0.borrow() > 0
+    }
+
+    /// Follows how many are.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<usize> {
+        self.0.subscribe()
+    }
+}
+
+/// Somebody is busy while this lives.
+#[derive(Debug)]
+pub struct BusyGuard(Busy);
+
+impl Drop for BusyGuard {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}

@@ -1,0 +1,253 @@
+//! The named values of this host: what the kind `value` sets and the functions `value.get*` read.
+//!
+//! [`FileValues`] keeps each in a file of its own, so that they outlive the process. Sensitive values are an exception:
+//! they stay in memory and are set anew by their resource after a restart, because nothing sensitive is written
+//! unencrypted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use setpoint_host::files::{AbsolutePath, Committer, Entry, Replace};
+use setpoint_value::{Timer, Value, Values, Wake};
+use sha2::{Digest, Sha256};
+
+use crate::{Attempting, Failure, value_encoding};
+
+/// The local value store. Reading and following are [`Values`]'.
+pub trait LocalValues: Values {
+    /// Sets a key. Followers hear of it when the value differs.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn set(&self, key: &str, value: &Value) -> Result<(), Failure>;
+
+    /// Removes a key. No error when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    fn delete(&self, key: &str) -> Result<(), Failure>;
+}
+
+/// Values in files of a directory, and in memory once they were asked for.
+pub struct FileValues {
+    directory: AbsolutePath,
+    committer: Arc<Committer>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What is known: none says that there is no such value.
+    known: BTreeMap<String, Option<Value>>,
+    followers: BTreeMap<u64, (String, Wake)>,
+    next: u64,
+}
+
+impl FileValues {
+    /// Over a directory, which is made with the first value: `PREFIX/local/value`.
+    #[must_use]
+    pub fn new(directory: AbsolutePath, committer: Arc<Committer>) -> FileValues {
+        FileValues {
+            directory,
+            committer,
+            state: Arc::default(),
+        }
+    }
+
+    fn path(&self, key: &str) -> AbsolutePath {
+        self.directory.join(file_name(key))
+    }
+
+    /// What the file of a key holds. A damaged file counts as none: its resource writes it anew.
+    fn load(&self, key: &str) -> Option<Value> {
+        let bytes = Entry::at(&self.path(key)).and_then(|entry| entry.read()).ok()?;
+        let (name, value) = value_encoding::decode(&bytes).ok()?;
+        (name == key).then_some(value)
+    }
+
+    fn store(&self, key: &str, value: &Value) -> Result<(), Failure> {
+        if value.is_sensitive() {
+            return self.remove(key);
+        }
+        let bytes = value_encoding::encode(key, value).attempting("store the value", key)?;
+        Entry::create_directories(&self.directory, 0o700)?;
+        self.committer
+            .replace(Replace::bytes(self.path(key), bytes).mode(0o600))?;
+        Ok(())
+    }
+
+    fn remove(&self, key: &str) -> Result<(), Failure> {
+        let removed = Entry::at(&self.path(key)).and_then(|entry| entry.remove_file());
+        match removed {
+            Err(error) if !error.is_not_found() => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn change(&self, key: &str, value: Option<&Value>) -> Result<(), Failure> {
+        if self.get(key).as_ref() == value {
+            return Ok(());
+        }
+        match value {
+            Some(value) => self.store(key, value)?,
+            None => self.remove(key)?,
+        }
+        let wakes: Vec<Wake> = {
+            let mut state = lock(&self.state);
+            state.known.insert(key.to_owned(), value.cloned());
+            let followers = state.followers.values();
+            followers
+                .filter(|(followed, _)| followed == key)
+                .map(|(_, wake)| wake.clone())
+                .collect()
+        };
+        for wake in wakes {
+            wake.wake();
+        }
+        Ok(())
+    }
+}
+
+impl Values for FileValues {
+    fn get(&self, key: &str) -> Option<Value> {
+        if let Some(known) = lock(&self.state).known.get(key) {
+            return known.clone();
+        }
+        let loaded = self.load(key);
+        lock(&self.state)
+            .known
+            .entry(key.to_owned())
+            .or_insert(loaded)
+            .clone()
+    }
+
+    fn watch(&self, key: &str, wake: Wake) -> Timer {
+        let mut state = lock(&self.state);
+        let id = state.next;
+        state.next += 1;
+        state.followers.insert(id, (key.to_owned(), wake));
+        Box::new(Follower {
+            state: self.state.clone(),
+            id,
+        })
+    }
+}
+
+impl LocalValues for FileValues {
+    fn set(&self, key: &str, value: &Value) -> Result<(), Failure> {
+        self.change(key, Some(value))
+    }
+
+    fn delete(&self, key: &str) -> Result<(), Failure> {
+        self.change(key, None)
+    }
+}
+
+/// Ends the following when it is dropped.
+struct Follower {
+    state: Arc<Mutex<State>>,
+    id: u64,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        lock(&self.state).followers.remove(&self.id);
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A name for the file of a key: letters, digits, `-` and `_` as they are, everything else as `%XX`; long ones hashed.
+fn file_name(key: &str) -> String {
+    let mut name = String::new();
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
+            name.push(char::from(byte));
+        } else {
+            let _ = write!(name, "%{byte:02x}");
+        }
+    }
+    if name.len() > 200 {
+        name.truncate(100);
+        name.push_str("%%");
+        for byte in Sha256::digest(key.as_bytes()) {
+            let _ = write!(name, "{byte:02x}");
+        }
+    }
+    name.push_str(".json");
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn store(directory: &tempfile::TempDir) -> FileValues {
+        let path = AbsolutePath::new(directory.path().join("local/value")).unwrap();
+        FileValues::new(path, Arc::new(Committer::new()))
+    }
+
+    #[test]
+    fn values_outlive_the_process_under_any_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let long = "x".repeat(5000);
+        for name in ["a", "..", "a/b", "ä\0", &long] {
+            store(&directory).set(name, &Value::str(name)).unwrap();
+            assert_eq!(store(&directory).get(name), Some(Value::str(name)), "{name:?}");
+        }
+        store(&directory).delete("a/b").unwrap();
+        assert_eq!(store(&directory).get("a/b"), None);
+        assert_eq!(
+            store(&directory).get("..").map(|v| v.to_string()).as_deref(),
+            Some("\"..\"")
+        );
+    }
+
+    #[test]
+    fn only_changes_wake_and_only_who_follows_the_key() {
+        let directory = tempfile::tempdir().unwrap();
+        let values = store(&directory);
+        let woken = Arc::new(AtomicUsize::new(0));
+        let counter = woken.clone();
+        let follow = values.watch(
+            "a",
+            Wake::new(move || {
+                counter.fetch_add(1, Ordering::SeqCst);
+            }),
+        );
+        values.set("a", &Value::Int(1)).unwrap();
+        values.set("a", &Value::Int(1)).unwrap();
+        values.set("b", &Value::Int(1)).unwrap();
+        assert_eq!(woken.load(Ordering::SeqCst), 1);
+        drop(follow);
+        values.delete("a").unwrap();
+        assert_eq!(woken.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn sensitive_values_never_reach_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let values = store(&directory);
+        values.set("key", &Value::str("plain")).unwrap();
+        values.set("key", &Value::str("secret").sensitive()).unwrap();
+        assert_eq!(values.get("key"), Some(Value::str("secret").sensitive()));
+        assert_eq!(store(&directory).get("key"), None);
+    }
+
+    #[test]
+    fn a_damaged_file_counts_as_no_value() {
+        let directory = tempfile::tempdir().unwrap();
+        store(&directory).set("a", &Value::Int(1)).unwrap();
+        let file = directory.path().join("local/value/a.json");
+        let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
+        #[allow(clippy::disallowed_methods, reason = "damages what the store wrote")]
+        std::fs::write(&file, b"{\"version\":1").unwrap();
+        assert_eq!(store(&directory).get("a"), None);
+    }
+}

@@ -1,0 +1,438 @@
+//! Rust types that a parameter can have: their native type, and how a value becomes one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use setpoint_graph::{Invalid, Misfit, Native, Parameters};
+use setpoint_value::{Map, Str, Value};
+
+/// A type that a kind can declare a parameter or send key with.
+pub trait Parameter: Sized {
+    /// How a language sees it.
+    const NATIVE: Native;
+
+    /// Makes one of a value. Marks are taken off; the engine remembers which parameters had some.
+    ///
+    /// # Errors
+    /// Where it does not fit.
+    fn decode(value: &Value) -> Result<Self, Misfit>;
+
+    /// The value of one.
+    fn encode(&self) -> Value;
+}
+
+/// A struct of parameters; `#[derive(ParameterStruct)]` implements it, and [`Parameter`] with it.
+pub trait ParameterStruct {
+    /// Its fields, in order.
+    const FIELDS: &'static [(&'static str, &'static Native)];
+}
+
+/// What a kind publishes: a struct whose fields are its send keys. `#[derive(Sends)]` implements it.
+pub trait Sends {
+    /// Keys and types, in order.
+    const KEYS: &'static [setpoint_graph::SendKey];
+
+    /// Values by key; none for a key that is withheld.
+    fn into_keys(self) -> Vec<(&'static str, Option<Value>)>;
+}
+
+/// A kind that sends nothing.
+impl Sends for () {
+    const KEYS: &'static [setpoint_graph::SendKey] = &[];
+
+    fn into_keys(self) -> Vec<(&'static str, Option<Value>)> {
+        Vec::new()
+    }
+}
+
+/// A type that a send key can have.
+pub trait Sendable {
+    /// How a language sees it.
+    const SENT: Native;
+
+    /// The value; none when it is withheld.
+    fn into_sent(self) -> Option<Value>;
+}
+
+impl<T: Parameter> Sendable for T {
+    const SENT: Native = T::NATIVE;
+
+    fn into_sent(self) -> Option<Value> {
+        Some(self.encode())
+    }
+}
+
+/// A send key that may be withheld: receivers then keep what they hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Withholding<T> {
+    /// Sent.
+    Given(T),
+    /// Not sent this time.
+    Withheld,
+}
+
+impl<T: Parameter> Sendable for Withholding<T> {
+    const SENT: Native = T::NATIVE;
+
+    fn into_sent(self) -> Option<Value> {
+        match self {
+            Withholding::Given(value) => Some(value.encode()),
+            Withholding::Withheld => None,
+        }
+    }
+}
+
+/// A value that does not fit: what it is, and what it should be.
+#[must_use]
+pub fn misfit(value: &Value, wanted: &Native) -> Misfit {
+    Misfit {
+        path: String::new(),
+        message: match value.unmarked() {
+            Value::Unknown(_) => "the value is not known yet".to_owned(),
+            Value::Null(_) => "must not be null".to_owned(),
+            other => format!("{} is not {}", other.ty(), wanted.ty()),
+        },
+    }
+}
+
+/// Puts a step before the path of a misfit.
+#[must_use]
+pub fn misfit_at(step: &str, mut misfit: Misfit) -> Misfit {
+    misfit.path.insert_str(0, step);
+    misfit
+}
+
+impl Parameter for bool {
+    const NATIVE: Native = Native::Bool;
+
+    fn decode(value: &Value) -> Result<bool, Misfit> {
+        value.as_bool().ok_or_else(|| misfit(value, &Self::NATIVE))
+    }
+
+    fn encode(&self) -> Value {
+        Value::Bool(*self)
+    }
+}
+
+/// Text only: bytes that are not UTF-8 are refused.
+impl Parameter for String {
+    const NATIVE: Native = Native::Str;
+
+    fn decode(value: &Value) -> Result<String, Misfit> {
+        let text = value.as_str().ok_or_else(|| misfit(value, &Self::NATIVE))?;
+        text.as_str().map(str::to_owned).ok_or_else(|| Misfit {
+            path: String::new(),
+            message: "must be valid UTF-8".to_owned(),
+        })
+    }
+
+    fn encode(&self) -> Value {
+        Value::str(self.as_str())
+    }
+}
+
+/// Bytes, normally text. Shared with the value that they came from. Does not show what it holds.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text(Str);
+
+impl Text {
+    /// Of these bytes.
+    #[must_use]
+    pub fn new(bytes: impl Into<Str>) -> Text {
+        Text(bytes.into())
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
+    /// The text, when it is UTF-8.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_str()
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Default for Text {
+    fn default() -> Text {
+        Text(Str::from(""))
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Text({} bytes)", self.0.len())
+    }
+}
+
+impl Parameter for Text {
+    const NATIVE: Native = Native::Str;
+
+    fn decode(value: &Value) -> Result<Text, Misfit> {
+        value
+            .as_str()
+            .cloned()
+            .map(Text)
+            .ok_or_else(|| misfit(value, &Self::NATIVE))
+    }
+
+    fn encode(&self) -> Value {
+        Value::Str(self.0.clone())
+    }
+}
+
+macro_rules! integers {
+    ($($ty:ty, $bits:literal, $signed:literal;)*) => {
+        $(impl Parameter for $ty {
+            const NATIVE: Native = Native::Int { bits: $bits, signed: $signed };
+
+            fn decode(value: &Value) -> Result<$ty, Misfit> {
+                let number = value.as_int().ok_or_else(|| misfit(value, &Self::NATIVE))?;
+                <$ty>::try_from(number).map_err(|_| match Self::NATIVE.check(value) {
+                    Err(misfit) => misfit,
+                    Ok(()) => misfit(value, &Self::NATIVE),
+                })
+            }
+
+            #[allow(clippy::cast_possible_wrap, reason = "a `u64` came from an `i64`")]
+            fn encode(&self) -> Value {
+                Value::Int(*self as i64)
+            }
+        })*
+    };
+}
+
+integers! {
+    i8, 8, true;
+    i16, 16, true;
+    i32, 32, true;
+    i64, 64, true;
+    u8, 8, false;
+    u16, 16, false;
+    u32, 32, false;
+    u64, 64, false;
+}
+
+impl Parameter for f64 {
+    const NATIVE: Native = Native::Float { bits: 64 };
+
+    fn decode(value: &Value) -> Result<f64, Misfit> {
+        value.as_float().ok_or_else(|| misfit(value, &Self::NATIVE))
+    }
+
+    fn encode(&self) -> Value {
+        Value::float(*self)
+    }
+}
+
+impl Parameter for f32 {
+    const NATIVE: Native = Native::Float { bits: 32 };
+
+    fn decode(value: &Value) -> Result<f32, Misfit> {
+        Self::NATIVE.check(value)?;
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "the check says that it fits; rounding is meant"
+        )]
+        value
+            .as_float()
+            .map(|number| number as f32)
+            .ok_or_else(|| misfit(value, &Self::NATIVE))
+    }
+
+    fn encode(&self) -> Value {
+        Value::float(f64::from(*self))
+    }
+}
+
+impl<T: Parameter> Parameter for Option<T> {
+    const NATIVE: Native = Native::Optional(&T::NATIVE);
+
+    fn decode(value: &Value) -> Result<Option<T>, Misfit> {
+        if value.is_null() {
+            Ok(None)
+        } else {
+            T::decode(value).map(Some)
+        }
+    }
+
+    fn encode(&self) -> Value {
+        match self {
+            Some(value) => value.encode(),
+            None => Value::Null(setpoint_value::Type::optional(T::NATIVE.ty())),
+        }
+    }
+}
+
+impl<T: Parameter> Parameter for Vec<T> {
+    const NATIVE: Native = Native::List(&T::NATIVE);
+
+    fn decode(value: &Value) -> Result<Vec<T>, Misfit> {
+        let list = value.as_list().ok_or_else(|| misfit(value, &Self::NATIVE))?;
+        list.iter()
+            .enumerate()
+            .map(|(index, item)| T::decode(item).map_err(|misfit| misfit_at(&format!("[{index}]"), misfit)))
+            .collect()
+    }
+
+    fn encode(&self) -> Value {
+        Value::list(T::NATIVE.ty(), self.iter().map(T::encode))
+    }
+}
+
+impl<K: Parameter + Ord, V: Parameter> Parameter for BTreeMap<K, V> {
+    const NATIVE: Native = Native::Map(&K::NATIVE, &V::NATIVE);
+
+    fn decode(value: &Value) -> Result<BTreeMap<K, V>, Misfit> {
+        let map = value.as_map().ok_or_else(|| misfit(value, &Self::NATIVE))?;
+        let step = |key: &Value| {
+            if value.is_sensitive() {
+                "[…]".to_owned()
+            } else {
+                format!("[{key}]")
+            }
+        };
+        map.iter()
+            .map(|(key, item)| {
+                let decode = || Ok((K::decode(key)?, V::decode(item)?));
+                decode().map_err(|misfit| misfit_at(&step(key), misfit))
+            })
+            .collect()
+    }
+
+    fn encode(&self) -> Value {
+        Value::Map(Map::new(
+            K::NATIVE.ty(),
+            V::NATIVE.ty(),
+            self.iter().map(|(key, value)| (key.encode(), value.encode())),
+        ))
+    }
+}
+
+/// Anything, as it is, marks included. Only useful inside an `Option`.
+impl Parameter for Value {
+    const NATIVE: Native = Native::Any;
+
+    fn decode(value: &Value) -> Result<Value, Misfit> {
+        Ok(value.clone())
+    }
+
+    fn encode(&self) -> Value {
+        self.clone()
+    }
+}
+
+/// A parameter or send key that is sensitive by its nature: it is marked when it is sent, and never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret<T>(T);
+
+impl<T> Secret<T> {
+    /// Guards a value.
+    #[must_use]
+    pub fn new(value: T) -> Secret<T> {
+        Secret(value)
+    }
+
+    /// The value, for the reason given.
+    #[must_use]
+    pub fn expose(&self, _reason: &'static str) -> &T {
+        &self.0
+    }
+}
+
+impl<T> fmt::Debug for Secret<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(sensitive)")
+    }
+}
+
+impl<T: Parameter> Parameter for Secret<T> {
+    const NATIVE: Native = T::NATIVE;
+
+    fn decode(value: &Value) -> Result<Secret<T>, Misfit> {
+        T::decode(value).map(Secret)
+    }
+
+    fn encode(&self) -> Value {
+        self.0.encode().sensitive()
+    }
+}
+
+/// A parameter of a new resource; its default when it is not set or does not fit. What the derive calls.
+#[must_use]
+pub fn decoded<T: Parameter>(
+    parameters: &Parameters,
+    name: &'static str,
+    default: impl FnOnce() -> T,
+    invalid: &mut Vec<Invalid>,
+) -> T {
+    match decode_known(name, parameters.get(name)) {
+        Ok(Some(value)) => value,
+        Ok(None) => default(),
+        Err(error) => {
+            invalid.push(error);
+            default()
+        }
+    }
+}
+
+/// A parameter that is set or unset later. What the derive calls.
+///
+/// # Errors
+/// When the value does not fit.
+pub fn given<T: Parameter>(
+    name: &'static str,
+    value: Option<&Value>,
+    default: impl FnOnce() -> T,
+) -> Result<T, Invalid> {
+    Ok(decode_known(name, value)?.unwrap_or_else(default))
+}
+
+fn decode_known<T: Parameter>(name: &'static str, value: Option<&Value>) -> Result<Option<T>, Invalid> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    T::NATIVE
+        .check(value)
+        .and_then(|()| T::decode(value))
+        .map(Some)
+        .map_err(|misfit| Invalid::parameter(name, misfit.to_string()))
+}
+
+/// Nothing is called `name`. What the derive answers.
+#[must_use]
+pub fn no_such(name: &str) -> Invalid {
+    Invalid::new(format!("there is no parameter `{name}`"))
+}
+
+/// A field of a struct. What the derive calls.
+///
+/// # Errors
+/// When it is missing or does not fit.
+pub fn struct_field<T: Parameter>(value: &Value, name: &'static str) -> Result<T, Misfit> {
+    let Some(fields) = value.as_struct() else {
+        return Err(Misfit {
+            path: String::new(),
+            message: format!("{} is not a struct", value.ty()),
+        });
+    };
+    let field = fields.get(name).ok_or_else(|| Misfit {
+        path: String::new(),
+        message: format!("the field `{name}` is missing"),
+    })?;
+    T::decode(field).map_err(|misfit| misfit_at(&format!(".{name}"), misfit))
+}

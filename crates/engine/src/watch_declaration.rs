@@ -1,0 +1,107 @@
+//! What a resource declares to be watched. The engine and the hubs of `host` do the watching.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use setpoint_host::files::AbsolutePath;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Failure, Handle};
+
+/// Something to be watched for a resource. Each event makes the resource dirty.
+pub enum Watch {
+    /// A path: itself, what leads to it, and for a directory its entries. A trailing slash says directory.
+    Path {
+        /// As it is written.
+        path: AbsolutePath,
+        /// How far below it.
+        depth: Depth,
+        /// Whether what a symbolic link at the path leads to is watched too; otherwise the link alone.
+        follow: bool,
+    },
+    /// The passing of so much time, again and again, from the arming on. [`crate::Apply::restart_interval`] begins it anew.
+    Interval(Duration),
+    /// A loop of the kind's own.
+    Own(OwnWatch),
+}
+
+/// How far a watched path reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Depth {
+    /// The path, and for a directory its direct entries.
+    Entry,
+    /// Everything below, directories made later included.
+    Recursive,
+}
+
+/// A kind's own watch loop, started each time the watch is armed.
+pub struct OwnWatch(Box<dyn FnOnce(Watcher) -> WatchFuture + Send>);
+
+/// A running watch loop. Its end without cancellation is a failure of the watch, also without an error.
+pub type WatchFuture = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
+
+/// What a watch loop is given.
+pub struct Watcher {
+    /// The resource's handle.
+    pub handle: Handle,
+    /// Fires when the loop is to end.
+    pub cancellation: CancellationToken,
+    /// Called with what happened, in few words: the first call says that the watch is armed. Never blocks.
+    pub event: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Watch {
+    /// A path and, for a directory, its direct entries. Links are followed.
+    #[must_use]
+    pub fn path(path: AbsolutePath) -> Watch {
+        Watch::Path {
+            path,
+            depth: Depth::Entry,
+            follow: true,
+        }
+    }
+
+    /// A path and everything below. Links are followed at the path itself.
+    #[must_use]
+    pub fn tree(path: AbsolutePath) -> Watch {
+        Watch::Path {
+            path,
+            depth: Depth::Recursive,
+            follow: true,
+        }
+    }
+
+    /// A loop of the kind's own.
+    #[must_use]
+    pub fn own<F>(run: impl FnOnce(Watcher) -> F + Send + 'static) -> Watch
+    where
+        F: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        Watch::Own(OwnWatch(Box::new(move |watcher| Box::pin(run(watcher)))))
+    }
+}
+
+impl OwnWatch {
+    /// Starts it.
+    #[must_use]
+    pub fn start(self, watcher: Watcher) -> WatchFuture {
+        (self.0)(watcher)
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Watch::Path { path, depth, follow } => f
+                .debug_struct("Path")
+                .field("path", path)
+                .field("depth", depth)
+                .field("follow", follow)
+                .finish(),
+            Watch::Interval(period) => f.debug_tuple("Interval").field(period).finish(),
+            Watch::Own(_) => f.write_str("Own"),
+        }
+    }
+}
