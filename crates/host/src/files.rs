@@ -28,7 +28,7 @@ pub use entry::Entry;
 pub use error::FileError;
 pub use path::{AbsolutePath, InvalidPath};
 pub use read::{OpenFile, same_content};
-pub use replace::{Content, InPlaceReason, Method, Replace, Replaced};
+pub use replace::{Content, InPlaceReason, Method, Replace, Replaced, WriteFunction};
 pub use stat::{FileType, Stamp, Stat, Timestamp};
 pub use temporary::{TEMPORARY_PREFIX, is_temporary};
 pub use tree::{Fate, Removal};

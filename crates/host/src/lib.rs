@@ -7,6 +7,7 @@
 //! | module | gives |
 //! |---|---|
 //! | [`files`] | safe walking, reading, comparing, replacing (with shared syncs), removing |
+//! | [`watch`] | one inotify instance for all watched paths |
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -16,3 +17,4 @@
 
 pub mod files;
 mod sync;
+pub mod watch;

@@ -18,10 +18,13 @@ pub enum Content {
     /// Another file, freshly opened; sharing its blocks where the file system can.
     Copy(OpenFile),
     /// A function that writes them.
-    Written(Box<dyn FnOnce(&mut File) -> io::Result<()> + Send>),
+    Written(WriteFunction),
     /// None: a symbolic link with this text takes the place.
     Link(PathBuf),
 }
+
+/// Writes the contents of a new file.
+pub type WriteFunction = Box<dyn FnOnce(&mut File) -> io::Result<()> + Send>;
 
 impl fmt::Debug for Content {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,13 @@
 //! Tests on the real machine: temporary directories, inotify, child processes.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests change the machine by other means than those that they test, and say what they skip"
+)]
+
 mod files;
 mod place;
 mod tree;
+mod watch;

@@ -1,0 +1,142 @@
+//! Watching paths: one inotify instance and one thread for everything that is watched.
+//!
+//! A [`WatchHub`] watches *directories* and filters by name, so a hundred thousand files in one directory cost one
+//! kernel watch, and creation, replacement, removal and moves are seen like writes. Every directory on the way to a
+//! path is watched for the next component, down to the first that is missing, so that a path may come and go with
+//! any of its parents. Symbolic links are followed by hand: the directory that holds a link is watched for the
+//! link's name, and the walk goes on at its target.
+//!
+//! Guarantees, with `inotify(7)`'s own limits (no events of other machines, of the kernel's changes in `/proc` and
+//! `/sys`, of writes through a mapping, of mounting over a directory):
+//!
+//! - [`Subscriber::watch`] returns when the watch is armed. What changes afterwards is reported.
+//! - Every directory is watched *before* its entries are looked at, at arming as at each later move of the watch,
+//!   so a tree that is made faster than the watch can descend is seen whole.
+//! - An event means «something may have changed since you last looked», no more: reports of one path are combined
+//!   within a batch, and the sink is told after the watch has been moved to where the path leads now. Dirty is a
+//!   flag, not a queue.
+//! - Overflow of the kernel's queue reports every path and checks every watch. It is no error.
+//! - A file with several hard links is also watched as such, since a write through another name is not seen in this
+//!   directory. That it got a second name later is noticed at the next event of its own name.
+//! - Temporary files of this program ([`crate::files::TEMPORARY_PREFIX`]) make no events for the directory that
+//!   they are in.
+//!
+//! Our own repairs are *not* recognised here. They come back as one event, and the check that it causes finds an
+//! unchanged [`crate::files::Stamp`] for the price of one `statx`; deciding the same in the hub would need the same
+//! call, and could only be wrong. [`WatchHub::catch_up`] lets an engine wait for that event before it decides
+//! whether a resource is dirty.
+
+mod arena;
+mod events;
+mod hub;
+mod nodes;
+mod state;
+mod walks;
+
+pub use hub::{Held, Statistics, Subscriber, WatchHandle, WatchHub};
+
+use rustix::io::Errno;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The subscriber's own number for one of its watches; handed back in events, never interpreted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WatchToken(pub u64);
+
+/// How far below a path a watch reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Depth {
+    /// The path itself: a file's contents and metadata, whether it is there, and what sort of thing it is.
+    Entry,
+    /// And, if it is a directory, its direct children.
+    Children,
+    /// And everything below them, directories included that appear later. Links inside are not followed.
+    Recursive,
+}
+
+/// Whether a symbolic link at the path itself is followed. Links on the way always are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Follow {
+    /// The path and what it leads to: every link on the way there, and the target by `depth`.
+    Target,
+    /// The link alone.
+    Link,
+}
+
+/// What a subscriber is told.
+#[derive(Debug, Clone)]
+pub struct WatchEvent {
+    /// Which watch.
+    pub token: WatchToken,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a watch speaks.
+#[derive(Debug, Clone)]
+pub enum Cause {
+    /// Something happened at the path, below it as far as the watch reaches, or to its parents.
+    Changed,
+    /// The kernel's queue overflowed; this path may or may not be concerned.
+    Overflow,
+    /// Changes may be missed from now on. The watch should be dropped and made anew later.
+    Failed(Arc<WatchError>),
+}
+
+/// Where the events of a subscriber go.
+///
+/// Called on the hub's thread with one batch at a time, each token at most once in it. It must not block, and must
+/// not call [`WatchHub::catch_up`]; making and dropping watches is fine. A token may be named once more after its
+/// handle was dropped.
+pub trait WatchSink: Send + Sync {
+    /// These may have changed.
+    fn dirty(&self, events: &[WatchEvent]);
+}
+
+impl<F: Fn(&[WatchEvent]) + Send + Sync> WatchSink for F {
+    fn dirty(&self, events: &[WatchEvent]) {
+        self(events);
+    }
+}
+
+/// A path that cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// This user's share of kernel watches is used up.
+    #[error(
+        "watch {}: out of inotify watches (the limit is the sysctl `fs.inotify.max_user_watches`)",
+        path.display()
+    )]
+    OutOfWatches {
+        /// The directory that no watch was left for.
+        path: PathBuf,
+    },
+    /// A directory that must be watched may not be read.
+    #[error("watch {}: permission denied", path.display())]
+    PermissionDenied {
+        /// That directory.
+        path: PathBuf,
+    },
+    /// Anything else.
+    #[error("watch {}: {source}", path.display())]
+    System {
+        /// What was to be watched.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl WatchError {
+    fn new(path: PathBuf, error: Errno) -> Self {
+        match error {
+            Errno::NOSPC => Self::OutOfWatches { path },
+            Errno::ACCESS | Errno::PERM => Self::PermissionDenied { path },
+            error => Self::System {
+                path,
+                source: error.into(),
+            },
+        }
+    }
+}

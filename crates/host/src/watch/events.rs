@@ -1,0 +1,193 @@
+//! From what the kernel says to what is dirty.
+
+use super::arena::Id;
+use super::state::{Node, State, Walk, Watched, join, look};
+use super::{Cause, Depth};
+use crate::files::is_temporary;
+use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
+use smallvec::SmallVec;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// An entry came or went.
+const STRUCTURE: ReadFlags = ReadFlags::CREATE
+    .union(ReadFlags::DELETE)
+    .union(ReadFlags::MOVED_FROM)
+    .union(ReadFlags::MOVED_TO);
+
+/// The watched directory itself is not where it was.
+const GONE: ReadFlags = ReadFlags::DELETE_SELF
+    .union(ReadFlags::MOVE_SELF)
+    .union(ReadFlags::UNMOUNT)
+    .union(ReadFlags::IGNORED);
+
+impl State {
+    /// Takes one event in. What follows from it is done by [`State::settle`].
+    pub(super) fn process(&mut self, watch: i32, events: ReadFlags, name: &[u8]) {
+        if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+            self.overflowed = true;
+            return;
+        }
+        if let Some(watched) = self.inodes.get(&watch).cloned() {
+            for id in watched {
+                self.report(id, Cause::Changed);
+                self.queue_examination(id);
+            }
+            if events.contains(ReadFlags::IGNORED) {
+                self.inodes.remove(&watch);
+            }
+        }
+        let Some(nodes) = self.by_watch.get(&watch).cloned() else {
+            return;
+        };
+        for node in nodes {
+            if !self.nodes.contains(node) {
+                continue;
+            }
+            if events.intersects(GONE) {
+                self.node_is_gone(node, events.contains(ReadFlags::IGNORED));
+            } else if name.is_empty() {
+                self.report_inside(node, Depth::Entry);
+            } else {
+                self.entry_changed(node, name, events);
+            }
+        }
+    }
+
+    /// After the kernel's queue has overflowed: checks where everything is, and reports every path.
+    pub(super) fn recover(&mut self) {
+        self.overflowed = false;
+        let watched: Vec<Id<Watched>> = self.watched.ids().collect();
+        for id in watched {
+            self.report(id, Cause::Overflow);
+            self.queue_examination(id);
+        }
+        for node in self.and_below(Id::FIRST) {
+            if self.nodes.contains(node) && !self.is_in_place(node) {
+                self.detach(node);
+            }
+        }
+        let walks: Vec<Id<Walk>> = self.walks.ids().collect();
+        for walk in walks {
+            self.queue_resolution(walk);
+        }
+        let roots: Vec<Id<Node>> = self
+            .nodes
+            .ids()
+            .filter(|node| self.nodes[*node].recursive > 0)
+            .collect();
+        for node in roots {
+            if self.nodes.contains(node) {
+                self.scan(node);
+            }
+        }
+        // Walks first, then the paths that hang on them.
+        self.settle();
+    }
+
+    /// Whether a node's directory is still at its path. Asking for its watch again tells: the kernel answers with
+    /// the same number for the same directory, and queues no event.
+    fn is_in_place(&self, id: Id<Node>) -> bool {
+        let node = &self.nodes[id];
+        let path: &[u8] = if node.path.is_empty() { b"/" } else { &node.path };
+        let Some(watch) = node.watch else {
+            return look(path).is_some_and(|stat| (stat.device, stat.inode) == node.identity);
+        };
+        let flags = WatchFlags::CREATE | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW | WatchFlags::MASK_ADD;
+        match inotify::add_watch(&self.inotify, path, flags) {
+            Ok(found) if found == watch => true,
+            Ok(found) => {
+                if !self.by_watch.contains_key(&found) {
+                    let _ = inotify::remove_watch(&self.inotify, found);
+                }
+                false
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn node_is_gone(&mut self, id: Id<Node>, unwatched: bool) {
+        let Some(parent) = self.nodes[id].parent else {
+            return;
+        };
+        if unwatched && let Some(watch) = self.nodes[id].watch.take() {
+            // The kernel has removed the watch itself.
+            self.by_watch.remove(&watch);
+        }
+        let name = super::nodes::last_component(&self.nodes[id].path).to_vec();
+        self.detach(id);
+        self.adopt(parent, &name);
+    }
+
+    /// Takes a directory into a covered tree, if there is one of that name.
+    fn adopt(&mut self, parent: Id<Node>, name: &[u8]) {
+        if self.is_covered(parent)
+            && let Some(stat) = look(&join(&self.nodes[parent].path, name))
+            && stat.is_directory()
+        {
+            self.child_node(parent, name, &stat);
+        }
+    }
+
+    fn entry_changed(&mut self, id: Id<Node>, name: &[u8], events: ReadFlags) {
+        let structure = events.intersects(STRUCTURE);
+        let temporary = is_temporary(OsStr::from_bytes(name));
+        if structure {
+            if let Some(child) = self.child_of(id, name) {
+                let identity = self.nodes[child].identity;
+                let found = look(&join(&self.nodes[id].path, name));
+                if !found.is_some_and(|stat| stat.is_directory() && (stat.device, stat.inode) == identity) {
+                    self.detach(child);
+                }
+            }
+            if events.contains(ReadFlags::ISDIR) && events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
+            {
+                self.adopt(id, name);
+            }
+            for walk in self.lookups_named(id, name) {
+                self.queue_resolution(walk);
+            }
+        }
+        for walk in self.nodes[id].walks.clone() {
+            for watched in self.entries_named(walk, name) {
+                self.report(watched, Cause::Changed);
+                if structure {
+                    self.queue_examination(watched);
+                }
+            }
+        }
+        if temporary {
+            return;
+        }
+        self.report_inside(id, Depth::Children);
+        let above: SmallVec<[Id<Node>; 16]> = self
+            .and_above(id)
+            .skip(1)
+            .filter(|node| self.nodes[*node].recursive > 0)
+            .collect();
+        for node in above {
+            self.report_inside(node, Depth::Recursive);
+        }
+    }
+
+    /// Reports those that look into a directory, at least so deep.
+    fn report_inside(&mut self, node: Id<Node>, depth: Depth) {
+        for walk in self.nodes[node].walks.clone() {
+            for watched in self.looking_inside(walk, depth) {
+                self.report(watched, Cause::Changed);
+            }
+        }
+    }
+
+    fn lookups_named(&self, node: Id<Node>, name: &[u8]) -> SmallVec<[Id<Walk>; 2]> {
+        let lookups = &self.nodes[node].lookups;
+        if lookups.is_empty() {
+            return SmallVec::new();
+        }
+        lookups
+            .iter_hash(self.hash(name))
+            .copied()
+            .filter(|walk| self.walks[*walk].name() == name)
+            .collect()
+    }
+}

@@ -1,0 +1,289 @@
+//! The hub: its thread, its subscribers, the handles.
+
+use super::arena::Id;
+use super::state::{SinkId, State, Watched, Wish};
+use super::{Depth, Follow, WatchError, WatchEvent, WatchSink, WatchToken};
+use crate::files::AbsolutePath;
+use crate::sync::Mutex;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fs::inotify::{self, CreateFlags};
+use rustix::io::Errno;
+use std::fmt;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Room for several hundred events, so that a batch is worth its name.
+const BUFFER: usize = 64 * 1024;
+
+/// Watches paths for everyone in this process. Dropping it ends the watching; handles that are left do nothing.
+#[derive(Debug)]
+pub struct WatchHub {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How much a hub watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statistics {
+    /// Paths that are watched, targets of watched links counted.
+    pub paths: usize,
+    /// Watches in the kernel, which its limit is about.
+    pub kernel_watches: usize,
+    /// Directories that are known, as text that somebody wrote.
+    pub walks: usize,
+}
+
+struct Shared {
+    inotify: Arc<OwnedFd>,
+    /// Written to when the thread should look up from its poll.
+    wake: OwnedFd,
+    stopping: AtomicBool,
+    held: AtomicBool,
+    state: Mutex<State>,
+    /// Held from reading to telling the sinks, so that batches do not overtake each other.
+    reader: Mutex<Box<[MaybeUninit<u8>]>>,
+}
+
+impl WatchHub {
+    /// Opens the inotify instance and starts the thread.
+    pub fn new() -> io::Result<Self> {
+        let inotify = Arc::new(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?);
+        let shared = Arc::new(Shared {
+            wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+            stopping: AtomicBool::new(false),
+            held: AtomicBool::new(false),
+            state: Mutex::new(State::new(Arc::clone(&inotify))),
+            reader: Mutex::new(vec![MaybeUninit::uninit(); BUFFER].into_boxed_slice()),
+            inotify,
+        });
+        let served = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("watches".to_owned())
+            .spawn(move || served.serve())?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Somebody who will watch paths and be told at `sink`.
+    pub fn subscribe(&self, sink: Arc<dyn WatchSink>) -> Subscriber {
+        let id = self.shared.state.lock().subscribers.insert(sink);
+        Subscriber(Arc::new(Subscription {
+            shared: Arc::clone(&self.shared),
+            id,
+        }))
+    }
+
+    /// Reads everything that the kernel has queued until now, and tells the sinks, before it returns.
+    ///
+    /// After a repair this brings in the events that the repair itself has made. Must not be called by a sink.
+    pub fn catch_up(&self) -> io::Result<()> {
+        self.shared.read_all()
+    }
+
+    /// Stops reading until the answer is dropped, so that the kernel's queue fills. For tests of overflow.
+    pub fn hold(&self) -> Held {
+        self.shared.held.store(true, Ordering::SeqCst);
+        self.shared.wake();
+        // Whatever is being read now is finished when the reader is free.
+        drop(self.shared.reader.lock());
+        Held(Arc::clone(&self.shared))
+    }
+
+    /// How much is watched.
+    pub fn statistics(&self) -> Statistics {
+        let state = self.shared.state.lock();
+        Statistics {
+            paths: state.watched.len(),
+            kernel_watches: state.by_watch.len() + state.inodes.len(),
+            walks: state.walks.len(),
+        }
+    }
+}
+
+impl Drop for WatchHub {
+    fn drop(&mut self) {
+        self.shared.stopping.store(true, Ordering::SeqCst);
+        self.shared.wake();
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A hub that does not read, as long as this lives.
+#[must_use = "the hub reads on when this is dropped"]
+pub struct Held(Arc<Shared>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.held.store(false, Ordering::SeqCst);
+        self.0.wake();
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Held")
+    }
+}
+
+/// One party that watches, with one sink for all its watches.
+#[derive(Debug, Clone)]
+pub struct Subscriber(Arc<Subscription>);
+
+struct Subscription {
+    shared: Arc<Shared>,
+    id: SinkId,
+}
+
+impl Subscriber {
+    /// Watches a path until the handle is dropped. The path is cleaned (`..` taken in the text); it need not exist.
+    ///
+    /// When this returns, the watch is armed: every later change is reported.
+    pub fn watch(
+        &self,
+        path: &AbsolutePath,
+        depth: Depth,
+        follow: Follow,
+        token: WatchToken,
+    ) -> Result<WatchHandle, WatchError> {
+        let shared = &self.0.shared;
+        let wish = Wish {
+            token,
+            subscriber: self.0.id,
+            depth,
+            follow: follow == Follow::Target,
+        };
+        let mut state = shared.state.lock();
+        let path = path.cleaned();
+        let bytes = path.as_bytes();
+        let watched = state.watch(bytes.strip_suffix(b"/").unwrap_or(bytes), wish)?;
+        // Looking at paths may have shown what events have yet to tell; the thread passes it on.
+        let more = state.has_reports();
+        drop(state);
+        if more {
+            shared.wake();
+        }
+        Ok(WatchHandle {
+            subscription: Arc::clone(&self.0),
+            watched,
+        })
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let sink = self.shared.state.lock().subscribers.remove(self.id);
+        // Outside the lock: the sink may own handles.
+        drop(sink);
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Subscription").field(&self.id).finish()
+    }
+}
+
+/// A watched path. Dropping it ends the watch.
+#[derive(Debug)]
+#[must_use = "the watch ends when its handle is dropped"]
+pub struct WatchHandle {
+    subscription: Arc<Subscription>,
+    watched: Id<Watched>,
+}
+
+impl Drop for WatchHandle {
+    fn drop(&mut self) {
+        self.subscription.shared.state.lock().unwatch(self.watched);
+    }
+}
+
+impl Shared {
+    fn serve(&self) {
+        while !self.stopping.load(Ordering::SeqCst) {
+            let held = self.held.load(Ordering::SeqCst);
+            let mut sources = [
+                PollFd::new(&self.wake, PollFlags::IN),
+                PollFd::new(&*self.inotify, PollFlags::IN),
+            ];
+            let count = if held { 1 } else { 2 };
+            match poll(&mut sources[..count], None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            let mut counter = [0; 8];
+            let _ = rustix::io::read(&self.wake, &mut counter);
+            if self.read_all().is_err() {
+                return;
+            }
+        }
+    }
+
+    fn wake(&self) {
+        // Fails only if the counter is full, and then the thread is awake anyway.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn read_all(&self) -> io::Result<()> {
+        let mut buffer = self.reader.lock();
+        let mut reader = inotify::Reader::new(&*self.inotify, &mut buffer);
+        loop {
+            let mut state = self.state.lock();
+            let mut drained = self.held.load(Ordering::SeqCst) || self.stopping.load(Ordering::SeqCst);
+            let mut failure = None;
+            while !drained {
+                match reader.next() {
+                    Ok(event) => {
+                        let name = event.file_name().map_or(&[][..], std::ffi::CStr::to_bytes);
+                        state.process(event.wd(), event.events(), name);
+                    }
+                    Err(Errno::WOULDBLOCK) => drained = true,
+                    Err(Errno::INTR) => continue,
+                    Err(error) => {
+                        failure = Some(error);
+                        drained = true;
+                    }
+                }
+                if reader.is_buffer_empty() {
+                    break;
+                }
+            }
+            state.settle();
+            if state.overflowed {
+                state.recover();
+            }
+            let reports = state.take_reports();
+            drop(state);
+            for (sink, events) in reports {
+                tell(&*sink, &events);
+            }
+            if let Some(error) = failure {
+                return Err(error.into());
+            }
+            if drained {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A sink that panics is a bug of its subscriber and must not end everybody's watching.
+fn tell(sink: &dyn WatchSink, events: &[WatchEvent]) {
+    let _ = catch_unwind(AssertUnwindSafe(|| sink.dirty(events)));
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Shared")
+    }
+}

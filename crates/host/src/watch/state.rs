@@ -1,0 +1,541 @@
+//! What the hub knows, and the life of a single watch.
+//!
+//! Three sorts of things refer to each other by number:
+//!
+//! - A [`Node`] is a directory as it is on the machine, reached without any link: it holds the kernel watch. Nodes
+//!   form a tree; a node lives as long as something looks into it.
+//! - A [`Walk`] is a path to a directory as somebody wrote it. It is looked up in the node of its parent walk, and
+//!   ends at a node, or nowhere yet. Where a link is met, the walk depends on the walks that the link's text leads
+//!   through. Walks are shared by text.
+//! - A [`Watched`] is one path that somebody watches: a name in a walk's directory. It costs no node and no kernel
+//!   watch of its own, unless it is a directory to be looked into, a link, or a file with several names.
+//!
+//! Events change nodes, changed nodes queue the walks that looked into them, changed walks queue their children and
+//! dependents and mark their paths as dirty. [`State::settle`] works through the queues.
+
+use super::arena::{Arena, Id};
+use super::{Cause, Depth, WatchError, WatchEvent, WatchSink, WatchToken};
+use crate::files::Stat;
+use hashbrown::HashTable;
+use rustc_hash::FxHashMap;
+use rustix::fs::inotify::{self, WatchFlags};
+use rustix::fs::{CWD, FileType};
+use rustix::io::Errno;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// As many links as the kernel itself would follow.
+pub(super) const LINK_LIMIT: u8 = 40;
+
+/// A directory as it is on the machine.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// Nothing for the root.
+    pub(super) parent: Option<Id<Node>>,
+    /// Where it is, without a link in it, without a slash at the end; empty for the root.
+    pub(super) path: Box<[u8]>,
+    /// File system and number, to tell whether the same directory is still there.
+    pub(super) identity: (u64, u64),
+    /// The kernel's number of the watch on it, if there is one.
+    pub(super) watch: Option<i32>,
+    /// Why there is none.
+    pub(super) error: Option<Errno>,
+    /// Whether writes and attributes of entries are watched too, and not only their coming and going.
+    pub(super) contents: bool,
+    /// How many watches look at everything below.
+    pub(super) recursive: u32,
+    /// By the last component of their path.
+    pub(super) children: HashTable<Id<Node>>,
+    /// The walks that look for their name here, by that name.
+    pub(super) lookups: HashTable<Id<Walk>>,
+    /// The walks that end here.
+    pub(super) walks: SmallVec<[Id<Walk>; 1]>,
+}
+
+/// What a walk's last step is.
+#[derive(Debug)]
+pub(super) enum Place {
+    Root,
+    /// A name in the directory where another walk ends.
+    Child {
+        parent: Id<Walk>,
+        name: Box<[u8]>,
+    },
+    /// A text with `..` in it, which a link holds, from where another walk ends.
+    Text {
+        base: Id<Walk>,
+        text: Box<[u8]>,
+    },
+}
+
+/// A path to a directory as somebody wrote it.
+#[derive(Debug)]
+pub(super) struct Walk {
+    pub(super) place: Place,
+    /// Where it ends; nothing if there is no directory.
+    pub(super) node: Option<Id<Node>>,
+    /// Where the name was last looked for.
+    pub(super) registered: Option<Id<Node>>,
+    /// The walks that a link at the last step led through, each held.
+    pub(super) links: SmallVec<[Id<Walk>; 1]>,
+    /// The walks whose `links` hold this one.
+    pub(super) dependents: SmallVec<[Id<Walk>; 1]>,
+    pub(super) children: HashTable<Id<Walk>>,
+    /// The paths watched in this directory, by name. Several may have the same name.
+    pub(super) entries: HashTable<Id<Watched>>,
+    /// The paths that *are* this directory and are looked into.
+    pub(super) inside: SmallVec<[Id<Watched>; 1]>,
+    /// How many of those look at everything below.
+    pub(super) recursive: u32,
+    /// Children, entries, members of `inside`, and links that hold this walk.
+    pub(super) references: u32,
+    /// Its node was taken away since it was last resolved.
+    pub(super) moved: bool,
+    /// It is being resolved just now: whoever comes back to it has met a loop of links.
+    pub(super) resolving: bool,
+    pub(super) queued: bool,
+}
+
+impl Walk {
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            place,
+            node: None,
+            registered: None,
+            links: SmallVec::new(),
+            dependents: SmallVec::new(),
+            children: HashTable::new(),
+            entries: HashTable::new(),
+            inside: SmallVec::new(),
+            recursive: 0,
+            references: 0,
+            moved: false,
+            resolving: false,
+            queued: false,
+        }
+    }
+
+    pub(super) fn name(&self) -> &[u8] {
+        match &self.place {
+            Place::Child { name, .. } => name,
+            Place::Root | Place::Text { .. } => &[],
+        }
+    }
+}
+
+/// One watched path.
+#[derive(Debug)]
+pub(super) struct Watched {
+    /// Empty if the path is the walk's directory itself.
+    name: Box<[u8]>,
+    token: WatchToken,
+    walk: Id<Walk>,
+    subscriber: SinkId,
+    /// The batch in which it was last reported.
+    reported: u32,
+    depth: Depth,
+    follow: bool,
+    /// How many more links may be followed from here.
+    links_left: u8,
+    /// What most paths have nothing of.
+    extra: Option<Box<Extra>>,
+}
+
+#[derive(Debug, Default)]
+struct Extra {
+    /// The path is a directory, and this is the walk to its inside.
+    inside: Option<Id<Walk>>,
+    /// The path is a link, and this is the path that it leads to.
+    target: Option<Id<Watched>>,
+    /// The path is a file with several names, and this is the kernel's watch on the file.
+    inode: Option<i32>,
+}
+
+/// A wish for a watch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) token: WatchToken,
+    pub(super) subscriber: SinkId,
+    pub(super) depth: Depth,
+    pub(super) follow: bool,
+}
+
+/// Whom to tell.
+pub(super) type SinkId = Id<Arc<dyn WatchSink>>;
+
+/// All that the hub knows.
+pub(super) struct State {
+    pub(super) inotify: Arc<OwnedFd>,
+    pub(super) hasher: RandomState,
+    pub(super) nodes: Arena<Node>,
+    pub(super) walks: Arena<Walk>,
+    pub(super) watched: Arena<Watched>,
+    pub(super) subscribers: Arena<Arc<dyn WatchSink>>,
+    /// Several nodes may have one watch: the same directory, mounted twice.
+    pub(super) by_watch: FxHashMap<i32, SmallVec<[Id<Node>; 1]>>,
+    pub(super) inodes: FxHashMap<i32, SmallVec<[Id<Watched>; 1]>>,
+    pub(super) to_resolve: VecDeque<Id<Walk>>,
+    pub(super) to_examine: VecDeque<Id<Watched>>,
+    /// Nodes that could not be armed since the last batch.
+    pub(super) failed: Vec<(Id<Node>, Errno)>,
+    pub(super) overflowed: bool,
+    /// How many links deep the current walk is.
+    pub(super) hops: u8,
+    batch: u32,
+    dirty: Vec<(SinkId, WatchEvent)>,
+}
+
+impl State {
+    pub(super) fn new(inotify: Arc<OwnedFd>) -> Self {
+        let mut state = Self {
+            inotify,
+            hasher: RandomState::new(),
+            nodes: Arena::default(),
+            walks: Arena::default(),
+            watched: Arena::default(),
+            subscribers: Arena::default(),
+            by_watch: FxHashMap::default(),
+            inodes: FxHashMap::default(),
+            to_resolve: VecDeque::new(),
+            to_examine: VecDeque::new(),
+            failed: Vec::new(),
+            overflowed: false,
+            hops: 0,
+            batch: 1,
+            dirty: Vec::new(),
+        };
+        state.plant_root();
+        state
+    }
+
+    /// Arms a watch on a cleaned absolute path.
+    pub(super) fn watch(&mut self, path: &[u8], wish: Wish) -> Result<Id<Watched>, WatchError> {
+        let id = self.add(Id::FIRST, path, wish, LINK_LIMIT);
+        self.rearm(self.watched[id].walk);
+        self.settle();
+        let Some((node, error)) = self.failure_of(id) else {
+            return Ok(id);
+        };
+        let path = self.path_of(&node);
+        self.unwatch(id);
+        Err(WatchError::new(path, error))
+    }
+
+    /// Ends a watch, and gives back what only it needed.
+    pub(super) fn unwatch(&mut self, id: Id<Watched>) {
+        let Some(watched) = self.watched.get_mut(id) else {
+            return;
+        };
+        let (walk, extra) = (watched.walk, watched.extra.take());
+        if let Some(extra) = extra {
+            self.drop_extra(id, &extra);
+        }
+        let hash = self.hash(&self.watched[id].name);
+        if let Ok(found) = self.walks[walk].entries.find_entry(hash, |other| *other == id) {
+            found.remove();
+        }
+        self.watched.remove(id);
+        self.release_walk(walk);
+    }
+
+    /// Puts a path, relative to where `base` ends, among the watched ones. It is armed when the state has settled.
+    fn add(&mut self, base: Id<Walk>, text: &[u8], wish: Wish, links_left: u8) -> Id<Watched> {
+        let last = text.split(|byte| *byte == b'/').next_back().unwrap_or_default();
+        let (directory, name) = match last {
+            b"" | b"." | b".." => (text, &[][..]),
+            name => text.split_at(text.len() - name.len()),
+        };
+        let walk = self.walk_to(base, directory);
+        let id = self.watched.insert(Watched {
+            name: name.into(),
+            token: wish.token,
+            walk,
+            subscriber: wish.subscriber,
+            reported: 0,
+            depth: wish.depth,
+            follow: wish.follow,
+            links_left,
+            extra: None,
+        });
+        if !name.is_empty() {
+            let hash = self.hash(name);
+            let mut entries = std::mem::take(&mut self.walks[walk].entries);
+            entries.insert_unique(hash, id, |other| self.hash(&self.watched[*other].name));
+            self.walks[walk].entries = entries;
+            if let Some(node) = self.walks[walk].node {
+                self.arm(node, true);
+            }
+        }
+        self.to_examine.push_back(id);
+        id
+    }
+
+    /// Works off what the last changes have queued, until every watch is where its path leads.
+    pub(super) fn settle(&mut self) {
+        loop {
+            if let Some(walk) = self.to_resolve.pop_front() {
+                if let Some(found) = self.walks.get_mut(walk) {
+                    found.queued = false;
+                    self.resolve(walk);
+                }
+            } else if let Some(watched) = self.to_examine.pop_front() {
+                self.examine(watched);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Looks at what a watched path is now, and watches what belongs to that.
+    fn examine(&mut self, id: Id<Watched>) {
+        let Some(watched) = self.watched.get_mut(id) else {
+            return;
+        };
+        let old = watched.extra.take().map_or_else(Extra::default, |extra| *extra);
+        let watched = &self.watched[id];
+        let (walk, depth, links_left) = (watched.walk, watched.depth, watched.links_left);
+        let follow = watched.follow && links_left > 0;
+        let wish = Wish {
+            token: watched.token,
+            subscriber: watched.subscriber,
+            depth,
+            follow,
+        };
+        let mut new = Extra::default();
+        if watched.name.is_empty() {
+            new.inside = Some(self.hold(walk));
+        } else if let Some(node) = self.walks[walk].node {
+            let path = join(&self.nodes[node].path, &watched.name);
+            match look(&path) {
+                Some(stat) if stat.is_directory() && depth > Depth::Entry => {
+                    let name = watched.name.clone();
+                    new.inside = Some(self.child_walk(walk, &name));
+                }
+                Some(stat) if stat.is_link() && follow => {
+                    if let Ok(text) = rustix::fs::readlink(&path[..], Vec::new()) {
+                        let base = self.walk_to_node(node);
+                        new.target = Some(self.add(base, text.as_bytes(), wish, links_left - 1));
+                        self.release_walk(base);
+                    }
+                }
+                Some(stat) if stat.is_regular() && stat.links > 1 => new.inode = self.watch_inode(id, &path),
+                _ => {}
+            }
+        }
+        // What stays is taken up before it is let go, so that nothing is torn down to be built again.
+        if let Some(inside) = new.inside
+            && old.inside != new.inside
+        {
+            self.look_inside(inside, id, depth);
+        }
+        if old.inside.is_some() && old.inside == new.inside {
+            self.drop_extra(id, &Extra { inside: None, ..old });
+            if let Some(inside) = new.inside {
+                self.release_walk(inside);
+            }
+        } else {
+            let inode = old.inode.filter(|inode| Some(*inode) != new.inode);
+            self.drop_extra(id, &Extra { inode, ..old });
+        }
+        if new.inside.is_some() || new.target.is_some() || new.inode.is_some() {
+            self.watched[id].extra = Some(Box::new(new));
+        }
+    }
+
+    fn drop_extra(&mut self, id: Id<Watched>, extra: &Extra) {
+        if let Some(inside) = extra.inside {
+            let depth = self.watched[id].depth;
+            self.stop_looking_inside(inside, id, depth);
+            self.release_walk(inside);
+        }
+        if let Some(target) = extra.target {
+            self.unwatch(target);
+        }
+        if let Some(watch) = extra.inode
+            && let Some(members) = self.inodes.get_mut(&watch)
+        {
+            members.retain(|member| *member != id);
+            if members.is_empty() {
+                self.inodes.remove(&watch);
+                // The file may be gone, and its watch with it.
+                let _ = inotify::remove_watch(&self.inotify, watch);
+            }
+        }
+    }
+
+    fn watch_inode(&mut self, id: Id<Watched>, path: &[u8]) -> Option<i32> {
+        let flags = WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::DONT_FOLLOW | WatchFlags::MASK_ADD;
+        match inotify::add_watch(&self.inotify, path, flags) {
+            Ok(watch) => {
+                let members = self.inodes.entry(watch).or_default();
+                if !members.contains(&id) {
+                    members.push(id);
+                }
+                Some(watch)
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => None,
+            Err(error) => {
+                let node = self.walks[self.watched[id].walk].node;
+                self.failed.extend(node.map(|node| (node, error)));
+                None
+            }
+        }
+    }
+
+    /// Notes that a path may have changed.
+    pub(super) fn report(&mut self, id: Id<Watched>, cause: Cause) {
+        let batch = self.batch;
+        let Some(watched) = self.watched.get_mut(id) else {
+            return;
+        };
+        if watched.reported == batch && matches!(cause, Cause::Changed) {
+            return;
+        }
+        watched.reported = batch;
+        self.dirty.push((
+            watched.subscriber,
+            WatchEvent {
+                token: watched.token,
+                cause,
+            },
+        ));
+    }
+
+    /// All that was noted since the last time, by subscriber.
+    pub(super) fn take_reports(&mut self) -> Vec<(Arc<dyn WatchSink>, Vec<WatchEvent>)> {
+        self.report_failures();
+        self.batch = self.batch.wrapping_add(1).max(1);
+        let mut dirty = std::mem::take(&mut self.dirty);
+        // A link and its target report under one token: once is enough, and a failure says more than a change.
+        let rank = |cause: &Cause| match cause {
+            Cause::Failed(_) => 0,
+            Cause::Overflow => 1,
+            Cause::Changed => 2,
+        };
+        dirty.sort_by_key(|(subscriber, event)| (*subscriber, event.token, rank(&event.cause)));
+        dirty.dedup_by_key(|(subscriber, event)| (*subscriber, event.token));
+        let mut reports: Vec<(SinkId, Vec<WatchEvent>)> = Vec::new();
+        for (subscriber, event) in dirty {
+            match reports.last_mut() {
+                Some((last, events)) if *last == subscriber => events.push(event),
+                _ => reports.push((subscriber, vec![event])),
+            }
+        }
+        reports
+            .into_iter()
+            .filter_map(|(subscriber, events)| Some((Arc::clone(self.subscribers.get(subscriber)?), events)))
+            .collect()
+    }
+
+    /// Whether somebody should be told something.
+    pub(super) fn has_reports(&self) -> bool {
+        !self.dirty.is_empty() || !self.failed.is_empty()
+    }
+
+    /// Marks a path for another look at what it is.
+    pub(super) fn queue_examination(&mut self, id: Id<Watched>) {
+        self.to_examine.push_back(id);
+    }
+
+    pub(super) fn entries_named(&self, walk: Id<Walk>, name: &[u8]) -> SmallVec<[Id<Watched>; 2]> {
+        let entries = &self.walks[walk].entries;
+        if entries.is_empty() {
+            return SmallVec::new();
+        }
+        entries
+            .iter_hash(self.hash(name))
+            .copied()
+            .filter(|id| *self.watched[*id].name == *name)
+            .collect()
+    }
+
+    /// Those that look into the directory where a walk ends, at least so deep.
+    pub(super) fn looking_inside(&self, walk: Id<Walk>, depth: Depth) -> SmallVec<[Id<Watched>; 2]> {
+        self.walks[walk]
+            .inside
+            .iter()
+            .copied()
+            .filter(|id| self.watched[*id].depth >= depth)
+            .collect()
+    }
+
+    /// Why a path cannot be watched, if it cannot.
+    fn failure_of(&mut self, id: Id<Watched>) -> Option<(Id<Node>, Errno)> {
+        let failed = std::mem::take(&mut self.failed);
+        let mut own = None;
+        for (node, error) in failed {
+            if own.is_none()
+                && self
+                    .concerned_by(node)
+                    .iter()
+                    .any(|other| self.leads_to(id, *other))
+            {
+                own = Some((node, error));
+            } else {
+                self.failed.push((node, error));
+            }
+        }
+        own.or_else(|| {
+            // What nobody may read cannot be watched. On the way that is passed over; at the end it is not.
+            let node = self.nearest_node(self.watched[id].walk);
+            let error = self.nodes[node].error?;
+            Some((node, error))
+        })
+    }
+
+    /// Whether one watched path is the other, or a link on whose way the other lies.
+    fn leads_to(&self, id: Id<Watched>, other: Id<Watched>) -> bool {
+        let target = |id: &Id<Watched>| self.watched[*id].extra.as_ref()?.target;
+        std::iter::successors(Some(id), target).any(|id| id == other)
+    }
+
+    fn report_failures(&mut self) {
+        for (node, error) in std::mem::take(&mut self.failed) {
+            if !self.nodes.contains(node) {
+                continue;
+            }
+            let error = Arc::new(WatchError::new(self.path_of(&node), error));
+            for id in self.concerned_by(node) {
+                self.report(id, Cause::Failed(Arc::clone(&error)));
+            }
+        }
+    }
+
+    pub(super) fn hash(&self, name: &[u8]) -> u64 {
+        self.hasher.hash_one(name)
+    }
+}
+
+/// `name` in the directory at `path`.
+pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(path.len() + 1 + name.len());
+    joined.extend_from_slice(path);
+    joined.push(b'/');
+    joined.extend_from_slice(name);
+    joined
+}
+
+/// What is at a path; nothing also if the way there is closed or is not one of directories.
+pub(super) fn look(path: &[u8]) -> Option<Stat> {
+    Stat::of_entry(CWD, path).ok()
+}
+
+/// The names of the directories in a directory; none if it cannot be read.
+pub(super) fn list_directories(path: &[u8]) -> Vec<Vec<u8>> {
+    let path = if path.is_empty() { b"/" } else { path };
+    let flags = rustix::fs::OFlags::RDONLY
+        | rustix::fs::OFlags::DIRECTORY
+        | rustix::fs::OFlags::NOFOLLOW
+        | rustix::fs::OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).and_then(rustix::fs::Dir::new);
+    let Ok(entries) = opened else { return Vec::new() };
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| matches!(entry.file_type(), FileType::Directory | FileType::Unknown))
+        .map(|entry| entry.file_name().to_bytes().to_vec())
+        .filter(|name| name != b"." && name != b"..")
+        .collect()
+}
