@@ -114,27 +114,31 @@ pub fn call_adapted(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> 
 /// for the call to refuse.
 #[must_use]
 pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value> {
+    let mut nearest = None;
     for signature in spec.alternatives() {
         if !signature.accepts_count(arguments.len()) {
             continue;
         }
-        let converted: Option<Vec<Value>> = arguments
-            .iter()
-            .enumerate()
-            .map(|(index, argument)| {
-                let wanted = &signature.parameter(index)?.ty;
-                let ty = argument.ty();
-                if argument.is_null() || conforms(&ty, wanted).is_ok() {
-                    return Some(argument.clone());
-                }
-                converts_safely(&ty, wanted).then(|| convert(argument, wanted).ok())?
-            })
-            .collect();
-        if let Some(converted) = converted {
+        let mut all = true;
+        let mut convert_one = |(index, argument): (usize, &Value)| {
+            let wanted = signature.parameter(index).map_or(&Type::Dynamic, |p| &p.ty);
+            let ty = argument.ty();
+            if argument.is_null() || conforms(&ty, wanted).is_ok() {
+                return argument.clone();
+            }
+            let converted = converts_safely(&ty, wanted)
+                .then(|| convert(argument, wanted).ok())
+                .flatten();
+            all &= converted.is_some();
+            converted.unwrap_or_else(|| argument.clone())
+        };
+        let converted: Vec<Value> = arguments.iter().enumerate().map(&mut convert_one).collect();
+        if all {
             return converted;
         }
+        nearest.get_or_insert(converted);
     }
-    arguments.to_vec()
+    nearest.unwrap_or_else(|| arguments.to_vec())
 }
 
 fn without_variables(ty: &Type) -> Type {

@@ -75,12 +75,10 @@ pub fn value_conforms(value: &Value, ty: &Type) -> Result<(), Mismatch> {
     match (value, ty) {
         (Value::Marked(inner), _) => value_conforms(&inner.0, ty),
         (_, Type::Dynamic | Type::Variant | Type::Variable(_)) => Ok(()),
-        (Value::Null(null), _) => match ty {
-            Type::Optional(_) => Ok(()),
-            _ => conforms(plain(null), ty),
-        },
-        (Value::Unknown(unknown), _) if unknown.ty == *ty => Ok(()),
-        (Value::Unknown(unknown), _) => conforms(plain(&unknown.ty), ty),
+        (Value::Null(null), _) if null == ty => Ok(()),
+        (Value::Null(null), Type::Optional(inner)) => conforms(plain(null), inner),
+        (Value::Null(_), _) => Err(Mismatch::because(format!("null is not {ty}"))),
+        (Value::Unknown(unknown), _) => conforms_exactly(&unknown.ty, ty),
         (_, Type::Optional(inner)) => value_conforms(value, inner),
         (Value::Bool(_), Type::Bool)
         | (Value::Int(_), Type::Int | Type::Number)

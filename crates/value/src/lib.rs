@@ -30,6 +30,7 @@ mod source;
 mod stores;
 mod text;
 mod types;
+mod unify;
 mod unknown;
 mod value;
 
@@ -41,8 +42,8 @@ pub use capabilities::{
 pub use compare::{Equality, MapKey, compare, equals};
 pub use conformance::{Mismatch, conforms, value_conforms};
 pub use convert::{
-    ConversionError, Disagreement, Safety, conversion, convert, convert_safely, converted_type,
-    converts_safely, parse_number, unify, whole,
+    ConversionError, Safety, conversion, convert, convert_safely, converted_type, converts_safely,
+    parse_number, whole,
 };
 pub use function::{
     ArgumentError, CallError, Class, Example, FunctionSpec, Implementation, InferArguments, InferHook,
@@ -60,5 +61,6 @@ pub use source::{CallContext, CallSite, ReadOnce, Source, Subscription};
 pub use stores::{Exported, HttpResponses, Values, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
 pub use text::{format_float, quote};
 pub use types::{Field, FuncParameter, FuncType, StructType, Type};
+pub use unify::{Disagreement, unify};
 pub use unknown::{Bound, Refinement, Unknown};
 pub use value::{Callable, FloatBits, Func, List, Map, Opaque, Set, Str, Struct, Value};

@@ -487,15 +487,20 @@ pub fn less(a: &Value, b: &Value, or_equal: bool) -> Option<bool> {
 }
 
 fn tighter(a: Option<Bound>, b: Option<Bound>, wanted: Ordering) -> Option<Bound> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(match a.value.partial_cmp(&b.value) {
+    let tighter = match (a, b) {
+        (Some(a), Some(b)) => match a.value.partial_cmp(&b.value) {
             Some(Ordering::Equal) if a.inclusive => b,
-            Some(order) if order == wanted => a,
             Some(Ordering::Equal) => a,
+            Some(order) if order == wanted => a,
             _ => b,
-        }),
-        (a, b) => a.or(b),
-    }
+        },
+        (a, b) => return a.or(b),
+    };
+    // The zeros are one bound.
+    Some(Bound {
+        value: tighter.value + 0.0,
+        ..tighter
+    })
 }
 
 fn above(value: &Value, bound: Bound) -> bool {

@@ -88,9 +88,9 @@ impl Signature {
             }
             let parameter = SignatureParameter { name, ty };
             if repeated {
-                variadic = Some(parameter)
+                variadic = Some(parameter);
             } else {
-                parameters.push(parameter)
+                parameters.push(parameter);
             }
         }
         Some(Signature {

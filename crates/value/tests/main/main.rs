@@ -1,0 +1,8 @@
+//! Laws and the call protocol, from outside the crate.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod allocations;
+mod generate;
+mod laws;
+mod protocol;
