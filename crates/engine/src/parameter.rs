@@ -173,6 +173,12 @@ impl Default for Text {
     }
 }
 
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text(Str::from(text))
+    }
+}
+
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Text({} bytes)", self.0.len())

@@ -22,8 +22,8 @@ pub struct KindSpec {
     pub schema: &'static KindSchema,
     /// Makes an instance from a name and parameters; everything that does not fit is reported.
     pub decode: fn(&str, &Parameters) -> Result<Box<dyn DynamicResource>, Vec<Invalid>>,
-    /// Whether two resources of one name are the same to the engine as far as their parameters go.
-    pub same: fn(&Parameters, &Parameters) -> bool,
+    /// Whether two resources of this name are the same to the engine as far as their parameters go.
+    pub same: fn(&str, &Parameters, &Parameters) -> bool,
     /// Work of the kind itself while at least one resource of it is in the graph; none for almost all kinds.
     pub background: Option<Background>,
 }
@@ -96,8 +96,8 @@ pub trait Resource: Described {
     /// Refuses parameters that make no sense together. No I/O. Reports everything that is wrong.
     fn validate(&self, _meta: &MetaParameters, _invalid: &mut Vec<Invalid>) {}
 
-    /// Whether two resources of one name are the same as far as their declared parameters go.
-    fn same(a: &Parameters, b: &Parameters) -> bool {
+    /// Whether two resources of this name are the same as far as their declared parameters go.
+    fn same(_name: &str, a: &Parameters, b: &Parameters) -> bool {
         a == b
     }
 

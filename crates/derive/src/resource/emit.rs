@@ -19,7 +19,6 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
     let get = get(kind);
     let name = span_of(kind.options.kind.as_ref());
     let spec = quote_spanned! {name=>
-        #[automatically_derived]
         impl #ident {
             /// The kind, complete.
             #visibility const SPEC: ::setpoint_engine::KindSpec = ::setpoint_engine::KindSpec::of::<#ident>();

@@ -1,0 +1,30 @@
+//! The `noop` kind: nothing, as a place for edges.
+
+use setpoint_engine::{Apply, DynamicResource, Failure, Level, Members, Resource};
+
+/// Nothing. A place for edges to meet.
+#[derive(Debug, Resource)]
+#[resource(kind = "noop", refreshable, autogroup)]
+pub(crate) struct Noop {
+    /// A note for whoever reads the program.
+    comment: String,
+    #[state]
+    members: Members,
+}
+
+impl Resource for Noop {
+    fn accepts(&self, member: &dyn DynamicResource) -> bool {
+        member.downcast_ref::<Noop>().is_some()
+    }
+
+    fn members(&mut self) -> Option<&mut Members> {
+        Some(&mut self.members)
+    }
+
+    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        if apply.refresh_pending() {
+            apply.log(Level::Info, "received a notification");
+        }
+        Ok(())
+    }
+}
