@@ -1,6 +1,25 @@
 //! The `mcl` language: text to program.
+//!
+//! ```text
+//! text ─ syntax ─▶ Ast ─ scope ─▶ Hir ─ types ─▶ Typed ─ lower ─▶ flow::Program
+//!            └──── format: Ast and comments to text
+//! ```
+//!
+//! [`compile`] is the whole way. Every stage gives its best result and reports beside it; the next one runs only when none of
+//! what was reported is an error, because compatibility is judged by the first stage that rejects. The crate reads files
+//! through a [`Loader`](setpoint_diagnostics::Loader) and knows functions and kinds only from the
+//! [`Library`](setpoint_graph::Library) that it is given.
 
 #![forbid(unsafe_code)]
 
 pub mod format;
+pub mod hir;
+pub mod scope;
 pub mod syntax;
+pub mod types;
+
+mod compile;
+mod lower;
+
+pub use compile::{CompileOptions, Compiled, compile};
+pub use scope::{Entry, Metadata};

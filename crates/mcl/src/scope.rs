@@ -1,0 +1,17 @@
+//! From syntax to a resolved program: structural checks, strings, modules, names.
+//!
+//! The stages of one file run in order (`init`, `interpolate`, `scope`) and each stops at its own errors, which it reports
+//! all of. An imported file goes through the same stages while the import is followed; what is wrong in it is an error
+//! of stage *scope* at its place in that file, with the imports on the way as related places.
+
+mod codes;
+mod cycles;
+mod expressions;
+mod init;
+mod modules;
+mod nesting;
+mod resolve;
+
+pub use codes::CODES;
+pub use modules::Metadata;
+pub use resolve::{Entry, Resolved, resolve};

@@ -1,0 +1,230 @@
+//! Equations of resources and edges, and what is checked about their kinds before solving.
+
+use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
+use setpoint_graph::{KindSchema, MetaName, Native};
+use setpoint_value::Type;
+
+use super::InstanceId;
+use super::codes;
+use super::infer::{Inference, Reason};
+use crate::hir::{Edge, ExprId, Half, ItemKind, Resource};
+
+impl Inference<'_> {
+    pub(super) fn resource(&mut self, instance: InstanceId, resource: &Resource) {
+        let schema = self.library.kinds.get(&*resource.kind).copied();
+        let name = self.infer(instance, resource.name);
+        let mut unknown_kind = false;
+        for item in &resource.items {
+            match &item.kind {
+                ItemKind::Field { name, name_span, value } => {
+                    let ty = self.infer(instance, *value);
+                    self.condition(instance, item.condition, item.span);
+                    let Some(schema) = schema else {
+                        if !unknown_kind {
+                            unknown_kind = true;
+                            self.unknown_kind(&resource.kind, resource.span, resource.kind_span);
+                        }
+                        continue;
+                    };
+                    match schema.parameter(name).filter(|p| p.reachable) {
+                        Some(parameter) => {
+                            let wanted = self.native_type(parameter.native);
+                            let first_line = parameter.doc.lines().next().unwrap_or_default();
+                            let reason = Reason::Parameter(resource.kind.clone(), name.clone(), first_line);
+                            self.equate(&wanted, &ty, item.span, &reason);
+                        }
+                        None => self.unknown_parameter(schema, name, item.span, *name_span),
+                    }
+                }
+                ItemKind::EdgeProperty { half, .. } => {
+                    self.half(instance, half);
+                    self.condition(instance, item.condition, item.span);
+                }
+                ItemKind::Meta { name, value } => {
+                    let ty = self.infer(instance, *value);
+                    self.condition(instance, item.condition, item.span);
+                    self.equate(&name.ty(), &ty, item.span, &Reason::Meta(name.name()));
+                }
+                ItemKind::MetaStruct { value } => {
+                    let evident = self.evident(instance, *value);
+                    let ty = self.infer(instance, *value);
+                    self.condition(instance, item.condition, item.span);
+                    self.meta_struct(evident.as_ref(), &ty, item.span);
+                }
+            }
+        }
+        if resource.collect {
+            if schema.is_none() && !unknown_kind {
+                self.unknown_kind(&resource.kind, resource.span, resource.kind_span);
+            }
+            self.collect_name(instance, resource.name, &name, resource.span);
+        } else {
+            self.name(instance, resource.name, &name, resource.span);
+        }
+    }
+
+    /// A name is a str where that is evident, and otherwise whatever of str and list of str solving finds.
+    fn name(&mut self, instance: InstanceId, id: ExprId, ty: &Type, span: Span) {
+        match self.evident(instance, id) {
+            Some(Type::Str) => self.equate(&Type::Str, ty, span, &Reason::Name),
+            Some(_) => self.equate(&Type::list(Type::Str), ty, span, &Reason::Name),
+            None => self.names.push((ty.clone(), span)),
+        }
+    }
+
+    fn collect_name(&mut self, instance: InstanceId, id: ExprId, ty: &Type, span: Span) {
+        let pair = Type::list(Type::structure([("name", Type::Str), ("host", Type::Str)]));
+        let wanted = match self.evident(instance, id) {
+            Some(Type::Str) => Type::Str,
+            Some(found) if found == Type::list(Type::Str) => found,
+            _ => pair,
+        };
+        self.equate(&wanted, ty, span, &Reason::Name);
+    }
+
+    fn half(&mut self, instance: InstanceId, half: &Half) {
+        let ty = self.infer(instance, half.name);
+        self.name(instance, half.name, &ty, half.span);
+    }
+
+    fn condition(&mut self, instance: InstanceId, condition: Option<ExprId>, span: Span) {
+        if let Some(condition) = condition {
+            let ty = self.infer(instance, condition);
+            self.equate(&Type::Bool, &ty, span, &Reason::Condition);
+        }
+    }
+
+    /// The type of a parameter, with a type of its own wherever anything goes.
+    fn native_type(&mut self, native: &Native) -> Type {
+        let solver = &mut self.solver;
+        native.ty().replace(&mut |part| matches!(part, Type::Variant).then(|| solver.fresh()))
+    }
+
+    fn meta_struct(&mut self, evident: Option<&Type>, ty: &Type, span: Span) {
+        if let Some(Type::Struct(fields)) = evident {
+            for field in &fields.fields {
+                match MetaName::parse(&field.name) {
+                    Some(name) => self.equate(&name.ty(), &field.ty, span, &Reason::Meta(name.name())),
+                    None => {
+                        let message = format!("there is no meta parameter `{}`", field.name);
+                        let help = did_you_mean(&field.name, MetaName::ALL.map(MetaName::name));
+                        let error = Diagnostic::error(&codes::FIELD_NAMES, span, message);
+                        self.solving.push(error.help_if(help));
+                    }
+                }
+            }
+            return;
+        }
+        let full = Type::structure(MetaName::ALL.map(|name| (name.name(), name.ty())));
+        self.equate(&full, ty, span, &Reason::MetaStruct);
+    }
+
+    fn unknown_kind(&mut self, kind: &str, span: Span, kind_span: Span) {
+        let message = format!("there is no kind of resource `{kind}`");
+        let help = did_you_mean(kind, self.library.kinds.keys().copied());
+        let mut error = Diagnostic::error(&codes::UNKNOWN_KIND, span, message);
+        if kind_span != span {
+            error = error.because(kind_span, "not known");
+        }
+        self.generation.push(error.help_if(help));
+    }
+
+    fn unknown_parameter(&mut self, schema: &KindSchema, name: &str, span: Span, name_span: Span) {
+        let names: Vec<&str> = schema.parameters.iter().filter(|p| p.reachable).map(|p| p.name).collect();
+        let message = format!("`{}` has no parameter `{name}`", schema.kind);
+        let help = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
+            if MetaName::parse(name).is_some() {
+                return format!("the meta parameter is written `Meta:{name}`");
+            }
+            match names.as_slice() {
+                [] => "it has no parameters".to_owned(),
+                names => format!("its parameters are {}", names.join(", ")),
+            }
+        });
+        let error = Diagnostic::error(&codes::UNKNOWN_PARAMETER, span, message);
+        self.generation.push(error.because(name_span, "not known").help(help));
+    }
+
+    pub(super) fn edge(&mut self, instance: InstanceId, edge: &Edge) {
+        if let [lonely] = edge.halves.as_slice() {
+            let error = Diagnostic::error(&codes::LONELY_EDGE, edge.span, "an edge needs a second end");
+            let help = format!("write `{} -> Other[\"name\"]`", capitalised(&lonely.kind) + "[…]");
+            self.generation.push(error.help(help));
+        }
+        if let [from, to] = edge.halves.as_slice()
+            && let (Some(key), Some(parameter)) = (&from.field, &to.field)
+        {
+            self.send(from, key, to, parameter, edge.span);
+        }
+        for half in &edge.halves {
+            self.half(instance, half);
+        }
+    }
+
+    fn send(&mut self, from: &Half, key: &str, to: &Half, parameter: &str, span: Span) {
+        let kinds = &self.library.kinds;
+        let sender = kinds.get(&*from.kind).copied();
+        let receiver = kinds.get(&*to.kind).copied();
+        let (Some(sender), Some(receiver)) = (sender, receiver) else {
+            for (half, schema) in [(from, sender), (to, receiver)] {
+                if schema.is_none() {
+                    self.unknown_kind(&half.kind, span, half.span);
+                }
+            }
+            return;
+        };
+        if sender.sends.is_empty() {
+            let message = format!("`{}` sends nothing", sender.kind);
+            self.generation.push(Diagnostic::error(&codes::CANNOT_SEND, span, message).because(from.span, "the sender"));
+            return;
+        }
+        if !receiver.receives {
+            let message = format!("`{}` cannot receive", receiver.kind);
+            let error = Diagnostic::error(&codes::CANNOT_RECEIVE, span, message);
+            self.generation.push(error.because(to.span, "the receiver"));
+            return;
+        }
+        let Some(send_key) = sender.send_key(key) else {
+            let names: Vec<&str> = sender.sends.iter().map(|k| k.name).collect();
+            let help = did_you_mean(key, names.iter().copied())
+                .unwrap_or_else(|| format!("it sends {}", names.join(", ")));
+            let message = format!("`{}` does not send `{key}`", sender.kind);
+            self.generation.push(Diagnostic::error(&codes::BAD_SEND, span, message).help(help));
+            return;
+        };
+        let Some(schema) = receiver.parameter(parameter) else {
+            let names: Vec<&str> = receiver.parameters.iter().map(|p| p.name).collect();
+            let message = format!("`{}` has no parameter `{parameter}` to receive", receiver.kind);
+            let help = did_you_mean(parameter, names.iter().copied());
+            self.generation.push(Diagnostic::error(&codes::BAD_SEND, span, message).help_if(help));
+            return;
+        };
+        let loose = |native: &Native| matches!(native, Native::Optional(_) | Native::Any);
+        if !loose(send_key.native) && !loose(schema.native) && send_key.native != schema.native {
+            let message = format!(
+                "`{key}` of `{}` is {}, and `{parameter}` of `{}` is {}",
+                sender.kind,
+                describe(send_key.native),
+                receiver.kind,
+                describe(schema.native),
+            );
+            self.generation.push(Diagnostic::error(&codes::BAD_SEND, span, message));
+        }
+    }
+}
+
+fn describe(native: &Native) -> String {
+    match native {
+        Native::Int { bits, signed } => format!("an int of {bits} bits{}", if *signed { "" } else { " without a sign" }),
+        Native::Float { bits } => format!("a float of {bits} bits"),
+        other => other.ty().to_string(),
+    }
+}
+
+fn capitalised(kind: &str) -> String {
+    let part = |part: &str| {
+        let mut characters = part.chars();
+        characters.next().map(|c| c.to_uppercase().chain(characters).collect::<String>()).unwrap_or_default()
+    };
+    kind.split(':').map(part).collect::<Vec<_>>().join(":")
+}

@@ -1,0 +1,245 @@
+//! Unification: variables in a union-find table, first-order, with an occurs check.
+
+use setpoint_value::{FuncType, StructType, Type};
+
+/// Solves equations between types.
+#[derive(Debug, Default)]
+pub(super) struct Solver {
+    variables: Vec<Binding>,
+}
+
+#[derive(Debug, Clone)]
+enum Binding {
+    /// A root without a type; its rank.
+    Free(u32),
+    /// Points at another variable.
+    Same(u32),
+    /// A root with a type.
+    Bound(Type),
+}
+
+/// Why two types cannot be made equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conflict {
+    /// Different kinds of type (U1).
+    Kinds,
+    /// Functions with different numbers of parameters (U2).
+    ParameterCount,
+    /// Structs with different numbers of fields (U3).
+    FieldCount,
+    /// Structs with other names or another order of fields (U4).
+    FieldNames,
+    /// A variable inside its own type (U5).
+    Infinite,
+}
+
+impl Solver {
+    /// A variable of its own.
+    pub(super) fn fresh(&mut self) -> Type {
+        self.variables.push(Binding::Free(0));
+        Type::Variable(self.variables.len() as u32 - 1)
+    }
+
+    /// The type, as far as its outermost form is known.
+    pub(super) fn shallow(&mut self, ty: &Type) -> Type {
+        match ty {
+            Type::Variable(variable) => {
+                let root = self.root(*variable);
+                match &self.variables[root as usize] {
+                    Binding::Bound(ty) => ty.clone(),
+                    Binding::Free(_) | Binding::Same(_) => Type::Variable(root),
+                }
+            }
+            known => known.clone(),
+        }
+    }
+
+    /// The type with everything put in that is known.
+    pub(super) fn zonk(&mut self, ty: &Type) -> Type {
+        match ty {
+            Type::Bool | Type::Str | Type::Int | Type::Float => return ty.clone(),
+            _ => {}
+        }
+        ty.replace(&mut |part| match part {
+            Type::Variable(_) => {
+                let found = self.shallow(part);
+                Some(if matches!(found, Type::Variable(_)) { found } else { self.zonk(&found) })
+            }
+            _ => None,
+        })
+    }
+
+    fn root(&mut self, variable: u32) -> u32 {
+        let mut root = variable;
+        while let Binding::Same(next) = self.variables[root as usize] {
+            root = next;
+        }
+        let mut at = variable;
+        while at != root {
+            let Binding::Same(next) = self.variables[at as usize] else { break };
+            self.variables[at as usize] = Binding::Same(root);
+            at = next;
+        }
+        root
+    }
+
+    /// Makes two types equal. On a conflict some parts may have been made equal already.
+    pub(super) fn unify(&mut self, a: &Type, b: &Type) -> Result<(), Conflict> {
+        let (a, b) = (self.shallow(a), self.shallow(b));
+        match (&a, &b) {
+            (Type::Variable(a), Type::Variable(b)) => {
+                self.union(*a, *b);
+                Ok(())
+            }
+            (Type::Variable(variable), known) | (known, Type::Variable(variable)) => {
+                if self.occurs(*variable, known) {
+                    return Err(Conflict::Infinite);
+                }
+                self.variables[*variable as usize] = Binding::Bound(known.clone());
+                Ok(())
+            }
+            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Optional(a), Type::Optional(b)) => {
+                self.unify(a, b)
+            }
+            (Type::Map(a), Type::Map(b)) => {
+                self.unify(&a.0, &b.0)?;
+                self.unify(&a.1, &b.1)
+            }
+            (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
+                a.iter().zip(b.iter()).try_for_each(|(a, b)| self.unify(a, b))
+            }
+            (Type::Struct(a), Type::Struct(b)) => self.unify_structs(a, b),
+            (Type::Func(a), Type::Func(b)) => self.unify_funcs(a, b),
+            (Type::Variant | Type::Nil | Type::Dynamic | Type::Number, _)
+            | (_, Type::Variant | Type::Nil | Type::Dynamic | Type::Number) => Err(Conflict::Kinds),
+            (a, b) if a == b => Ok(()),
+            _ => Err(Conflict::Kinds),
+        }
+    }
+
+    fn unify_structs(&mut self, a: &StructType, b: &StructType) -> Result<(), Conflict> {
+        if a.fields.len() != b.fields.len() {
+            return Err(Conflict::FieldCount);
+        }
+        for (a, b) in a.fields.iter().zip(&b.fields) {
+            if a.name != b.name {
+                return Err(Conflict::FieldNames);
+            }
+            self.unify(&a.ty, &b.ty)?;
+        }
+        Ok(())
+    }
+
+    fn unify_funcs(&mut self, a: &FuncType, b: &FuncType) -> Result<(), Conflict> {
+        if a.parameters.len() != b.parameters.len() {
+            return Err(Conflict::ParameterCount);
+        }
+        for (a, b) in a.parameters.iter().zip(&b.parameters) {
+            self.unify(&a.ty, &b.ty)?;
+        }
+        self.unify(&a.result, &b.result)
+    }
+
+    /// Whether two types could still be the same: a variable fits anything. Changes nothing.
+    pub(super) fn compatible(&mut self, a: &Type, b: &Type) -> bool {
+        let (a, b) = (self.shallow(a), self.shallow(b));
+        match (&a, &b) {
+            (Type::Variable(_), _) | (_, Type::Variable(_)) => true,
+            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) => self.compatible(a, b),
+            (Type::Map(a), Type::Map(b)) => self.compatible(&a.0, &b.0) && self.compatible(&a.1, &b.1),
+            (Type::Struct(a), Type::Struct(b)) => {
+                a.fields.len() == b.fields.len()
+                    && a.fields.iter().zip(&b.fields).all(|(a, b)| a.name == b.name && self.compatible(&a.ty, &b.ty))
+            }
+            (Type::Func(a), Type::Func(b)) => {
+                a.parameters.len() == b.parameters.len()
+                    && a.parameters.iter().zip(&b.parameters).all(|(a, b)| self.compatible(&a.ty, &b.ty))
+                    && self.compatible(&a.result, &b.result)
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    fn union(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a == b {
+            return;
+        }
+        let rank = |binding: &Binding| if let Binding::Free(rank) = binding { *rank } else { 0 };
+        let (rank_a, rank_b) = (rank(&self.variables[a as usize]), rank(&self.variables[b as usize]));
+        let (low, high) = if rank_a < rank_b { (a, b) } else { (b, a) };
+        self.variables[low as usize] = Binding::Same(high);
+        if rank_a == rank_b {
+            self.variables[high as usize] = Binding::Free(rank_a + 1);
+        }
+    }
+
+    fn occurs(&mut self, variable: u32, ty: &Type) -> bool {
+        match ty {
+            Type::Variable(_) => match self.shallow(ty) {
+                Type::Variable(other) => other == variable,
+                known => self.occurs(variable, &known),
+            },
+            Type::List(t) | Type::Set(t) | Type::Optional(t) => self.occurs(variable, t),
+            Type::Map(kv) => self.occurs(variable, &kv.0) || self.occurs(variable, &kv.1),
+            Type::Tuple(types) => types.iter().any(|t| self.occurs(variable, t)),
+            Type::Struct(s) => s.fields.iter().any(|f| self.occurs(variable, &f.ty)),
+            Type::Func(f) => {
+                f.parameters.iter().any(|p| self.occurs(variable, &p.ty)) || self.occurs(variable, &f.result)
+            }
+            Type::Bool
+            | Type::Str
+            | Type::Int
+            | Type::Float
+            | Type::Nil
+            | Type::Variant
+            | Type::Dynamic
+            | Type::Number
+            | Type::Opaque(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn types() -> impl Strategy<Value = Type> {
+        let leaf = prop_oneof![
+            Just(Type::Bool),
+            Just(Type::Str),
+            Just(Type::Int),
+            (0u32..4).prop_map(Type::Variable),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                inner.clone().prop_map(Type::list),
+                (inner.clone(), inner.clone()).prop_map(|(k, v)| Type::map(k, v)),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| Type::structure([("a", a), ("b", b)])),
+                (inner.clone(), inner).prop_map(|(a, r)| Type::func([("a", a)], r)),
+            ]
+        })
+    }
+
+    fn solver() -> Solver {
+        let mut solver = Solver::default();
+        for _ in 0..4 {
+            solver.fresh();
+        }
+        solver
+    }
+
+    proptest! {
+        #[test]
+        fn unification_is_symmetric_and_its_result_fits_both(a in types(), b in types()) {
+            let (mut one, mut other) = (solver(), solver());
+            let (forth, back) = (one.unify(&a, &b), other.unify(&b, &a));
+            prop_assert_eq!(forth.is_ok(), back.is_ok());
+            if forth.is_ok() {
+                prop_assert_eq!(one.zonk(&a), one.zonk(&b));
+                prop_assert!(one.unify(&a, &b).is_ok());
+            }
+        }
+    }
+}
