@@ -109,10 +109,11 @@ pub struct DesiredResource {
 }
 
 impl DesiredResource {
-    /// Whether both want the same: kind, name, parameters and meta parameters. Where it was written does not count.
+    /// Whether both want the same: kind, name, parameters and meta parameters, the lists among these without regard to
+    /// order. Where it was written does not count.
     #[must_use]
     pub fn is_equal(&self, other: &DesiredResource) -> bool {
-        self.id == other.id && self.parameters == other.parameters && self.meta == other.meta
+        self.id == other.id && self.parameters == other.parameters && self.meta.is_same(&other.meta)
     }
 
     /// Where a parameter was written, else the statement.
@@ -125,6 +126,21 @@ impl DesiredResource {
     }
 }
 
+/// Equal means equal in everything, places in the text included; [`DesiredResource::is_equal`] is what matters to a machine.
+impl PartialEq for DesiredResource {
+    fn eq(&self, other: &DesiredResource) -> bool {
+        self.id == other.id
+            && self.schema.is_same(other.schema)
+            && self.span == other.span
+            && self.parameters == other.parameters
+            && self.meta == other.meta
+            && self.meta.written.is_same(other.meta.written)
+            && self.parameter_spans == other.parameter_spans
+    }
+}
+
+impl Eq for DesiredResource {}
+
 /// An edge between two resources: `from` comes first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesiredEdge {
@@ -136,8 +152,19 @@ pub struct DesiredEdge {
     pub notify: bool,
     /// Send keys of `from` with the parameters of `to` that take them, sorted.
     pub send: Vec<(Arc<str>, Arc<str>)>,
-    /// The statement that made it (the first, where several did).
+    /// The statement, or the item of a resource statement, that made it (the first, where several did).
     pub span: Span,
+}
+
+impl DesiredEdge {
+    /// Whether both are the same edge, wherever they were written.
+    #[must_use]
+    pub fn is_equal(&self, other: &DesiredEdge) -> bool {
+        self.from == other.from
+            && self.to == other.to
+            && self.notify == other.notify
+            && self.send == other.send
+    }
 }
 
 /// Everything that shall be. A clone is cheap; two versions share what did not change, so that comparing them costs what
@@ -152,4 +179,24 @@ pub struct DesiredGraph {
     pub hidden: imbl::OrdMap<ResourceId, Vec<Arc<DesiredResource>>>,
     /// Edges by their ends.
     pub edges: imbl::OrdMap<(ResourceId, ResourceId), Arc<DesiredEdge>>,
+}
+
+impl DesiredGraph {
+    /// The resource of this kind and name that is applied here.
+    #[must_use]
+    pub fn resource(&self, kind: &str, name: &str) -> Option<&Arc<DesiredResource>> {
+        self.resources.get(&ResourceId::new(kind, name))
+    }
+
+    /// The edge between these two, if there is one.
+    #[must_use]
+    pub fn edge(&self, from: &ResourceId, to: &ResourceId) -> Option<&Arc<DesiredEdge>> {
+        self.edges.get(&(from.clone(), to.clone()))
+    }
+
+    /// Whether both want the same. Generation and places in the text do not count.
+    #[must_use]
+    pub fn is_equal(&self, other: &DesiredGraph) -> bool {
+        crate::diff(self, other).is_empty()
+    }
 }

@@ -29,7 +29,8 @@ pub struct KindSchema {
     pub action: bool,
     /// Constants `$const.res.KIND.PARAMETER.NAME`.
     pub constants: &'static [Constant],
-    /// The kind's own validation over parameters that fit their types: no I/O, everything that is wrong.
+    /// The kind's own validation over parameters that fit their types: no I/O, everything that is wrong. A value that is
+    /// unknown counts as set and as right.
     pub check: fn(&str, &Parameters, &MetaParameters) -> Vec<Invalid>,
     /// Compatible merging of two resources of one name: what both together want, or none when they contradict.
     pub merge: Option<fn(&Parameters, &Parameters) -> Option<Parameters>>,
@@ -40,6 +41,12 @@ impl KindSchema {
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&'static ParameterSchema> {
         self.parameters.iter().find(|p| p.name == name)
+    }
+
+    /// Whether it is this description: kinds are told apart by name.
+    #[must_use]
+    pub fn is_same(&self, other: &KindSchema) -> bool {
+        std::ptr::eq(self, other) || self.kind == other.kind
     }
 
     /// A send key by name.

@@ -2,26 +2,40 @@
 //!
 //! - [`KindSchema`] describes a kind of resource: parameters with their native types, what it sends, its checks. [`Library`]
 //!   is everything a language is given: functions, kinds, constants, embedded modules.
-//! - [`ResourceStatement`] and [`EdgeStatement`] are what a program says; `build` turns one with its current values
-//!   into [`DesiredResource`]s.
-//! - `Assembler` keeps the [`DesiredGraph`] of all statements: it merges duplicates, matches edges, finds cycles, and
+//! - [`ResourceStatement`] and [`EdgeStatement`] are what a program says; [`build_resource`] and [`build_edge`] turn one
+//!   with its current values into [`DesiredResource`]s and [`DesiredEdge`]s.
+//! - [`Assembler`] keeps the [`DesiredGraph`] of all statements: it merges duplicates, matches edges, finds cycles, and
 //!   touches only what a change touches.
-//! - `json` and `dot` print a graph; `diff` compares two.
+//! - [`diff`] compares two graphs at the cost of their difference; [`json`], [`dot`] and [`text`] print one.
+//! - [`codes`] lists what can be wrong.
 
 #![forbid(unsafe_code)]
 
+mod assemble;
+mod build;
+mod check;
+pub mod codes;
 mod desired;
+mod diff;
+pub mod dot;
+pub mod json;
 mod kind;
 mod library;
 mod meta;
 mod native;
 mod statement;
+pub mod text;
 
+pub use assemble::{Assembler, assemble};
+pub use build::{CollectedResource, build_collected, build_edge, build_resource};
+pub use check::Violation;
 pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, ResourceId};
+pub use diff::{GraphChange, HiddenChange, diff};
 pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, SendKey};
 pub use library::Library;
-pub use meta::{MetaName, MetaParameters};
+pub use meta::{MetaName, MetaParameters, Written};
 pub use native::{Misfit, Native};
 pub use statement::{
     EdgeHalf, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, MetaItem, ResourceStatement, StatementOutput,
+    UnknownPart, UnknownWhat,
 };

@@ -1,6 +1,6 @@
 //! Meta parameters: what the engine is told about a resource (mcl-language §7.3).
 
-use setpoint_value::Type;
+use setpoint_value::{Type, Value};
 
 /// The meta parameters of a resource, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +60,17 @@ impl Written {
     pub fn contains(self, name: MetaName) -> bool {
         self.0 & (1 << name as u32) != 0
     }
+
+    /// Those of it, in the order of [`MetaName::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = MetaName> {
+        MetaName::ALL.into_iter().filter(move |name| self.contains(*name))
+    }
+
+    /// Whether both hold the same names.
+    #[must_use]
+    pub fn is_same(self, other: Written) -> bool {
+        self.0 == other.0
+    }
 }
 
 impl PartialEq for Written {
@@ -67,6 +78,11 @@ impl PartialEq for Written {
         true
     }
 }
+
+/// A limit is never `NaN`: [`MetaParameters::set`] refuses it.
+impl Eq for MetaParameters {}
+
+impl Eq for Written {}
 
 impl Default for MetaParameters {
     fn default() -> MetaParameters {
@@ -92,6 +108,148 @@ impl Default for MetaParameters {
             written: Written::default(),
         }
     }
+}
+
+impl MetaParameters {
+    /// Sets one from a known value and notes that it was written.
+    ///
+    /// # Errors
+    /// What is wrong with the value: a text that goes on after the name of the meta parameter. Nothing is set then.
+    pub fn set(&mut self, name: MetaName, value: &Value) -> Result<(), String> {
+        match name {
+            MetaName::Noop => self.noop = boolean(value)?,
+            MetaName::Retry => {
+                self.retry = integer(value)?
+                    .try_into()
+                    .map_err(|_| format!("does not fit 16 bits: {value}"))?;
+            }
+            MetaName::Retryreset => self.retryreset = boolean(value)?,
+            MetaName::Delay => self.delay = natural(value)?,
+            MetaName::Timeout => self.timeout = natural(value)?,
+            MetaName::Poll => {
+                self.poll = integer(value)?
+                    .try_into()
+                    .map_err(|_| format!("does not fit 32 bits: {value}"))?;
+            }
+            MetaName::Limit => match value.as_float() {
+                Some(limit) if limit.is_nan() => return Err("is not a number".to_owned()),
+                Some(limit) => self.limit = limit,
+                None => return Err(wrong_type(value, "float")),
+            },
+            MetaName::Burst => self.burst = natural(value)?,
+            MetaName::Reset => self.reset = boolean(value)?,
+            MetaName::Sema => {
+                let list = strings(value)?;
+                if list.iter().any(String::is_empty) {
+                    return Err("contains an empty name".to_owned());
+                }
+                if let Some(bare) = list.iter().find(|id| id.parse::<i64>().is_ok()) {
+                    return Err(format!(
+                        "contains the bare number \"{bare}\" where a name, or a name and a count, must stand"
+                    ));
+                }
+                self.sema = list;
+            }
+            MetaName::Rewatch => self.rewatch = boolean(value)?,
+            MetaName::Realize => self.realize = boolean(value)?,
+            MetaName::Dollar => self.dollar = boolean(value)?,
+            MetaName::Hidden => self.hidden = boolean(value)?,
+            MetaName::Export => {
+                let list = strings(value)?;
+                if list.iter().any(String::is_empty) {
+                    return Err("contains an empty host".to_owned());
+                }
+                self.export = list;
+            }
+            MetaName::Reverse => self.reverse = boolean(value)?,
+            MetaName::Autoedge => self.autoedge = boolean(value)?,
+            MetaName::Autogroup => self.autogroup = boolean(value)?,
+        }
+        self.written.insert(name);
+        Ok(())
+    }
+
+    /// The value of one, as mcl has it.
+    #[must_use]
+    pub fn value(&self, name: MetaName) -> Value {
+        let natural = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        match name {
+            MetaName::Noop => Value::Bool(self.noop),
+            MetaName::Retry => Value::Int(self.retry.into()),
+            MetaName::Retryreset => Value::Bool(self.retryreset),
+            MetaName::Delay => natural(self.delay),
+            MetaName::Timeout => natural(self.timeout),
+            MetaName::Poll => Value::Int(self.poll.into()),
+            MetaName::Limit => Value::float(self.limit),
+            MetaName::Burst => natural(self.burst),
+            MetaName::Reset => Value::Bool(self.reset),
+            MetaName::Sema => Value::strings(self.sema.iter().map(String::as_str)),
+            MetaName::Rewatch => Value::Bool(self.rewatch),
+            MetaName::Realize => Value::Bool(self.realize),
+            MetaName::Dollar => Value::Bool(self.dollar),
+            MetaName::Hidden => Value::Bool(self.hidden),
+            MetaName::Export => Value::strings(self.export.iter().map(String::as_str)),
+            MetaName::Reverse => Value::Bool(self.reverse),
+            MetaName::Autoedge => Value::Bool(self.autoedge),
+            MetaName::Autogroup => Value::Bool(self.autogroup),
+        }
+    }
+
+    /// Whether both tell the engine the same: lists without regard to order.
+    #[must_use]
+    pub fn is_same(&self, other: &MetaParameters) -> bool {
+        self == other || self.differences(other).next().is_none()
+    }
+
+    /// Those that differ, lists compared without regard to order.
+    pub fn differences<'a>(&'a self, other: &'a MetaParameters) -> impl Iterator<Item = MetaName> + 'a {
+        MetaName::ALL.into_iter().filter(move |name| match name {
+            MetaName::Sema => sorted(&self.sema) != sorted(&other.sema),
+            MetaName::Export => sorted(&self.export) != sorted(&other.export),
+            name => self.value(*name) != other.value(*name),
+        })
+    }
+}
+
+fn sorted(list: &[String]) -> Vec<&str> {
+    let mut list: Vec<&str> = list.iter().map(String::as_str).collect();
+    list.sort_unstable();
+    list
+}
+
+fn wrong_type(value: &Value, wanted: &str) -> String {
+    format!("is of type {} and must be {wanted}", value.ty())
+}
+
+fn boolean(value: &Value) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| wrong_type(value, "bool"))
+}
+
+fn integer(value: &Value) -> Result<i64, String> {
+    value.as_int().ok_or_else(|| wrong_type(value, "int"))
+}
+
+fn natural(value: &Value) -> Result<u64, String> {
+    integer(value)?
+        .try_into()
+        .map_err(|_| format!("must not be negative: {value}"))
+}
+
+/// Texts of a list. Whatever they name is shown everywhere, so that they cannot be secret.
+fn strings(value: &Value) -> Result<Vec<String>, String> {
+    if value.is_sensitive() {
+        return Err("must not be sensitive".to_owned());
+    }
+    let list = value.as_list().ok_or_else(|| wrong_type(value, "[]str"))?;
+    list.iter()
+        .map(|item| {
+            let text = item.as_str().ok_or_else(|| wrong_type(value, "[]str"))?;
+            let text = text
+                .as_str()
+                .ok_or_else(|| "contains bytes that are not text".to_owned())?;
+            Ok(text.to_owned())
+        })
+        .collect()
 }
 
 /// The name of a meta parameter.

@@ -78,6 +78,25 @@ impl Native {
         }
     }
 
+    /// The type with its widths, for messages: `[]int of 8 bits`, `str, optional`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Native::Int { bits, signed: true } => format!("int of {bits} bits"),
+            Native::Int { bits, signed: false } => format!("int of {bits} bits without a sign"),
+            Native::Float { bits } => format!("float of {bits} bits"),
+            Native::List(element) => format!("[]{}", element.describe()),
+            Native::Array(element, room) => format!("[]{}, at most {room}", element.describe()),
+            Native::Optional(inner) => format!("{}, optional", inner.describe()),
+            Native::Bool
+            | Native::Str
+            | Native::Map(..)
+            | Native::Struct(_)
+            | Native::Any
+            | Native::Func(_) => self.ty().to_string(),
+        }
+    }
+
     /// Whether the parameter may be unset as something different from its zero value.
     #[must_use]
     pub fn is_optional(&self) -> bool {

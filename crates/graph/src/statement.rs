@@ -110,4 +110,34 @@ pub struct StatementOutput {
     pub resources: Vec<Arc<DesiredResource>>,
     /// Edges, whose ends need not exist yet.
     pub edges: Vec<DesiredEdge>,
+    /// What could not be built because a value is not known yet.
+    pub unknown: Vec<UnknownPart>,
+    /// The statement: where mistakes of its edges are reported. Without it they are reported at the edge's own span.
+    pub span: Option<Span>,
+}
+
+/// A part of a statement that is unknown until it is applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownPart {
+    /// The item or statement.
+    pub span: Span,
+    /// Which part.
+    pub what: UnknownWhat,
+}
+
+/// Which part of a statement is unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnknownWhat {
+    /// The statements of a block whose condition, list or map is unknown: it may hold any resource.
+    Block,
+    /// The name of a resource of this kind: nothing is built from it.
+    Name(Arc<str>),
+    /// The name at an end of an edge: that edge is left out.
+    EdgeName,
+    /// The condition of an edge: the edge is left out.
+    EdgeCondition,
+    /// The condition of a parameter: the parameter is an unknown.
+    Condition(&'static str),
+    /// A meta parameter, or the whole struct of them: the default is assumed.
+    Meta(Option<MetaName>),
 }

@@ -1,0 +1,113 @@
+//! What assembling costs: everything at once, and one change among many.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use setpoint_diagnostics::{FileId, Span};
+use setpoint_graph::{
+    Assembler, DesiredEdge, DesiredResource, KindSchema, MetaParameters, Native, ParameterSchema, Parameters,
+    ResourceId, StatementOutput, diff,
+};
+use setpoint_value::Value;
+
+static KIND: KindSchema = KindSchema {
+    kind: "file",
+    doc: "",
+    parameters: &[ParameterSchema {
+        name: "content",
+        yaml_name: "content",
+        native: &Native::Str,
+        doc: "",
+        default: "",
+        reachable: true,
+    }],
+    sends: &[],
+    receives: false,
+    refreshable: false,
+    reversible: false,
+    autoedge: false,
+    autogroup: false,
+    exclusive: false,
+    action: false,
+    constants: &[],
+    check: |_, _, _| Vec::new(),
+    merge: None,
+};
+
+fn id(number: u32) -> ResourceId {
+    ResourceId::new("file", format!("/srv/some/directory/file-{number}"))
+}
+
+/// Resource `number`, after the one before it if `edges`.
+fn output(number: u32, content: &str, edges: bool) -> Option<Arc<StatementOutput>> {
+    let span = Span::new(FileId(0), number * 40, number * 40 + 39);
+    let resource = DesiredResource {
+        id: id(number),
+        schema: &KIND,
+        parameters: Parameters::new([("content", Value::str(content))]),
+        meta: MetaParameters::default(),
+        span,
+        parameter_spans: Arc::new([("content", span)]),
+    };
+    let edge = |before| DesiredEdge {
+        from: id(before),
+        to: id(number),
+        notify: false,
+        send: Vec::new(),
+        span,
+    };
+    Some(Arc::new(StatementOutput {
+        resources: vec![Arc::new(resource)],
+        edges: number
+            .checked_sub(1)
+            .filter(|_| edges)
+            .map(edge)
+            .into_iter()
+            .collect(),
+        span: Some(span),
+        ..StatementOutput::default()
+    }))
+}
+
+fn assembling(criterion: &mut Criterion) {
+    for (name, count, edges) in [
+        ("10k", 10_000, false),
+        ("10k_edges", 10_000, true),
+        ("100k", 100_000, false),
+    ] {
+        let all: Vec<_> = (0..count)
+            .map(|number| (number, output(number, "x", edges)))
+            .collect();
+        let mut group = criterion.benchmark_group(name);
+        group.sample_size(20);
+        group.bench_function("cold", |bencher| {
+            bencher.iter_batched(
+                || all.clone(),
+                |all| black_box(Assembler::new().apply(all)),
+                BatchSize::LargeInput,
+            );
+        });
+        let mut assembler = Assembler::new();
+        let mut before = assembler.apply(all).expect("it is right");
+        let mut flip = false;
+        group.bench_function("one_change", |bencher| {
+            bencher.iter_batched(
+                || {
+                    flip = !flip;
+                    output(count / 2, if flip { "y" } else { "z" }, edges)
+                },
+                |changed| {
+                    let after = assembler.apply(vec![(count / 2, changed)]).expect("it is right");
+                    let change = diff(&before, &after);
+                    assert_eq!(change.changed.len(), 1);
+                    before = after;
+                },
+                BatchSize::SmallInput,
+            );
+        });
+    }
+}
+
+criterion_group!(benches, assembling);
+criterion_main!(benches);

@@ -1,0 +1,280 @@
+//! What is wrong with the present statements, in program order: duplicates, exports, edges, cycles.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, Diagnostics, did_you_mean};
+use setpoint_value::Value;
+
+use super::duplicates::{self, Contradiction, Difference};
+use super::edges::{Mismatch, mismatch};
+use super::{Assembler, EdgeContributor, SlotId};
+use crate::{DesiredResource, ResourceId, codes};
+
+/// Longer values are cut in messages.
+const SHOWN_LENGTH: usize = 60;
+
+/// More resources of a circle than this are counted, not shown.
+const SHOWN_CYCLE: usize = 40;
+
+/// More resources of a kind than this are not searched for a similar name.
+const SEARCHED_NAMES: usize = 10_000;
+
+/// The steps of §7.9.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Duplicates,
+    Exports,
+    Edges,
+    Cycles,
+}
+
+/// A diagnostic with its place in the order.
+type Found<K> = ((Phase, K, u32), Diagnostic);
+
+impl<K: Ord + Clone> Assembler<K> {
+    /// Everything that is wrong. Costs what is wrong.
+    pub(super) fn problems(&self) -> Diagnostics {
+        let mut found: Vec<Found<K>> = Vec::new();
+        for slot in &self.broken_identities {
+            self.identity_problems(*slot, &mut found);
+        }
+        let mut missing = BTreeMap::new();
+        for (from, to) in &self.broken_edges {
+            self.edge_problems(*from, *to, &mut missing, &mut found);
+        }
+        for ((key, slot), contributor) in missing {
+            let id = &self.slots[slot as usize].id;
+            let message = format!("there is no resource `{id}` for this edge");
+            let diagnostic = at_edge(&codes::MISSING_RESOURCE, contributor, message);
+            let place = (Phase::Edges, key.clone(), contributor.index);
+            found.push((place, diagnostic.help_if(self.similar(id))));
+        }
+        for slot in &self.broken_receivers {
+            self.receiver_problems(*slot, &mut found);
+        }
+        if self.cyclic {
+            for cycle in self.cycles() {
+                self.cycle_problem(&cycle, &mut found);
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.message.cmp(&b.1.message)));
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.extend(found.into_iter().map(|(_, diagnostic)| diagnostic));
+        diagnostics
+    }
+
+    fn identity_problems(&self, slot: SlotId, found: &mut Vec<Found<K>>) {
+        let contributors = &self.slots[slot as usize].contributors;
+        for problem in duplicates::combine(contributors).problems {
+            let (first, later) = (&contributors[problem.first], &contributors[problem.later]);
+            let (a, b) = (&first.resource, &later.resource);
+            let id = &b.id;
+            let (phase, code, message, difference) = match &problem.contradiction {
+                Contradiction::Different(difference) => (
+                    Phase::Duplicates,
+                    &codes::DIFFERENT_DUPLICATE,
+                    format!("`{id}` is declared twice, and not alike"),
+                    Some(difference),
+                ),
+                Contradiction::Incompatible(difference) => (
+                    Phase::Duplicates,
+                    &codes::INCOMPATIBLE_DUPLICATE,
+                    format!("`{id}` is declared twice, and the two cannot be merged"),
+                    Some(difference),
+                ),
+                Contradiction::Export(host) => (
+                    Phase::Exports,
+                    &codes::DIFFERENT_EXPORTS,
+                    format!("`{id}` is exported to the host `{host}` twice, and not alike"),
+                    None,
+                ),
+            };
+            let (first_says, later_says) = match difference {
+                Some(difference) => (says(a, difference), says(b, difference)),
+                None => ("the first one".to_owned(), "the second one".to_owned()),
+            };
+            let diagnostic = Diagnostic::error(code, b.span, message)
+                .label(later_says)
+                .because(a.span, first_says);
+            found.push(((phase, later.key.clone(), later.index), diagnostic));
+        }
+    }
+
+    /// A statement says once of a resource that it is missing, at the first of its edges: that goes into `missing`.
+    fn edge_problems<'a>(
+        &'a self,
+        from: SlotId,
+        to: SlotId,
+        missing: &mut BTreeMap<(&'a K, SlotId), &'a EdgeContributor<K>>,
+        found: &mut Vec<Found<K>>,
+    ) {
+        let (sender, receiver) = (&self.slots[from as usize], &self.slots[to as usize]);
+        let Some(edge) = sender.outgoing.get(&to) else {
+            return;
+        };
+        for contributor in &edge.contributors {
+            let place = (Phase::Edges, contributor.key.clone(), contributor.index);
+            for slot in [from, to] {
+                if !self.slots[slot as usize].exists() && !self.may_appear(slot) {
+                    let first = missing.entry((&contributor.key, slot)).or_insert(contributor);
+                    if contributor.index < first.index {
+                        *first = contributor;
+                    }
+                }
+            }
+            if contributor.send.is_empty() || edge.merged.is_none() {
+                continue;
+            }
+            if let Some(hidden) = sender.hidden.first() {
+                let message = format!("`{}` is hidden and cannot send", sender.id);
+                let diagnostic = at_edge(&codes::HIDDEN_SENDER, contributor, message)
+                    .because(hidden.span, "hidden by `Meta:hidden`");
+                found.push((place.clone(), diagnostic));
+            }
+            let (Some(s), Some(r)) = (sender.any(), receiver.any()) else {
+                continue;
+            };
+            for (key, parameter) in &contributor.send {
+                if let Some(mismatch) = mismatch(s.schema, r.schema, key, parameter) {
+                    let message = mismatch_message(&mismatch, s, r, key, parameter);
+                    let diagnostic = at_edge(&codes::SEND_MISMATCH, contributor, message);
+                    found.push((place.clone(), diagnostic));
+                }
+            }
+        }
+    }
+
+    /// A name of this kind that is almost the missing one.
+    fn similar(&self, id: &ResourceId) -> Option<String> {
+        let start = ResourceId::new(id.kind.clone(), "");
+        let same_kind = self.working.resources.range(start..);
+        let names = same_kind
+            .map(|(other, _)| other)
+            .take_while(|other| other.kind == id.kind)
+            .map(|other| &*other.name);
+        did_you_mean(&id.name, names.take(SEARCHED_NAMES))
+    }
+
+    fn receiver_problems(&self, to: SlotId, found: &mut Vec<Found<K>>) {
+        let receiver = &self.slots[to as usize];
+        let mut all: Vec<(SlotId, &EdgeContributor<K>)> = Vec::new();
+        for from in &receiver.senders {
+            let edge = self.slots[*from as usize].outgoing.get(&to);
+            let contributors = edge.map(|edge| edge.contributors.as_slice()).unwrap_or_default();
+            all.extend(contributors.iter().map(|contributor| (*from, contributor)));
+        }
+        all.sort_by(|a, b| (&a.1.key, a.1.index).cmp(&(&b.1.key, b.1.index)));
+        let mut first: BTreeMap<&str, (SlotId, &str, &EdgeContributor<K>)> = BTreeMap::new();
+        for (from, contributor) in all {
+            for (key, parameter) in &contributor.send {
+                let (sender, sent, before) = *first.entry(parameter).or_insert((from, key, contributor));
+                if (sender, sent) == (from, &**key) {
+                    continue;
+                }
+                let message = format!("`{parameter}` of `{}` has a second sender", receiver.id);
+                let says =
+                    |from: SlotId, key: &str| format!("takes `{key}` of `{}`", self.slots[from as usize].id);
+                let diagnostic = at_edge(&codes::SECOND_SENDER, contributor, message)
+                    .label(says(from, key))
+                    .because(before.span, says(sender, sent));
+                let place = (Phase::Edges, contributor.key.clone(), contributor.index);
+                found.push((place, diagnostic));
+            }
+        }
+    }
+
+    fn cycle_problem(&self, cycle: &[SlotId], found: &mut Vec<Found<K>>) {
+        let id = |slot: SlotId| &self.slots[slot as usize].id;
+        let after = |index: usize| cycle[(index + 1) % cycle.len()];
+        let Some(resource) = self.slots[cycle[0] as usize].any() else {
+            return;
+        };
+        let mut path: Vec<String> = cycle
+            .iter()
+            .take(SHOWN_CYCLE)
+            .map(|s| id(*s).to_string())
+            .collect();
+        if cycle.len() > SHOWN_CYCLE {
+            path.push(format!("… ({} more)", cycle.len() - SHOWN_CYCLE));
+        }
+        path.push(id(cycle[0]).to_string());
+        let message = format!("resources wait for each other: {}", path.join(" -> "));
+        let comes_before =
+            |index: usize| format!("`{}` comes before `{}`", id(cycle[index]), id(after(index)));
+        let mut diagnostic = Diagnostic::error(&codes::CYCLE, resource.span, message).label(comes_before(0));
+        for (index, slot) in cycle.iter().enumerate().take(SHOWN_CYCLE).skip(1) {
+            if let Some(resource) = self.slots[*slot as usize].any() {
+                diagnostic = diagnostic.because(resource.span, comes_before(index));
+            }
+        }
+        for (index, slot) in cycle.iter().enumerate().take(SHOWN_CYCLE) {
+            let edge = self.slots[*slot as usize].outgoing.get(&after(index));
+            if let Some(first) = edge.and_then(|edge| edge.contributors.first()) {
+                let text = format!("the edge from `{}` to `{}`", id(*slot), id(after(index)));
+                diagnostic = diagnostic.because(first.span, text);
+            }
+        }
+        let contributor = self.slots[cycle[0] as usize].contributors.first();
+        if let Some(contributor) = contributor {
+            let place = (Phase::Cycles, contributor.key.clone(), contributor.index);
+            found.push((place, diagnostic));
+        }
+    }
+}
+
+/// At the statement; its item, if it is one of several, as the reason.
+fn at_edge<K>(
+    code: &'static setpoint_diagnostics::CodeInfo,
+    contributor: &EdgeContributor<K>,
+    message: String,
+) -> Diagnostic {
+    match contributor.statement {
+        Some(statement) if statement != contributor.span => {
+            Diagnostic::error(code, statement, message).because(contributor.span, "this edge")
+        }
+        _ => Diagnostic::error(code, contributor.span, message),
+    }
+}
+
+fn says(resource: &DesiredResource, difference: &Difference) -> String {
+    match difference {
+        Difference::Parameter(name) => match resource.parameters.get(name) {
+            Some(value) => format!("`{name}` is {}", shown(value)),
+            None => format!("`{name}` is not set"),
+        },
+        Difference::Meta(name) => {
+            format!("`Meta:{}` is {}", name.name(), shown(&resource.meta.value(*name)))
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_LENGTH) {
+        Some((at, _)) => format!("`{}…`", &text[..at]),
+        None => format!("`{text}`"),
+    }
+}
+
+fn mismatch_message(
+    mismatch: &Mismatch,
+    sender: &DesiredResource,
+    receiver: &DesiredResource,
+    key: &Arc<str>,
+    parameter: &Arc<str>,
+) -> String {
+    let (sends, receives) = (&sender.id.kind, &receiver.id.kind);
+    match mismatch {
+        Mismatch::NoKey => format!("the kind `{sends}` does not send `{key}`"),
+        Mismatch::NotReceiving => format!("the kind `{receives}` receives nothing"),
+        Mismatch::NoParameter => format!("the kind `{receives}` has no parameter `{parameter}`"),
+        Mismatch::Types(from, to) => {
+            format!(
+                "`{key}` of `{sends}` ({}) does not fit `{parameter}` of `{receives}` ({})",
+                from.describe(),
+                to.describe()
+            )
+        }
+    }
+}

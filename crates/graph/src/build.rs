@@ -1,0 +1,500 @@
+//! From a statement and its current values to resources and edges (mcl-language §7, mcl-types §3.3).
+//!
+//! Everything that is wrong with a statement is reported, in the order in which the language rejects it: values that do
+//! not fit at their field, then at the resource its name, its meta parameters and what its kind says. A resource whose
+//! identity is known is built all the same, so that edges to it do not fail as well; whoever calls looks at the diagnostics.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
+use setpoint_value::{Marks, Value};
+
+use crate::{
+    DesiredEdge, DesiredResource, EdgeProperty, EdgeStatement, Invalid, KindSchema, MetaItem, MetaName,
+    MetaParameters, Parameters, ResourceId, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat,
+    Written, codes,
+};
+
+/// A resource that another host exports, as a collect statement starts from it.
+#[derive(Debug, Clone)]
+pub struct CollectedResource {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What its program set.
+    pub parameters: Parameters,
+    /// What its engine was told.
+    pub meta: MetaParameters,
+}
+
+/// The resources and edges of a statement. `value` gives the current value of a slot and is asked only for what counts:
+/// not for a parameter whose condition is false.
+pub fn build_resource<S>(
+    statement: &ResourceStatement<S>,
+    value: &dyn Fn(&S) -> Value,
+    diagnostics: &mut Diagnostics,
+) -> StatementOutput {
+    let mut building = Building::new(statement, value, diagnostics);
+    let Some(schema) = building.schema() else {
+        return building.output;
+    };
+    let names = building.names(
+        &value(&statement.name),
+        statement.span,
+        &UnknownWhat::Name(statement.kind.clone()),
+    );
+    let bases = names
+        .into_iter()
+        .map(|name| (name, Parameters::default(), MetaParameters::default()));
+    building.finish(schema, bases.collect())
+}
+
+/// The resources and edges of a collect statement: what was found in the world, with the statement's parameters and meta
+/// parameters set over it. What is collected is neither exported again nor hidden, unless the statement says so. The
+/// statement's name is not looked at.
+pub fn build_collected<S>(
+    statement: &ResourceStatement<S>,
+    collected: &[CollectedResource],
+    value: &dyn Fn(&S) -> Value,
+    diagnostics: &mut Diagnostics,
+) -> StatementOutput {
+    let mut building = Building::new(statement, value, diagnostics);
+    let Some(schema) = building.schema() else {
+        return building.output;
+    };
+    let bases = collected.iter().map(|found| {
+        let mut meta = found.meta.clone();
+        meta.export.clear();
+        meta.hidden = false;
+        (found.name.clone(), found.parameters.clone(), meta)
+    });
+    building.finish(schema, bases.collect())
+}
+
+/// The edges of an edge statement: of each pair of neighbours every name of the left with every name of the right.
+pub fn build_edge<S>(
+    statement: &EdgeStatement<S>,
+    value: &dyn Fn(&S) -> Value,
+    diagnostics: &mut Diagnostics,
+) -> StatementOutput {
+    let mut output = StatementOutput {
+        span: Some(statement.span),
+        ..StatementOutput::default()
+    };
+    let halves: Vec<Vec<ResourceId>> = statement
+        .halves
+        .iter()
+        .map(|half| {
+            let names = read_names(
+                &value(&half.name),
+                half.span,
+                &UnknownWhat::EdgeName,
+                &mut output.unknown,
+                diagnostics,
+            );
+            let id = |name| ResourceId::new(half.kind.clone(), name);
+            names.into_iter().map(id).collect()
+        })
+        .collect();
+    for (index, pair) in halves.windows(2).enumerate() {
+        let span = statement.halves[index].span.to(statement.halves[index + 1].span);
+        for from in &pair[0] {
+            for to in &pair[1] {
+                output.edges.push(DesiredEdge {
+                    from: from.clone(),
+                    to: to.clone(),
+                    notify: false,
+                    send: statement.send.iter().cloned().collect(),
+                    span,
+                });
+            }
+        }
+    }
+    output
+}
+
+/// Whether an item of a statement counts.
+enum Condition {
+    Absent,
+    /// It counts; the marks of the condition go to the value.
+    Present(Marks),
+    /// It may count.
+    Unknown(Marks),
+}
+
+/// A resource statement on its way.
+struct Building<'a, S> {
+    statement: &'a ResourceStatement<S>,
+    value: &'a dyn Fn(&S) -> Value,
+    diagnostics: &'a mut Diagnostics,
+    output: StatementOutput,
+}
+
+impl<'a, S> Building<'a, S> {
+    fn new(
+        statement: &'a ResourceStatement<S>,
+        value: &'a dyn Fn(&S) -> Value,
+        diagnostics: &'a mut Diagnostics,
+    ) -> Building<'a, S> {
+        let output = StatementOutput {
+            span: Some(statement.span),
+            ..StatementOutput::default()
+        };
+        Building {
+            statement,
+            value,
+            diagnostics,
+            output,
+        }
+    }
+
+    fn schema(&mut self) -> Option<&'static KindSchema> {
+        if self.statement.schema.is_none() {
+            let message = format!("there is no kind of resource `{}`", self.statement.kind);
+            let span = self.statement.span;
+            self.diagnostics
+                .push(Diagnostic::error(&codes::UNKNOWN_KIND, span, message));
+        }
+        self.statement.schema
+    }
+
+    fn names(&mut self, value: &Value, span: Span, unknown: &UnknownWhat) -> Vec<Arc<str>> {
+        read_names(value, span, unknown, &mut self.output.unknown, self.diagnostics)
+    }
+
+    fn finish(
+        mut self,
+        schema: &'static KindSchema,
+        bases: Vec<(Arc<str>, Parameters, MetaParameters)>,
+    ) -> StatementOutput {
+        let (entries, fits) = self.parameters();
+        let spans: Arc<[(&'static str, Span)]> =
+            entries.iter().map(|(name, _, span)| (*name, *span)).collect();
+        let entries: Vec<(&'static str, Value)> = entries
+            .into_iter()
+            .map(|(name, value, _)| (name, value))
+            .collect();
+        if bases.iter().any(|(name, ..)| name.is_empty()) {
+            let message = format!("the name of a `{}` is empty", self.statement.kind);
+            let found = Diagnostic::error(&codes::EMPTY_NAME, self.statement.span, message)
+                .label("a resource needs a name that is not empty");
+            self.diagnostics.push(found);
+        }
+        let settings = self.meta();
+        let plain = Parameters::new(entries.iter().cloned());
+        let mut ends: Vec<ResourceId> = Vec::with_capacity(bases.len());
+        let mut reported: FxHashSet<(Option<&'static str>, String)> = FxHashSet::default();
+        for (name, base, mut meta) in bases {
+            if name.is_empty() {
+                continue;
+            }
+            for (name, value) in &settings.known {
+                // What is wrong with a value was reported once, for all names.
+                let _ = meta.set(*name, value);
+            }
+            let parameters = if base.is_empty() {
+                plain.clone()
+            } else {
+                base.overlaid(entries.iter().cloned())
+            };
+            let id = ResourceId::new(self.statement.kind.clone(), name);
+            let dollar = meta.dollar || settings.unknown.contains(MetaName::Dollar);
+            let named = dollar || !id.name.starts_with('$');
+            if !named {
+                self.report_dollar(&id);
+            }
+            let hidden = meta.hidden || settings.unknown.contains(MetaName::Hidden);
+            if fits && named && !hidden {
+                for invalid in invalid(schema, &id.name, &parameters, &meta) {
+                    if reported.insert((invalid.parameter, invalid.message.clone())) {
+                        self.report_invalid(&id, invalid, &spans);
+                    }
+                }
+            }
+            ends.push(id.clone());
+            self.output.resources.push(Arc::new(DesiredResource {
+                id,
+                schema,
+                parameters,
+                meta,
+                span: self.statement.span,
+                parameter_spans: spans.clone(),
+            }));
+        }
+        self.edges(&ends);
+        self.output
+    }
+
+    fn condition(&self, condition: Option<&S>) -> Condition {
+        let Some(slot) = condition else {
+            return Condition::Present(Marks::none());
+        };
+        let value = (self.value)(slot);
+        let (plain, marks) = value.unmark();
+        match plain {
+            Value::Bool(true) => Condition::Present(marks),
+            Value::Unknown(_) => Condition::Unknown(marks),
+            _ => Condition::Absent,
+        }
+    }
+
+    fn unknown(&mut self, span: Span, what: UnknownWhat) {
+        self.output.unknown.push(UnknownPart { span, what });
+    }
+
+    /// The parameters that are set, and whether all of them fit.
+    fn parameters(&mut self) -> (Vec<(&'static str, Value, Span)>, bool) {
+        let mut entries = Vec::with_capacity(self.statement.fields.len());
+        let mut fits = true;
+        for field in &self.statement.fields {
+            let parameter = field.parameter;
+            let value = match self.condition(field.condition.as_ref()) {
+                Condition::Absent => continue,
+                Condition::Unknown(marks) => {
+                    self.unknown(field.span, UnknownWhat::Condition(parameter.name));
+                    Value::unknown(parameter.native.ty()).with_marks(&marks)
+                }
+                Condition::Present(marks) => (self.value)(&field.value).with_marks(&marks),
+            };
+            if let Err(misfit) = parameter.native.check(&value) {
+                fits = false;
+                let message = format!(
+                    "the parameter `{}` of `{}` cannot hold this value: {misfit}",
+                    parameter.name, self.statement.kind
+                );
+                self.diagnostics
+                    .push(Diagnostic::error(&codes::VALUE_DOES_NOT_FIT, field.span, message));
+            }
+            entries.push((parameter.name, value, field.span));
+        }
+        (entries, fits)
+    }
+
+    /// The meta parameters that are set and right; what is wrong is reported.
+    fn meta(&mut self) -> Settings {
+        let mut settings = Settings::default();
+        let mut tried = MetaParameters::default();
+        let mut last = self.statement.span;
+        for item in &self.statement.meta {
+            match self.condition(item.condition.as_ref()) {
+                Condition::Absent => {}
+                Condition::Unknown(_) => self.meta_unknown(item, item.name, &mut settings),
+                Condition::Present(_) => {
+                    let value = (self.value)(&item.value);
+                    match (item.name, value.unmarked()) {
+                        (name, Value::Unknown(_)) => self.meta_unknown(item, name, &mut settings),
+                        (Some(name), _) => self.set_meta(item, name, &value, &mut tried, &mut settings),
+                        (None, Value::Struct(fields)) => {
+                            let (_, marks) = value.unmark();
+                            for (field, value) in fields.iter() {
+                                match MetaName::parse(field) {
+                                    Some(name) if value.is_unknown() => {
+                                        self.meta_unknown(item, Some(name), &mut settings);
+                                    }
+                                    Some(name) => {
+                                        let value = value.clone().with_marks(&marks);
+                                        self.set_meta(item, name, &value, &mut tried, &mut settings);
+                                    }
+                                    None => {
+                                        let message = format!("there is no meta parameter `{field}`");
+                                        self.report_meta(item.span, message);
+                                    }
+                                }
+                            }
+                        }
+                        (None, value) => {
+                            let message =
+                                format!("the meta parameters are of type {}, not a struct", value.ty());
+                            self.report_meta(item.span, message);
+                        }
+                    }
+                }
+            }
+            if matches!(item.name, Some(MetaName::Limit) | None) {
+                last = item.span;
+            }
+        }
+        let unsure = settings.unknown.contains(MetaName::Limit) || settings.unknown.contains(MetaName::Burst);
+        if tried.limit.is_finite() && tried.burst == 0 && !unsure {
+            let message = "the meta parameter `limit` needs a `burst` above 0";
+            self.report_meta(last, message.to_owned());
+        }
+        settings
+    }
+
+    fn meta_unknown(&mut self, item: &MetaItem<S>, name: Option<MetaName>, settings: &mut Settings) {
+        self.unknown(item.span, UnknownWhat::Meta(name));
+        match name {
+            Some(name) => settings.unknown.insert(name),
+            None => MetaName::ALL
+                .into_iter()
+                .for_each(|name| settings.unknown.insert(name)),
+        }
+    }
+
+    fn set_meta(
+        &mut self,
+        item: &MetaItem<S>,
+        name: MetaName,
+        value: &Value,
+        tried: &mut MetaParameters,
+        settings: &mut Settings,
+    ) {
+        if !value.is_wholly_known() {
+            self.meta_unknown(item, Some(name), settings);
+            return;
+        }
+        match tried.set(name, value) {
+            Ok(()) => settings.known.push((name, value.clone())),
+            Err(message) => {
+                let message = format!("the meta parameter `{}` {message}", name.name());
+                self.report_meta(item.span, message);
+            }
+        }
+    }
+
+    fn report_meta(&mut self, item: Span, message: String) {
+        let found = Diagnostic::error(&codes::BAD_META, self.statement.span, message);
+        self.diagnostics.push(found.because(item, "set here"));
+    }
+
+    fn report_dollar(&mut self, id: &ResourceId) {
+        let message = format!("the name of `{id}` begins with `$`");
+        let variable = id.name.trim_start_matches('$');
+        let looks_like_variable = !variable.is_empty()
+            && variable
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'.'));
+        let help = if looks_like_variable {
+            format!(
+                "write `\"${{{variable}}}\"` for the value of the variable, or set `Meta:dollar` if the name is meant"
+            )
+        } else {
+            "set `Meta:dollar` if the name is meant".to_owned()
+        };
+        self.diagnostics
+            .push(Diagnostic::error(&codes::DOLLAR_NAME, self.statement.span, message).help(help));
+    }
+
+    fn report_invalid(&mut self, id: &ResourceId, invalid: Invalid, spans: &[(&'static str, Span)]) {
+        let message = format!("`{id}` is not valid: {}", invalid.message);
+        let mut found = Diagnostic::error(&codes::INVALID_RESOURCE, self.statement.span, message);
+        let place = spans.iter().find(|(name, _)| Some(*name) == invalid.parameter);
+        if let Some((_, span)) = place {
+            found = found.because(*span, invalid.message);
+        }
+        self.diagnostics.push(found.help_if(invalid.help));
+    }
+
+    fn edges(&mut self, own: &[ResourceId]) {
+        for item in &self.statement.edges {
+            match self.condition(item.condition.as_ref()) {
+                Condition::Absent => continue,
+                Condition::Unknown(_) => {
+                    self.unknown(item.span, UnknownWhat::EdgeCondition);
+                    continue;
+                }
+                Condition::Present(_) => {}
+            }
+            let others = self.names(
+                &(self.value)(&item.half.name),
+                item.half.span,
+                &UnknownWhat::EdgeName,
+            );
+            for id in own {
+                for other in &others {
+                    let other = ResourceId::new(item.half.kind.clone(), other.clone());
+                    let (from, to) = match item.property {
+                        EdgeProperty::Before | EdgeProperty::Notify => (id.clone(), other),
+                        EdgeProperty::Depend | EdgeProperty::Listen => (other, id.clone()),
+                    };
+                    self.output.edges.push(DesiredEdge {
+                        from,
+                        to,
+                        notify: matches!(item.property, EdgeProperty::Notify | EdgeProperty::Listen),
+                        send: Vec::new(),
+                        span: item.span,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// The meta parameters of a statement.
+#[derive(Default)]
+struct Settings {
+    known: Vec<(MetaName, Value)>,
+    unknown: Written,
+}
+
+/// What the kind refuses. While a parameter is unknown, only what is wrong whether or not it will be set.
+fn invalid(schema: &KindSchema, name: &str, parameters: &Parameters, meta: &MetaParameters) -> Vec<Invalid> {
+    let mut found = (schema.check)(name, parameters, meta);
+    if found.is_empty() || parameters.iter().all(|(_, value)| value.is_wholly_known()) {
+        return found;
+    }
+    let known = parameters.iter().filter(|(_, value)| value.is_wholly_known());
+    let known = Parameters::new(known.map(|(name, value)| (name, value.clone())));
+    let certain = (schema.check)(name, &known, meta);
+    found.retain(|invalid| {
+        certain.contains(invalid)
+            && invalid
+                .parameter
+                .is_none_or(|name| parameters.get(name).is_none_or(Value::is_wholly_known))
+    });
+    found
+}
+
+/// The distinct names of a str or a list of str, in order. An unknown one is noted, a bad one reported.
+fn read_names(
+    value: &Value,
+    span: Span,
+    what: &UnknownWhat,
+    unknown: &mut Vec<UnknownPart>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Arc<str>> {
+    if value.is_sensitive() {
+        let message = "the name of a resource must not be sensitive: it is shown everywhere";
+        let found = Diagnostic::error(&codes::SENSITIVE_NAME, span, message)
+            .help("keep the secret in a parameter, or take the mark off with `nonsensitive`");
+        diagnostics.push(found);
+        return Vec::new();
+    }
+    let mut names: Vec<Arc<str>> = Vec::new();
+    let mut seen: FxHashSet<Arc<str>> = FxHashSet::default();
+    let mut is_unknown = false;
+    let mut read = |value: &Value, alone: bool| match value.unmarked() {
+        Value::Unknown(_) => is_unknown = true,
+        Value::Str(text) => match text.as_str() {
+            Some(text) => {
+                let name: Arc<str> = text.into();
+                if alone || seen.insert(name.clone()) {
+                    names.push(name);
+                }
+            }
+            None => {
+                let message = format!("the name {value} is not valid UTF-8");
+                diagnostics.push(Diagnostic::error(&codes::NAME_NOT_TEXT, span, message));
+            }
+        },
+        other => {
+            let message = format!(
+                "the name of a resource is a str or a list of them, not {}",
+                other.ty()
+            );
+            diagnostics.push(Diagnostic::error(&codes::NAME_NOT_TEXT, span, message));
+        }
+    };
+    match value.unmarked() {
+        Value::List(list) => list.iter().for_each(|item| read(item, false)),
+        one => read(one, true),
+    }
+    if is_unknown {
+        unknown.push(UnknownPart {
+            span,
+            what: what.clone(),
+        });
+    }
+    names
+}

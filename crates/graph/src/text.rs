@@ -1,0 +1,69 @@
+//! A graph as a listing for people.
+
+use std::fmt::Write;
+
+use setpoint_diagnostics::SourceMap;
+use setpoint_value::quote;
+
+use crate::json::place;
+use crate::{DesiredGraph, DesiredResource, ResourceId};
+
+/// Resources with what the program sets, hidden ones after the others, then edges. Places are shown when `sources` has them.
+///
+/// ```text
+/// file "/etc/motd"  # main.mcl:3:1
+///     content => "hello"
+///     Meta:noop => true
+///
+/// pkg "nginx" -> file "/etc/motd"  (notifies)
+/// ```
+#[must_use]
+pub fn graph_text(graph: &DesiredGraph, sources: Option<&SourceMap>) -> String {
+    let mut out = String::new();
+    let hidden = graph.hidden.values().flatten();
+    for resource in graph.resources.values().chain(hidden) {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        write_resource(resource, sources, &mut out);
+    }
+    if !out.is_empty() && !graph.edges.is_empty() {
+        out.push('\n');
+    }
+    for edge in graph.edges.values() {
+        let mut remarks = Vec::new();
+        if edge.notify {
+            remarks.push("notifies".to_owned());
+        }
+        for (from, to) in &edge.send {
+            remarks.push(format!("sends {from} as {to}"));
+        }
+        let remarks = match remarks.is_empty() {
+            true => String::new(),
+            false => format!("  ({})", remarks.join(", ")),
+        };
+        let _ = writeln!(out, "{} -> {}{remarks}", name(&edge.from), name(&edge.to));
+    }
+    out
+}
+
+fn write_resource(resource: &DesiredResource, sources: Option<&SourceMap>, out: &mut String) {
+    out.push_str(&name(&resource.id));
+    if resource.meta.hidden {
+        out.push_str(" (hidden)");
+    }
+    if let Some((file, start, _)) = sources.and_then(|sources| place(resource.span, sources)) {
+        let _ = write!(out, "  # {file}:{}:{}", start.line, start.column);
+    }
+    out.push('\n');
+    for (name, value) in resource.parameters.iter() {
+        let _ = writeln!(out, "    {name} => {value}");
+    }
+    for name in resource.meta.written.iter() {
+        let _ = writeln!(out, "    Meta:{} => {}", name.name(), resource.meta.value(name));
+    }
+}
+
+fn name(id: &ResourceId) -> String {
+    format!("{} {}", id.kind, quote(id.name.as_bytes()))
+}

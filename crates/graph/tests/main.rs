@@ -1,0 +1,8 @@
+//! Tests of the desired graph, on a handful of kinds made for them.
+
+mod assembling;
+mod building;
+mod kinds;
+mod laws;
+mod pages;
+mod printing;

@@ -1,0 +1,167 @@
+//! JSON, DOT and the listing.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
+use setpoint_graph::json::{diagnostics_json, graph_json, value_json};
+use setpoint_graph::{DesiredGraph, EdgeProperty, MetaName, assemble, codes, dot, text};
+use setpoint_value::{Map, Type, Value};
+
+use crate::kinds::{send, test};
+
+fn graph() -> DesiredGraph {
+    assemble([
+        test("b").hidden().output(),
+        test("c\"\n")
+            .text("hi")
+            .edge(EdgeProperty::Listen, "test", "a")
+            .output(),
+        test("a")
+            .set("int8", Value::Int(1))
+            .meta(MetaName::Noop, Value::Bool(true))
+            .output(),
+        send("a", "hello", "c\"\n", "anotherstr"),
+    ])
+    .expect("it is right")
+}
+
+fn sources() -> SourceMap {
+    let mut sources = SourceMap::new();
+    sources.add("main.mcl", "ä = 1\nsecond line\n");
+    sources
+}
+
+#[test]
+fn a_graph_is_printed_as_json() {
+    let printed = graph_json(&graph(), &Diagnostics::new(), &sources());
+    let span = json!({"file": "main.mcl", "line": 1, "col": 1});
+    let a = json!({"kind": "test", "name": "a"});
+    let c = json!({"kind": "test", "name": "c\"\n"});
+    let expected = json!({
+        "resources": [
+            {"kind": "test", "name": "a", "params": {"int8": 1}, "meta": {"noop": true}, "span": span},
+            {"kind": "test", "name": "c\"\n", "params": {"anotherstr": "hi"}, "meta": {}, "span": span},
+            {"kind": "test", "name": "b", "params": {}, "meta": {"hidden": true}, "span": span},
+        ],
+        "edges": [
+            {"from": a, "to": c, "notify": true, "send": [{"from": "hello", "to": "anotherstr"}]},
+        ],
+        "diagnostics": [],
+    });
+    assert_eq!(printed, expected);
+    let keys = |value: &serde_json::Value| match value {
+        serde_json::Value::Object(object) => object.keys().cloned().collect(),
+        _ => Vec::new(),
+    };
+    assert_eq!(keys(&printed), ["resources", "edges", "diagnostics"]);
+}
+
+#[test]
+fn values_that_json_lacks_have_a_form_of_their_own() {
+    let ints = [(Value::Int(1), Value::str("x"))];
+    let texts = |key: &str| Value::Map(Map::new(Type::Str, Type::Int, [(Value::str(key), Value::Int(1))]));
+    let pair = Type::parse("struct{a int; b float}").expect("it is a type");
+    for (value, expected) in [
+        (
+            Value::structure(pair, [Value::Int(1), Value::float(1.5)]),
+            json!({"a": 1, "b": 1.5}),
+        ),
+        (texts("k"), json!({"k": 1})),
+        (texts("$map"), json!({"$map": [["$map", 1]]})),
+        (
+            Value::Map(Map::new(Type::Int, Type::Str, ints)),
+            json!({"$map": [[1, "x"]]}),
+        ),
+        (Value::float(f64::NAN), json!("NaN")),
+        (Value::float(f64::NEG_INFINITY), json!("-Inf")),
+        (Value::float(f64::INFINITY), json!("+Inf")),
+        (Value::str(vec![0xff, 0x00]), json!({"$bytes": "/wA="})),
+        (
+            Value::unknown(Type::list(Type::Str)),
+            json!({"$unknown": "[]str"}),
+        ),
+        (
+            Value::list(Type::Str, [Value::str("secret").sensitive()]),
+            json!([{"$sensitive": true}]),
+        ),
+    ] {
+        assert_eq!(value_json(&value), expected);
+    }
+}
+
+#[test]
+fn diagnostics_are_rows_with_places_from_one() {
+    let file = FileId(0);
+    let span = Span::new(file, 3, 4);
+    let diagnostic = Diagnostic::error(&codes::EMPTY_NAME, span, "no name")
+        .because(Span::new(file, 7, 13), "this")
+        .via(Span::new(file, 0, 2), "imported here")
+        .help("give it one");
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.push(diagnostic);
+    diagnostics.push(Diagnostic::warning(
+        &codes::CYCLE,
+        Span::new(FileId(9), 0, 1),
+        "elsewhere",
+    ));
+    assert_eq!(
+        diagnostics_json(&diagnostics, &sources()),
+        json!([
+            {
+                "severity": "error", "stage": "interpret", "code": "E0401", "message": "no name",
+                "file": "main.mcl", "line": 1, "col": 3, "end_line": 1, "end_col": 4, "help": "give it one",
+                "related": [
+                    {"file": "main.mcl", "line": 1, "col": 1, "message": "imported here"},
+                    {"file": "main.mcl", "line": 2, "col": 1, "message": "this"},
+                ],
+            },
+            {
+                "severity": "warning", "stage": "interpret", "code": "E0414", "message": "elsewhere",
+                "file": null, "line": null, "col": null, "end_line": null, "end_col": null, "help": null,
+            },
+        ])
+    );
+}
+
+#[test]
+fn dot_and_the_listing_escape_names() {
+    let graph = graph();
+    let printed = dot::graph_dot(&graph);
+    assert!(
+        printed.contains(r#""test[a]" -> "test[c\"\\n]" [style=bold, label="hello -> anotherstr"];"#),
+        "{printed}"
+    );
+    assert!(printed.contains(r#""test[b]" [style=dashed];"#), "{printed}");
+    assert_eq!(
+        text::graph_text(&graph, Some(&sources())),
+        concat!(
+            "test \"a\"  # main.mcl:1:1\n    int8 => 1\n    Meta:noop => true\n\n",
+            "test \"c\\\"\\n\"  # main.mcl:1:1\n    anotherstr => \"hi\"\n\n",
+            "test \"b\" (hidden)  # main.mcl:1:1\n    Meta:hidden => true\n\n",
+            "test \"a\" -> test \"c\\\"\\n\"  (notifies, sends hello as anotherstr)\n",
+        )
+    );
+}
+
+#[test]
+fn sensitive_values_are_shown_nowhere() {
+    let secret = test("a").set("anotherstr", Value::str("hunter2").sensitive());
+    let other = test("a").set("anotherstr", Value::str("swordfish").sensitive());
+    let graph = assemble([secret.output()]).expect("it is right");
+    let clash = assemble([secret.output(), other.output()]).expect_err("they differ");
+    let all = [
+        graph_json(&graph, &clash, &sources()).to_string(),
+        text::graph_text(&graph, None),
+        dot::graph_dot(&graph),
+        format!("{graph:?}"),
+    ];
+    for printed in all {
+        assert!(
+            !printed.contains("hunter2") && !printed.contains("swordfish"),
+            "{printed}"
+        );
+    }
+    let resource = graph.resource("test", "a").map(Arc::strong_count);
+    assert!(resource.is_some());
+}
