@@ -10,10 +10,12 @@ extern crate self as setpoint_engine;
 
 mod apply;
 mod drift;
+mod events;
 mod failure;
 mod handle;
 mod identity;
 mod local_values;
+pub mod machine;
 pub mod parameter;
 mod resource;
 mod value_encoding;
@@ -23,6 +25,7 @@ pub use apply::{
     Apply, CancelCause, Cancellation, Level, Observer, Outcome, Received, RunInput, Sent,
 };
 pub use drift::{Drift, DriftValue};
+pub use events::{Cause, Event, EventSink, EventStream, RunSummary, What};
 pub use failure::{Attempting, Failure, FailureReason};
 pub use handle::{Busy, BusyGuard, EmptyGraph, ExitRequest, GraphView, Handle, Services};
 pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};
@@ -32,4 +35,4 @@ pub use resource::{
     Background, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource, RunShape, check,
 };
 pub use setpoint_derive::{ParameterStruct, Resource, Sends};
-pub use watch_declaration::{Depth, OwnWatch, Watch, WatchFuture, Watcher};
+pub use watch_declaration::{OwnWatch, Watch, WatchFuture, Watcher};

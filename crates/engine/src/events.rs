@@ -1,0 +1,448 @@
+//! What the engine did, as typed events, and the stream on which they are published.
+//!
+//! Progress display, logs, metrics, `why` and tests are consumers of [`Event`]s. The stream is a bounded ring: the
+//! engine never waits for a consumer, and one that is too slow gets a [`What::Gap`] in place of what it missed.
+//! Nothing sensitive is in an event: values are redacted before one exists.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize, Serializer};
+use setpoint_graph::ResourceId;
+use tokio::sync::broadcast;
+
+/// Something that happened. As JSON it is one flat object: `{"event":"drift","time":…,"seq":…,"kind":…,"name":…,…}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// What happened.
+    #[serde(flatten)]
+    pub what: What,
+    /// When, since 1970 UTC: the clock at the start of the process plus the monotonic time since then.
+    #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+    pub time: Duration,
+    /// Rises by one with each event of this process.
+    pub seq: u64,
+    /// Kind of the resource that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Arc<str>>,
+    /// Name of the resource that it is about, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
+}
+
+impl Event {
+    /// The resource that it is about, if it is about one.
+    #[must_use]
+    pub fn identity(&self) -> Option<ResourceId> {
+        match (&self.kind, &self.name) {
+            (Some(kind), Some(name)) => Some(ResourceId {
+                kind: kind.clone(),
+                name: name.clone(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The event as one line of JSON, without the newline.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|error| {
+            // Only a map with keys that are no strings could fail, and an event has none.
+            format!("{{\"event\":\"gap\",\"lost\":1,\"error\":\"{error}\"}}")
+        })
+    }
+}
+
+/// What happened. Texts such as `by` and `from` are identities as they are shown: `file[/etc/motd]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event")]
+pub enum What {
+    /// A new desired graph is swapped in.
+    #[serde(rename = "graph accepted")]
+    GraphAccepted {
+        /// Resources that are new.
+        added: usize,
+        /// Resources that go away.
+        removed: usize,
+        /// Resources that are replaced by another of their identity.
+        changed: usize,
+        /// Resources that stay as they are.
+        kept: usize,
+    },
+    /// The new graph is the running graph from here on.
+    #[serde(rename = "graph swapped")]
+    GraphSwapped {
+        /// Its generation.
+        generation: u64,
+    },
+    /// A desired graph was refused; the old one runs on.
+    #[serde(rename = "graph rejected")]
+    GraphRejected {
+        /// Why, as shown to the user.
+        diagnostics: String,
+    },
+    /// A resource came into the running graph.
+    #[serde(rename = "added")]
+    Added,
+    /// Its watch is armed.
+    #[serde(rename = "watching")]
+    Watching,
+    /// It must run.
+    #[serde(rename = "dirty")]
+    Dirty {
+        /// Why.
+        cause: Cause,
+    },
+    /// A run began.
+    #[serde(rename = "started run")]
+    StartedRun {
+        /// Whether repairs are forbidden.
+        noop: bool,
+        /// Whether a notification waits for it.
+        refresh: bool,
+    },
+    /// A difference between what is and what shall be.
+    #[serde(rename = "drift")]
+    Drift {
+        /// The field.
+        field: Arc<str>,
+        /// What was found.
+        is: Arc<str>,
+        /// What shall be.
+        want: Arc<str>,
+        /// Whether it was repaired.
+        repaired: bool,
+    },
+    /// It is going away, but its run must end first.
+    #[serde(rename = "finishing")]
+    Finishing,
+    /// A run ended.
+    #[serde(rename = "run ended")]
+    RunEnded {
+        /// How.
+        result: RunSummary,
+        /// How long it took.
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        duration: Duration,
+        /// Why it failed, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Arc<str>>,
+    },
+    /// It published values.
+    #[serde(rename = "sent")]
+    Sent {
+        /// Under these send keys.
+        keys: Vec<String>,
+    },
+    /// It took a value that differs from what the parameter held.
+    #[serde(rename = "received")]
+    Received {
+        /// The parameter.
+        parameter: String,
+        /// Who sent it.
+        from: String,
+        /// Under which key.
+        key: Arc<str>,
+    },
+    /// A notification waits for it.
+    #[serde(rename = "refresh pending")]
+    RefreshPending {
+        /// Who was repaired.
+        by: String,
+    },
+    /// A notification was served.
+    #[serde(rename = "refresh consumed")]
+    RefreshConsumed {
+        /// Who had been repaired.
+        by: String,
+    },
+    /// Its events come faster than its limit allows.
+    #[serde(rename = "limited until")]
+    LimitedUntil {
+        /// Since 1970 UTC.
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        until: Duration,
+    },
+    /// It waits for semaphores.
+    #[serde(rename = "waiting for semaphore")]
+    WaitingForSemaphore {
+        /// All that it needs.
+        semaphores: Vec<Arc<str>>,
+    },
+    /// It failed and will be tried again.
+    #[serde(rename = "backing off")]
+    BackingOff {
+        /// Why it failed.
+        error: Arc<str>,
+        /// When it is tried again, since 1970 UTC.
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        next_try: Duration,
+        /// How many tries are left after that one; none for no end of them.
+        tries_left: Option<u16>,
+    },
+    /// It failed and no tries are left.
+    #[serde(rename = "failed for good")]
+    FailedForGood {
+        /// Why.
+        error: Arc<str>,
+    },
+    /// It must run, but something before it has failed for good.
+    #[serde(rename = "blocked by")]
+    BlockedBy {
+        /// What has failed.
+        by: String,
+    },
+    /// Something else keeps undoing its repairs, which are spaced out from now on.
+    #[serde(rename = "fighting")]
+    Fighting {
+        /// The field.
+        field: Arc<str>,
+        /// What the other side makes it.
+        is: Arc<str>,
+        /// What we make it.
+        want: Arc<str>,
+    },
+    /// It left the running graph.
+    #[serde(rename = "removed")]
+    Removed,
+    /// Quiet for as long as asked.
+    #[serde(rename = "converged")]
+    Converged,
+    /// No longer quiet.
+    #[serde(rename = "unconverged")]
+    Unconverged,
+    /// No runs begin until `resumed`.
+    #[serde(rename = "paused")]
+    Paused,
+    /// Runs begin again.
+    #[serde(rename = "resumed")]
+    Resumed,
+    /// The engine is stopping.
+    #[serde(rename = "stopping")]
+    Stopping {
+        /// 1 lets runs finish, 2 cancels them, 3 interrupts them.
+        stage: u8,
+        /// Whose runs are waited for.
+        waiting_for: Vec<String>,
+    },
+    /// A line for the log.
+    #[serde(rename = "log")]
+    Log {
+        /// `debug`, `info`, `warning` or `error`; `display` for what the program wants shown.
+        level: Arc<str>,
+        /// The line.
+        message: String,
+    },
+    /// This consumer was too slow and missed some events.
+    #[serde(rename = "gap")]
+    Gap {
+        /// How many.
+        lost: u64,
+    },
+}
+
+/// Why a resource must run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Its watch was armed.
+    FirstEvent,
+    /// Its watch saw a change of this.
+    Watch(Arc<str>),
+    /// A value that it receives changed.
+    ReceivedFrom(String),
+    /// It was notified.
+    RefreshBy(String),
+    /// Its last run or watch failed.
+    Retry,
+    /// It was asked for.
+    Poked,
+    /// Its interval has passed.
+    Poll,
+    /// A swap changed what it receives.
+    Swap,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::FirstEvent => f.write_str("first event"),
+            Cause::Watch(what) => write!(f, "watch of {what}"),
+            Cause::ReceivedFrom(who) => write!(f, "received from {who}"),
+            Cause::RefreshBy(who) => write!(f, "refresh by {who}"),
+            Cause::Retry => f.write_str("retry"),
+            Cause::Poked => f.write_str("poked"),
+            Cause::Poll => f.write_str("poll"),
+            Cause::Swap => f.write_str("swap"),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunSummary {
+    /// Everything was right.
+    Ok,
+    /// Something was wrong, and was repaired if that was allowed.
+    Drift,
+    /// It could not be brought into its state.
+    Failed,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    // Microseconds are as much as a double holds exactly enough for the dates of this century.
+    serializer.serialize_f64((time.as_secs_f64() * 1e6).round() / 1e6)
+}
+
+fn from_seconds<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
+}
+
+/// Where the engine publishes. Clones are one and the same stream.
+#[derive(Debug, Clone)]
+pub struct EventSink {
+    sender: broadcast::Sender<Arc<Event>>,
+    /// Sequence number of the newest event, for the time and number of a gap.
+    newest: Arc<AtomicU64>,
+}
+
+impl EventSink {
+    /// A stream that remembers this many events for slow consumers.
+    #[must_use]
+    pub fn new(capacity: usize) -> EventSink {
+        EventSink {
+            sender: broadcast::Sender::new(capacity.max(1)),
+            newest: Arc::default(),
+        }
+    }
+
+    /// Publishes. Never waits.
+    pub fn publish(&self, event: Arc<Event>) {
+        self.newest.store(event.seq, Ordering::Relaxed);
+        // An error only says that nobody listens.
+        let _ = self.sender.send(event);
+    }
+
+    /// Everything that is published from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> EventStream {
+        EventStream {
+            receiver: self.sender.subscribe(),
+            last_time: Duration::ZERO,
+            last_seq: self.newest.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The events, for one consumer.
+#[derive(Debug)]
+pub struct EventStream {
+    receiver: broadcast::Receiver<Arc<Event>>,
+    last_time: Duration,
+    last_seq: u64,
+}
+
+impl EventStream {
+    /// The next event; none after the engine has ended.
+    pub async fn next(&mut self) -> Option<Arc<Event>> {
+        match self.receiver.recv().await {
+            Ok(event) => Some(self.took(event)),
+            Err(broadcast::error::RecvError::Lagged(lost)) => Some(self.gap(lost)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+
+    /// The next event if there is one already.
+    pub fn try_next(&mut self) -> Option<Arc<Event>> {
+        match self.receiver.try_recv() {
+            Ok(event) => Some(self.took(event)),
+            Err(broadcast::error::TryRecvError::Lagged(lost)) => Some(self.gap(lost)),
+            Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => None,
+        }
+    }
+
+    /// The next event, waiting on this thread; none after the engine has ended. Not from within a task.
+    pub fn blocking_next(&mut self) -> Option<Arc<Event>> {
+        match self.receiver.blocking_recv() {
+            Ok(event) => Some(self.took(event)),
+            Err(broadcast::error::RecvError::Lagged(lost)) => Some(self.gap(lost)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+
+    fn took(&mut self, event: Arc<Event>) -> Arc<Event> {
+        self.last_time = event.time;
+        self.last_seq = event.seq;
+        event
+    }
+
+    fn gap(&mut self, lost: u64) -> Arc<Event> {
+        self.last_seq += lost;
+        Arc::new(Event {
+            what: What::Gap { lost },
+            time: self.last_time,
+            seq: self.last_seq,
+            kind: None,
+            name: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(seq: u64, what: What) -> Event {
+        Event {
+            what,
+            time: Duration::from_millis(1_500),
+            seq,
+            kind: Some("file".into()),
+            name: Some("/etc/motd".into()),
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_flat_object() {
+        let drift = event(
+            7,
+            What::Drift {
+                field: "mode".into(),
+                is: "0600".into(),
+                want: "0644".into(),
+                repaired: true,
+            },
+        );
+        let json = drift.to_json();
+        assert_eq!(
+            json,
+            r#"{"event":"drift","field":"mode","is":"0600","want":"0644","repaired":true,"time":1.5,"seq":7,"kind":"file","name":"/etc/motd"}"#
+        );
+        assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), drift);
+        let dirty = event(
+            8,
+            What::Dirty {
+                cause: Cause::Watch("/etc/motd".into()),
+            },
+        );
+        assert_eq!(serde_json::from_str::<Event>(&dirty.to_json()).unwrap(), dirty);
+    }
+
+    #[test]
+    fn a_consumer_that_never_reads_gets_a_gap_and_then_the_newest() {
+        let sink = EventSink::new(4);
+        let mut slow = sink.subscribe();
+        for seq in 1..=100 {
+            sink.publish(Arc::new(event(seq, What::Watching)));
+        }
+        let first = slow.try_next().unwrap();
+        assert_eq!((first.seq, &first.what), (96, &What::Gap { lost: 96 }));
+        let rest: Vec<u64> = std::iter::from_fn(|| slow.try_next()).map(|e| e.seq).collect();
+        assert_eq!(rest, [97, 98, 99, 100]);
+    }
+}

@@ -1,0 +1,157 @@
+//! What the machine wants done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use setpoint_graph::{DesiredResource, ResourceId};
+use setpoint_value::Value;
+
+use super::{ExitReason, VertexId};
+use crate::{CancelCause, Event, Received};
+
+/// The answer to an input: to be done in this order.
+///
+/// A type of its own, which must be used: an answer that is dropped is an event that is lost.
+#[must_use]
+#[derive(Debug, Default)]
+pub struct Actions {
+    /// What to do.
+    pub list: Vec<Action>,
+    /// When [`super::Input::Timer`] is due, on the clock that `step` is given; none while nothing waits for time.
+    pub deadline: Option<Duration>,
+}
+
+/// Something to be done outside.
+#[derive(Debug)]
+pub enum Action {
+    /// Make the instance and call its `init`. Answer: [`super::Input::InitEnded`].
+    Init {
+        /// For whom.
+        vertex: VertexId,
+        /// What it is.
+        resource: Arc<DesiredResource>,
+        /// Whether its watch is to be armed after success at once, as if [`Action::Arm`] had followed.
+        arm: bool,
+        /// Whether stored notifications are of interest.
+        load_refresh: bool,
+    },
+    /// Arm its watch. Answer: [`super::Input::WatchArmed`].
+    Arm {
+        /// Whose.
+        vertex: VertexId,
+    },
+    /// End its watch. No answer.
+    Disarm {
+        /// Whose.
+        vertex: VertexId,
+    },
+    /// Run it. Answer: [`super::Input::RunEnded`].
+    Run {
+        /// Whom.
+        vertex: VertexId,
+        /// How.
+        request: Box<RunRequest>,
+    },
+    /// Tell its run to stop.
+    Cancel {
+        /// Whose.
+        vertex: VertexId,
+        /// Why.
+        cause: CancelCause,
+    },
+    /// Tell its run to stop at once.
+    Interrupt {
+        /// Whose.
+        vertex: VertexId,
+    },
+    /// Call its `cleanup` if its `init` succeeded, and forget it. Answer: [`super::Input::CleanupEnded`].
+    Cleanup {
+        /// Whose.
+        vertex: VertexId,
+        /// Whether there is something to clean up.
+        initialised: bool,
+    },
+    /// Stored notifications are served or void.
+    ClearRefresh {
+        /// Whose.
+        receiver: ResourceId,
+        /// By whom.
+        senders: Vec<ResourceId>,
+        /// Marks that were stored by runs with a later number stay.
+        up_to_run: u64,
+    },
+    /// The host has become quiet, or is no longer.
+    Converged(bool),
+    /// Publish an event.
+    Emit(Arc<Event>),
+    /// Everything has ended.
+    Exit(ExitReport),
+}
+
+/// What a run is given.
+#[derive(Debug)]
+pub struct RunRequest {
+    /// Its number; later runs have higher ones.
+    pub run: u64,
+    /// The vertex's distance to the end of the graph: the higher, the more urgent.
+    pub priority: u32,
+    /// Whether repairs are forbidden.
+    pub noop: bool,
+    /// Whether `check_apply` is called.
+    pub check: Check,
+    /// Whether a notification waits, for a kind that cares.
+    pub refresh: bool,
+    /// Values for parameters, to be set before anything else; none sets back to what the program says.
+    pub transfer: Vec<(&'static str, Option<Value>)>,
+    /// All received parameters, and which of them changed since the last successful run.
+    pub received: Vec<Received>,
+    /// Who is notified by a repair: to be stored as *perhaps* before the first one.
+    pub notifies: Vec<ResourceId>,
+}
+
+/// Whether a run calls `check_apply`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// It does.
+    Call,
+    /// It does not and counts as *ok*: the resource is hidden.
+    SkipAsOk,
+    /// It does not and counts as *drift*: a notification waits that may not be served.
+    SkipAsDrift,
+}
+
+/// How the engine ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExitReport {
+    /// Why.
+    pub reason: ExitReason,
+    /// What failed for good, with the error.
+    pub failed: BTreeMap<ResourceId, Arc<str>>,
+    /// What could not run, with what it was blocked by.
+    pub blocked: BTreeMap<ResourceId, ResourceId>,
+    /// How many runs repaired something.
+    pub repaired: u64,
+    /// How many runs would have repaired something but for noop.
+    pub would_repair: u64,
+    /// What did not end in time when the engine stopped.
+    pub hung: Vec<ResourceId>,
+}
+
+impl ExitReport {
+    /// The exit code of the process (engine.md §17 and §18).
+    #[must_use]
+    pub fn code(&self, detailed: bool) -> u8 {
+        if !self.hung.is_empty() {
+            return 1;
+        }
+        match &self.reason {
+            ExitReason::Stopped => 0,
+            ExitReason::MaxRuntime | ExitReason::BackgroundFailed(_) => 1,
+            ExitReason::Requested(code) => *code,
+            ExitReason::Converged if !self.failed.is_empty() || !self.blocked.is_empty() => 1,
+            ExitReason::Converged if detailed && self.repaired + self.would_repair > 0 => 2,
+            ExitReason::Converged => 0,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What the machine is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use setpoint_graph::{DesiredGraph, ResourceId};
+
+use super::VertexId;
+use crate::{Drift, Failure, Sent};
+
+/// Something that happened outside, for the machine to answer.
+#[derive(Debug)]
+pub enum Input {
+    /// Nothing but the passing of time: a deadline was reached.
+    Timer,
+    /// A desired graph that was decoded, validated and found free of cycles.
+    NewGraph(DesiredGraph),
+    /// A desired graph was refused before it came here.
+    GraphRejected {
+        /// Why, as shown to the user.
+        diagnostics: String,
+    },
+    /// A desired graph is being prepared, or no longer.
+    Preparing(bool),
+    /// A source of the program has a change that has not reached a graph yet, or none has any more.
+    SourcesBusy(bool),
+    /// Somebody holds a busy guard, or nobody does any more.
+    Busy(bool),
+    /// Answer to [`super::Action::Init`]. When the machine asked for arming too, [`Input::WatchArmed`] follows a success.
+    InitEnded {
+        /// Whose.
+        vertex: VertexId,
+        /// How.
+        result: Result<Initialised, Failure>,
+    },
+    /// Answer to [`super::Action::Arm`]: the watch's first event, or that it could not be armed.
+    WatchArmed {
+        /// Whose.
+        vertex: VertexId,
+        /// How.
+        result: Result<Armed, Failure>,
+    },
+    /// An armed watch failed.
+    WatchFailed {
+        /// Whose.
+        vertex: VertexId,
+        /// Why.
+        failure: Failure,
+    },
+    /// An armed watch saw something.
+    WatchEvent {
+        /// Whose.
+        vertex: VertexId,
+        /// What it saw, in few words.
+        what: Arc<str>,
+    },
+    /// Answer to [`super::Action::Run`].
+    RunEnded {
+        /// Whose.
+        vertex: VertexId,
+        /// How.
+        result: RunResult,
+    },
+    /// Answer to [`super::Action::Cleanup`]; nothing of the vertex is left.
+    CleanupEnded {
+        /// Whose.
+        vertex: VertexId,
+        /// Why it failed, if it did. It is only reported.
+        failure: Option<Failure>,
+    },
+    /// A line of a resource for the log.
+    Log {
+        /// Whose, if it is not gone.
+        vertex: VertexId,
+        /// `debug`, `info`, `warning`, `error` or `display`.
+        level: &'static str,
+        /// The line.
+        message: String,
+    },
+    /// A user asks that a resource is looked at; one that failed for good starts again.
+    Poke(ResourceId),
+    /// No new runs.
+    Pause,
+    /// Runs again.
+    Resume,
+    /// Stop, or go on to the next stage of it.
+    Stop {
+        /// The stage that is to be reached.
+        stage: StopStage,
+        /// Whether the next stages follow by themselves.
+        escalate: bool,
+    },
+    /// A resource, or what belongs to a kind, ends the program.
+    Exit(ExitReason),
+}
+
+/// How hard to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StopStage {
+    /// Runs in progress finish.
+    Finish,
+    /// Runs in progress are cancelled.
+    Cancel,
+    /// Runs in progress are interrupted.
+    Interrupt,
+}
+
+impl StopStage {
+    /// 1, 2 or 3.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            StopStage::Finish => 1,
+            StopStage::Cancel => 2,
+            StopStage::Interrupt => 3,
+        }
+    }
+
+    pub(super) fn next(self) -> Option<StopStage> {
+        match self {
+            StopStage::Finish => Some(StopStage::Cancel),
+            StopStage::Cancel => Some(StopStage::Interrupt),
+            StopStage::Interrupt => None,
+        }
+    }
+}
+
+/// Why the program ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExitReason {
+    /// Somebody asked: a signal, or a front end that is done.
+    Stopped,
+    /// Converged, and that was all that was wanted.
+    Converged,
+    /// It ran as long as it was allowed to.
+    MaxRuntime,
+    /// An `exit` resource, with its code.
+    Requested(u8),
+    /// What a kind needs in the background has failed.
+    BackgroundFailed(Arc<str>),
+}
+
+/// What `init` gave.
+#[derive(Debug, Clone, Default)]
+pub struct Initialised {
+    /// Senders whose notification was stored as *perhaps* by an earlier process.
+    pub refresh: Vec<ResourceId>,
+}
+
+/// What arming gave.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Armed {
+    /// What passes between events that the machine is to make itself.
+    pub interval: Option<Duration>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct RunResult {
+    /// What was wrong, in order.
+    pub drifts: Vec<Drift>,
+    /// Whether it succeeded.
+    pub outcome: Result<(), Failure>,
+    /// What it published.
+    pub sent: Option<Sent>,
+    /// Whether the parameters of [`super::RunRequest::transfer`] were set and found valid.
+    pub transferred: bool,
+    /// Whether `check_apply` was really called.
+    pub checked: bool,
+    /// Whether the interval of its watch begins anew.
+    pub restart_interval: bool,
+}
+
+impl RunResult {
+    /// Everything was right.
+    #[must_use]
+    pub fn ok() -> RunResult {
+        RunResult {
+            drifts: Vec::new(),
+            outcome: Ok(()),
+            sent: None,
+            transferred: true,
+            checked: true,
+            restart_interval: false,
+        }
+    }
+
+    /// It failed.
+    #[must_use]
+    pub fn failed(failure: Failure) -> RunResult {
+        RunResult {
+            outcome: Err(failure),
+            ..RunResult::ok()
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The swap: from the running graph to the next one, stopping only what changed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, ResourceId};
+use smallvec::SmallVec;
+
+use super::edges::{Edge, Refresh};
+use super::vertex::{Hold, Phase, Vertex};
+use super::{Machine, What};
+use crate::Cause;
+
+impl Machine {
+    /// Takes a new graph. It is complete and free of cycles; an older one than the present one is refused.
+    pub(super) fn new_graph(&mut self, graph: DesiredGraph) {
+        if self.stopping.is_some() {
+            return;
+        }
+        let old = match &self.graph {
+            Some(old) if graph.generation < old.generation => {
+                let diagnostics = format!(
+                    "generation {} is older than {}, which is running",
+                    graph.generation, old.generation
+                );
+                return self.emit(None, What::GraphRejected { diagnostics });
+            }
+            Some(old) => old.clone(),
+            None => DesiredGraph::default(),
+        };
+        let change = setpoint_graph::diff(&old, &graph);
+        let generation = graph.generation;
+        let total = graph.resources.len() + graph.hidden.values().map(Vec::len).sum::<usize>();
+
+        // What goes, decided under the old edges.
+        let mut leaving: BTreeSet<u32> = BTreeSet::new();
+        let mut gone: Vec<u32> = Vec::new();
+        let mut added: Vec<u32> = Vec::new();
+        let mut wanted: Vec<(u32, Arc<DesiredResource>)> = Vec::new();
+        for resource in &change.removed {
+            gone.extend(self.normal_slot(&resource.id));
+        }
+        for (_, new) in &change.changed {
+            if let Some(slot) = self.normal_slot(&new.id) {
+                leaving.insert(slot);
+                wanted.push((slot, new.clone()));
+            }
+        }
+        let mut hidden_added: Vec<Arc<DesiredResource>> = Vec::new();
+        for hidden in &change.hidden {
+            self.match_hidden(&hidden.id, &hidden.new, &mut gone, &mut hidden_added);
+        }
+        for slot in self.failed.clone() {
+            let rewatch = self.live(slot).meta.rewatch;
+            if rewatch && !leaving.contains(&slot) {
+                leaving.insert(slot);
+            }
+        }
+        leaving.extend(gone.iter().copied());
+        let realizing: BTreeSet<u32> = leaving
+            .iter()
+            .copied()
+            .filter(|slot| self.should_realize(*slot))
+            .collect();
+
+        let new_count = change.added.len() + hidden_added.len();
+        let changed_count = leaving.len() - gone.len();
+        self.emit(
+            None,
+            What::GraphAccepted {
+                added: new_count,
+                removed: gone.len(),
+                changed: changed_count,
+                kept: total.saturating_sub(new_count + changed_count),
+            },
+        );
+
+        // Edges and slots of the new graph. Nothing runs before all of it is done.
+        let mut upstream: Vec<u32> = Vec::new();
+        let mut receivers: BTreeSet<u32> = BTreeSet::new();
+        for slot in &gone {
+            self.remove_edges_of(*slot, &mut upstream);
+            let vertex = self.vertex_mut(*slot);
+            vertex.run_tries = 0;
+            if vertex.live.is_some() {
+                vertex.wanted = None;
+            }
+        }
+        for edge in &change.edges_removed {
+            let comes_back = graph.edges.get(&(edge.from.clone(), edge.to.clone()));
+            self.remove_edge(edge, comes_back, &mut upstream, &mut receivers);
+        }
+        for (slot, resource) in wanted {
+            if resource.meta.reset {
+                self.vertex_mut(slot).run_tries = 0;
+            }
+            self.vertex_mut(slot).wanted = Some(resource);
+        }
+        let mut extended: BTreeSet<ResourceId> = BTreeSet::new();
+        for resource in &change.added {
+            self.note_extended(&resource.id, &mut extended);
+            added.push(self.normal_slot_for(resource.clone()));
+        }
+        for resource in hidden_added {
+            self.note_extended(&resource.id, &mut extended);
+            let slot = self.new_slot(resource.id.clone());
+            let vertex = self.vertex_mut(slot);
+            vertex.flags.hidden = true;
+            vertex.wanted = Some(resource);
+            added.push(slot);
+        }
+        for edge in &change.edges_added {
+            self.add_edge(edge, &mut upstream, &mut receivers);
+        }
+        if !extended.is_empty() {
+            // Identities that got one more resource: all their edges hold for it too. Rare, so the whole is looked at.
+            let mut found: Vec<Arc<DesiredEdge>> = Vec::new();
+            for ((from, to), edge) in &graph.edges {
+                if extended.contains(from) || extended.contains(to) {
+                    found.push(edge.clone());
+                }
+            }
+            for edge in found {
+                self.add_edge(&edge, &mut upstream, &mut receivers);
+            }
+        }
+        if !change.edges_removed.is_empty() || !upstream.is_empty() {
+            self.epoch += 1;
+            self.wake_all();
+        }
+        self.update_heights(upstream);
+        self.graph = Some(graph);
+        self.convergence.broken_at = self.now;
+        self.convergence.has_graph = true;
+
+        for slot in receivers {
+            let vertex = self.vertex(slot);
+            if vertex.live.is_some() && !leaving.contains(&slot) && !vertex.flags.leaving {
+                self.make_dirty(slot, Cause::Swap);
+            }
+        }
+        for slot in leaving {
+            if self.vertex(slot).live.is_some() {
+                self.leave(slot, realizing.contains(&slot));
+            } else if gone.contains(&slot) {
+                self.forget_unborn(slot);
+            }
+        }
+        for slot in added {
+            if self.vertex(slot).live.is_none() {
+                self.add(slot);
+            }
+        }
+        self.emit(None, What::GraphSwapped { generation });
+    }
+
+    /// Whether a resource that is to go has never been right and may run first.
+    fn should_realize(&mut self, slot: u32) -> bool {
+        let vertex = self.vertex(slot);
+        let Some(resource) = &vertex.live else {
+            return false;
+        };
+        let could_run = matches!(
+            vertex.phase,
+            Phase::Initialising | Phase::Arming | Phase::Watching
+        ) && vertex.hold != Hold::Backoff;
+        resource.meta.realize
+            && could_run
+            && !vertex.flags.leaving
+            && !vertex.flags.hidden
+            && !vertex.flags.settled_once
+            && (vertex.flags.running || self.unsettled_ancestor(slot).is_none())
+    }
+
+    /// The slot of an identity's resource that is not hidden, living or waiting to.
+    fn normal_slot(&self, id: &ResourceId) -> Option<u32> {
+        let slots = self.index.get(id)?;
+        slots
+            .iter()
+            .copied()
+            .find(|slot| !self.vertex(*slot).flags.hidden)
+    }
+
+    /// The slot in which a resource that is new to the graph will live: that of its identity, if an older one is still
+    /// being taken away.
+    fn normal_slot_for(&mut self, resource: Arc<DesiredResource>) -> u32 {
+        let slot = match self.normal_slot(&resource.id) {
+            Some(slot) => slot,
+            None => self.new_slot(resource.id.clone()),
+        };
+        self.vertex_mut(slot).wanted = Some(resource);
+        slot
+    }
+
+    fn new_slot(&mut self, id: ResourceId) -> u32 {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                let vertex = self.vertex_mut(slot);
+                let (incarnation, flags) = (vertex.incarnation, vertex.flags);
+                *vertex = Vertex::empty();
+                vertex.incarnation = incarnation;
+                // Counts are brought in line when the vertex is looked at, so they must stay until then.
+                vertex.flags.touched = flags.touched;
+                vertex.flags.busy = flags.busy;
+                vertex.flags.blocked = flags.blocked;
+                vertex.flags.locally_settled = flags.locally_settled;
+                slot
+            }
+            None => {
+                self.vertices.push(Vertex::empty());
+                let slot = self.vertices.len() as u32 - 1;
+                self.vertex_mut(slot);
+                slot
+            }
+        };
+        self.index.entry(id).or_default().push(slot);
+        slot
+    }
+
+    /// Which hidden resources of an identity stay, by equality; the others go and come.
+    fn match_hidden(
+        &self,
+        id: &ResourceId,
+        new: &[Arc<DesiredResource>],
+        gone: &mut Vec<u32>,
+        added: &mut Vec<Arc<DesiredResource>>,
+    ) {
+        let mut there: SmallVec<[u32; 2]> = self.index.get(id).cloned().unwrap_or_default();
+        there.retain(|slot| {
+            let vertex = self.vertex(*slot);
+            vertex.flags.hidden && vertex.wanted.is_some()
+        });
+        for resource in new {
+            let same = there.iter().position(|slot| {
+                let wanted = &self.vertex(*slot).wanted;
+                wanted.as_ref().is_some_and(|wanted| wanted.is_equal(resource))
+            });
+            match same {
+                Some(at) => {
+                    there.remove(at);
+                }
+                None => added.push(resource.clone()),
+            }
+        }
+        gone.extend(there);
+    }
+
+    /// Notes an identity that had a resource before the one that comes now: its edges may not be among those that come.
+    fn note_extended(&self, id: &ResourceId, extended: &mut BTreeSet<ResourceId>) {
+        let there = self.index.get(id).into_iter().flatten();
+        if there.into_iter().any(|slot| self.vertex(*slot).wanted.is_some()) {
+            extended.insert(id.clone());
+        }
+    }
+
+    /// Slots of the new graph under an identity.
+    fn ends(&self, id: &ResourceId) -> SmallVec<[u32; 2]> {
+        let mut slots = self.index.get(id).cloned().unwrap_or_default();
+        slots.retain(|slot| self.vertex(*slot).wanted.is_some());
+        slots
+    }
+
+    fn add_edge(
+        &mut self,
+        desired: &Arc<DesiredEdge>,
+        upstream: &mut Vec<u32>,
+        receivers: &mut BTreeSet<u32>,
+    ) {
+        for from in self.ends(&desired.from) {
+            for to in self.ends(&desired.to) {
+                if let Some(index) = self.edges.find(from, to) {
+                    // It was kept with its bit because only what it sends differs.
+                    self.edges.get_mut(index).desired = desired.clone();
+                    continue;
+                }
+                let index = self.edges.insert(Edge {
+                    from,
+                    to,
+                    desired: desired.clone(),
+                    refresh: Refresh::None,
+                    perhaps: false,
+                });
+                self.vertex_mut(from).outgoing.push(index);
+                self.vertex_mut(to).incoming.push(index);
+                upstream.push(from);
+                if !desired.send.is_empty() {
+                    receivers.insert(to);
+                }
+            }
+        }
+    }
+
+    /// Takes an edge away, unless it comes back with the same notify flag: then it stays, and its bit with it.
+    fn remove_edge(
+        &mut self,
+        desired: &DesiredEdge,
+        comes_back: Option<&Arc<DesiredEdge>>,
+        upstream: &mut Vec<u32>,
+        receivers: &mut BTreeSet<u32>,
+    ) {
+        let (from, to) = (&desired.from, &desired.to);
+        let from: SmallVec<[u32; 2]> = self.index.get(from).cloned().unwrap_or_default();
+        let to: SmallVec<[u32; 2]> = self.index.get(to).cloned().unwrap_or_default();
+        for from in &from {
+            for to in &to {
+                let Some(index) = self.edges.find(*from, *to) else {
+                    continue;
+                };
+                let sends_same = comes_back.is_some_and(|new| new.send == desired.send);
+                if !sends_same {
+                    receivers.insert(*to);
+                }
+                if comes_back.is_some_and(|new| new.notify == desired.notify) {
+                    continue;
+                }
+                self.drop_edge(index, upstream);
+            }
+        }
+    }
+
+    fn remove_edges_of(&mut self, slot: u32, upstream: &mut Vec<u32>) {
+        let vertex = self.vertex(slot);
+        let edges: Vec<u32> = vertex.incoming.iter().chain(&vertex.outgoing).copied().collect();
+        for edge in edges {
+            self.drop_edge(edge, upstream);
+        }
+    }
+
+    fn drop_edge(&mut self, index: u32, upstream: &mut Vec<u32>) {
+        let Some(edge) = self.edges.remove(index) else {
+            return;
+        };
+        if edge.notifies() && (edge.refresh != Refresh::None || edge.perhaps) {
+            self.clear_stored_refresh(edge.to, vec![(edge.desired.from.clone(), edge.from)]);
+        }
+        self.vertex_mut(edge.from).outgoing.retain(|other| *other != index);
+        let to = self.vertex_mut(edge.to);
+        to.incoming.retain(|other| *other != index);
+        to.cursor_epoch = 0;
+        upstream.push(edge.from);
+    }
+
+    /// Brings the distances to the end of the graph in line with edges that came or went from these vertices.
+    fn update_heights(&mut self, upstream: Vec<u32>) {
+        if upstream.is_empty() {
+            return;
+        }
+        // A few changes are followed upwards; many are not worth it.
+        if upstream.len() * 4 < self.vertices.len() && self.raise_heights(upstream) {
+            return;
+        }
+        let mut left: Vec<u32> = self.vertices.iter().map(|v| v.outgoing.len() as u32).collect();
+        let mut done: Vec<u32> = Vec::new();
+        for (slot, vertex) in self.vertices.iter_mut().enumerate() {
+            vertex.height = 0;
+            if vertex.outgoing.is_empty() && !vertex.incoming.is_empty() {
+                done.push(slot as u32);
+            }
+        }
+        while let Some(slot) = done.pop() {
+            let height = self.vertices[slot as usize].height + 1;
+            for at in 0..self.vertices[slot as usize].incoming.len() {
+                let edge = self.vertices[slot as usize].incoming[at];
+                let from = self.edges.get(edge).from as usize;
+                self.vertices[from].height = self.vertices[from].height.max(height);
+                left[from] -= 1;
+                if left[from] == 0 {
+                    done.push(from as u32);
+                }
+            }
+        }
+    }
+
+    /// Follows changes upwards until nothing differs. False when that takes more steps than looking at everything.
+    fn raise_heights(&mut self, mut upstream: Vec<u32>) -> bool {
+        let mut steps = self.vertices.len() + self.edges.len();
+        while let Some(slot) = upstream.pop() {
+            let outgoing = self.vertex(slot).outgoing.iter();
+            let below = outgoing.map(|edge| self.vertex(self.edges.get(*edge).to).height + 1);
+            let height = below.max().unwrap_or(0);
+            let cost = self.vertex(slot).outgoing.len() + 1;
+            let vertex = &mut self.vertices[slot as usize];
+            let Some(rest) = steps.checked_sub(cost) else {
+                return false;
+            };
+            steps = rest;
+            if std::mem::replace(&mut vertex.height, height) != height {
+                for at in 0..self.vertex(slot).incoming.len() {
+                    let edge = self.vertex(slot).incoming[at];
+                    upstream.push(self.edges.get(edge).from);
+                }
+            }
+        }
+        true
+    }
+}

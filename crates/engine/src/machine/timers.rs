@@ -1,0 +1,56 @@
+//! What waits for a moment in time. Entries are not taken back: one that no longer matters is found void when it is due.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// What is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Due {
+    /// The hold of a vertex ends.
+    Hold { slot: u32, incarnation: u32 },
+    /// A run has had its time.
+    Timeout { slot: u32, run: u64 },
+    /// A vertex's interval has passed.
+    Interval { slot: u32, incarnation: u32 },
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    heap: BinaryHeap<Reverse<(Duration, u64, Due)>>,
+    /// Orders what is due at one moment.
+    count: u64,
+}
+
+impl Timers {
+    pub(super) fn set(&mut self, at: Duration, due: Due) {
+        self.count += 1;
+        self.heap.push(Reverse((at, self.count, due)));
+    }
+
+    /// Takes the next that is due by now.
+    pub(super) fn pop(&mut self, now: Duration) -> Option<Due> {
+        if self.heap.peek()?.0.0 > now {
+            return None;
+        }
+        self.heap.pop().map(|entry| entry.0.2)
+    }
+
+    /// The earliest that is not void.
+    pub(super) fn next(&mut self, is_void: impl Fn(Due, Duration) -> bool) -> Option<Duration> {
+        while let Some(Reverse((at, _, due))) = self.heap.peek() {
+            if !is_void(*due, *at) {
+                return Some(*at);
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// Throws void entries away when they may have become the greater part.
+    pub(super) fn tidy(&mut self, vertices: usize, is_void: impl Fn(Due, Duration) -> bool) {
+        if self.heap.len() > 4 * vertices + 256 {
+            self.heap.retain(|Reverse((at, _, due))| !is_void(*due, *at));
+        }
+    }
+}
