@@ -39,6 +39,8 @@ struct Options {
     module_directory: bool,
     unpredictable: bool,
     infer: Option<Expr>,
+    /// An inference hook for a function of the dynamic protocol, which mcl calls with conversions.
+    adapted: Option<Expr>,
     flags: Option<Expr>,
     result_type: Option<Expr>,
     refine: Option<Expr>,
@@ -81,6 +83,7 @@ impl Options {
             "module_directory" => self.module_directory = true,
             "unpredictable" => self.unpredictable = true,
             "infer" => self.infer = Some(meta.value()?.parse()?),
+            "adapted" => self.adapted = Some(meta.value()?.parse()?),
             "flags" => self.flags = Some(meta.value()?.parse()?),
             "result_type" => self.result_type = Some(meta.value()?.parse()?),
             "refine" => self.refine = Some(meta.value()?.parse()?),
@@ -133,13 +136,14 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     let flags = flags(options, &parameters);
     let unpredictable = options.unpredictable.then(|| quote!(.unpredictable()));
     let infer = options.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
+    let adapted = options.adapted.as_ref().map(|e| quote!(.adapted_by(#e)));
     let result_type = options.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
     let refine = options.refine.as_ref().map(|e| quote!(.refined_by(#e)));
     Ok(quote! {
         #(#doc_attributes)*
         #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor
             .documented(#doc, &[#(#examples),*])
-            #flags #unpredictable #infer #result_type #refine;
+            #flags #unpredictable #infer #adapted #result_type #refine;
         #function
     })
 }

@@ -5,6 +5,7 @@
 //! running the type function on what is known of the arguments while compiling.
 
 use crate::call::{self, prepare};
+use crate::conformance::Matching;
 use crate::{
     ArgumentError, CallError, FunctionSpec, InferArguments, Inferred, Type, Value, conforms, convert,
     converts_safely, unify,
@@ -43,9 +44,16 @@ pub fn static_type(ty: &Type) -> Option<Type> {
 
 /// Types a call of a function of the dynamic protocol, for use in an inference hook.
 ///
+/// An alternative that is written without anything mcl lacks (`func(list []?1) []?1`), and is the only one such that
+/// takes what is evident of the arguments, types the call as it stands; so the call also helps to infer its arguments.
+/// Otherwise the type function is asked.
+///
 /// # Errors
 /// An argument that does not fit, or a result whose type is not decided by what is known.
 pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
+    if let Some(signature) = static_alternative(spec, arguments.types) {
+        return Ok(Inferred { signature });
+    }
     let known: Vec<Value> = arguments
         .types
         .iter()
@@ -86,6 +94,41 @@ pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Res
     Ok(Inferred {
         signature: Type::func(parameters, result),
     })
+}
+
+/// The type of the only alternative without tuples, sets, question marks and open places that takes these arguments.
+fn static_alternative(spec: &FunctionSpec, types: &[Option<Type>]) -> Option<Type> {
+    let lacking = |ty: &Type| {
+        ty.any_part(&mut |part| {
+            matches!(
+                part,
+                Type::Tuple(_)
+                    | Type::Set(_)
+                    | Type::Optional(_)
+                    | Type::Dynamic
+                    | Type::Variant
+                    | Type::Number
+            )
+        })
+    };
+    let mut fitting = spec.alternatives().iter().filter(|signature| {
+        let mut matching = Matching::new(&signature.limits);
+        signature.accepts_count(types.len())
+            && !lacking(&signature.result)
+            && types.iter().enumerate().all(|(index, ty)| {
+                signature.parameter(index).is_some_and(|parameter| {
+                    !lacking(&parameter.ty)
+                        && ty
+                            .as_ref()
+                            .is_none_or(|ty| matching.matches(ty, &parameter.ty).is_ok())
+                })
+            })
+    });
+    let only = fitting.next()?;
+    if fitting.next().is_some() || !only.limits.is_empty() {
+        return None;
+    }
+    only.func_type(types.len())
 }
 
 /// Calls a function of the dynamic protocol with statically typed arguments, for a result type that [`infer_adapted`]

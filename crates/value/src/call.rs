@@ -286,8 +286,7 @@ fn arrange(
 
 /// Calls a pure function whose arguments are known to fit, for a decided result type.
 ///
-/// A function that has both an inference hook and a type function is called through the whole protocol, its arguments
-/// and result converted ([`call_adapted`]).
+/// An adapted function is called through the whole protocol, its arguments and result converted ([`call_adapted`]).
 ///
 /// # Errors
 /// What the implementation answers; a panic in it is caught.
@@ -295,7 +294,7 @@ pub fn call_typed(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Re
     let Implementation::Pure(implementation) = spec.implementation else {
         return Err(CallError::fatal(format!("`{spec}` cannot be called directly")));
     };
-    if spec.infer.is_some() && spec.result_type.is_some() {
+    if spec.adapted {
         return call_adapted(spec, arguments, result);
     }
     let mut marks = Marks::none();

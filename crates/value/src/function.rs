@@ -28,6 +28,9 @@ pub struct FunctionSpec {
     pub infer: Option<InferHook>,
     /// Decides the result type from the arguments, in the dynamic protocol. None: the signature's result.
     pub result_type: Option<ResultType>,
+    /// Calls by mcl go through the whole dynamic protocol, arguments and result converted; see
+    /// [`FunctionSpec::adapted_by`].
+    pub adapted: bool,
     /// What holds for every result.
     pub refine: Option<fn(&[Value], &Type) -> Refinement>,
     /// What it does.
@@ -109,6 +112,7 @@ impl FunctionSpec {
             unpredictable: false,
             infer: None,
             result_type: None,
+            adapted: false,
             refine: None,
             implementation,
             examples: &[],
@@ -145,6 +149,15 @@ impl FunctionSpec {
         self
     }
 
+    /// A function of the dynamic protocol whose calls in mcl are typed by this hook, normally
+    /// [`crate::infer_adapted`], and at run time convert arguments and result.
+    #[must_use]
+    pub const fn adapted_by(mut self, infer: InferHook) -> FunctionSpec {
+        self.infer = Some(infer);
+        self.adapted = true;
+        self
+    }
+
     /// With a type function for the dynamic protocol.
     #[must_use]
     pub const fn typed_by(
@@ -160,6 +173,14 @@ impl FunctionSpec {
     pub const fn refined_by(mut self, refine: fn(&[Value], &Type) -> Refinement) -> FunctionSpec {
         self.refine = Some(refine);
         self
+    }
+
+    /// Calls it as a function over values, everything checked; see [`crate::call::call`].
+    ///
+    /// # Errors
+    /// An argument that does not fit, or what the function answers.
+    pub fn call(&self, arguments: &[Value]) -> Result<Value, CallError> {
+        crate::call::call(self, arguments)
     }
 
     /// The parsed signatures.

@@ -25,6 +25,10 @@ pub struct SignatureParameter {
 }
 
 impl Signature {
+    /// The number of the variable that stands for `number` where a signature is instantiated statically: one for the whole
+    /// signature, and always among its limits when it says `number`.
+    pub const NUMBER: u32 = u32::MAX;
+
     /// Reads `func(a str, b []?1) ?1`. Beyond [`Type::parse`]: a last parameter `…` stands for any number of further
     /// arguments of the parameter's type before it, which is then itself optional when it is written `x T…`; `…` after a
     /// comma alone means further arguments like the one before it (at least one of which must be given), or of any
@@ -93,10 +97,19 @@ impl Signature {
                 parameters.push(parameter);
             }
         }
+        let result = Type::parse(result)?;
+        let mut types = parameters
+            .iter()
+            .chain(&variadic)
+            .map(|p: &SignatureParameter| &p.ty)
+            .chain([&result]);
+        if types.any(|ty| ty.any_part(&mut |part| *part == Type::Number)) {
+            limits.push((Signature::NUMBER, vec![Type::Int, Type::Float]));
+        }
         Some(Signature {
             parameters,
             variadic,
-            result: Type::parse(result)?,
+            result,
             limits,
         })
     }

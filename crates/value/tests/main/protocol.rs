@@ -447,7 +447,7 @@ static COMMON: FunctionSpec = FunctionSpec::pure(
     },
 )
 .typed_by(|arguments| Ok(arguments[0].ty()))
-.inferred_by(|arguments| infer_adapted(&COMMON, arguments));
+.adapted_by(|arguments| infer_adapted(&COMMON, arguments));
 
 #[test]
 fn a_statically_typed_language_calls_functions_over_sets_with_lists() {
