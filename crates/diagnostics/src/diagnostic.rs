@@ -82,7 +82,10 @@ impl Diagnostic {
             stage: code.stage,
             severity: Severity::Error,
             message: message.into(),
-            primary: Label { span, text: String::new() },
+            primary: Label {
+                span,
+                text: String::new(),
+            },
             secondary: Vec::new(),
             related: Vec::new(),
             notes: Vec::new(),
@@ -92,7 +95,10 @@ impl Diagnostic {
 
     /// A warning of kind `code` at `span`.
     pub fn warning(code: &'static CodeInfo, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(code, span, message)
+        }
     }
 
     /// Says something beside the primary span.
@@ -103,13 +109,19 @@ impl Diagnostic {
 
     /// Shows a second place, with the reason why.
     pub fn because(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.secondary.push(Label { span, text: text.into() });
+        self.secondary.push(Label {
+            span,
+            text: text.into(),
+        });
         self
     }
 
     /// Adds a step of the way that led here (an import, an include, a call).
     pub fn via(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.related.push(Label { span, text: text.into() });
+        self.related.push(Label {
+            span,
+            text: text.into(),
+        });
         self
     }
 
@@ -121,7 +133,10 @@ impl Diagnostic {
 
     /// Adds advice.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
-        self.help.push(Help { text: text.into(), edit: None });
+        self.help.push(Help {
+            text: text.into(),
+            edit: None,
+        });
         self
     }
 
@@ -135,8 +150,14 @@ impl Diagnostic {
 
     /// Adds advice with the edit that follows it.
     pub fn fix(mut self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Diagnostic {
-        let edit = Edit { span, replacement: replacement.into() };
-        self.help.push(Help { text: text.into(), edit: Some(edit) });
+        let edit = Edit {
+            span,
+            replacement: replacement.into(),
+        };
+        self.help.push(Help {
+            text: text.into(),
+            edit: Some(edit),
+        });
         self
     }
 

@@ -1,19 +1,22 @@
 //! Texts, places in them, and what is wrong there, as data.
 //!
 //! Every front end reports through this crate and none prints: a stage pushes [`Diagnostic`]s into a
-//! [`Diagnostics`] sink and goes on; the command line and the language server render them. The crate knows
-//! no language, no terminal and no disk: text comes in through a [`Loader`].
+//! [`Diagnostics`] sink and goes on. [`render`] turns one into text for people, which the command line prints and tests of every
+//! language compare; the language server sends the data. The crate knows no language, no terminal and no disk: text comes in
+//! through a [`Loader`].
 
 #![forbid(unsafe_code)]
 
 mod codes;
 mod diagnostic;
 mod loader;
+mod render;
 mod similar;
 mod source;
 
 pub use codes::{CodeInfo, Stage};
 pub use diagnostic::{Diagnostic, Diagnostics, Edit, Help, Label, Severity};
 pub use loader::{LoadError, Loader, MemoryLoader};
+pub use render::{RenderStyle, render};
 pub use similar::{closest, did_you_mean};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};

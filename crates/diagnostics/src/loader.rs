@@ -89,7 +89,12 @@ impl Loader for MemoryLoader {
             "" => String::new(),
             clean => format!("{clean}/"),
         };
-        Ok(self.files.keys().filter(|f| f.starts_with(&prefix)).cloned().collect())
+        Ok(self
+            .files
+            .keys()
+            .filter(|f| f.starts_with(&prefix))
+            .cloned()
+            .collect())
     }
 }
 
@@ -106,7 +111,11 @@ fn clean(path: &str) -> String {
         }
     }
     let joined = parts.join("/");
-    if path.starts_with('/') { format!("/{joined}") } else { joined }
+    if path.starts_with('/') {
+        format!("/{joined}")
+    } else {
+        joined
+    }
 }
 
 #[cfg(test)]
@@ -119,7 +128,10 @@ mod tests {
         assert!(loader.is_file("a/b/../c.mcl"));
         assert!(loader.is_directory("a/b/"));
         assert!(!loader.is_directory("a/c.mcl"));
-        assert_eq!(loader.list("a/").expect("memory cannot fail"), ["a/b/main.mcl", "a/c.mcl"]);
+        assert_eq!(
+            loader.list("a/").expect("memory cannot fail"),
+            ["a/b/main.mcl", "a/c.mcl"]
+        );
         assert_eq!(loader.read("nope"), Err(LoadError::NotFound));
     }
 }

@@ -33,7 +33,11 @@ impl Span {
     /// From the beginning of `self` to the end of `last`, which lies in the same file.
     #[must_use]
     pub fn to(self, last: Span) -> Span {
-        Span { file: self.file, start: self.start.min(last.start), end: self.end.max(last.end) }
+        Span {
+            file: self.file,
+            start: self.start.min(last.start),
+            end: self.end.max(last.end),
+        }
     }
 }
 
@@ -59,8 +63,17 @@ pub struct SourceFile {
 impl SourceFile {
     fn new(name: Arc<str>, text: Arc<str>) -> SourceFile {
         let mut line_starts = vec![0];
-        line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1));
-        SourceFile { name, text, line_starts: line_starts.into() }
+        line_starts.extend(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, b)| *b == b'\n')
+                .map(|(i, _)| i as u32 + 1),
+        );
+        SourceFile {
+            name,
+            text,
+            line_starts: line_starts.into(),
+        }
     }
 
     /// The place of a byte. Offsets past the end, or inside a character, give the nearest place before.
@@ -70,10 +83,16 @@ impl SourceFile {
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let line = self.line_starts.partition_point(|start| *start as usize <= offset) - 1;
+        let line = self
+            .line_starts
+            .partition_point(|start| *start as usize <= offset)
+            - 1;
         let start = self.line_starts[line] as usize;
         let column = self.text[start..offset].chars().count();
-        Position { line: line as u32 + 1, column: column as u32 + 1 }
+        Position {
+            line: line as u32 + 1,
+            column: column as u32 + 1,
+        }
     }
 
     /// The row of a byte, from 0.
@@ -115,7 +134,8 @@ impl SourceMap {
     #[must_use]
     pub fn text(&self, span: Span) -> &str {
         let text = &self.file(span.file).text;
-        text.get(span.start as usize..(span.end as usize).min(text.len())).unwrap_or("")
+        text.get(span.start as usize..(span.end as usize).min(text.len()))
+            .unwrap_or("")
     }
 
     /// Where a span begins and where it ends (exclusive).

@@ -1,0 +1,275 @@
+//! A diagnostic as text for people: message, source lines with underlines, reasons, the way there, help.
+//!
+//! Nothing is hidden: every label, note and help of the data is in the text. Where it is printed, and whether that place
+//! has colours, is the caller's.
+
+use std::borrow::Cow;
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{
+    Annotation, AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet, normalize_untrusted_str,
+};
+
+use crate::{Diagnostic, FileId, Label, Severity, SourceMap, Span};
+
+/// How the text shall look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderStyle {
+    /// With the escapes of a terminal.
+    pub colour: bool,
+    /// Columns there are; longer source lines are cut around what is underlined.
+    pub width: usize,
+    /// With box-drawing characters.
+    pub unicode: bool,
+}
+
+impl RenderStyle {
+    /// Without colours, in ASCII, for files, pipes and tests.
+    pub const PLAIN: RenderStyle = RenderStyle {
+        colour: false,
+        width: 140,
+        unicode: false,
+    };
+}
+
+/// Renders one diagnostic, without a newline at the end.
+#[must_use]
+pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level
+        .primary_title(normalize_untrusted_str(&diagnostic.message))
+        .id(diagnostic.code.code);
+    let mut group = Group::with_title(title);
+    let mut labels = vec![Mark::of(AnnotationKind::Primary, &diagnostic.primary)];
+    labels.extend(
+        diagnostic
+            .secondary
+            .iter()
+            .map(|label| Mark::of(AnnotationKind::Context, label)),
+    );
+    group = with_snippets(group, &labels, sources);
+    for note in &diagnostic.notes {
+        group = group.element(Level::NOTE.message(normalize_untrusted_str(note)));
+    }
+    for help in diagnostic.help.iter().filter(|help| help.edit.is_none()) {
+        group = group.element(Level::HELP.message(normalize_untrusted_str(&help.text)));
+    }
+    let mut report = vec![group];
+    for step in &diagnostic.related {
+        let title = Level::NOTE.secondary_title(normalize_untrusted_str(&step.text));
+        let place = Mark {
+            kind: AnnotationKind::Primary,
+            span: step.span,
+            text: "",
+        };
+        report.push(with_snippets(Group::with_title(title), &[place], sources));
+    }
+    for help in &diagnostic.help {
+        let Some(edit) = &help.edit else { continue };
+        let title = Level::HELP.secondary_title(normalize_untrusted_str(&help.text));
+        let mut group = Group::with_title(title);
+        if let Some(shown) = Shown::of(sources, edit.span.file, std::iter::once(edit.span)) {
+            let patch = Patch::new(shown.range(edit.span), edit.replacement.as_str());
+            group = group.element(
+                Snippet::source(shown.text)
+                    .line_start(shown.first_line)
+                    .path(shown.name)
+                    .patch(patch),
+            );
+        }
+        report.push(group);
+    }
+    let renderer = if style.colour {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    let decoration = if style.unicode {
+        DecorStyle::Unicode
+    } else {
+        DecorStyle::Ascii
+    };
+    renderer
+        .term_width(style.width.max(40))
+        .decor_style(decoration)
+        .render(&report)
+}
+
+/// Something to underline.
+struct Mark<'a> {
+    kind: AnnotationKind,
+    span: Span,
+    text: &'a str,
+}
+
+impl<'a> Mark<'a> {
+    fn of(kind: AnnotationKind, label: &'a Label) -> Mark<'a> {
+        Mark {
+            kind,
+            span: label.span,
+            text: &label.text,
+        }
+    }
+}
+
+/// The marks as snippets, one a file, the file of the first mark first.
+fn with_snippets<'a>(mut group: Group<'a>, marks: &[Mark<'a>], sources: &'a SourceMap) -> Group<'a> {
+    let mut files: Vec<FileId> = Vec::new();
+    for mark in marks {
+        if !files.contains(&mark.span.file) {
+            files.push(mark.span.file);
+        }
+    }
+    for file in files {
+        let here = || marks.iter().filter(|mark| mark.span.file == file);
+        let Some(shown) = Shown::of(sources, file, here().map(|mark| mark.span)) else {
+            continue;
+        };
+        if shown.is_empty {
+            group = group.element(Origin::path(shown.name));
+            continue;
+        }
+        let annotations: Vec<Annotation<'a>> = here()
+            .map(|mark| {
+                let text = (!mark.text.is_empty()).then_some(mark.text);
+                mark.kind.span(shown.range(mark.span)).label(text)
+            })
+            .collect();
+        let snippet = Snippet::source(shown.text)
+            .line_start(shown.first_line)
+            .path(shown.name);
+        group = group.element(snippet.annotations(annotations));
+    }
+    group
+}
+
+/// The lines of a file that some spans touch. Handing over no more keeps a large file with many errors cheap.
+struct Shown<'a> {
+    name: &'a str,
+    text: Cow<'a, str>,
+    first_line: usize,
+    start: usize,
+    /// Whether the file itself has no text, as one that could not be read.
+    is_empty: bool,
+}
+
+impl<'a> Shown<'a> {
+    /// None for a file of another map.
+    fn of(sources: &'a SourceMap, file: FileId, spans: impl Iterator<Item = Span>) -> Option<Shown<'a>> {
+        let (_, source) = sources.files().nth(file.0 as usize)?;
+        let text: &str = &source.text;
+        let (mut start, mut end) = (text.len(), 0);
+        for span in spans {
+            start = start.min(span.start as usize);
+            end = end.max(span.end as usize);
+        }
+        let mut start = start.min(text.len());
+        let mut end = end.clamp(start, text.len());
+        start = text.as_bytes()[..start]
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |at| at + 1);
+        end += text.as_bytes()[end..]
+            .iter()
+            .position(|b| *b == b'\n')
+            .unwrap_or(text.len() - end);
+        Some(Shown {
+            name: &source.name,
+            text: Cow::Borrowed(&text[start..end]),
+            first_line: source.position(start as u32).line as usize,
+            start,
+            is_empty: text.is_empty(),
+        })
+    }
+
+    /// A span within the lines that are shown, on borders of characters.
+    fn range(&self, span: Span) -> std::ops::Range<usize> {
+        let place = |offset: u32| {
+            let mut at = (offset as usize).saturating_sub(self.start).min(self.text.len());
+            while !self.text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let start = place(span.start);
+        start..place(span.end).max(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CodeInfo, Stage};
+
+    static CODE: CodeInfo = CodeInfo {
+        code: "E0101",
+        rule: "S1",
+        stage: Stage::Scope,
+        summary: "a test",
+    };
+
+    #[test]
+    fn every_part_of_a_diagnostic_is_shown() {
+        let mut sources = SourceMap::new();
+        let main = sources.add("main.mcl", "import \"lib.mcl\"\n$y = 1\n\n\n\n\n\n$z = $yy\n");
+        let library = sources.add("lib.mcl", "# a comment\n$q = $nope\n");
+        let diagnostic = Diagnostic::error(&CODE, Span::new(main, 34, 37), "no variable `$yy`")
+            .label("used here")
+            .because(Span::new(main, 17, 19), "this one exists")
+            .because(Span::new(library, 17, 22), "and this")
+            .via(Span::new(main, 0, 16), "imported here")
+            .note("a fact")
+            .help("advice")
+            .fix("write `$y`", Span::new(main, 34, 37), "$y");
+        let text = render(&diagnostic, &sources, RenderStyle::PLAIN);
+        assert_eq!(
+            text,
+            r#"error[E0101]: no variable `$yy`
+ --> main.mcl:8:6
+  |
+2 | $y = 1
+  | -- this one exists
+...
+8 | $z = $yy
+  |      ^^^ used here
+  |
+ ::: lib.mcl:2:6
+  |
+2 | $q = $nope
+  |      ----- and this
+  |
+  = note: a fact
+  = help: advice
+note: imported here
+ --> main.mcl:1:1
+  |
+1 | import "lib.mcl"
+  | ^^^^^^^^^^^^^^^^
+help: write `$y`
+  |
+8 - $z = $yy
+8 + $z = $y
+  |"#
+        );
+    }
+
+    #[test]
+    fn any_span_can_be_shown() {
+        let mut sources = SourceMap::new();
+        let text = "é\r\n\tx\n";
+        let file = sources.add("a.mcl", text);
+        let empty = sources.add("b.mcl", "");
+        for (file, length) in [(file, text.len() as u32 + 2), (empty, 2), (FileId(7), 1)] {
+            for start in 0..length {
+                for end in 0..length {
+                    let span = Span::new(file, start, end);
+                    let diagnostic = Diagnostic::error(&CODE, span, "m\u{7}").fix("h", span, "q\n");
+                    assert!(render(&diagnostic, &sources, RenderStyle::PLAIN).starts_with("error[E0101]: m"));
+                }
+            }
+        }
+    }
+}
