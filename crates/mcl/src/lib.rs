@@ -23,3 +23,12 @@ mod lower;
 
 pub use compile::{CompileOptions, Compiled, compile};
 pub use scope::{Entry, Metadata};
+
+/// Every code that this language raises, stage by stage. Those of values that flow are `setpoint_flow`'s, those of the
+/// resource graph `setpoint_graph`'s.
+pub fn codes() -> impl Iterator<Item = &'static setpoint_diagnostics::CodeInfo> {
+    [syntax::CODES, scope::CODES, types::CODES, lower::CODES]
+        .into_iter()
+        .flatten()
+        .copied()
+}

@@ -7,11 +7,13 @@
 mod codes;
 mod cycles;
 mod expressions;
+mod imports;
 mod init;
 mod modules;
+mod names;
 mod nesting;
 mod resolve;
 
-pub use codes::CODES;
+pub(crate) use codes::CODES;
 pub use modules::Metadata;
 pub use resolve::{Entry, Resolved, resolve};

@@ -16,6 +16,7 @@ mod instances;
 mod resources;
 mod solver;
 
-pub use codes::CODES;
+pub(crate) use codes::CODES;
 pub use infer::infer;
+pub(crate) use infer::operator_spec;
 pub use instances::{Instance, InstanceId, Typed};

@@ -5,11 +5,11 @@ use setpoint_diagnostics::{CodeInfo, Stage};
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal $rule:literal $stage:ident $summary:literal;)*) => {
         $($(#[$doc])*
-        pub static $name: CodeInfo =
+        pub(crate) static $name: CodeInfo =
             CodeInfo { code: $code, rule: $rule, stage: Stage::$stage, summary: $summary };)*
 
         /// Every code of these stages, in the order of their numbers.
-        pub static CODES: &[&CodeInfo] = &[$(&$name),*];
+        pub(crate) static CODES: &[&CodeInfo] = &[$(&$name),*];
     };
 }
 

@@ -12,12 +12,20 @@ use super::codes;
 use super::modules::default_alias;
 use super::nesting::{Entry, Nesting};
 use crate::syntax::{
-    Ast, Block, BodyItemKind, Callee, ExprId, ExprKind, ImportAlias, Parameters, Piece, StmtId, StmtKind, interpolate,
+    Ast, Block, BodyItemKind, Callee, ExprId, ExprKind, ImportAlias, Parameters, Piece, StmtId, StmtKind,
+    interpolate,
 };
 
 /// Reports every reference that is part of a cycle, in source order.
 pub(super) fn check(ast: &Ast, nesting: &Nesting, diagnostics: &mut Diagnostics) {
-    let mut walk = Walk { ast, nesting, frames: Vec::new(), nodes: Vec::new(), edges: Vec::new(), inside: None };
+    let mut walk = Walk {
+        ast,
+        nesting,
+        frames: Vec::new(),
+        nodes: Vec::new(),
+        edges: Vec::new(),
+        inside: None,
+    };
     walk.block(&ast.root, None, &[]);
     let components = components(walk.nodes.len(), &walk.edges);
     let mut found: Vec<(Span, usize)> = Vec::new();
@@ -47,6 +55,9 @@ enum Space {
     Alias,
 }
 
+/// What names of a block mean; `None` hides an outer producer.
+type Names = HashMap<(Space, Arc<str>), Option<usize>>;
+
 struct Node {
     what: String,
     span: Span,
@@ -63,7 +74,7 @@ struct Walk<'a> {
     ast: &'a Ast,
     nesting: &'a Nesting,
     /// What names mean, innermost last; `None` hides an outer producer.
-    frames: Vec<HashMap<(Space, Arc<str>), Option<usize>>>,
+    frames: Vec<Names>,
     nodes: Vec<Node>,
     edges: Vec<Dependency>,
     /// The innermost node around the place where the walk is.
@@ -75,7 +86,11 @@ impl Walk<'_> {
         let id = self.nodes.len();
         self.nodes.push(Node { what, span });
         if let Some(container) = self.inside {
-            self.edges.push(Dependency { from: container, to: id, reference: None });
+            self.edges.push(Dependency {
+                from: container,
+                to: id,
+                reference: None,
+            });
         }
         id
     }
@@ -89,18 +104,23 @@ impl Walk<'_> {
         for entry in &entries {
             let statement = ast.stmt(entry.statement);
             let (key, what) = match &statement.kind {
-                StmtKind::Bind(bind) => ((Space::Variable, bind.name.text.clone()), format!("`${}`", bind.name.text)),
-                StmtKind::Func(func) => {
-                    ((Space::Function, func.name.text.clone()), format!("the function `{}`", func.name.text))
-                }
+                StmtKind::Bind(bind) => (
+                    (Space::Variable, bind.name.text.clone()),
+                    format!("`${}`", bind.name.text),
+                ),
+                StmtKind::Func(func) => (
+                    (Space::Function, func.name.text.clone()),
+                    format!("the function `{}`", func.name.text),
+                ),
                 StmtKind::Class(_) => {
                     let name = entry.class_name.clone().unwrap_or_default();
                     ((Space::Class, name.clone()), format!("the class `{name}`"))
                 }
                 StmtKind::Include(include) => match &include.alias {
-                    Some(alias) => {
-                        ((Space::Alias, alias.text.clone()), format!("the include of `{}`", include.class.text))
-                    }
+                    Some(alias) => (
+                        (Space::Alias, alias.text.clone()),
+                        format!("the include of `{}`", include.class.text),
+                    ),
                     None => {
                         nodes.push(None);
                         continue;
@@ -146,7 +166,12 @@ impl Walk<'_> {
     }
 
     fn hide(&mut self, names: &[Arc<str>]) {
-        self.frames.push(names.iter().map(|name| ((Space::Variable, name.clone()), None)).collect());
+        self.frames.push(
+            names
+                .iter()
+                .map(|name| ((Space::Variable, name.clone()), None))
+                .collect(),
+        );
     }
 
     fn statement(&mut self, entry: &Entry) {
@@ -163,7 +188,11 @@ impl Walk<'_> {
             }
             StmtKind::For(body) | StmtKind::ForKv(body) => {
                 self.expr(body.iterable);
-                self.block(&body.body, None, &[body.key.text.clone(), body.value.text.clone()]);
+                self.block(
+                    &body.body,
+                    None,
+                    &[body.key.text.clone(), body.value.text.clone()],
+                );
             }
             StmtKind::Resource(resource) => {
                 self.expr(resource.name);
@@ -248,7 +277,11 @@ impl Walk<'_> {
         let key = (space, Arc::from(name));
         let found = self.frames.iter().rev().find_map(|frame| frame.get(&key));
         if let Some(Some(to)) = found {
-            self.edges.push(Dependency { from, to: *to, reference: Some(span) });
+            self.edges.push(Dependency {
+                from,
+                to: *to,
+                reference: Some(span),
+            });
         }
     }
 }
@@ -269,7 +302,10 @@ fn components(count: usize, edges: &[Dependency]) -> Components {
     for edge in edges {
         successors[edge.from].push(edge.to);
     }
-    let mut result = Components { of: vec![NONE; count], sizes: Vec::new() };
+    let mut result = Components {
+        of: vec![NONE; count],
+        sizes: Vec::new(),
+    };
     let (mut index, mut low) = (vec![NONE; count], vec![0; count]);
     let (mut stack, mut next) = (Vec::new(), 0);
     for start in 0..count {

@@ -1,7 +1,5 @@
 //! Expressions and resource bodies: syntax to resolved form.
 
-use std::sync::Arc;
-
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 use setpoint_graph::{EdgeProperty, MetaName};
 use setpoint_value::Value;
@@ -39,7 +37,10 @@ impl Resolver<'_> {
                 ExprKind::Map(entries.iter().map(|entry| pair(self, entry)).collect())
             }
             syntax::ExprKind::Struct(fields) => ExprKind::Struct(
-                fields.iter().map(|f| (f.name.text.clone(), self.expr(frame, ast, f.value))).collect(),
+                fields
+                    .iter()
+                    .map(|f| (f.name.text.clone(), self.expr(frame, ast, f.value)))
+                    .collect(),
             ),
             syntax::ExprKind::Variable(name) => self.variable(frame, &name.text, span),
             syntax::ExprKind::Call(call) => return self.call(frame, ast, call, span),
@@ -63,29 +64,40 @@ impl Resolver<'_> {
                 otherwise: self.expr(frame, ast, branches.else_branch),
             },
             syntax::ExprKind::Paren(inner) => return self.expr(frame, ast, *inner),
-            syntax::ExprKind::Operator { operator, left, right, .. } => ExprKind::Operator {
+            syntax::ExprKind::Operator {
+                operator,
+                left,
+                right,
+                ..
+            } => ExprKind::Operator {
                 operator: *operator,
                 left: self.expr(frame, ast, *left),
                 right: self.expr(frame, ast, *right),
             },
             syntax::ExprKind::Not(inner) => ExprKind::Not(self.expr(frame, ast, *inner)),
-            syntax::ExprKind::In { left, right } => {
-                ExprKind::In { left: self.expr(frame, ast, *left), right: self.expr(frame, ast, *right) }
-            }
-            syntax::ExprKind::Lookup { base, index } => {
-                ExprKind::Lookup { base: self.expr(frame, ast, *base), index: self.expr(frame, ast, *index) }
-            }
-            syntax::ExprKind::StructLookup { base, field } => {
-                ExprKind::Field { base: self.expr(frame, ast, *base), field: field.text.clone() }
-            }
-            syntax::ExprKind::StructLookupOptional { base, field, default, .. } => ExprKind::FieldOr {
+            syntax::ExprKind::In { left, right } => ExprKind::In {
+                left: self.expr(frame, ast, *left),
+                right: self.expr(frame, ast, *right),
+            },
+            syntax::ExprKind::Lookup { base, index } => ExprKind::Lookup {
+                base: self.expr(frame, ast, *base),
+                index: self.expr(frame, ast, *index),
+            },
+            syntax::ExprKind::StructLookup { base, field } => ExprKind::Field {
+                base: self.expr(frame, ast, *base),
+                field: field.text.clone(),
+            },
+            syntax::ExprKind::StructLookupOptional {
+                base, field, default, ..
+            } => ExprKind::FieldOr {
                 base: self.expr(frame, ast, *base),
                 field: field.text.clone(),
                 default: self.expr(frame, ast, *default),
             },
-            syntax::ExprKind::Except { left, right, .. } => {
-                ExprKind::Except { left: self.expr(frame, ast, *left), right: self.expr(frame, ast, *right) }
-            }
+            syntax::ExprKind::Except { left, right, .. } => ExprKind::Except {
+                left: self.expr(frame, ast, *left),
+                right: self.expr(frame, ast, *right),
+            },
         };
         self.new_expr(kind, span)
     }
@@ -118,7 +130,11 @@ impl Resolver<'_> {
         let names = self.variable_names(frame);
         let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
         let help = close.map(|close| format!("did you mean `${close}`?"));
-        let error = Diagnostic::error(&codes::UNKNOWN_VARIABLE, span, format!("`${name}` is not defined here"));
+        let error = Diagnostic::error(
+            &codes::UNKNOWN_VARIABLE,
+            span,
+            format!("`${name}` is not defined here"),
+        );
         let file = self.file_of(frame);
         self.report(file, error.label("not defined").help_if(help));
         ExprKind::Literal(Value::str(""))
@@ -144,24 +160,39 @@ impl Resolver<'_> {
                     }
                 };
                 // The span of a variable includes its dollar.
-                let variable = Span { start: name.span.start.saturating_sub(1), ..name.span };
+                let variable = Span {
+                    start: name.span.start.saturating_sub(1),
+                    ..name.span
+                };
                 Callee::Value(self.new_expr(kind, variable))
             }
             syntax::Callee::Lambda(id) => Callee::Value(self.expr(frame, ast, *id)),
         };
-        let arguments = call.arguments.items.iter().map(|id| self.expr(frame, ast, *id)).collect();
+        let arguments = call
+            .arguments
+            .items
+            .iter()
+            .map(|id| self.expr(frame, ast, *id))
+            .collect();
         self.new_expr(ExprKind::Call { callee, arguments }, span)
     }
 
     fn unknown_function(&mut self, frame: FrameId, name: &str, span: Span) {
         let file = self.file_of(frame);
-        let error = Diagnostic::error(&codes::UNKNOWN_FUNCTION, span, format!("there is no function `{name}` here"));
+        let error = Diagnostic::error(
+            &codes::UNKNOWN_FUNCTION,
+            span,
+            format!("there is no function `{name}` here"),
+        );
         let error = error.label("not defined");
         let help = if self.find_variable(frame, name).is_some() {
-            Some(format!("a function value in a variable is called with `${name}(…)`"))
+            Some(format!(
+                "a function value in a variable is called with `${name}(…)`"
+            ))
         } else {
             let names = self.function_names(frame);
-            self.import_hint(name).or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
+            self.import_hint(name)
+                .or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
         };
         self.report(file, error.help_if(help));
     }
@@ -193,7 +224,11 @@ impl Resolver<'_> {
         let mut parameters = Vec::new();
         for (index, parameter) in function.parameters.items.iter().enumerate() {
             let annotation = parameter.annotation.as_ref().map(annotation_type);
-            let kind = DefinitionKind::Parameter { function: id, index, annotation };
+            let kind = DefinitionKind::Parameter {
+                function: id,
+                index,
+                annotation,
+            };
             parameters.push(self.define(inner, &parameter.name.text, parameter.span, kind));
         }
         let body = self.expr(inner, ast, function.body);
@@ -211,7 +246,13 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn resource(&mut self, frame: FrameId, ast: &Ast, resource: &syntax::Resource, span: Span) -> Resource {
+    pub(super) fn resource(
+        &mut self,
+        frame: FrameId,
+        ast: &Ast,
+        resource: &syntax::Resource,
+        span: Span,
+    ) -> Resource {
         let name = self.expr(frame, ast, resource.name);
         let mut items = Vec::with_capacity(resource.items.len());
         for item in &resource.items {
@@ -233,10 +274,16 @@ impl Resolver<'_> {
                         None => ItemKind::MetaStruct { value },
                     }
                 }
-                BodyItemKind::MetaStruct { value } => ItemKind::MetaStruct { value: self.expr(frame, ast, *value) },
+                BodyItemKind::MetaStruct { value } => ItemKind::MetaStruct {
+                    value: self.expr(frame, ast, *value),
+                },
             };
             let condition = item.condition.map(|condition| self.expr(frame, ast, condition));
-            items.push(Item { kind, condition, span: item.span });
+            items.push(Item {
+                kind,
+                condition,
+                span: item.span,
+            });
         }
         Resource {
             kind: resource.kind.text.clone(),
@@ -258,4 +305,3 @@ fn edge_property(name: &str) -> EdgeProperty {
         _ => EdgeProperty::Before,
     }
 }
-

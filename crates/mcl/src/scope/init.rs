@@ -49,14 +49,16 @@ impl Check<'_> {
                 if body.key.text == body.value.text {
                     let message = format!("both variables of this loop are called `${}`", body.value.text);
                     let error = Diagnostic::error(&codes::DUPLICATE_LOOP_VARIABLE, body.value.span, message);
-                    self.diagnostics.push(error.because(body.key.span, "the first one"));
+                    self.diagnostics
+                        .push(error.because(body.key.span, "the first one"));
                 }
                 for id in &body.body.statements {
                     if let StmtKind::Import(_) = ast.stmt(*id).kind {
                         let message = "the body of a loop cannot import";
                         let error = Diagnostic::error(&codes::IMPORT_IN_LOOP, statement.span, message);
                         let error = error.because(ast.stmt(*id).span, "the import");
-                        self.diagnostics.push(error.help("move the import above the loop"));
+                        self.diagnostics
+                            .push(error.help("move the import above the loop"));
                         break;
                     }
                 }
@@ -99,7 +101,8 @@ impl Check<'_> {
                 let message = "a class in the body of a loop cannot import";
                 let error = Diagnostic::error(&codes::IMPORT_IN_LOOP, span, message);
                 let error = error.because(ast.stmt(*id).span, "the import");
-                self.diagnostics.push(error.help("move the import above the loop"));
+                self.diagnostics
+                    .push(error.help("move the import above the loop"));
                 return;
             }
         }
@@ -117,7 +120,11 @@ impl Check<'_> {
                     if let Some(first) = fields.insert(&name.text, item.span) {
                         let message = format!("`{}` is set twice", name.text);
                         let error = Diagnostic::error(&codes::DUPLICATE_PARAMETER, span, message);
-                        self.diagnostics.push(error.because(first, "first here").because(item.span, "and again here"));
+                        self.diagnostics.push(
+                            error
+                                .because(first, "first here")
+                                .because(item.span, "and again here"),
+                        );
                     }
                     self.expr(*value);
                 }
@@ -127,12 +134,17 @@ impl Check<'_> {
                         let names = MetaName::ALL.map(MetaName::name);
                         let error = Diagnostic::error(&codes::UNKNOWN_META, item.span, message);
                         let help = did_you_mean(&name.text, names);
-                        let help = help.unwrap_or_else(|| format!("the meta parameters are {}", names.join(", ")));
+                        let help =
+                            help.unwrap_or_else(|| format!("the meta parameters are {}", names.join(", ")));
                         self.diagnostics.push(error.help(help));
                     } else if let Some(first) = metas.insert(&name.text, item.span) {
                         let message = format!("`Meta:{}` is set twice", name.text);
                         let error = Diagnostic::error(&codes::DUPLICATE_META, span, message);
-                        self.diagnostics.push(error.because(first, "first here").because(item.span, "and again here"));
+                        self.diagnostics.push(
+                            error
+                                .because(first, "first here")
+                                .because(item.span, "and again here"),
+                        );
                     }
                     self.expr(*value);
                 }
@@ -146,7 +158,8 @@ impl Check<'_> {
                             let closest = setpoint_diagnostics::closest(&property.text.to_lowercase(), names);
                             format!("did you mean `{}`?", capitalised(closest.unwrap_or_default()))
                         });
-                        let help = help.unwrap_or_else(|| "it is `Before`, `Depend`, `Notify` or `Listen`".to_owned());
+                        let help = help
+                            .unwrap_or_else(|| "it is `Before`, `Depend`, `Notify` or `Listen`".to_owned());
                         self.diagnostics.push(error.help(help));
                     }
                     self.expr(half.name);
@@ -158,7 +171,9 @@ impl Check<'_> {
     fn parameters(&mut self, parameters: &Parameters) {
         for (index, parameter) in parameters.items.iter().enumerate() {
             self.name(&parameter.name);
-            let first = parameters.items[..index].iter().find(|p| p.name.text == parameter.name.text);
+            let first = parameters.items[..index]
+                .iter()
+                .find(|p| p.name.text == parameter.name.text);
             if let Some(first) = first {
                 let message = format!("two parameters are called `${}`", parameter.name.text);
                 let error = Diagnostic::error(&codes::DUPLICATE_ARGUMENT, parameter.span, message);
@@ -173,7 +188,8 @@ impl Check<'_> {
         if !well_formed {
             let message = format!("`${text}` is not a proper name for a variable");
             let error = Diagnostic::error(&codes::BAD_VARIABLE, name.span, message);
-            self.diagnostics.push(error.help("a name has no doubled underscore and does not end in one"));
+            self.diagnostics
+                .push(error.help("a name has no doubled underscore and does not end in one"));
         }
     }
 
@@ -195,7 +211,8 @@ impl Check<'_> {
                         let message = format!("the struct has two fields `{}`", field.name.text);
                         let error = Diagnostic::error(&codes::DUPLICATE_FIELD, expr.span, message);
                         let error = error.because(first.name.span, "first here");
-                        self.diagnostics.push(error.because(field.name.span, "and again here"));
+                        self.diagnostics
+                            .push(error.because(field.name.span, "and again here"));
                     }
                 }
             }
@@ -203,10 +220,15 @@ impl Check<'_> {
             ExprKind::String(raw) => {
                 // Names inside `${…}` must be well-formed like any other; those that the string grammar refuses are
                 // reported when strings are expanded.
-                if raw.contains("__") && let Ok(pieces) = crate::syntax::interpolate(raw, expr.span) {
+                if raw.contains("__")
+                    && let Ok(pieces) = crate::syntax::interpolate(raw, expr.span)
+                {
                     for piece in pieces {
                         if let crate::syntax::Piece::Variable { name, .. } = piece {
-                            self.name(&Name { text: name.into(), span: expr.span });
+                            self.name(&Name {
+                                text: name.into(),
+                                span: expr.span,
+                            });
                         }
                     }
                 }
@@ -235,10 +257,14 @@ impl Check<'_> {
     fn map_keys(&mut self, entries: &[crate::syntax::MapEntry], span: Span) {
         let mut first: Option<(Type, ExprId)> = None;
         for entry in entries {
-            let Some(ty) = literal_type(self.ast, entry.key) else { continue };
+            let Some(ty) = literal_type(self.ast, entry.key) else {
+                continue;
+            };
             if ty.contains_func() {
-                let error = Diagnostic::error(&codes::UNHASHABLE_KEY, span, "a map key cannot hold a function");
-                self.diagnostics.push(error.because(self.ast.expr(entry.key).span, format!("this is {ty}")));
+                let error =
+                    Diagnostic::error(&codes::UNHASHABLE_KEY, span, "a map key cannot hold a function");
+                self.diagnostics
+                    .push(error.because(self.ast.expr(entry.key).span, format!("this is {ty}")));
                 return;
             }
             match &first {
@@ -256,11 +282,17 @@ impl Check<'_> {
         }
         let mut seen: HashMap<String, Span> = HashMap::new();
         for entry in entries {
-            let Some(text) = literal_text(self.ast, entry.key) else { continue };
+            let Some(text) = literal_text(self.ast, entry.key) else {
+                continue;
+            };
             let place = self.ast.expr(entry.key).span;
             if let Some(before) = seen.insert(text, place) {
                 let error = Diagnostic::error(&codes::DUPLICATE_KEY, span, "the map has the same key twice");
-                self.diagnostics.push(error.because(before, "first here").because(place, "and again here"));
+                self.diagnostics.push(
+                    error
+                        .because(before, "first here")
+                        .because(place, "and again here"),
+                );
                 return;
             }
         }
@@ -278,10 +310,15 @@ fn literal_type(ast: &Ast, id: ExprId) -> Option<Type> {
         ExprKind::List(items) => Some(Type::list(literal_type(ast, *items.first()?)?)),
         ExprKind::Map(entries) => {
             let first = entries.first()?;
-            Some(Type::map(literal_type(ast, first.key)?, literal_type(ast, first.value)?))
+            Some(Type::map(
+                literal_type(ast, first.key)?,
+                literal_type(ast, first.value)?,
+            ))
         }
         ExprKind::Struct(fields) => {
-            let fields = fields.iter().map(|f| Some((f.name.text.clone(), literal_type(ast, f.value)?)));
+            let fields = fields
+                .iter()
+                .map(|f| Some((f.name.text.clone(), literal_type(ast, f.value)?)));
             Some(Type::structure(fields.collect::<Option<Vec<_>>>()?))
         }
         ExprKind::Lambda(_) => Some(Type::func(Vec::<(String, Type)>::new(), Type::Nil)),
@@ -304,5 +341,8 @@ fn literal_text(ast: &Ast, id: ExprId) -> Option<String> {
 
 fn capitalised(name: &str) -> String {
     let mut characters = name.chars();
-    characters.next().map(|c| c.to_uppercase().chain(characters).collect()).unwrap_or_default()
+    characters
+        .next()
+        .map(|c| c.to_uppercase().chain(characters).collect())
+        .unwrap_or_default()
 }

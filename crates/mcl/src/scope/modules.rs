@@ -66,7 +66,11 @@ pub(super) fn parse_import(text: &str) -> Result<Target, String> {
 /// Why it has none (M3).
 pub(super) fn default_alias(text: &str) -> Result<String, String> {
     let target = parse_import(text)?;
-    let path = text.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let path = text
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches('/');
     let last = path.rsplit('/').next().unwrap_or_default();
     let last = match last.strip_prefix("mgmt-") {
         Some(rest) if !rest.is_empty() => rest,
@@ -74,7 +78,9 @@ pub(super) fn default_alias(text: &str) -> Result<String, String> {
     };
     let alias = last.replace('-', "_");
     if alias.starts_with('_') || alias.ends_with('_') {
-        return Err(format!("`{last}` gives no proper name for the module; write one with `as`"));
+        return Err(format!(
+            "`{last}` gives no proper name for the module; write one with `as`"
+        ));
     }
     let alias = alias.to_lowercase();
     match target {
@@ -85,10 +91,14 @@ pub(super) fn default_alias(text: &str) -> Result<String, String> {
 
 fn split_scheme(text: &str) -> Result<(Option<&str>, &str), String> {
     let segment = &text[..text.find(['/', '?', '#']).unwrap_or(text.len())];
-    let Some(colon) = segment.find(':') else { return Ok((None, text)) };
+    let Some(colon) = segment.find(':') else {
+        return Ok((None, text));
+    };
     let scheme = &text[..colon];
     let well_formed = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     if well_formed {
         Ok((Some(scheme), &text[colon + 1..]))
     } else {
@@ -153,15 +163,25 @@ impl Metadata {
             return Ok(Metadata::default());
         }
         let metadata: Option<Metadata> = serde_saphyr::from_str(text).map_err(|error| {
-            error.to_string().lines().next().unwrap_or("it cannot be read as YAML").to_owned()
+            error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or("it cannot be read as YAML")
+                .to_owned()
         })?;
         let metadata = metadata.unwrap_or_default();
         if metadata.main.is_empty() || metadata.main.starts_with('/') || metadata.main.ends_with('/') {
-            return Err(format!("`main: {}` must be the relative path of a file", metadata.main));
+            return Err(format!(
+                "`main: {}` must be the relative path of a file",
+                metadata.main
+            ));
         }
         for (key, value) in [("path", &metadata.path), ("files", &metadata.files)] {
             if !value.is_empty() && (value.starts_with('/') || !value.ends_with('/')) {
-                return Err(format!("`{key}: {value}` must be a relative path that ends in `/`"));
+                return Err(format!(
+                    "`{key}: {value}` must be a relative path that ends in `/`"
+                ));
             }
         }
         Ok(metadata)
@@ -221,12 +241,16 @@ pub(super) fn enter_directory(
         embedded: false,
     };
     if loader.is_file(&metadata_path) {
-        let bytes = loader.read(&metadata_path).map_err(|e| Missing::BadMetadata(e.to_string()))?;
+        let bytes = loader
+            .read(&metadata_path)
+            .map_err(|e| Missing::BadMetadata(e.to_string()))?;
         let text = String::from_utf8_lossy(&bytes);
         let metadata = Metadata::parse(&text).map_err(Missing::BadMetadata)?;
         let file = format!("{directory}{}", metadata.main);
         if !loader.is_file(&file) {
-            return Err(Missing::NotFound(format!("`{file}`, which its metadata names as `main`, does not exist")));
+            return Err(Missing::NotFound(format!(
+                "`{file}`, which its metadata names as `main`, does not exist"
+            )));
         }
         return Ok(place(Some(metadata), file));
     }
@@ -237,7 +261,9 @@ pub(super) fn enter_directory(
     if loader.is_file(&file) {
         return Ok(place(None, file));
     }
-    Err(Missing::NotFound(format!("`{directory}` has neither a `metadata.yaml` nor a `main.mcl`")))
+    Err(Missing::NotFound(format!(
+        "`{directory}` has neither a `metadata.yaml` nor a `main.mcl`"
+    )))
 }
 
 #[cfg(test)]
@@ -261,21 +287,46 @@ mod tests {
 
     #[test]
     fn malformed_imports_are_refused_and_clean_ones_classified() {
-        for text in ["", "/x", "./x.mcl", "a//b/", "a/../b/", "git:////x/", "git://h", "a/./b", "git://h:1:2/x"] {
+        for text in [
+            "",
+            "/x",
+            "./x.mcl",
+            "a//b/",
+            "a/../b/",
+            "git:////x/",
+            "git://h",
+            "a/./b",
+            "git://h:1:2/x",
+        ] {
             assert!(parse_import(text).is_err(), "{text}");
         }
         assert_eq!(parse_import("../x.mcl"), Ok(Target::LocalFile("../x.mcl".into())));
         assert_eq!(parse_import("../m/"), Ok(Target::LocalModule("../m/".into())));
         assert_eq!(parse_import("git:///srv/x/"), Ok(Target::Remote("srv/x/".into())));
-        assert_eq!(parse_import("https://h:80/u/x?a=b"), Ok(Target::Remote("h/u/x/".into())));
+        assert_eq!(
+            parse_import("https://h:80/u/x?a=b"),
+            Ok(Target::Remote("h/u/x/".into()))
+        );
     }
 
     #[test]
     fn metadata_has_defaults_and_checks() {
         assert_eq!(Metadata::parse(""), Ok(Metadata::default()));
         assert_eq!(Metadata::parse("# nothing\n---\n"), Ok(Metadata::default()));
-        assert_eq!(Metadata::parse("main: x/y.mcl\nother: 3\n").map(|m| m.main).as_deref(), Ok("x/y.mcl"));
-        for text in ["main: /x.mcl", "main: x/", "path: x", "path: /x/", "files: y", "main: [1]"] {
+        assert_eq!(
+            Metadata::parse("main: x/y.mcl\nother: 3\n")
+                .map(|m| m.main)
+                .as_deref(),
+            Ok("x/y.mcl")
+        );
+        for text in [
+            "main: /x.mcl",
+            "main: x/",
+            "path: x",
+            "path: /x/",
+            "files: y",
+            "main: [1]",
+        ] {
             assert!(Metadata::parse(text).is_err(), "{text}");
         }
     }

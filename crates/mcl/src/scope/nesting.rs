@@ -34,14 +34,22 @@ impl Nesting {
 
     /// The statements of a block, those moved into it included. `class` is the class whose body it is.
     pub(super) fn entries(&self, ast: &Ast, block: &Block, class: Option<StmtId>) -> Vec<Entry> {
-        let own = block.statements.iter().filter(|id| !self.away.contains(id)).map(|id| Entry {
-            statement: *id,
-            class_name: match &ast.stmt(*id).kind {
-                StmtKind::Class(class) => Some(class.name.text.clone()),
-                _ => None,
-            },
-        });
-        let moved = class.and_then(|id| self.moved.get(&id)).into_iter().flatten().cloned();
+        let own = block
+            .statements
+            .iter()
+            .filter(|id| !self.away.contains(id))
+            .map(|id| Entry {
+                statement: *id,
+                class_name: match &ast.stmt(*id).kind {
+                    StmtKind::Class(class) => Some(class.name.text.clone()),
+                    _ => None,
+                },
+            });
+        let moved = class
+            .and_then(|id| self.moved.get(&id))
+            .into_iter()
+            .flatten()
+            .cloned();
         own.chain(moved).collect()
     }
 
@@ -60,11 +68,15 @@ impl Nesting {
             }
         }
         for entry in &entries {
-            let Some((parent, rest)) = entry.class_name.as_deref().and_then(|name| name.split_once(':')) else {
+            let Some((parent, rest)) = entry.class_name.as_deref().and_then(|name| name.split_once(':'))
+            else {
                 continue;
             };
             if let Some(parent) = by_name.get(parent) {
-                let inner = Entry { statement: entry.statement, class_name: Some(rest.into()) };
+                let inner = Entry {
+                    statement: entry.statement,
+                    class_name: Some(rest.into()),
+                };
                 self.moved.entry(*parent).or_default().push(inner);
                 self.away.insert(entry.statement);
                 // A class that had moved here already moves on.

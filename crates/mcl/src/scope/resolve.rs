@@ -4,20 +4,20 @@
 //! up, which is what makes the order of statements irrelevant; that no definition needs itself was checked before.
 //! A class body is resolved when it is first included.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span, Stage, did_you_mean};
 use setpoint_graph::Library;
-use setpoint_value::{FunctionSpec, Type, Value};
+use setpoint_value::{FunctionSpec, Type};
 
-use super::modules::{Missing, Place, Target, default_alias, enter_directory, parse_import};
+use super::modules::{Missing, Place, default_alias, enter_directory};
 use super::nesting::{Entry as NestedEntry, Nesting};
 use super::{codes, cycles, init};
 use crate::hir::{
-    Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId, Hir,
-    Include, IncludeId, Owner, Path, Statement,
+    Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
+    Hir, Include, IncludeId, Owner, Path, Statement,
 };
 use crate::syntax::{self, Ast, Block, ImportAlias, Piece, StmtId, StmtKind, TypeExpr, TypeKind};
 
@@ -83,7 +83,10 @@ pub fn resolve(
             embedded: false,
         }),
         Entry::File(path) => Ok(Place {
-            directory: path.rfind('/').map(|at| path[..=at].to_owned()).unwrap_or_default(),
+            directory: path
+                .rfind('/')
+                .map(|at| path[..=at].to_owned())
+                .unwrap_or_default(),
             metadata: None,
             file: path.clone(),
             parent: None,
@@ -91,14 +94,20 @@ pub fn resolve(
         }),
         Entry::Directory(directory) => enter_directory(loader, directory, None, false),
     };
-    let mut resolved =
-        Resolved { hir: Hir::default(), files: Vec::new(), plain: true, directory: String::new() };
+    let mut resolved = Resolved {
+        hir: Hir::default(),
+        files: Vec::new(),
+        plain: true,
+        directory: String::new(),
+    };
     let place = match place {
         Ok(place) => place,
         Err(missing) => {
             let (code, message) = match missing {
                 Missing::NotFound(message) => (&codes::MODULE_NOT_FOUND, message),
-                Missing::BadMetadata(message) => (&codes::BAD_METADATA, format!("bad `metadata.yaml`: {message}")),
+                Missing::BadMetadata(message) => {
+                    (&codes::BAD_METADATA, format!("bad `metadata.yaml`: {message}"))
+                }
             };
             let file = sources_add_missing(resolver.sources, entry);
             diagnostics.push(Diagnostic::error(code, Span::new(file, 0, 0), message));
@@ -117,12 +126,18 @@ pub fn resolve(
         Err(message) => {
             let file = resolver.sources.add(resolver.places[0].file.clone(), "");
             let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, Span::new(file, 0, 0), message);
-            resolver.errors.push(Found { order: 0, sub: 0, diagnostic: error });
+            resolver.errors.push(Found {
+                order: 0,
+                sub: 0,
+                diagnostic: error,
+            });
         }
     }
     resolved.files = std::mem::take(&mut resolver.touched);
     let mut errors = std::mem::take(&mut resolver.errors);
-    let failed = errors.iter().any(|e| e.diagnostic.severity == setpoint_diagnostics::Severity::Error);
+    let failed = errors
+        .iter()
+        .any(|e| e.diagnostic.severity == setpoint_diagnostics::Severity::Error);
     errors.sort_by_key(|e| (e.order, e.sub));
     if !failed {
         resolved.hir = std::mem::take(&mut resolver.hir);
@@ -140,18 +155,18 @@ fn sources_add_missing(sources: &mut SourceMap, entry: &Entry) -> setpoint_diagn
 }
 
 pub(super) struct Resolver<'a> {
-    loader: &'a dyn Loader,
+    pub(super) loader: &'a dyn Loader,
     pub(super) library: &'a Library,
-    modules_directory: Option<&'a str>,
+    pub(super) modules_directory: Option<&'a str>,
     sources: &'a mut SourceMap,
     pub(super) hir: Hir,
-    frames: Vec<Frame>,
-    files: Vec<File>,
-    places: Vec<Place>,
-    class_sources: Vec<ClassSource>,
+    pub(super) frames: Vec<Frame>,
+    pub(super) files: Vec<File>,
+    pub(super) places: Vec<Place>,
+    pub(super) class_sources: Vec<ClassSource>,
     /// Files whose imports are being followed, outermost first.
-    loading: Vec<String>,
-    library_variables: HashMap<String, DefinitionId>,
+    pub(super) loading: Vec<String>,
+    pub(super) library_variables: HashMap<String, DefinitionId>,
     errors: Vec<Found>,
     touched: Vec<String>,
 }
@@ -164,33 +179,33 @@ struct Found {
 }
 
 /// A text that is part of the program; one for each import that leads to it.
-struct File {
+pub(super) struct File {
     ast: Arc<Ast>,
     nesting: Arc<Nesting>,
-    place: usize,
+    pub(super) place: usize,
     /// The import statements that led here, innermost first.
-    imports: Vec<Span>,
+    pub(super) imports: Vec<Span>,
     module_directory: Arc<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FrameId(usize);
+pub(super) struct FrameId(pub(super) usize);
 
-struct Frame {
-    parent: Option<FrameId>,
-    file: usize,
-    owner: Owner,
-    body: BodyId,
-    variables: FxHashMap<Arc<str>, DefinitionId>,
-    functions: FxHashMap<Arc<str>, FunctionId>,
-    classes: FxHashMap<Arc<str>, ClassId>,
-    aliases: FxHashMap<Arc<str>, Alias>,
+pub(super) struct Frame {
+    pub(super) parent: Option<FrameId>,
+    pub(super) file: usize,
+    pub(super) owner: Owner,
+    pub(super) body: BodyId,
+    pub(super) variables: FxHashMap<Arc<str>, DefinitionId>,
+    pub(super) functions: FxHashMap<Arc<str>, FunctionId>,
+    pub(super) classes: FxHashMap<Arc<str>, ClassId>,
+    pub(super) aliases: BTreeMap<Arc<str>, Alias>,
     /// `import … as *`, in source order.
-    stars: Vec<Alias>,
+    pub(super) stars: Vec<Alias>,
 }
 
 #[derive(Debug, Clone)]
-enum Alias {
+pub(super) enum Alias {
     /// A file or module directory: its top.
     Module(FrameId),
     /// A core module: its functions and variables, and its embedded text if it has one.
@@ -199,7 +214,7 @@ enum Alias {
     Include(IncludeId),
 }
 
-struct ClassSource {
+pub(super) struct ClassSource {
     file: usize,
     statement: StmtId,
     defined_in: FrameId,
@@ -207,7 +222,7 @@ struct ClassSource {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ClassState {
+pub(super) enum ClassState {
     Untouched,
     InProgress,
     Done(FrameId),
@@ -228,9 +243,15 @@ impl Resolver<'_> {
         self.loading.pop();
     }
 
-    fn read(&mut self, place: &Place) -> Result<String, String> {
-        let loader: &dyn Loader = if place.embedded { &*self.library.modules } else { self.loader };
-        let bytes = loader.read(&place.file).map_err(|error| format!("`{}`: {error}", place.file))?;
+    pub(super) fn read(&mut self, place: &Place) -> Result<String, String> {
+        let loader: &dyn Loader = if place.embedded {
+            &*self.library.modules
+        } else {
+            self.loader
+        };
+        let bytes = loader
+            .read(&place.file)
+            .map_err(|error| format!("`{}`: {error}", place.file))?;
         if !place.embedded {
             self.touched.push(place.file.clone());
             if place.metadata.is_some() {
@@ -241,7 +262,7 @@ impl Resolver<'_> {
     }
 
     /// Runs the stages of one text up to scope. None after an error, which is reported.
-    fn load(&mut self, name: &str, text: &str, place: usize, imports: Vec<Span>) -> Option<usize> {
+    pub(super) fn load(&mut self, name: &str, text: &str, place: usize, imports: Vec<Span>) -> Option<usize> {
         let file = self.sources.add(name, text);
         let mut found = Diagnostics::new();
         let parsed = syntax::parse(file, text, &mut found);
@@ -289,7 +310,11 @@ impl Resolver<'_> {
         };
         let relative = own.strip_prefix(root.as_str()).unwrap_or(&own);
         let relative = relative.trim_matches('/');
-        if relative.is_empty() { "/".into() } else { format!("/{relative}/").into() }
+        if relative.is_empty() {
+            "/".into()
+        } else {
+            format!("/{relative}/").into()
+        }
     }
 
     fn report_all(&mut self, diagnostics: Diagnostics, imports: &[Span]) {
@@ -313,11 +338,15 @@ impl Resolver<'_> {
                 diagnostic = diagnostic.via(*import, "imported here");
             }
         }
-        self.errors.push(Found { order, sub, diagnostic });
+        self.errors.push(Found {
+            order,
+            sub,
+            diagnostic,
+        });
     }
 
     /// Resolves the top of a file and gives its frame.
-    fn top(&mut self, file: usize, is_entry: bool) -> FrameId {
+    pub(super) fn top(&mut self, file: usize, is_entry: bool) -> FrameId {
         let body = self.new_body(file);
         let frame = self.new_frame(None, file, Owner::Top(body), body);
         let ast = self.files[file].ast.clone();
@@ -352,7 +381,10 @@ impl Resolver<'_> {
 
     fn new_body(&mut self, file: usize) -> BodyId {
         let module_directory = self.files[file].module_directory.clone();
-        self.hir.bodies.push(Body { statements: Vec::new(), module_directory });
+        self.hir.bodies.push(Body {
+            statements: Vec::new(),
+            module_directory,
+        });
         BodyId(self.hir.bodies.len() as u32 - 1)
     }
 
@@ -365,7 +397,7 @@ impl Resolver<'_> {
             variables: FxHashMap::default(),
             functions: FxHashMap::default(),
             classes: FxHashMap::default(),
-            aliases: FxHashMap::default(),
+            aliases: BTreeMap::new(),
             stars: Vec::new(),
         });
         FrameId(self.frames.len() - 1)
@@ -393,9 +425,21 @@ impl Resolver<'_> {
         self.files[self.frames[frame.0].file].module_directory.clone()
     }
 
-    pub(super) fn define(&mut self, frame: FrameId, name: &Arc<str>, span: Span, kind: DefinitionKind) -> DefinitionId {
+    pub(super) fn define(
+        &mut self,
+        frame: FrameId,
+        name: &Arc<str>,
+        span: Span,
+        kind: DefinitionKind,
+    ) -> DefinitionId {
         let Frame { owner, body, .. } = self.frames[frame.0];
-        self.hir.definitions.push(Definition { name: name.clone(), span, kind, owner, body: Some(body) });
+        self.hir.definitions.push(Definition {
+            name: name.clone(),
+            span,
+            kind,
+            owner,
+            body: Some(body),
+        });
         let id = DefinitionId(self.hir.definitions.len() as u32 - 1);
         self.frames[frame.0].variables.insert(name.clone(), id);
         id
@@ -440,8 +484,16 @@ impl Resolver<'_> {
                 StmtKind::Bind(bind) => {
                     again(0, &bind.name.text, "$", self);
                     let annotation = bind.annotation.as_ref().map(annotation_type);
-                    let kind = DefinitionKind::Bind { value: ExprId(u32::MAX), annotation };
-                    produced.push(Produced::Definition(self.define(frame, &bind.name.text, statement.span, kind)));
+                    let kind = DefinitionKind::Bind {
+                        value: ExprId(u32::MAX),
+                        annotation,
+                    };
+                    produced.push(Produced::Definition(self.define(
+                        frame,
+                        &bind.name.text,
+                        statement.span,
+                        kind,
+                    )));
                 }
                 StmtKind::Func(func) => {
                     again(1, &func.name.text, "", self);
@@ -488,7 +540,9 @@ impl Resolver<'_> {
                     });
                     if let Some(alias) = &include.alias {
                         again(2, &alias.text, "", self);
-                        self.frames[frame.0].aliases.insert(alias.text.clone(), Alias::Include(id));
+                        self.frames[frame.0]
+                            .aliases
+                            .insert(alias.text.clone(), Alias::Include(id));
                     }
                     produced.push(Produced::Include(id));
                 }
@@ -503,7 +557,9 @@ impl Resolver<'_> {
         }
         // Classes of the includes come after all names are known, so that an alias can be used before its statement.
         for (entry, produced) in entries.iter().zip(&produced) {
-            if let (StmtKind::Include(include), Produced::Include(id)) = (&ast.stmt(entry.statement).kind, produced) {
+            if let (StmtKind::Include(include), Produced::Include(id)) =
+                (&ast.stmt(entry.statement).kind, produced)
+            {
                 self.link_include(frame, *id, include, ast.stmt(entry.statement).span);
             }
         }
@@ -544,196 +600,14 @@ impl Resolver<'_> {
         }
     }
 
-    fn imports(&mut self, frame: FrameId, ast: &Ast, entries: &[NestedEntry]) {
-        let file = self.frames[frame.0].file;
-        let mut strings: HashMap<Arc<str>, Span> = HashMap::new();
-        let mut aliases: HashMap<Arc<str>, Span> = HashMap::new();
-        for entry in entries {
-            let statement = ast.stmt(entry.statement);
-            let StmtKind::Import(import) = &statement.kind else { continue };
-            if let Some(before) = strings.get(&import.path.text) {
-                let message = format!("`{}` is imported twice in this block", import.path.text);
-                let error = Diagnostic::error(&codes::DUPLICATE_IMPORT, statement.span, message);
-                self.report(file, error.because(*before, "the first one"));
-                continue;
-            }
-            strings.insert(import.path.text.clone(), statement.span);
-            let target = parse_import(&import.path.text).and_then(|target| match &import.alias {
-                None => default_alias(&import.path.text).map(|alias| (target, Some(Arc::from(alias)))),
-                Some(ImportAlias::Name(name)) => Ok((target, Some(name.text.clone()))),
-                Some(ImportAlias::All(_)) => Ok((target, None)),
-            });
-            let (target, alias) = match target {
-                Ok(found) => found,
-                Err(message) => {
-                    self.report(file, Diagnostic::error(&codes::BAD_IMPORT, statement.span, message));
-                    continue;
-                }
-            };
-            if let Some(alias) = &alias {
-                if let Some(before) = aliases.get(alias) {
-                    let message = format!("two imports of this block are called `{alias}`");
-                    let error = Diagnostic::error(&codes::DUPLICATE_ALIAS, statement.span, message);
-                    let error = error.because(*before, "the first one");
-                    self.report(file, error.help("give one of them another name with `as`"));
-                    continue;
-                }
-                aliases.insert(alias.clone(), statement.span);
-            }
-            let Some(scope) = self.follow(file, &target, statement.span) else { continue };
-            match alias {
-                Some(alias) => {
-                    self.frames[frame.0].aliases.insert(alias, scope);
-                }
-                None => self.frames[frame.0].stars.push(scope),
-            }
-        }
-    }
-
-    /// Follows an import. None after an error, which is reported.
-    fn follow(&mut self, file: usize, target: &Target, span: Span) -> Option<Alias> {
-        let place = self.files[file].place;
-        let loader: &dyn Loader = if self.places[place].embedded { &*self.library.modules } else { self.loader };
-        let next = match target {
-            Target::System(name) => return self.follow_system(file, name, span),
-            Target::LocalFile(path) => {
-                let path = join(&self.places[place].base(), path);
-                if !loader.is_file(&path) {
-                    self.not_found(file, span, format!("there is no file `{path}`"), None);
-                    return None;
-                }
-                Place {
-                    directory: path.rfind('/').map(|at| path[..=at].to_owned()).unwrap_or_default(),
-                    metadata: None,
-                    file: path,
-                    parent: Some(place),
-                    embedded: self.places[place].embedded,
-                }
-            }
-            Target::LocalModule(path) => {
-                let directory = join(&self.places[place].base(), path);
-                match enter_directory(loader, &directory, Some(place), false) {
-                    Ok(place) => place,
-                    Err(missing) => {
-                        self.missing(file, span, missing);
-                        return None;
-                    }
-                }
-            }
-            Target::Remote(module) => self.find_remote(file, place, module, span)?,
-        };
-        self.enter(file, next, span).map(Alias::Module)
-    }
-
-    fn follow_system(&mut self, file: usize, name: &str, span: Span) -> Option<Alias> {
-        let has_functions = self.library.functions.module(name).is_some_and(|m| !m.is_empty())
-            || !self.library.functions.variables(name).is_empty();
-        let main = format!("{name}/main.mcl");
-        if self.library.modules.is_file(&main) {
-            let place = Place {
-                directory: format!("{name}/"),
-                metadata: None,
-                file: main,
-                parent: None,
-                embedded: true,
-            };
-            let frame = self.enter(file, place, span)?;
-            return Some(Alias::System(name.to_owned(), Some(frame)));
-        }
-        if has_functions && !name.is_empty() {
-            return Some(Alias::System(name.to_owned(), None));
-        }
-        let message = format!("there is no system module `{name}`");
-        let help = did_you_mean(name, self.library.functions.module_names()).unwrap_or_else(|| {
-            format!("for a file write `{name}.mcl`, for a directory `{name}/`")
-        });
-        self.report(file, Diagnostic::error(&codes::UNKNOWN_MODULE, span, message).help(help));
-        None
-    }
-
-    fn find_remote(&mut self, file: usize, importer: usize, module: &str, span: Span) -> Option<Place> {
-        let mut candidates: Vec<String> = Vec::new();
-        let mut at = Some(importer);
-        while let Some(index) = at {
-            let Some(metadata) = &self.places[index].metadata else { break };
-            if !metadata.path.is_empty() {
-                candidates.push(format!("{}{}", self.places[index].directory, metadata.path));
-            }
-            if metadata.parentpathblock {
-                break;
-            }
-            at = self.places[index].parent;
-        }
-        candidates.extend(self.modules_directory.map(str::to_owned));
-        for candidate in &candidates {
-            let directory = format!("{candidate}{module}");
-            if self.loader.is_file(&format!("{directory}metadata.yaml")) {
-                return match enter_directory(self.loader, &directory, Some(importer), true) {
-                    Ok(place) => Some(place),
-                    Err(missing) => {
-                        self.missing(file, span, missing);
-                        None
-                    }
-                };
-            }
-        }
-        let message = match candidates.first() {
-            Some(first) => format!("there is no module at `{first}{module}` (it needs a `metadata.yaml`)"),
-            None => format!("the module `{module}` cannot be looked for: there is no modules directory"),
-        };
-        let help = "set `path` in the module's `metadata.yaml`, or give a directory with `--module-path`";
-        self.not_found(file, span, message, Some(help));
-        None
-    }
-
-    fn missing(&mut self, file: usize, span: Span, missing: Missing) {
-        match missing {
-            Missing::NotFound(message) => self.not_found(file, span, message, None),
-            Missing::BadMetadata(message) => {
-                let message = format!("bad `metadata.yaml`: {message}");
-                self.report(file, Diagnostic::error(&codes::BAD_METADATA, span, message));
-            }
-        }
-    }
-
-    fn not_found(&mut self, file: usize, span: Span, message: String, help: Option<&str>) {
-        let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, span, message);
-        self.report(file, error.help_if(help.map(str::to_owned)));
-    }
-
-    /// Resolves the file of a place, for the import at `span`.
-    fn enter(&mut self, file: usize, place: Place, span: Span) -> Option<FrameId> {
-        let key = format!("{}{}", if place.embedded { "embedded:" } else { "" }, place.file);
-        if self.loading.contains(&key) || (!place.embedded && self.loading.first() == Some(&place.file)) {
-            let message = format!("importing `{}` leads back to itself", place.file);
-            self.report(file, Diagnostic::error(&codes::RECURSIVE_IMPORT, span, message));
-            return None;
-        }
-        let text = match self.read(&place) {
-            Ok(text) => text,
-            Err(message) => {
-                self.not_found(file, span, message, None);
-                return None;
-            }
-        };
-        let mut imports = vec![span];
-        imports.extend(self.files[file].imports.iter().copied());
-        let name = place.file.clone();
-        self.places.push(place);
-        let index = self.places.len() - 1;
-        self.loading.push(key);
-        let frame = self.load(&name, &text, index, imports).map(|file| self.top(file, false));
-        self.loading.pop();
-        frame
-    }
-
     fn statement(&mut self, frame: FrameId, ast: &Ast, id: StmtId, produced: Produced) {
         let body = self.frames[frame.0].body;
         let statement = ast.stmt(id);
         let output = match (&statement.kind, produced) {
             (StmtKind::Bind(bind), Produced::Definition(definition)) => {
                 let resolved = self.expr(frame, ast, bind.value);
-                if let DefinitionKind::Bind { value, .. } = &mut self.hir.definitions[definition.index()].kind {
+                if let DefinitionKind::Bind { value, .. } = &mut self.hir.definitions[definition.index()].kind
+                {
                     *value = resolved;
                 }
                 return;
@@ -749,13 +623,21 @@ impl Resolver<'_> {
             (StmtKind::If(branches), _) => {
                 let condition = self.expr(frame, ast, branches.condition);
                 let then = self.child_block(frame, ast, &branches.then_block, &[]);
-                let otherwise =
-                    branches.else_block.as_ref().map(|block| self.child_block(frame, ast, block, &[]).0);
-                Statement::If { condition, then: then.0, otherwise, span: statement.span }
+                let otherwise = branches
+                    .else_block
+                    .as_ref()
+                    .map(|block| self.child_block(frame, ast, block, &[]).0);
+                Statement::If {
+                    condition,
+                    then: then.0,
+                    otherwise,
+                    span: statement.span,
+                }
             }
             (StmtKind::For(body) | StmtKind::ForKv(body), _) => {
                 let iterable = self.expr(frame, ast, body.iterable);
-                let (inner, definitions) = self.child_block(frame, ast, &body.body, &[&body.key, &body.value]);
+                let (inner, definitions) =
+                    self.child_block(frame, ast, &body.body, &[&body.key, &body.value]);
                 Statement::Loop {
                     over_map: matches!(statement.kind, StmtKind::ForKv(_)),
                     iterable,
@@ -769,14 +651,35 @@ impl Resolver<'_> {
                 Statement::Resource(Box::new(self.resource(frame, ast, resource, statement.span)))
             }
             (StmtKind::Edge(edge), _) => {
-                let halves = edge.halves.iter().map(|half| self.half(frame, ast, half)).collect();
-                Statement::Edge(Box::new(crate::hir::Edge { halves, span: statement.span }))
+                let halves = edge
+                    .halves
+                    .iter()
+                    .map(|half| self.half(frame, ast, half))
+                    .collect();
+                Statement::Edge(Box::new(crate::hir::Edge {
+                    halves,
+                    span: statement.span,
+                }))
             }
             (StmtKind::Panic(arguments), _) => {
-                let arguments = arguments.items.iter().map(|id| self.expr(frame, ast, *id)).collect();
-                Statement::Panic { arguments, span: statement.span }
+                let arguments = arguments
+                    .items
+                    .iter()
+                    .map(|id| self.expr(frame, ast, *id))
+                    .collect();
+                Statement::Panic {
+                    arguments,
+                    span: statement.span,
+                }
             }
-            (StmtKind::Bind(_) | StmtKind::Func(_) | StmtKind::Include(_) | StmtKind::Class(_) | StmtKind::Import(_), _) => {
+            (
+                StmtKind::Bind(_)
+                | StmtKind::Func(_)
+                | StmtKind::Include(_)
+                | StmtKind::Class(_)
+                | StmtKind::Import(_),
+                _,
+            ) => {
                 return;
             }
         };
@@ -798,7 +701,10 @@ impl Resolver<'_> {
         let kinds = [DefinitionKind::LoopKey, DefinitionKind::LoopValue];
         let mut definitions = Vec::new();
         for (name, kind) in variables.iter().zip(kinds) {
-            let span = Span { start: name.span.start.saturating_sub(1), ..name.span };
+            let span = Span {
+                start: name.span.start.saturating_sub(1),
+                ..name.span
+            };
             definitions.push(self.define(outer, &name.text, span, kind));
         }
         let inner = self.new_frame(Some(outer), file, owner, body);
@@ -809,7 +715,11 @@ impl Resolver<'_> {
 
     fn include(&mut self, frame: FrameId, ast: &Ast, include: &syntax::Include, id: IncludeId, span: Span) {
         let file = self.file_of(frame);
-        let items = include.arguments.as_ref().map(|a| a.items.as_slice()).unwrap_or_default();
+        let items = include
+            .arguments
+            .as_ref()
+            .map(|a| a.items.as_slice())
+            .unwrap_or_default();
         let arguments: Vec<ExprId> = items.iter().map(|id| self.expr(frame, ast, *id)).collect();
         let given = arguments.len();
         self.hir.includes[id.index()].arguments = arguments;
@@ -819,10 +729,16 @@ impl Resolver<'_> {
         }
         let source = &self.class_sources[class.index()];
         let class_ast = self.files[source.file].ast.clone();
-        let StmtKind::Class(definition) = &class_ast.stmt(source.statement).kind else { return };
+        let StmtKind::Class(definition) = &class_ast.stmt(source.statement).kind else {
+            return;
+        };
         let wanted = definition.parameters.as_ref().map_or(0, |p| p.items.len());
         if given != wanted {
-            let message = format!("the class `{}` takes {}, given {given}", include.class.text, count(wanted));
+            let message = format!(
+                "the class `{}` takes {}, given {given}",
+                include.class.text,
+                count(wanted)
+            );
             let error = Diagnostic::error(&codes::INCLUDE_ARGUMENTS, span, message);
             let at = self.hir.class(class).span;
             self.report(file, error.because(at, "the class"));
@@ -837,7 +753,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves the body of a class, the first time.
-    fn class_frame(&mut self, class: ClassId) -> Option<FrameId> {
+    pub(super) fn class_frame(&mut self, class: ClassId) -> Option<FrameId> {
         let source = &self.class_sources[class.index()];
         let (file, statement, parent) = (source.file, source.statement, source.defined_in);
         match source.state {
@@ -847,7 +763,9 @@ impl Resolver<'_> {
         }
         self.class_sources[class.index()].state = ClassState::InProgress;
         let ast = self.files[file].ast.clone();
-        let StmtKind::Class(definition) = &ast.stmt(statement).kind else { return None };
+        let StmtKind::Class(definition) = &ast.stmt(statement).kind else {
+            return None;
+        };
         let body = self.new_body(file);
         let owner = Owner::Class(class);
         let outer = self.new_frame(Some(parent), file, owner, body);
@@ -860,7 +778,10 @@ impl Resolver<'_> {
         let inner = self.new_frame(Some(outer), file, owner, body);
         self.hir.classes[class.index()].parameters = parameters;
         self.hir.classes[class.index()].body = Some(body);
-        let entries = self.files[file].nesting.clone().entries(&ast, &definition.body, Some(statement));
+        let entries = self.files[file]
+            .nesting
+            .clone()
+            .entries(&ast, &definition.body, Some(statement));
         // Names first: what includes this class under an alias may already ask for them.
         self.imports(inner, &ast, &entries);
         let produced = self.produced_names(inner, &ast, &entries);
@@ -869,226 +790,6 @@ impl Resolver<'_> {
             self.statement(inner, &ast, entry.statement, produced);
         }
         Some(inner)
-    }
-
-    /// A variable by its (perhaps dotted) name.
-    pub(super) fn find_variable(&mut self, frame: FrameId, name: &str) -> Option<(Path, DefinitionId)> {
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            if let Some(found) = self.variable_in(id, name) {
-                return Some(found);
-            }
-            at = self.frames[id.0].parent;
-        }
-        self.library_variable(name).map(|id| (Path::default(), id))
-    }
-
-    fn variable_in(&mut self, frame: FrameId, name: &str) -> Option<(Path, DefinitionId)> {
-        if let Some(found) = self.frames[frame.0].variables.get(name) {
-            return Some((Path::default(), *found));
-        }
-        if let Some((alias, rest)) = name.split_once('.')
-            && let Some(alias) = self.frames[frame.0].aliases.get(alias).cloned()
-            && let Some(found) = self.variable_through(&alias, rest)
-        {
-            return Some(found);
-        }
-        let stars = self.frames[frame.0].stars.clone();
-        stars.iter().rev().find_map(|star| self.variable_through(star, name))
-    }
-
-    fn variable_through(&mut self, alias: &Alias, name: &str) -> Option<(Path, DefinitionId)> {
-        match alias {
-            Alias::Module(top) => self.variable_in(*top, name),
-            Alias::System(module, top) => {
-                if let Some(found) = top.and_then(|top| self.variable_in(top, name)) {
-                    return Some(found);
-                }
-                let text = self.library.functions.variables(module).iter().find(|(n, _)| *n == name)?.1;
-                let key = format!("{module}.{name}");
-                Some((Path::default(), self.library_definition(&key, Value::str(text))))
-            }
-            Alias::Include(include) => {
-                let inner = self.class_frame(self.linked_class(*include)?)?;
-                let (path, found) = self.find_variable(inner, name)?;
-                Some((prefixed(*include, &path), found))
-            }
-        }
-    }
-
-    fn linked_class(&self, include: IncludeId) -> Option<ClassId> {
-        let class = self.hir.include(include).class;
-        (class != ClassId(u32::MAX)).then_some(class)
-    }
-
-    fn library_variable(&mut self, name: &str) -> Option<DefinitionId> {
-        let value = self.library.variables.get(name)?.clone();
-        Some(self.library_definition(name, value))
-    }
-
-    fn library_definition(&mut self, key: &str, value: Value) -> DefinitionId {
-        if let Some(found) = self.library_variables.get(key) {
-            return *found;
-        }
-        let id = DefinitionId(self.hir.definitions.len() as u32);
-        self.hir.definitions.push(Definition {
-            name: key.into(),
-            span: Span::new(setpoint_diagnostics::FileId(0), 0, 0),
-            kind: DefinitionKind::Library(value),
-            owner: Owner::Top(BodyId(0)),
-            body: None,
-        });
-        self.library_variables.insert(key.to_owned(), id);
-        id
-    }
-
-    /// A function by its (perhaps dotted) name.
-    pub(super) fn find_function(&mut self, frame: FrameId, name: &str) -> Option<FoundFunction> {
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            if let Some(found) = self.function_in(id, name) {
-                return Some(found);
-            }
-            at = self.frames[id.0].parent;
-        }
-        let spec = self.library.functions.get("", name)?;
-        Some(FoundFunction::Library(spec))
-    }
-
-    fn function_in(&mut self, frame: FrameId, name: &str) -> Option<FoundFunction> {
-        if let Some(found) = self.frames[frame.0].functions.get(name) {
-            return Some(FoundFunction::Program(Path::default(), *found));
-        }
-        if let Some((alias, rest)) = name.split_once('.')
-            && let Some(alias) = self.frames[frame.0].aliases.get(alias).cloned()
-            && let Some(found) = self.function_through(&alias, rest)
-        {
-            return Some(found);
-        }
-        let stars = self.frames[frame.0].stars.clone();
-        stars.iter().rev().find_map(|star| self.function_through(star, name))
-    }
-
-    fn function_through(&mut self, alias: &Alias, name: &str) -> Option<FoundFunction> {
-        match alias {
-            Alias::Module(top) => self.function_in(*top, name),
-            Alias::System(module, top) => top
-                .and_then(|top| self.function_in(top, name))
-                .or_else(|| self.library.functions.get(module, name).map(FoundFunction::Library)),
-            Alias::Include(include) => {
-                let inner = self.class_frame(self.linked_class(*include)?)?;
-                Some(match self.find_function(inner, name)? {
-                    FoundFunction::Program(path, id) => FoundFunction::Program(prefixed(*include, &path), id),
-                    library @ FoundFunction::Library(_) => library,
-                })
-            }
-        }
-    }
-
-    fn find_class(&mut self, frame: FrameId, name: &str) -> Option<(Path, ClassId)> {
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            if let Some(found) = self.class_in(id, name) {
-                return Some(found);
-            }
-            at = self.frames[id.0].parent;
-        }
-        None
-    }
-
-    fn class_in(&mut self, frame: FrameId, name: &str) -> Option<(Path, ClassId)> {
-        if let Some(found) = self.frames[frame.0].classes.get(name) {
-            return Some((Path::default(), *found));
-        }
-        if let Some((alias, rest)) = name.split_once('.')
-            && let Some(alias) = self.frames[frame.0].aliases.get(alias).cloned()
-            && let Some(found) = self.class_through(&alias, rest)
-        {
-            return Some(found);
-        }
-        let stars = self.frames[frame.0].stars.clone();
-        stars.iter().rev().find_map(|star| self.class_through(star, name))
-    }
-
-    fn class_through(&mut self, alias: &Alias, name: &str) -> Option<(Path, ClassId)> {
-        match alias {
-            Alias::Module(top) | Alias::System(_, Some(top)) => self.class_in(*top, name),
-            Alias::System(_, None) => None,
-            Alias::Include(include) => {
-                let inner = self.class_frame(self.linked_class(*include)?)?;
-                let (path, class) = self.find_class(inner, name)?;
-                Some((prefixed(*include, &path), class))
-            }
-        }
-    }
-
-    /// Names that could have been meant for an unknown variable.
-    pub(super) fn variable_names(&self, frame: FrameId) -> Vec<String> {
-        let mut names: Vec<String> = self.library.variables.keys().cloned().collect();
-        self.outward(frame, |f| {
-            names.extend(f.variables.keys().map(ToString::to_string));
-            for (alias, target) in &f.aliases {
-                if let Alias::Module(top) = target {
-                    names.extend(self.frames[top.0].variables.keys().map(|v| format!("{alias}.{v}")));
-                }
-            }
-        });
-        names.sort_unstable();
-        names
-    }
-
-    /// Names that could have been meant for an unknown function.
-    pub(super) fn function_names(&self, frame: FrameId) -> Vec<String> {
-        let top = self.library.functions.module("");
-        let mut names: Vec<String> = top.into_iter().flatten().map(|(name, _)| (*name).to_owned()).collect();
-        self.outward(frame, |f| {
-            names.extend(f.functions.keys().map(ToString::to_string));
-            for (alias, target) in &f.aliases {
-                match target {
-                    Alias::Module(top) => {
-                        names.extend(self.frames[top.0].functions.keys().map(|v| format!("{alias}.{v}")));
-                    }
-                    Alias::System(module, _) => {
-                        let functions = self.library.functions.module(module).into_iter().flatten();
-                        names.extend(functions.map(|(name, _)| format!("{alias}.{name}")));
-                    }
-                    Alias::Include(_) => {}
-                }
-            }
-        });
-        names.sort_unstable();
-        names
-    }
-
-    fn class_names(&self, frame: FrameId) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        self.outward(frame, |f| {
-            names.extend(f.classes.keys().map(ToString::to_string));
-            for (alias, target) in &f.aliases {
-                if let Alias::Module(top) = target {
-                    names.extend(self.frames[top.0].classes.keys().map(|c| format!("{alias}.{c}")));
-                }
-            }
-        });
-        names.sort_unstable();
-        names
-    }
-
-    fn outward(&self, frame: FrameId, mut visit: impl FnMut(&Frame)) {
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            visit(&self.frames[id.0]);
-            at = self.frames[id.0].parent;
-        }
-    }
-
-    /// The import that would make an unknown dotted function known, if its module exists.
-    pub(super) fn import_hint(&self, name: &str) -> Option<String> {
-        let (alias, function) = name.rsplit_once('.')?;
-        let module = self.library.functions.module_names().find(|module| {
-            default_alias(module).is_ok_and(|a| a == alias) && self.library.functions.get(module, function).is_some()
-        })?;
-        Some(format!("write `import \"{module}\"` in this file"))
     }
 }
 
@@ -1111,14 +812,15 @@ fn alias_of(import: &syntax::Import) -> Option<Arc<str>> {
 
 /// The include statement at a span.
 fn ast_includes(ast: &Ast, span: Span) -> Option<syntax::Include> {
-    (0..ast.stmt_count() as u32).map(StmtId).find_map(|id| match ast.stmt(id) {
-        syntax::Stmt { kind: StmtKind::Include(include), span: at } if *at == span => Some(include.clone()),
-        _ => None,
-    })
-}
-
-fn prefixed(include: IncludeId, path: &[IncludeId]) -> Path {
-    std::iter::once(include).chain(path.iter().copied()).collect()
+    (0..ast.stmt_count() as u32)
+        .map(StmtId)
+        .find_map(|id| match ast.stmt(id) {
+            syntax::Stmt {
+                kind: StmtKind::Include(include),
+                span: at,
+            } if *at == span => Some(include.clone()),
+            _ => None,
+        })
 }
 
 fn count(parameters: usize) -> String {
@@ -1130,7 +832,7 @@ fn count(parameters: usize) -> String {
 }
 
 /// Joins a directory (empty or ending in `/`) with a relative path and resolves `..` lexically.
-fn join(base: &str, path: &str) -> String {
+pub(super) fn join(base: &str, path: &str) -> String {
     let joined = format!("{base}{path}");
     let mut parts: Vec<&str> = Vec::new();
     for part in joined.split('/') {
@@ -1176,15 +878,23 @@ pub(super) fn annotation_type(ty: &TypeExpr) -> Type {
         TypeKind::Variant => Type::Variant,
         TypeKind::List(element) => Type::list(annotation_type(element)),
         TypeKind::Map { key, value } => Type::map(annotation_type(key), annotation_type(value)),
-        TypeKind::Struct(fields) => {
-            Type::structure(fields.iter().map(|f| (f.name.text.clone(), annotation_type(&f.annotation))))
-        }
+        TypeKind::Struct(fields) => Type::structure(
+            fields
+                .iter()
+                .map(|f| (f.name.text.clone(), annotation_type(&f.annotation))),
+        ),
         TypeKind::Func { arguments, result } => {
             let parameters = arguments.iter().enumerate().map(|(index, argument)| {
-                let name = argument.name.as_ref().map_or_else(|| index.to_string().into(), |n| n.text.clone());
+                let name = argument
+                    .name
+                    .as_ref()
+                    .map_or_else(|| index.to_string().into(), |n| n.text.clone());
                 (name, annotation_type(&argument.annotation))
             });
-            Type::func(parameters.collect::<Vec<(Arc<str>, Type)>>(), annotation_type(result))
+            Type::func(
+                parameters.collect::<Vec<(Arc<str>, Type)>>(),
+                annotation_type(result),
+            )
         }
     }
 }

@@ -16,17 +16,22 @@ impl Inference<'_> {
             ExprKind::List(items) => {
                 let mut types = items.iter().map(|item| self.evident(instance, *item));
                 let first = types.next()??;
-                types.all(|ty| ty.as_ref() == Some(&first)).then(|| Type::list(first))
+                types
+                    .all(|ty| ty.as_ref() == Some(&first))
+                    .then(|| Type::list(first))
             }
             ExprKind::Map(entries) => {
-                let mut types =
-                    entries.iter().map(|(k, v)| Some((self.evident(instance, *k)?, self.evident(instance, *v)?)));
+                let mut types = entries
+                    .iter()
+                    .map(|(k, v)| Some((self.evident(instance, *k)?, self.evident(instance, *v)?)));
                 let (key, value) = types.next()??;
                 let same = types.all(|ty| ty.as_ref().is_some_and(|(k, v)| *k == key && *v == value));
                 same.then(|| Type::map(key, value))
             }
             ExprKind::Struct(fields) => {
-                let fields = fields.iter().map(|(name, value)| Some((name.clone(), self.evident(instance, *value)?)));
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| Some((name.clone(), self.evident(instance, *value)?)));
                 Some(Type::structure(fields.collect::<Option<Vec<_>>>()?))
             }
             ExprKind::Variable { path, definition } => {
@@ -37,23 +42,36 @@ impl Inference<'_> {
                     }
                     DefinitionKind::ClassParameter { index, annotation } => {
                         let argument = self.argument(holder, *index);
-                        annotation.clone().or_else(|| argument.and_then(|(site, id)| self.evident(site, id)))
+                        annotation
+                            .clone()
+                            .or_else(|| argument.and_then(|(site, id)| self.evident(site, id)))
                     }
                     DefinitionKind::Parameter { annotation, .. } => annotation.clone(),
                     DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
                     DefinitionKind::Library(value) => Some(value.ty()),
                 }
             }
-            ExprKind::If { then: a, otherwise: b, .. } | ExprKind::Except { left: a, right: b } => {
+            ExprKind::If {
+                then: a,
+                otherwise: b,
+                ..
+            }
+            | ExprKind::Except { left: a, right: b } => {
                 match (self.evident(instance, *a), self.evident(instance, *b)) {
                     (Some(a), Some(b)) => (a == b).then_some(a),
                     (a, b) => a.or(b),
                 }
             }
-            ExprKind::Call { callee: Callee::Value(callee), .. } => match &hir.expr(*callee).kind {
+            ExprKind::Call {
+                callee: Callee::Value(callee),
+                ..
+            } => match &hir.expr(*callee).kind {
                 ExprKind::Lambda(function) => {
                     let function = hir.function(*function);
-                    function.result.clone().or_else(|| self.evident(instance, function.body))
+                    function
+                        .result
+                        .clone()
+                        .or_else(|| self.evident(instance, function.body))
                 }
                 _ => None,
             },
@@ -62,7 +80,9 @@ impl Inference<'_> {
                 let parameters = function.parameters.iter().map(|id| {
                     let definition = hir.definition(*id);
                     match &definition.kind {
-                        DefinitionKind::Parameter { annotation: Some(ty), .. } => Some((definition.name.clone(), ty.clone())),
+                        DefinitionKind::Parameter {
+                            annotation: Some(ty), ..
+                        } => Some((definition.name.clone(), ty.clone())),
                         _ => None,
                     }
                 });
@@ -97,14 +117,20 @@ impl Inference<'_> {
                 Some(Value::str(text))
             }
             ExprKind::List(items) => {
-                let items = items.iter().map(|i| self.static_value(instance, *i)).collect::<Option<Vec<_>>>()?;
+                let items = items
+                    .iter()
+                    .map(|i| self.static_value(instance, *i))
+                    .collect::<Option<Vec<_>>>()?;
                 let element = items.first()?.ty();
                 Some(Value::list(element, items))
             }
             ExprKind::Map(entries) => {
                 let mut values = Vec::new();
                 for (key, value) in entries {
-                    values.push((self.static_value(instance, *key)?, self.static_value(instance, *value)?));
+                    values.push((
+                        self.static_value(instance, *key)?,
+                        self.static_value(instance, *value)?,
+                    ));
                 }
                 let (key, value) = values.first().map(|(k, v)| (k.ty(), v.ty()))?;
                 Some(Value::Map(Map::new(key, value, values)))
@@ -128,11 +154,21 @@ impl Inference<'_> {
                         self.static_value(site, id)
                     }
                     DefinitionKind::Library(value) => Some(value.clone()),
-                    DefinitionKind::Parameter { .. } | DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
+                    DefinitionKind::Parameter { .. }
+                    | DefinitionKind::LoopKey
+                    | DefinitionKind::LoopValue => None,
                 }
             }
-            ExprKind::If { condition, then, otherwise } => {
-                let chosen = if self.static_value(instance, *condition)?.as_bool()? { then } else { otherwise };
+            ExprKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let chosen = if self.static_value(instance, *condition)?.as_bool()? {
+                    then
+                } else {
+                    otherwise
+                };
                 self.static_value(instance, *chosen)
             }
             ExprKind::Lookup { base, index } => {
@@ -149,8 +185,15 @@ impl Inference<'_> {
                 let base = self.static_value(instance, *base)?;
                 base.as_struct()?.get(field).cloned()
             }
-            ExprKind::Operator { operator, left, right } => {
-                let arguments = [self.static_value(instance, *left)?, self.static_value(instance, *right)?];
+            ExprKind::Operator {
+                operator,
+                left,
+                right,
+            } => {
+                let arguments = [
+                    self.static_value(instance, *left)?,
+                    self.static_value(instance, *right)?,
+                ];
                 if arguments[0].ty() != arguments[1].ty() {
                     return None;
                 }

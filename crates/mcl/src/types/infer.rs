@@ -11,7 +11,8 @@ use super::codes;
 use super::instances::{Instance, InstanceId, Typed};
 use super::solver::{Conflict, Solver};
 use crate::hir::{
-    BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, Hir, IncludeId, Owner, Part, Statement,
+    BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, Hir, IncludeId, Owner, Part,
+    Statement,
 };
 use crate::syntax::Operator;
 
@@ -58,23 +59,57 @@ pub(super) struct Inference<'a> {
 /// What waits for a type to become known.
 #[derive(Debug, Clone)]
 enum Parked {
-    Lookup { key: (InstanceId, ExprId), base: Type, index: Type, result: Type, span: Span },
-    Field { base: Type, field: Arc<str>, result: Type, span: Span },
-    FieldOr { base: Type, field: Arc<str>, result: Type, span: Span },
-    Overload { spec: &'static FunctionSpec, candidates: Vec<usize>, call: Type, span: Span },
+    Lookup {
+        key: (InstanceId, ExprId),
+        base: Type,
+        index: Type,
+        result: Type,
+        span: Span,
+    },
+    Field {
+        base: Type,
+        field: Arc<str>,
+        result: Type,
+        span: Span,
+    },
+    FieldOr {
+        base: Type,
+        field: Arc<str>,
+        result: Type,
+        span: Span,
+    },
+    Overload {
+        spec: &'static FunctionSpec,
+        candidates: Vec<usize>,
+        call: Type,
+        span: Span,
+    },
 }
 
 /// What is looked at when all types are known.
 #[derive(Debug, Clone)]
 enum Check {
     /// The variable of an operator or function stands for one of these types.
-    OneOf { what: String, ty: Type, allowed: Vec<Type>, span: Span },
+    OneOf {
+        what: String,
+        ty: Type,
+        allowed: Vec<Type>,
+        span: Span,
+    },
     /// No function anywhere inside.
-    NoFunction { what: &'static str, ty: Type, span: Span },
+    NoFunction {
+        what: &'static str,
+        ty: Type,
+        span: Span,
+    },
     /// A map's key type.
     Key { ty: Type, span: Span },
     /// The library function that a call came out as is one that can be built.
-    Unsupported { spec: &'static FunctionSpec, call: Type, span: Span },
+    Unsupported {
+        spec: &'static FunctionSpec,
+        call: Type,
+        span: Span,
+    },
 }
 
 /// Why two types must be the same, for the message.
@@ -197,7 +232,12 @@ impl<'a> Inference<'a> {
 
     fn statement(&mut self, instance: InstanceId, statement: &'a Statement) {
         match statement {
-            Statement::If { condition, then, otherwise, span } => {
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+                span,
+            } => {
                 let ty = self.infer(instance, *condition);
                 self.equate(&Type::Bool, &ty, *span, &Reason::Condition);
                 self.body(instance, *then);
@@ -205,7 +245,14 @@ impl<'a> Inference<'a> {
                     self.body(instance, *body);
                 }
             }
-            Statement::Loop { over_map, iterable, key, value, body, span } => {
+            Statement::Loop {
+                over_map,
+                iterable,
+                key,
+                value,
+                body,
+                span,
+            } => {
                 let ty = self.infer(instance, *iterable);
                 let element = self.solver.fresh();
                 let (key_type, wanted, reason) = if *over_map {
@@ -242,7 +289,11 @@ impl<'a> Inference<'a> {
         for (index, parameter) in hir.class(include.class).parameters.iter().enumerate() {
             let ty = self.argument_type(inner, index);
             let definition = hir.definition(*parameter);
-            if let DefinitionKind::ClassParameter { annotation: Some(wanted), .. } = &definition.kind {
+            if let DefinitionKind::ClassParameter {
+                annotation: Some(wanted),
+                ..
+            } = &definition.kind
+            {
                 self.equate(wanted, &ty, include.span, &Reason::Argument(definition.span));
             }
         }
@@ -256,8 +307,10 @@ impl<'a> Inference<'a> {
                 match known {
                     Type::Variable(_) | Type::Bool | Type::Str => {}
                     other => {
-                        let message = format!("`panic` takes a bool or a str, not {}", self.solver.zonk(&other));
-                        self.completion.push(Diagnostic::error(&codes::UNSUPPORTED, span, message));
+                        let message =
+                            format!("`panic` takes a bool or a str, not {}", self.solver.zonk(&other));
+                        self.completion
+                            .push(Diagnostic::error(&codes::UNSUPPORTED, span, message));
                     }
                 }
             }
@@ -267,11 +320,13 @@ impl<'a> Inference<'a> {
             }
             [] => {
                 let message = "`panic` takes one or two arguments";
-                self.solving.push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
+                self.solving
+                    .push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
             }
             _ => {
                 let message = format!("`panic` takes one or two arguments, given {}", types.len());
-                self.generation.push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
+                self.generation
+                    .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
             }
         }
     }
@@ -299,7 +354,9 @@ impl<'a> Inference<'a> {
                 self.solver.fresh()
             }
         };
-        self.typed.instances[holder.0 as usize].definitions.insert(id, ty.clone());
+        self.typed.instances[holder.0 as usize]
+            .definitions
+            .insert(id, ty.clone());
         ty
     }
 
@@ -345,17 +402,32 @@ impl<'a> Inference<'a> {
                 let (key, value) = (self.solver.fresh(), self.solver.fresh());
                 for (k, v) in entries {
                     self.check(instance, *k, &key, &Reason::Key(hir.expr(entries[0].0).span));
-                    self.check(instance, *v, &value, &Reason::MapValue(hir.expr(entries[0].1).span));
+                    self.check(
+                        instance,
+                        *v,
+                        &value,
+                        &Reason::MapValue(hir.expr(entries[0].1).span),
+                    );
                 }
-                self.checks.push(Check::Key { ty: key.clone(), span });
+                self.checks.push(Check::Key {
+                    ty: key.clone(),
+                    span,
+                });
                 Type::map(key, value)
             }
             ExprKind::Struct(fields) => {
-                let fields: Vec<_> = fields.iter().map(|(name, v)| (name.clone(), self.infer(instance, *v))).collect();
+                let fields: Vec<_> = fields
+                    .iter()
+                    .map(|(name, v)| (name.clone(), self.infer(instance, *v)))
+                    .collect();
                 Type::structure(fields)
             }
             ExprKind::Lambda(_) => self.lambda(instance, id),
-            ExprKind::If { condition, then, otherwise } => {
+            ExprKind::If {
+                condition,
+                then,
+                otherwise,
+            } => {
                 self.check(instance, *condition, &Type::Bool, &Reason::Condition);
                 let result = self.solver.fresh();
                 let reason = Reason::Branches(hir.expr(*then).span);
@@ -370,9 +442,18 @@ impl<'a> Inference<'a> {
                 self.check(instance, *right, &result, &reason);
                 result
             }
-            ExprKind::Operator { operator, left, right } => {
+            ExprKind::Operator {
+                operator,
+                left,
+                right,
+            } => {
                 let types = [self.infer(instance, *left), self.infer(instance, *right)];
-                self.library_signature(operator_spec(*operator), &types, span, &Reason::Operands(operator.text()))
+                self.library_signature(
+                    operator_spec(*operator),
+                    &types,
+                    span,
+                    &Reason::Operands(operator.text()),
+                )
             }
             ExprKind::Not(inner) => {
                 let types = [self.infer(instance, *inner)];
@@ -385,13 +466,24 @@ impl<'a> Inference<'a> {
             ExprKind::Lookup { base, index } => {
                 let (base, index) = (self.infer(instance, *base), self.infer(instance, *index));
                 let result = self.solver.fresh();
-                self.park(Parked::Lookup { key: (instance, id), base, index, result: result.clone(), span });
+                self.park(Parked::Lookup {
+                    key: (instance, id),
+                    base,
+                    index,
+                    result: result.clone(),
+                    span,
+                });
                 result
             }
             ExprKind::Field { base, field } => {
                 let base = self.infer(instance, *base);
                 let result = self.solver.fresh();
-                self.park(Parked::Field { base, field: field.clone(), result: result.clone(), span });
+                self.park(Parked::Field {
+                    base,
+                    field: field.clone(),
+                    result: result.clone(),
+                    span,
+                });
                 result
             }
             ExprKind::FieldOr { base, field, default } => {
@@ -400,11 +492,20 @@ impl<'a> Inference<'a> {
                 let result = self.infer(instance, *default);
                 let field = field.clone();
                 // A struct type that is plain from the text makes a wrong default a type error at once.
-                if let Some(found) = evident.as_ref().and_then(Type::as_struct).and_then(|s| s.field(&field)) {
+                if let Some(found) = evident
+                    .as_ref()
+                    .and_then(Type::as_struct)
+                    .and_then(|s| s.field(&field))
+                {
                     let found = found.clone();
                     self.equate(&found, &result, span, &Reason::Result(hir.expr(*default).span));
                 }
-                self.park(Parked::FieldOr { base, field, result: result.clone(), span });
+                self.park(Parked::FieldOr {
+                    base,
+                    field,
+                    result: result.clone(),
+                    span,
+                });
                 result
             }
             ExprKind::Call { callee, arguments } => self.call(instance, id, callee, arguments, span),
@@ -414,7 +515,9 @@ impl<'a> Inference<'a> {
 
     fn lambda(&mut self, instance: InstanceId, id: ExprId) -> Type {
         let hir = self.hir;
-        let ExprKind::Lambda(function) = hir.expr(id).kind else { return self.solver.fresh() };
+        let ExprKind::Lambda(function) = hir.expr(id).kind else {
+            return self.solver.fresh();
+        };
         self.function_type(instance, function)
     }
 
@@ -426,10 +529,14 @@ impl<'a> Inference<'a> {
         for parameter in &function.parameters {
             let definition = hir.definition(*parameter);
             let ty = match &definition.kind {
-                DefinitionKind::Parameter { annotation: Some(ty), .. } => ty.clone(),
+                DefinitionKind::Parameter {
+                    annotation: Some(ty), ..
+                } => ty.clone(),
                 _ => self.solver.fresh(),
             };
-            self.typed.instances[instance.0 as usize].definitions.insert(*parameter, ty.clone());
+            self.typed.instances[instance.0 as usize]
+                .definitions
+                .insert(*parameter, ty.clone());
             parameters.push((definition.name.clone(), ty));
         }
         let result = function.result.clone().unwrap_or_else(|| self.solver.fresh());
@@ -481,8 +588,14 @@ impl<'a> Inference<'a> {
             Callee::Library(spec, _) => {
                 if let Some(hook) = spec.infer {
                     let evident: Vec<_> = arguments.iter().map(|id| self.evident(instance, *id)).collect();
-                    let values: Vec<_> = arguments.iter().map(|id| self.static_value(instance, *id)).collect();
-                    return match hook(&InferArguments { types: &evident, values: &values }) {
+                    let values: Vec<_> = arguments
+                        .iter()
+                        .map(|id| self.static_value(instance, *id))
+                        .collect();
+                    return match hook(&InferArguments {
+                        types: &evident,
+                        values: &values,
+                    }) {
                         Ok(inferred) => {
                             let signature = self.instantiate(&inferred.signature, &mut FxHashMap::default());
                             let result = self.solver.fresh();
@@ -494,7 +607,8 @@ impl<'a> Inference<'a> {
                             let message = format!("`{}` {error}", shown(spec));
                             let mut diagnostic = Diagnostic::error(&codes::BAD_ARGUMENTS, span, message);
                             if let Some(argument) = error.index.and_then(|index| arguments.get(index)) {
-                                diagnostic = diagnostic.because(hir.expr(*argument).span, error.message.clone());
+                                diagnostic =
+                                    diagnostic.because(hir.expr(*argument).span, error.message.clone());
                             }
                             self.generation.push(diagnostic);
                             self.solver.fresh()
@@ -517,21 +631,29 @@ impl<'a> Inference<'a> {
         let alternatives = spec.alternatives();
         let result = self.solver.fresh();
         let call = call_type(types, result.clone());
-        let candidates: Vec<usize> =
-            (0..alternatives.len()).filter(|i| alternatives[*i].accepts_count(types.len())).collect();
+        let candidates: Vec<usize> = (0..alternatives.len())
+            .filter(|i| alternatives[*i].accepts_count(types.len()))
+            .collect();
         match candidates.as_slice() {
             [] => {
                 let most = alternatives.iter().map(|a| a.parameters.len()).max().unwrap_or(0);
                 let wanted = counts(alternatives);
                 let message = format!("`{}` takes {wanted}, given {}", shown(spec), types.len());
                 if types.len() > most {
-                    self.generation.push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
+                    self.generation
+                        .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
                 } else {
-                    self.solving.push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
+                    self.solving
+                        .push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
                 }
             }
             [only] => self.use_alternative(spec, &alternatives[*only], &call, types.len(), span, reason),
-            _ => self.park(Parked::Overload { spec, candidates, call, span }),
+            _ => self.park(Parked::Overload {
+                spec,
+                candidates,
+                call,
+                span,
+            }),
         }
         result
     }
@@ -545,19 +667,33 @@ impl<'a> Inference<'a> {
         span: Span,
         reason: &Reason,
     ) {
-        let Some(ty) = signature.func_type(count) else { return };
+        let Some(ty) = signature.func_type(count) else {
+            return;
+        };
         let mut variables = FxHashMap::default();
         let ty = self.instantiate(&ty, &mut variables);
         for (variable, allowed) in &signature.limits {
             if let Some(fresh) = variables.get(variable) {
                 let (ty, allowed) = (fresh.clone(), allowed.clone());
-                self.checks.push(Check::OneOf { what: shown(spec), ty, allowed, span });
+                self.checks.push(Check::OneOf {
+                    what: shown(spec),
+                    ty,
+                    allowed,
+                    span,
+                });
             }
         }
         let compares = [&operators::EQUAL, &operators::NOT_EQUAL, &operators::CONTAINS];
-        if compares.iter().any(|c| std::ptr::eq::<FunctionSpec>(&raw const **c, spec)) {
+        if compares
+            .iter()
+            .any(|c| std::ptr::eq::<FunctionSpec>(&raw const **c, spec))
+        {
             let ty = variables.get(&1).cloned().unwrap_or(Type::Bool);
-            self.checks.push(Check::NoFunction { what: "compared", ty, span });
+            self.checks.push(Check::NoFunction {
+                what: "compared",
+                ty,
+                span,
+            });
         }
         self.equate(&ty, call, span, reason);
     }
@@ -569,8 +705,18 @@ impl<'a> Inference<'a> {
         let checks = &mut self.checks;
         let _ = checks;
         ty.replace(&mut |part| match part {
-            Type::Variable(variable) => Some(variables.entry(*variable).or_insert_with(|| solver.fresh()).clone()),
-            Type::Number => Some(variables.entry(u32::MAX).or_insert_with(|| solver.fresh()).clone()),
+            Type::Variable(variable) => Some(
+                variables
+                    .entry(*variable)
+                    .or_insert_with(|| solver.fresh())
+                    .clone(),
+            ),
+            Type::Number => Some(
+                variables
+                    .entry(u32::MAX)
+                    .or_insert_with(|| solver.fresh())
+                    .clone(),
+            ),
             Type::Variant | Type::Dynamic => Some(solver.fresh()),
             _ => None,
         })
@@ -585,7 +731,13 @@ impl<'a> Inference<'a> {
     /// Tries to decide what was parked. `last`: nothing more will become known.
     fn decide(&mut self, parked: &Parked, last: bool) -> bool {
         match parked {
-            Parked::Lookup { key, base, index, result, span } => {
+            Parked::Lookup {
+                key,
+                base,
+                index,
+                result,
+                span,
+            } => {
                 let spec = match (self.solver.shallow(base), self.solver.shallow(index)) {
                     (Type::List(element), _) => {
                         self.equate(&Type::Int, index, *span, &Reason::Index);
@@ -607,14 +759,20 @@ impl<'a> Inference<'a> {
                     (other, _) => {
                         let message = format!("{} has no elements to look up", self.solver.zonk(&other));
                         let error = Diagnostic::error(&codes::UNSUPPORTED, *span, message);
-                        self.completion.push(error.help("`[…]` looks into a list or a map; a field is read with `->`"));
+                        self.completion
+                            .push(error.help("`[…]` looks into a list or a map; a field is read with `->`"));
                         &operators::LIST_LOOKUP
                     }
                 };
                 self.typed.lookups.insert(*key, spec);
                 true
             }
-            Parked::Field { base, field, result, span } => match self.solver.shallow(base) {
+            Parked::Field {
+                base,
+                field,
+                result,
+                span,
+            } => match self.solver.shallow(base) {
                 Type::Variable(_) => false,
                 Type::Struct(s) => {
                     match s.field(field) {
@@ -624,12 +782,21 @@ impl<'a> Inference<'a> {
                     true
                 }
                 other => {
-                    let message = format!("{} is no struct and has no field `{field}`", self.solver.zonk(&other));
-                    self.completion.push(Diagnostic::error(&codes::UNSUPPORTED, *span, message));
+                    let message = format!(
+                        "{} is no struct and has no field `{field}`",
+                        self.solver.zonk(&other)
+                    );
+                    self.completion
+                        .push(Diagnostic::error(&codes::UNSUPPORTED, *span, message));
                     true
                 }
             },
-            Parked::FieldOr { base, field, result, span } => match self.solver.shallow(base) {
+            Parked::FieldOr {
+                base,
+                field,
+                result,
+                span,
+            } => match self.solver.shallow(base) {
                 Type::Variable(_) => false,
                 Type::Struct(s) => {
                     if let Some(ty) = s.field(field) {
@@ -638,18 +805,31 @@ impl<'a> Inference<'a> {
                     true
                 }
                 other => {
-                    let message = format!("{} is no struct and has no field `{field}`", self.solver.zonk(&other));
-                    self.completion.push(Diagnostic::error(&codes::UNSUPPORTED, *span, message));
+                    let message = format!(
+                        "{} is no struct and has no field `{field}`",
+                        self.solver.zonk(&other)
+                    );
+                    self.completion
+                        .push(Diagnostic::error(&codes::UNSUPPORTED, *span, message));
                     true
                 }
             },
-            Parked::Overload { spec, candidates, call, span } => {
-                let Some(wanted) = call.as_func().cloned() else { return true };
+            Parked::Overload {
+                spec,
+                candidates,
+                call,
+                span,
+            } => {
+                let Some(wanted) = call.as_func().cloned() else {
+                    return true;
+                };
                 let count = wanted.parameters.len();
                 let alternatives = spec.alternatives();
                 let mut fitting: Vec<usize> = Vec::new();
                 for candidate in candidates {
-                    let Some(ty) = alternatives[*candidate].func_type(count) else { continue };
+                    let Some(ty) = alternatives[*candidate].func_type(count) else {
+                        continue;
+                    };
                     let mut variables = FxHashMap::default();
                     let ty = self.instantiate(&ty, &mut variables);
                     if self.solver.compatible(&ty, call) {
@@ -658,7 +838,11 @@ impl<'a> Inference<'a> {
                 }
                 match fitting.as_slice() {
                     [] => {
-                        let check = Check::Unsupported { spec, call: call.clone(), span: *span };
+                        let check = Check::Unsupported {
+                            spec,
+                            call: call.clone(),
+                            span: *span,
+                        };
                         self.checks.push(check);
                         true
                     }
@@ -679,7 +863,8 @@ impl<'a> Inference<'a> {
         if self.solver.unify(expect, actual).is_err() {
             let (expect, actual) = (self.solver.zonk(expect), self.solver.zonk(actual));
             let message = format!("the field is {expect}, where {actual} is needed");
-            self.completion.push(Diagnostic::error(&codes::UNSUPPORTED, span, message));
+            self.completion
+                .push(Diagnostic::error(&codes::UNSUPPORTED, span, message));
         }
     }
 
@@ -690,14 +875,16 @@ impl<'a> Inference<'a> {
             [] => "it has no fields at all".to_owned(),
             names => format!("its fields are `{}`", names.join("`, `")),
         });
-        self.completion.push(Diagnostic::error(&codes::UNSUPPORTED, span, message).help(help));
+        self.completion
+            .push(Diagnostic::error(&codes::UNSUPPORTED, span, message).help(help));
     }
 
     /// Solves one equation, and reports a conflict at `span`.
     pub(super) fn equate(&mut self, expect: &Type, actual: &Type, span: Span, reason: &Reason) {
         if let Err(conflict) = self.solver.unify(expect, actual) {
             let (expect, actual) = (self.solver.zonk(expect), self.solver.zonk(actual));
-            self.solving.push(conflict_diagnostic(conflict, &expect, &actual, span, reason));
+            self.solving
+                .push(conflict_diagnostic(conflict, &expect, &actual, span, reason));
         }
     }
 
@@ -778,44 +965,72 @@ impl<'a> Inference<'a> {
 
     fn check_solved(&mut self, check: Check) {
         let (code, span, message, help) = match check {
-            Check::OneOf { what, ty, allowed, span } => {
+            Check::OneOf {
+                what,
+                ty,
+                allowed,
+                span,
+            } => {
                 let ty = self.solver.zonk(&ty);
                 if allowed.contains(&ty) {
                     return;
                 }
                 let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
                 let message = format!("`{what}` does not work on {ty}");
-                (&codes::UNSUPPORTED, span, message, Some(format!("it works on {}", allowed.join(", "))))
+                (
+                    &codes::UNSUPPORTED,
+                    span,
+                    message,
+                    Some(format!("it works on {}", allowed.join(", "))),
+                )
             }
             Check::NoFunction { what, ty, span } => {
                 let ty = self.solver.zonk(&ty);
                 if !ty.contains_func() {
                     return;
                 }
-                (&codes::UNSUPPORTED, span, format!("functions cannot be {what}, and {ty} holds one"), None)
+                (
+                    &codes::UNSUPPORTED,
+                    span,
+                    format!("functions cannot be {what}, and {ty} holds one"),
+                    None,
+                )
             }
             Check::Key { ty, span } => {
                 let ty = self.solver.zonk(&ty);
                 if !ty.contains_func() {
                     return;
                 }
-                (&codes::UNHASHABLE, span, format!("a map key cannot hold a function, and {ty} does"), None)
+                (
+                    &codes::UNHASHABLE,
+                    span,
+                    format!("a map key cannot hold a function, and {ty} does"),
+                    None,
+                )
             }
             Check::Unsupported { spec, call, span } => {
                 let call = self.solver.zonk(&call);
-                let arguments = call.as_func().map(|f| f.parameters.iter().map(|p| p.ty.to_string()).collect::<Vec<_>>());
+                let arguments = call
+                    .as_func()
+                    .map(|f| f.parameters.iter().map(|p| p.ty.to_string()).collect::<Vec<_>>());
                 let arguments = arguments.unwrap_or_default().join(", ");
                 let forms = spec.signatures.join("` or `");
                 let message = format!("`{}` cannot be called with ({arguments})", shown(spec));
-                (&codes::UNSUPPORTED, span, message, Some(format!("it is `{forms}`")))
+                (
+                    &codes::UNSUPPORTED,
+                    span,
+                    message,
+                    Some(format!("it is `{forms}`")),
+                )
             }
         };
-        self.completion.push(Diagnostic::error(code, span, message).help_if(help));
+        self.completion
+            .push(Diagnostic::error(code, span, message).help_if(help));
     }
 }
 
 /// The specification behind an operator.
-pub(super) fn operator_spec(operator: Operator) -> &'static FunctionSpec {
+pub(crate) fn operator_spec(operator: Operator) -> &'static FunctionSpec {
     match operator {
         Operator::Add => &operators::ADD,
         Operator::Subtract => &operators::SUBTRACT,
@@ -833,26 +1048,48 @@ pub(super) fn operator_spec(operator: Operator) -> &'static FunctionSpec {
 }
 
 fn call_type(arguments: &[Type], result: Type) -> Type {
-    Type::func(arguments.iter().enumerate().map(|(i, ty)| (i.to_string(), ty.clone())), result)
+    Type::func(
+        arguments
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| (i.to_string(), ty.clone())),
+        result,
+    )
 }
 
 /// A function as a user writes it: `fmt.printf`.
 fn shown(spec: &FunctionSpec) -> String {
     let alias = spec.module.rsplit('/').next().unwrap_or_default();
-    if alias.is_empty() { spec.name.to_owned() } else { format!("{alias}.{}", spec.name) }
+    if alias.is_empty() {
+        spec.name.to_owned()
+    } else {
+        format!("{alias}.{}", spec.name)
+    }
 }
 
 fn counts(alternatives: &[Signature]) -> String {
     let mut counts: Vec<String> = alternatives
         .iter()
-        .map(|a| format!("{}{}", a.parameters.len(), if a.variadic.is_some() { " or more" } else { "" }))
+        .map(|a| {
+            format!(
+                "{}{}",
+                a.parameters.len(),
+                if a.variadic.is_some() { " or more" } else { "" }
+            )
+        })
         .collect();
     counts.dedup();
     let noun = if counts == ["1"] { "argument" } else { "arguments" };
     format!("{} {noun}", counts.join(" or "))
 }
 
-fn conflict_diagnostic(conflict: Conflict, expect: &Type, actual: &Type, span: Span, reason: &Reason) -> Diagnostic {
+fn conflict_diagnostic(
+    conflict: Conflict,
+    expect: &Type,
+    actual: &Type,
+    span: Span,
+    reason: &Reason,
+) -> Diagnostic {
     let code = match conflict {
         Conflict::Kinds => &codes::MISMATCH,
         Conflict::ParameterCount => &codes::ARGUMENT_COUNT,
@@ -869,7 +1106,8 @@ fn conflict_diagnostic(conflict: Conflict, expect: &Type, actual: &Type, span: S
     let mut help = None;
     let message = match reason {
         Reason::Element(first) => {
-            secondary = (*first != span).then(|| (*first, format!("the first element makes it a list of {expect}")));
+            secondary =
+                (*first != span).then(|| (*first, format!("the first element makes it a list of {expect}")));
             format!("the elements of a list have one type: {expect} and {actual} differ")
         }
         Reason::Key(first) => {
@@ -915,7 +1153,11 @@ fn conflict_diagnostic(conflict: Conflict, expect: &Type, actual: &Type, span: S
         Reason::LibraryCall(spec) => {
             label = format!("called as {actual}");
             help = Some(format!("it is `{}`", spec.signatures.join("` or `")));
-            format!("`{}` does not take these arguments{}", shown(spec), difference(expect, actual))
+            format!(
+                "`{}` does not take these arguments{}",
+                shown(spec),
+                difference(expect, actual)
+            )
         }
         Reason::Operands(operator) => {
             label = format!("used as {actual}");
@@ -924,14 +1166,24 @@ fn conflict_diagnostic(conflict: Conflict, expect: &Type, actual: &Type, span: S
                 && a.ty != b.ty
                 && *operator != "in"
             {
-                help = Some(format!("convert one side; there is no conversion between {} and {} by itself", a.ty, b.ty));
-                format!("both sides of `{operator}` have one type: {} and {} differ", a.ty, b.ty)
+                help = Some(format!(
+                    "convert one side; there is no conversion between {} and {} by itself",
+                    a.ty, b.ty
+                ));
+                format!(
+                    "both sides of `{operator}` have one type: {} and {} differ",
+                    a.ty, b.ty
+                )
             } else {
-                format!("`{operator}` does not work on these{}", difference(expect, actual))
+                format!(
+                    "`{operator}` does not work on these{}",
+                    difference(expect, actual)
+                )
             }
         }
         Reason::Result(declared) => {
-            secondary = (*declared != span).then(|| (*declared, format!("{expect} is wanted because of this")));
+            secondary =
+                (*declared != span).then(|| (*declared, format!("{expect} is wanted because of this")));
             format!("the result is {actual}, where {expect} is needed")
         }
         Reason::Index => format!("this lookup needs {expect}, but has {actual}"),
@@ -942,11 +1194,15 @@ fn conflict_diagnostic(conflict: Conflict, expect: &Type, actual: &Type, span: S
         Reason::Meta(name) => format!("`Meta:{name}` is {expect}, not {actual}"),
         Reason::MetaStruct => {
             let names = setpoint_graph::MetaName::ALL.map(setpoint_graph::MetaName::name);
-            help = Some(format!("a `Meta` struct whose fields are not plain has all of {}", names.join(", ")));
+            help = Some(format!(
+                "a `Meta` struct whose fields are not plain has all of {}",
+                names.join(", ")
+            ));
             format!("a `Meta` struct cannot be {actual}")
         }
         Reason::Name => {
-            help = Some("a name is a str or a list of str; interpolate a variable as `\"${name}\"`".to_owned());
+            help =
+                Some("a name is a str or a list of str; interpolate a variable as `\"${name}\"`".to_owned());
             format!("a name is a str or a list of str, not {actual}")
         }
         Reason::List => {
@@ -983,11 +1239,15 @@ fn difference(expect: &Type, actual: &Type) -> String {
             (Type::Map(a), Type::Map(b)) => first(&a.0, &b.0).or_else(|| first(&a.1, &b.1)),
             (Type::Func(a), Type::Func(b)) if a.parameters.len() == b.parameters.len() => {
                 let mut pairs = a.parameters.iter().zip(&b.parameters);
-                pairs.find_map(|(a, b)| first(&a.ty, &b.ty)).or_else(|| first(&a.result, &b.result))
+                pairs
+                    .find_map(|(a, b)| first(&a.ty, &b.ty))
+                    .or_else(|| first(&a.result, &b.result))
             }
             (a, b) if a == b => None,
             (a, b) => Some((a.clone(), b.clone())),
         }
     }
-    first(expect, actual).map_or_else(String::new, |(wanted, found)| format!(": {found} is not {wanted}"))
+    first(expect, actual).map_or_else(String::new, |(wanted, found)| {
+        format!(": {found} is not {wanted}")
+    })
 }

@@ -16,7 +16,11 @@ impl Inference<'_> {
         let mut unknown_kind = false;
         for item in &resource.items {
             match &item.kind {
-                ItemKind::Field { name, name_span, value } => {
+                ItemKind::Field {
+                    name,
+                    name_span,
+                    value,
+                } => {
                     let ty = self.infer(instance, *value);
                     self.condition(instance, item.condition, item.span);
                     let Some(schema) = schema else {
@@ -97,7 +101,9 @@ impl Inference<'_> {
     /// The type of a parameter, with a type of its own wherever anything goes.
     fn native_type(&mut self, native: &Native) -> Type {
         let solver = &mut self.solver;
-        native.ty().replace(&mut |part| matches!(part, Type::Variant).then(|| solver.fresh()))
+        native
+            .ty()
+            .replace(&mut |part| matches!(part, Type::Variant).then(|| solver.fresh()))
     }
 
     fn meta_struct(&mut self, evident: Option<&Type>, ty: &Type, span: Span) {
@@ -130,7 +136,12 @@ impl Inference<'_> {
     }
 
     fn unknown_parameter(&mut self, schema: &KindSchema, name: &str, span: Span, name_span: Span) {
-        let names: Vec<&str> = schema.parameters.iter().filter(|p| p.reachable).map(|p| p.name).collect();
+        let names: Vec<&str> = schema
+            .parameters
+            .iter()
+            .filter(|p| p.reachable)
+            .map(|p| p.name)
+            .collect();
         let message = format!("`{}` has no parameter `{name}`", schema.kind);
         let help = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
             if MetaName::parse(name).is_some() {
@@ -142,7 +153,8 @@ impl Inference<'_> {
             }
         });
         let error = Diagnostic::error(&codes::UNKNOWN_PARAMETER, span, message);
-        self.generation.push(error.because(name_span, "not known").help(help));
+        self.generation
+            .push(error.because(name_span, "not known").help(help));
     }
 
     pub(super) fn edge(&mut self, instance: InstanceId, edge: &Edge) {
@@ -175,7 +187,8 @@ impl Inference<'_> {
         };
         if sender.sends.is_empty() {
             let message = format!("`{}` sends nothing", sender.kind);
-            self.generation.push(Diagnostic::error(&codes::CANNOT_SEND, span, message).because(from.span, "the sender"));
+            self.generation
+                .push(Diagnostic::error(&codes::CANNOT_SEND, span, message).because(from.span, "the sender"));
             return;
         }
         if !receiver.receives {
@@ -189,14 +202,16 @@ impl Inference<'_> {
             let help = did_you_mean(key, names.iter().copied())
                 .unwrap_or_else(|| format!("it sends {}", names.join(", ")));
             let message = format!("`{}` does not send `{key}`", sender.kind);
-            self.generation.push(Diagnostic::error(&codes::BAD_SEND, span, message).help(help));
+            self.generation
+                .push(Diagnostic::error(&codes::BAD_SEND, span, message).help(help));
             return;
         };
         let Some(schema) = receiver.parameter(parameter) else {
             let names: Vec<&str> = receiver.parameters.iter().map(|p| p.name).collect();
             let message = format!("`{}` has no parameter `{parameter}` to receive", receiver.kind);
             let help = did_you_mean(parameter, names.iter().copied());
-            self.generation.push(Diagnostic::error(&codes::BAD_SEND, span, message).help_if(help));
+            self.generation
+                .push(Diagnostic::error(&codes::BAD_SEND, span, message).help_if(help));
             return;
         };
         let loose = |native: &Native| matches!(native, Native::Optional(_) | Native::Any);
@@ -208,14 +223,18 @@ impl Inference<'_> {
                 receiver.kind,
                 describe(schema.native),
             );
-            self.generation.push(Diagnostic::error(&codes::BAD_SEND, span, message));
+            self.generation
+                .push(Diagnostic::error(&codes::BAD_SEND, span, message));
         }
     }
 }
 
 fn describe(native: &Native) -> String {
     match native {
-        Native::Int { bits, signed } => format!("an int of {bits} bits{}", if *signed { "" } else { " without a sign" }),
+        Native::Int { bits, signed } => format!(
+            "an int of {bits} bits{}",
+            if *signed { "" } else { " without a sign" }
+        ),
         Native::Float { bits } => format!("a float of {bits} bits"),
         other => other.ty().to_string(),
     }
@@ -224,7 +243,10 @@ fn describe(native: &Native) -> String {
 fn capitalised(kind: &str) -> String {
     let part = |part: &str| {
         let mut characters = part.chars();
-        characters.next().map(|c| c.to_uppercase().chain(characters).collect::<String>()).unwrap_or_default()
+        characters
+            .next()
+            .map(|c| c.to_uppercase().chain(characters).collect::<String>())
+            .unwrap_or_default()
     };
     kind.split(':').map(part).collect::<Vec<_>>().join(":")
 }

@@ -63,7 +63,11 @@ impl Solver {
         ty.replace(&mut |part| match part {
             Type::Variable(_) => {
                 let found = self.shallow(part);
-                Some(if matches!(found, Type::Variable(_)) { found } else { self.zonk(&found) })
+                Some(if matches!(found, Type::Variable(_)) {
+                    found
+                } else {
+                    self.zonk(&found)
+                })
             }
             _ => None,
         })
@@ -76,7 +80,9 @@ impl Solver {
         }
         let mut at = variable;
         while at != root {
-            let Binding::Same(next) = self.variables[at as usize] else { break };
+            let Binding::Same(next) = self.variables[at as usize] else {
+                break;
+            };
             self.variables[at as usize] = Binding::Same(root);
             at = next;
         }
@@ -98,9 +104,9 @@ impl Solver {
                 self.variables[*variable as usize] = Binding::Bound(known.clone());
                 Ok(())
             }
-            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) | (Type::Optional(a), Type::Optional(b)) => {
-                self.unify(a, b)
-            }
+            (Type::List(a), Type::List(b))
+            | (Type::Set(a), Type::Set(b))
+            | (Type::Optional(a), Type::Optional(b)) => self.unify(a, b),
             (Type::Map(a), Type::Map(b)) => {
                 self.unify(&a.0, &b.0)?;
                 self.unify(&a.1, &b.1)
@@ -149,11 +155,17 @@ impl Solver {
             (Type::Map(a), Type::Map(b)) => self.compatible(&a.0, &b.0) && self.compatible(&a.1, &b.1),
             (Type::Struct(a), Type::Struct(b)) => {
                 a.fields.len() == b.fields.len()
-                    && a.fields.iter().zip(&b.fields).all(|(a, b)| a.name == b.name && self.compatible(&a.ty, &b.ty))
+                    && a.fields
+                        .iter()
+                        .zip(&b.fields)
+                        .all(|(a, b)| a.name == b.name && self.compatible(&a.ty, &b.ty))
             }
             (Type::Func(a), Type::Func(b)) => {
                 a.parameters.len() == b.parameters.len()
-                    && a.parameters.iter().zip(&b.parameters).all(|(a, b)| self.compatible(&a.ty, &b.ty))
+                    && a.parameters
+                        .iter()
+                        .zip(&b.parameters)
+                        .all(|(a, b)| self.compatible(&a.ty, &b.ty))
                     && self.compatible(&a.result, &b.result)
             }
             (a, b) => a == b,
@@ -165,8 +177,17 @@ impl Solver {
         if a == b {
             return;
         }
-        let rank = |binding: &Binding| if let Binding::Free(rank) = binding { *rank } else { 0 };
-        let (rank_a, rank_b) = (rank(&self.variables[a as usize]), rank(&self.variables[b as usize]));
+        let rank = |binding: &Binding| {
+            if let Binding::Free(rank) = binding {
+                *rank
+            } else {
+                0
+            }
+        };
+        let (rank_a, rank_b) = (
+            rank(&self.variables[a as usize]),
+            rank(&self.variables[b as usize]),
+        );
         let (low, high) = if rank_a < rank_b { (a, b) } else { (b, a) };
         self.variables[low as usize] = Binding::Same(high);
         if rank_a == rank_b {

@@ -1,0 +1,237 @@
+//! Statements to nodes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_flow::{Block, Operation, Slot};
+use setpoint_graph::{EdgeHalf, EdgeItem, EdgeStatement, FieldItem, MetaItem, MetaName, ResourceStatement};
+use setpoint_value::Type;
+
+use super::Lowering;
+use super::codes;
+use super::templates::BuilderId;
+use crate::hir::{BodyId, Edge, ExprId, Half, Item, ItemKind, Resource, Statement};
+use crate::types::InstanceId;
+
+impl Lowering<'_> {
+    pub(super) fn body_statements(&mut self, at: BuilderId, instance: InstanceId, body: BodyId) {
+        self.bodies.insert((instance, body), at);
+        let hir = self.hir;
+        for statement in &hir.body(body).statements {
+            self.statement(at, instance, statement);
+        }
+    }
+
+    fn statement(&mut self, at: BuilderId, instance: InstanceId, statement: &Statement) {
+        let (operation, span) = match statement {
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+                span,
+            } => {
+                let condition = self.expr(at, instance, *condition);
+                let then = self.optional_block(at, instance, *then, "the body of an `if`");
+                let otherwise =
+                    otherwise.and_then(|body| self.optional_block(at, instance, body, "an `else`"));
+                (
+                    Operation::IfStatement {
+                        condition,
+                        then,
+                        otherwise,
+                    },
+                    *span,
+                )
+            }
+            Statement::Loop {
+                over_map,
+                iterable,
+                key,
+                value,
+                body,
+                span,
+            } => {
+                let iterable = self.expr(at, instance, *iterable);
+                let builder = self.builders.open("the body of a loop", Some(at), 2);
+                self.enter(builder, instance, &[*key, *value]);
+                self.body_statements(builder, instance, *body);
+                let body = self.builders.block(builder);
+                let operation = if *over_map {
+                    Operation::ForKv { map: iterable, body }
+                } else {
+                    Operation::For { list: iterable, body }
+                };
+                (operation, *span)
+            }
+            Statement::Resource(resource) => {
+                if resource.collect {
+                    let message = "`collect` is not supported yet";
+                    let error = Diagnostic::error(&codes::NOT_SUPPORTED, resource.span, message);
+                    self.diagnostics
+                        .push(error.note("resources of other hosts need the shared store"));
+                    return;
+                }
+                (self.resource(at, instance, resource), resource.span)
+            }
+            Statement::Edge(edge) => (self.edge(at, instance, edge), edge.span),
+            Statement::Include(include) => {
+                self.ensure_include(instance, *include);
+                return;
+            }
+            Statement::Panic { arguments, span } => {
+                let slots: Vec<Slot> = arguments.iter().map(|id| self.expr(at, instance, *id)).collect();
+                let Some((condition, rest)) = slots.split_first() else {
+                    return;
+                };
+                (
+                    Operation::Panic {
+                        condition: *condition,
+                        message: rest.first().copied(),
+                    },
+                    *span,
+                )
+            }
+        };
+        self.builders.push(at, operation, Type::Nil, span);
+    }
+
+    fn optional_block(
+        &mut self,
+        at: BuilderId,
+        instance: InstanceId,
+        body: BodyId,
+        name: &str,
+    ) -> Option<Block> {
+        if self.hir.body(body).statements.is_empty() {
+            return None;
+        }
+        let builder = self.builders.open(name, Some(at), 0);
+        self.body_statements(builder, instance, body);
+        Some(self.builders.block(builder))
+    }
+
+    fn resource(&mut self, at: BuilderId, instance: InstanceId, resource: &Resource) -> Operation {
+        self.meta_once(instance, resource);
+        let schema = self.library.kinds.get(&*resource.kind).copied();
+        let name = self.expr(at, instance, resource.name);
+        let mut statement = ResourceStatement {
+            kind: resource.kind.clone(),
+            schema,
+            name,
+            fields: Vec::new(),
+            meta: Vec::new(),
+            edges: Vec::new(),
+            span: resource.span,
+        };
+        for item in &resource.items {
+            let condition = |this: &mut Self| item.condition.map(|id| this.expr(at, instance, id));
+            match &item.kind {
+                ItemKind::Field { name, value, .. } => {
+                    // Inference has refused parameters that the kind does not have.
+                    let Some(parameter) = schema.and_then(|schema| schema.parameter(name)) else {
+                        continue;
+                    };
+                    let value = self.expr(at, instance, *value);
+                    let condition = condition(self);
+                    statement.fields.push(FieldItem {
+                        parameter,
+                        value,
+                        condition,
+                        span: item.span,
+                    });
+                }
+                ItemKind::EdgeProperty { property, half } => {
+                    let half = self.half(at, instance, half);
+                    let condition = condition(self);
+                    statement.edges.push(EdgeItem {
+                        property: *property,
+                        half,
+                        condition,
+                        span: item.span,
+                    });
+                }
+                ItemKind::Meta { name, value } => {
+                    self.meta(at, instance, &mut statement, Some(*name), *value, item)
+                }
+                ItemKind::MetaStruct { value } => self.meta(at, instance, &mut statement, None, *value, item),
+            }
+        }
+        Operation::Resource(Arc::new(statement))
+    }
+
+    fn meta(
+        &mut self,
+        at: BuilderId,
+        instance: InstanceId,
+        statement: &mut ResourceStatement<Slot>,
+        name: Option<MetaName>,
+        value: ExprId,
+        item: &Item,
+    ) {
+        let value = self.expr(at, instance, value);
+        let condition = item.condition.map(|id| self.expr(at, instance, id));
+        statement.meta.push(MetaItem {
+            name,
+            value,
+            condition,
+            span: item.span,
+        });
+    }
+
+    /// A meta parameter that a struct form sets beside another item (G5). Two plain items were refused before.
+    fn meta_once(&mut self, instance: InstanceId, resource: &Resource) {
+        let mut seen: HashMap<String, Span> = HashMap::new();
+        let mut again: Option<(String, Span, Span)> = None;
+        for item in &resource.items {
+            let names: Vec<String> = match &item.kind {
+                ItemKind::Meta { name, .. } => vec![name.name().to_owned()],
+                ItemKind::MetaStruct { value } => {
+                    let ty = self.type_of(instance, *value);
+                    let fields = ty.as_struct().map(|s| s.fields.as_slice()).unwrap_or_default();
+                    fields.iter().map(|f| f.name.to_string()).collect()
+                }
+                ItemKind::Field { .. } | ItemKind::EdgeProperty { .. } => continue,
+            };
+            for name in names {
+                if let Some(first) = seen.insert(name.clone(), item.span) {
+                    again.get_or_insert((name, first, item.span));
+                }
+            }
+        }
+        if let Some((name, first, second)) = again {
+            let message = format!("`Meta:{name}` is set twice");
+            let error = Diagnostic::error(&codes::META_TWICE, resource.span, message);
+            self.diagnostics.push(
+                error
+                    .because(first, "first here")
+                    .because(second, "and again here"),
+            );
+        }
+    }
+
+    fn half(&mut self, at: BuilderId, instance: InstanceId, half: &Half) -> EdgeHalf<Slot> {
+        EdgeHalf {
+            kind: half.kind.clone(),
+            name: self.expr(at, instance, half.name),
+            span: half.span,
+        }
+    }
+
+    fn edge(&mut self, at: BuilderId, instance: InstanceId, edge: &Edge) -> Operation {
+        let halves: Vec<_> = edge
+            .halves
+            .iter()
+            .map(|half| self.half(at, instance, half))
+            .collect();
+        let send = match edge.halves.as_slice() {
+            [from, to] => from.field.clone().zip(to.field.clone()),
+            _ => None,
+        };
+        Operation::Edge(Arc::new(EdgeStatement {
+            halves,
+            send,
+            span: edge.span,
+        }))
+    }
+}

@@ -1,0 +1,326 @@
+//! Templates under construction: slots, captures, exports.
+
+use rustc_hash::FxHashMap;
+use setpoint_diagnostics::Span;
+use setpoint_flow::{Block, Operation, Slot, Template, TemplateId, TemplateNode};
+use setpoint_graph::{EdgeHalf, EdgeItem, EdgeStatement, FieldItem, MetaItem, ResourceStatement};
+use setpoint_value::Type;
+use std::sync::Arc;
+
+/// A template under construction; also its number in the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct BuilderId(usize);
+
+impl BuilderId {
+    pub(super) fn template(self) -> TemplateId {
+        TemplateId(self.0 as u32)
+    }
+}
+
+/// While inputs may still be added, a slot with this bit is a node, without it an input.
+const NODE: u32 = 1 << 31;
+
+/// All templates of a program.
+#[derive(Debug, Default)]
+pub(super) struct Builders {
+    list: Vec<Builder>,
+}
+
+#[derive(Debug)]
+struct Builder {
+    name: Arc<str>,
+    /// The template around it.
+    parent: Option<BuilderId>,
+    parameters: u32,
+    /// Slots of the parent that are inputs here, after the parameters.
+    captures: Vec<Slot>,
+    captured: FxHashMap<Slot, Slot>,
+    nodes: Vec<TemplateNode>,
+    result: Option<Slot>,
+    exports: Vec<Slot>,
+    exported: FxHashMap<Slot, u32>,
+    /// Where the instance of it is, for included classes.
+    place: Option<(BuilderId, Slot)>,
+    /// Nodes of this template that stand for exports of instances in it.
+    imported: FxHashMap<(Slot, u32), Slot>,
+}
+
+impl Builders {
+    pub(super) fn open(&mut self, name: &str, parent: Option<BuilderId>, parameters: u32) -> BuilderId {
+        self.list.push(Builder {
+            name: name.into(),
+            parent,
+            parameters,
+            captures: Vec::new(),
+            captured: FxHashMap::default(),
+            nodes: Vec::new(),
+            result: None,
+            exports: Vec::new(),
+            exported: FxHashMap::default(),
+            place: None,
+            imported: FxHashMap::default(),
+        });
+        BuilderId(self.list.len() - 1)
+    }
+
+    pub(super) fn push(&mut self, to: BuilderId, operation: Operation, ty: Type, span: Span) -> Slot {
+        let nodes = &mut self.list[to.0].nodes;
+        nodes.push(TemplateNode { operation, ty, span });
+        Slot(NODE | (nodes.len() as u32 - 1))
+    }
+
+    /// A parameter of a template.
+    pub(super) fn parameter(index: u32) -> Slot {
+        Slot(index)
+    }
+
+    pub(super) fn set_result(&mut self, of: BuilderId, slot: Slot) {
+        self.list[of.0].result = Some(slot);
+    }
+
+    /// What a template captures of the one around it. Nothing may be captured afterwards.
+    pub(super) fn close(&mut self, builder: BuilderId) -> Vec<Slot> {
+        self.list[builder.0].captures.clone()
+    }
+
+    /// Closes a template into a block.
+    pub(super) fn block(&mut self, builder: BuilderId) -> Block {
+        Block {
+            template: builder.template(),
+            captures: self.close(builder),
+        }
+    }
+
+    /// Says where the instance of a closed template is.
+    pub(super) fn placed(&mut self, builder: BuilderId, parent: BuilderId, slot: Slot) {
+        self.list[builder.0].place = Some((parent, slot));
+    }
+
+    /// A slot of one template in another one: captured on the way inward, exported on the way out of an included class.
+    pub(super) fn access(&mut self, home: BuilderId, slot: Slot, to: BuilderId) -> Slot {
+        if home == to {
+            return slot;
+        }
+        if self.is_around(home, to)
+            && let Some(parent) = self.list[to.0].parent
+        {
+            let outer = self.access(home, slot, parent);
+            return self.capture(to, outer);
+        }
+        let Some((parent, instance)) = self.list[home.0].place else {
+            debug_assert!(false, "only what an include exports is used from outside");
+            return slot;
+        };
+        let export = self.export(home, slot);
+        let here = match self.list[parent.0].imported.get(&(instance, export)) {
+            Some(found) => *found,
+            None => {
+                let (ty, span) = self.describe(home, slot);
+                let node = self.push(parent, Operation::Exported { instance, export }, ty, span);
+                self.list[parent.0].imported.insert((instance, export), node);
+                node
+            }
+        };
+        self.access(parent, here, to)
+    }
+
+    fn is_around(&self, outer: BuilderId, inner: BuilderId) -> bool {
+        let mut at = Some(inner);
+        while let Some(id) = at {
+            if id == outer {
+                return true;
+            }
+            at = self.list[id.0].parent;
+        }
+        false
+    }
+
+    fn capture(&mut self, to: BuilderId, outer: Slot) -> Slot {
+        let builder = &mut self.list[to.0];
+        if let Some(found) = builder.captured.get(&outer) {
+            return *found;
+        }
+        let slot = Slot(builder.parameters + builder.captures.len() as u32);
+        builder.captures.push(outer);
+        builder.captured.insert(outer, slot);
+        slot
+    }
+
+    fn export(&mut self, of: BuilderId, slot: Slot) -> u32 {
+        let builder = &mut self.list[of.0];
+        if let Some(found) = builder.exported.get(&slot) {
+            return *found;
+        }
+        builder.exports.push(slot);
+        let export = builder.exports.len() as u32 - 1;
+        builder.exported.insert(slot, export);
+        export
+    }
+
+    fn describe(&self, of: BuilderId, slot: Slot) -> (Type, Span) {
+        let builder = &self.list[of.0];
+        if slot.0 & NODE != 0 {
+            let node = &builder.nodes[(slot.0 & !NODE) as usize];
+            return (node.ty.clone(), node.span);
+        }
+        let captured = (slot.0 as usize).checked_sub(builder.parameters as usize);
+        match (
+            captured.and_then(|index| builder.captures.get(index)),
+            builder.parent,
+        ) {
+            (Some(outer), Some(parent)) => self.describe(parent, *outer),
+            _ => (Type::Nil, Span::new(setpoint_diagnostics::FileId(0), 0, 0)),
+        }
+    }
+
+    /// The finished templates, in the order of their numbers.
+    pub(super) fn finish(self) -> Vec<Template> {
+        self.list.into_iter().map(Builder::finish).collect()
+    }
+}
+
+impl Builder {
+    fn finish(self) -> Template {
+        let inputs = self.parameters + self.captures.len() as u32;
+        let place = move |slot: Slot| {
+            if slot.0 & NODE == 0 {
+                slot
+            } else {
+                Slot(inputs + (slot.0 & !NODE))
+            }
+        };
+        let nodes = self.nodes.into_iter().map(|node| TemplateNode {
+            operation: renumbered(node.operation, &place),
+            ty: node.ty,
+            span: node.span,
+        });
+        Template {
+            name: self.name,
+            inputs,
+            nodes: nodes.collect(),
+            result: self.result.map(place),
+            exports: self.exports.into_iter().map(place).collect(),
+        }
+    }
+}
+
+fn renumbered(operation: Operation, place: &impl Fn(Slot) -> Slot) -> Operation {
+    let all = |slots: Vec<Slot>| slots.into_iter().map(place).collect::<Vec<_>>();
+    let block = |block: Block| Block {
+        template: block.template,
+        captures: all(block.captures),
+    };
+    match operation {
+        Operation::Constant(value) => Operation::Constant(value),
+        Operation::List(slots) => Operation::List(all(slots)),
+        Operation::Map(pairs) => {
+            Operation::Map(pairs.into_iter().map(|(k, v)| (place(k), place(v))).collect())
+        }
+        Operation::Struct(slots) => Operation::Struct(all(slots)),
+        Operation::Field { of, index } => Operation::Field { of: place(of), index },
+        Operation::Call {
+            function,
+            arguments,
+            module_directory,
+        } => Operation::Call {
+            function,
+            arguments: all(arguments),
+            module_directory,
+        },
+        Operation::Closure(inner) => Operation::Closure(block(inner)),
+        Operation::Apply { function, arguments } => Operation::Apply {
+            function: place(function),
+            arguments: all(arguments),
+        },
+        Operation::Instance { template, arguments } => Operation::Instance {
+            template,
+            arguments: all(arguments),
+        },
+        Operation::Exported { instance, export } => Operation::Exported {
+            instance: place(instance),
+            export,
+        },
+        Operation::If {
+            condition,
+            then,
+            otherwise,
+        } => Operation::If {
+            condition: place(condition),
+            then: block(then),
+            otherwise: block(otherwise),
+        },
+        Operation::Except { value, fallback } => Operation::Except {
+            value: place(value),
+            fallback: block(fallback),
+        },
+        Operation::IfStatement {
+            condition,
+            then,
+            otherwise,
+        } => Operation::IfStatement {
+            condition: place(condition),
+            then: then.map(block),
+            otherwise: otherwise.map(block),
+        },
+        Operation::For { list, body } => Operation::For {
+            list: place(list),
+            body: block(body),
+        },
+        Operation::ForKv { map, body } => Operation::ForKv {
+            map: place(map),
+            body: block(body),
+        },
+        Operation::Resource(statement) => Operation::Resource(Arc::new(resource(&statement, place))),
+        Operation::Edge(statement) => Operation::Edge(Arc::new(EdgeStatement {
+            halves: statement
+                .halves
+                .iter()
+                .map(|half| edge_half(half, place))
+                .collect(),
+            send: statement.send.clone(),
+            span: statement.span,
+        })),
+        Operation::Panic { condition, message } => Operation::Panic {
+            condition: place(condition),
+            message: message.map(place),
+        },
+    }
+}
+
+fn resource(statement: &ResourceStatement<Slot>, place: &impl Fn(Slot) -> Slot) -> ResourceStatement<Slot> {
+    let fields = statement.fields.iter().map(|item| FieldItem {
+        parameter: item.parameter,
+        value: place(item.value),
+        condition: item.condition.map(place),
+        span: item.span,
+    });
+    let meta = statement.meta.iter().map(|item| MetaItem {
+        name: item.name,
+        value: place(item.value),
+        condition: item.condition.map(place),
+        span: item.span,
+    });
+    let edges = statement.edges.iter().map(|item| EdgeItem {
+        property: item.property,
+        half: edge_half(&item.half, place),
+        condition: item.condition.map(place),
+        span: item.span,
+    });
+    ResourceStatement {
+        kind: statement.kind.clone(),
+        schema: statement.schema,
+        name: place(statement.name),
+        fields: fields.collect(),
+        meta: meta.collect(),
+        edges: edges.collect(),
+        span: statement.span,
+    }
+}
+
+fn edge_half(half: &EdgeHalf<Slot>, place: &impl Fn(Slot) -> Slot) -> EdgeHalf<Slot> {
+    EdgeHalf {
+        kind: half.kind.clone(),
+        name: place(half.name),
+        span: half.span,
+    }
+}

@@ -1,0 +1,217 @@
+//! Following imports: from an import statement to the names of a module.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, Loader, Span, did_you_mean};
+
+use super::codes;
+use super::modules::{Missing, Place, Target, default_alias, enter_directory, parse_import};
+use super::nesting::Entry as NestedEntry;
+use super::resolve::{Alias, FrameId, Resolver, join};
+use crate::syntax::{Ast, ImportAlias, StmtKind};
+
+impl Resolver<'_> {
+    pub(super) fn imports(&mut self, frame: FrameId, ast: &Ast, entries: &[NestedEntry]) {
+        let file = self.frames[frame.0].file;
+        let mut strings: HashMap<Arc<str>, Span> = HashMap::new();
+        let mut aliases: HashMap<Arc<str>, Span> = HashMap::new();
+        for entry in entries {
+            let statement = ast.stmt(entry.statement);
+            let StmtKind::Import(import) = &statement.kind else {
+                continue;
+            };
+            if let Some(before) = strings.get(&import.path.text) {
+                let message = format!("`{}` is imported twice in this block", import.path.text);
+                let error = Diagnostic::error(&codes::DUPLICATE_IMPORT, statement.span, message);
+                self.report(file, error.because(*before, "the first one"));
+                continue;
+            }
+            strings.insert(import.path.text.clone(), statement.span);
+            let target = parse_import(&import.path.text).and_then(|target| match &import.alias {
+                None => default_alias(&import.path.text).map(|alias| (target, Some(Arc::from(alias)))),
+                Some(ImportAlias::Name(name)) => Ok((target, Some(name.text.clone()))),
+                Some(ImportAlias::All(_)) => Ok((target, None)),
+            });
+            let (target, alias) = match target {
+                Ok(found) => found,
+                Err(message) => {
+                    self.report(
+                        file,
+                        Diagnostic::error(&codes::BAD_IMPORT, statement.span, message),
+                    );
+                    continue;
+                }
+            };
+            if let Some(alias) = &alias {
+                if let Some(before) = aliases.get(alias) {
+                    let message = format!("two imports of this block are called `{alias}`");
+                    let error = Diagnostic::error(&codes::DUPLICATE_ALIAS, statement.span, message);
+                    let error = error.because(*before, "the first one");
+                    self.report(file, error.help("give one of them another name with `as`"));
+                    continue;
+                }
+                aliases.insert(alias.clone(), statement.span);
+            }
+            let Some(scope) = self.follow(file, &target, statement.span) else {
+                continue;
+            };
+            match alias {
+                Some(alias) => {
+                    self.frames[frame.0].aliases.insert(alias, scope);
+                }
+                None => self.frames[frame.0].stars.push(scope),
+            }
+        }
+    }
+
+    /// Follows an import. None after an error, which is reported.
+    fn follow(&mut self, file: usize, target: &Target, span: Span) -> Option<Alias> {
+        let place = self.files[file].place;
+        let loader: &dyn Loader = if self.places[place].embedded {
+            &*self.library.modules
+        } else {
+            self.loader
+        };
+        let next = match target {
+            Target::System(name) => return self.follow_system(file, name, span),
+            Target::LocalFile(path) => {
+                let path = join(&self.places[place].base(), path);
+                if !loader.is_file(&path) {
+                    self.not_found(file, span, format!("there is no file `{path}`"), None);
+                    return None;
+                }
+                Place {
+                    directory: path
+                        .rfind('/')
+                        .map(|at| path[..=at].to_owned())
+                        .unwrap_or_default(),
+                    metadata: None,
+                    file: path,
+                    parent: Some(place),
+                    embedded: self.places[place].embedded,
+                }
+            }
+            Target::LocalModule(path) => {
+                let directory = join(&self.places[place].base(), path);
+                match enter_directory(loader, &directory, Some(place), false) {
+                    Ok(place) => place,
+                    Err(missing) => {
+                        self.missing(file, span, missing);
+                        return None;
+                    }
+                }
+            }
+            Target::Remote(module) => self.find_remote(file, place, module, span)?,
+        };
+        self.enter(file, next, span).map(Alias::Module)
+    }
+
+    fn follow_system(&mut self, file: usize, name: &str, span: Span) -> Option<Alias> {
+        let has_functions = self.library.functions.module(name).is_some_and(|m| !m.is_empty())
+            || !self.library.functions.variables(name).is_empty();
+        let main = format!("{name}/main.mcl");
+        if self.library.modules.is_file(&main) {
+            let place = Place {
+                directory: format!("{name}/"),
+                metadata: None,
+                file: main,
+                parent: None,
+                embedded: true,
+            };
+            let frame = self.enter(file, place, span)?;
+            return Some(Alias::System(name.to_owned(), Some(frame)));
+        }
+        if has_functions && !name.is_empty() {
+            return Some(Alias::System(name.to_owned(), None));
+        }
+        let message = format!("there is no system module `{name}`");
+        let help = did_you_mean(name, self.library.functions.module_names())
+            .unwrap_or_else(|| format!("for a file write `{name}.mcl`, for a directory `{name}/`"));
+        self.report(
+            file,
+            Diagnostic::error(&codes::UNKNOWN_MODULE, span, message).help(help),
+        );
+        None
+    }
+
+    fn find_remote(&mut self, file: usize, importer: usize, module: &str, span: Span) -> Option<Place> {
+        let mut candidates: Vec<String> = Vec::new();
+        let mut at = Some(importer);
+        while let Some(index) = at {
+            let Some(metadata) = &self.places[index].metadata else {
+                break;
+            };
+            if !metadata.path.is_empty() {
+                candidates.push(format!("{}{}", self.places[index].directory, metadata.path));
+            }
+            if metadata.parentpathblock {
+                break;
+            }
+            at = self.places[index].parent;
+        }
+        candidates.extend(self.modules_directory.map(str::to_owned));
+        for candidate in &candidates {
+            let directory = format!("{candidate}{module}");
+            if self.loader.is_file(&format!("{directory}metadata.yaml")) {
+                return match enter_directory(self.loader, &directory, Some(importer), true) {
+                    Ok(place) => Some(place),
+                    Err(missing) => {
+                        self.missing(file, span, missing);
+                        None
+                    }
+                };
+            }
+        }
+        let message = match candidates.first() {
+            Some(first) => format!("there is no module at `{first}{module}` (it needs a `metadata.yaml`)"),
+            None => format!("the module `{module}` cannot be looked for: there is no modules directory"),
+        };
+        let help = "set `path` in the module's `metadata.yaml`, or give a directory with `--module-path`";
+        self.not_found(file, span, message, Some(help));
+        None
+    }
+
+    fn missing(&mut self, file: usize, span: Span, missing: Missing) {
+        match missing {
+            Missing::NotFound(message) => self.not_found(file, span, message, None),
+            Missing::BadMetadata(message) => {
+                let message = format!("bad `metadata.yaml`: {message}");
+                self.report(file, Diagnostic::error(&codes::BAD_METADATA, span, message));
+            }
+        }
+    }
+
+    fn not_found(&mut self, file: usize, span: Span, message: String, help: Option<&str>) {
+        let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, span, message);
+        self.report(file, error.help_if(help.map(str::to_owned)));
+    }
+
+    /// Resolves the file of a place, for the import at `span`.
+    fn enter(&mut self, file: usize, place: Place, span: Span) -> Option<FrameId> {
+        let key = format!("{}{}", if place.embedded { "embedded:" } else { "" }, place.file);
+        if self.loading.contains(&key) || (!place.embedded && self.loading.first() == Some(&place.file)) {
+            let message = format!("importing `{}` leads back to itself", place.file);
+            self.report(file, Diagnostic::error(&codes::RECURSIVE_IMPORT, span, message));
+            return None;
+        }
+        let text = match self.read(&place) {
+            Ok(text) => text,
+            Err(message) => {
+                self.not_found(file, span, message, None);
+                return None;
+            }
+        };
+        let mut imports = vec![span];
+        imports.extend(self.files[file].imports.iter().copied());
+        let name = place.file.clone();
+        self.places.push(place);
+        let index = self.places.len() - 1;
+        self.loading.push(key);
+        let frame = self
+            .load(&name, &text, index, imports)
+            .map(|file| self.top(file, false));
+        self.loading.pop();
+        frame
+    }
+}
