@@ -98,12 +98,13 @@ impl Signature {
             }
         }
         let result = Type::parse(result)?;
-        let mut types = parameters
-            .iter()
-            .chain(&variadic)
-            .map(|p: &SignatureParameter| &p.ty)
-            .chain([&result]);
-        if types.any(|ty| ty.any_part(&mut |part| *part == Type::Number)) {
+        let says_number = |ty: &Type| ty.any_part(&mut |part| *part == Type::Number);
+        let number = says_number(&result)
+            || parameters
+                .iter()
+                .chain(&variadic)
+                .any(|p: &SignatureParameter| says_number(&p.ty));
+        if number {
             limits.push((Signature::NUMBER, vec![Type::Int, Type::Float]));
         }
         Some(Signature {
