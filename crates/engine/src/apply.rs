@@ -357,6 +357,12 @@ impl Cancellation {
         &self.0.cancelled
     }
 
+    /// The token that fires when it is asked to stop at once.
+    #[must_use]
+    pub fn interrupt_token(&self) -> &CancellationToken {
+        &self.0.interrupted
+    }
+
     /// Goes on unless it was asked to stop.
     ///
     /// # Errors

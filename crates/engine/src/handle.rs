@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use setpoint_graph::ResourceId;
 use setpoint_host::files::{AbsolutePath, Committer, Entry, VerifiedFiles};
+use setpoint_host::processes::Processes;
+use setpoint_host::users::Users;
 use tokio::sync::watch;
 
 use crate::{Failure, LocalValues};
@@ -25,6 +27,10 @@ pub struct Services {
     pub committer: Arc<Committer>,
     /// Remembers which files were read and found right.
     pub verified: Arc<VerifiedFiles>,
+    /// Starts commands.
+    pub processes: Processes,
+    /// Looks accounts up.
+    pub users: Arc<Users>,
     /// The local value store.
     pub values: Arc<dyn LocalValues>,
     /// What resources may see of the graph.
@@ -148,6 +154,18 @@ impl Handle {
     #[must_use]
     pub fn verified(&self) -> &VerifiedFiles {
         &self.services.verified
+    }
+
+    /// Starts commands.
+    #[must_use]
+    pub fn processes(&self) -> &Processes {
+        &self.services.processes
+    }
+
+    /// Looks accounts up.
+    #[must_use]
+    pub fn users(&self) -> &Users {
+        &self.services.users
     }
 
     /// The local value store.

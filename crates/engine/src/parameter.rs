@@ -173,6 +173,12 @@ impl Default for Text {
     }
 }
 
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
 impl From<&str> for Text {
     fn from(text: &str) -> Text {
         Text(Str::from(text))

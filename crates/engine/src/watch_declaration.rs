@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use setpoint_host::files::AbsolutePath;
+use setpoint_host::watch::{Depth, Follow};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Failure, Handle};
@@ -18,22 +19,13 @@ pub enum Watch {
         path: AbsolutePath,
         /// How far below it.
         depth: Depth,
-        /// Whether what a symbolic link at the path leads to is watched too; otherwise the link alone.
-        follow: bool,
+        /// Whether what a symbolic link at the path leads to is watched too, or the link alone.
+        follow: Follow,
     },
     /// The passing of so much time, again and again, from the arming on. [`crate::Apply::restart_interval`] begins it anew.
     Interval(Duration),
     /// A loop of the kind's own.
     Own(OwnWatch),
-}
-
-/// How far a watched path reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Depth {
-    /// The path, and for a directory its direct entries.
-    Entry,
-    /// Everything below, directories made later included.
-    Recursive,
 }
 
 /// A kind's own watch loop, started each time the watch is armed.
@@ -58,8 +50,8 @@ impl Watch {
     pub fn path(path: AbsolutePath) -> Watch {
         Watch::Path {
             path,
-            depth: Depth::Entry,
-            follow: true,
+            depth: Depth::Children,
+            follow: Follow::Target,
         }
     }
 
@@ -69,7 +61,7 @@ impl Watch {
         Watch::Path {
             path,
             depth: Depth::Recursive,
-            follow: true,
+            follow: Follow::Target,
         }
     }
 
