@@ -1,6 +1,7 @@
 //! The table of kinds.
 
 mod exit;
+mod file;
 mod noop;
 mod panic;
 mod print;
@@ -12,6 +13,7 @@ use setpoint_engine::KindSpec;
 
 /// Every kind, in the order of the reference documentation.
 pub static KINDS: &[&KindSpec] = &[
+    &file::File::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,
     &timer::Timer::SPEC,

@@ -1,0 +1,313 @@
+//! The `file` kind: regular files, directories and symbolic links, with contents, owner, group, mode and context.
+//!
+//! A path that ends in `/` means a directory. A run goes through the steps state, content, source, fragments (`run`),
+//! owner, group, mode, context (`metadata`); trees are copied and purged in `tree`.
+
+mod metadata;
+mod mode;
+mod path;
+mod reverse;
+mod run;
+mod tree;
+
+use setpoint_engine::{
+    Apply, Failure, Handle, Identity, Resource, Text, Wanted, WantedOrder, WantedReach, Watch,
+};
+use setpoint_graph::{Invalid, MetaParameters, Parameters};
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::watch::{Depth, Follow};
+
+use mode::Mode;
+
+/// A regular file, a directory or a symbolic link.
+///
+/// A path that ends in a slash means a directory. What is not set is left alone.
+#[derive(Debug, Resource)]
+#[resource(
+    kind = "file",
+    receives,
+    reversible,
+    autoedge,
+    constants(state(exists = "exists", absent = "absent", undefined = ""))
+)]
+pub(crate) struct File {
+    /// Absolute path; a trailing slash means a directory. Unset: the resource's name.
+    path: Text,
+    /// Replaces the directory part of the path; ends in a slash.
+    dirname: Text,
+    /// Replaces the last component of the path.
+    basename: Text,
+    /// `exists`, `absent`, or unset to remove nothing and create only what has contents.
+    state: String,
+    /// The exact contents; the empty text makes an empty file.
+    ///
+    /// At most one of `content`, `source` and `fragments` is set.
+    content: Option<Text>,
+    /// A file or directory to copy from; with `symlink` the text of the link.
+    source: Text,
+    /// Files and directories whose contents follow each other in this one.
+    ///
+    /// A path that ends in a slash is a directory: its files by name.
+    fragments: Vec<Text>,
+    /// Name or number of the owner.
+    owner: String,
+    /// Name or number of the group.
+    group: String,
+    /// Permissions, octal (`0644`) or symbolic (`u=rw,go=r`).
+    mode: String,
+    /// Makes missing parents of a directory, removes and copies whole trees.
+    recurse: bool,
+    /// Allows a file, a directory or a link to take the place of another one.
+    force: bool,
+    /// Removes from a directory what nobody manages.
+    purge: bool,
+    /// Makes the path a symbolic link whose text is `source`.
+    symlink: bool,
+    /// The SELinux context; the empty text means none.
+    selinux: Option<Text>,
+    #[name]
+    name: Text,
+    /// Stands for the contents in the memory of verified files; none until it is computed.
+    #[state]
+    fingerprint: Option<u64>,
+    /// Whether it was said that a link has no mode.
+    #[state]
+    warned: bool,
+}
+
+/// What `state` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Exists,
+    Absent,
+    Undefined,
+}
+
+impl File {
+    fn effective(&self) -> Vec<u8> {
+        path::effective(
+            self.name.as_bytes(),
+            self.path.as_bytes(),
+            self.dirname.as_bytes(),
+            self.basename.as_bytes(),
+        )
+    }
+
+    fn effective_path(&self) -> Result<AbsolutePath, Failure> {
+        path::absolute(self.effective()).map_err(|error| Failure::new("use the path").because(error))
+    }
+
+    fn wish(&self) -> Wish {
+        match self.state.as_str() {
+            "exists" => Wish::Exists,
+            "absent" => Wish::Absent,
+            _ => Wish::Undefined,
+        }
+    }
+
+    fn is_directory(&self) -> bool {
+        self.effective().ends_with(b"/")
+    }
+
+    fn wanted_mode(&self) -> Option<Mode> {
+        if self.mode.is_empty() || self.symlink {
+            return None;
+        }
+        Mode::parse(&self.mode).ok()
+    }
+}
+
+impl Resource for File {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        self.validate_path(invalid);
+        self.validate_contents(invalid);
+        if !self.mode.is_empty()
+            && let Err(message) = Mode::parse(&self.mode)
+        {
+            invalid.push(Invalid::parameter("mode", message));
+        }
+    }
+
+    fn same(name: &str, a: &Parameters, b: &Parameters) -> bool {
+        use setpoint_engine::Described;
+        if a == b {
+            return true;
+        }
+        let (Ok(a), Ok(b)) = (File::decode(name, a), File::decode(name, b)) else {
+            return false;
+        };
+        let path = ["path", "dirname", "basename"];
+        let rest = Self::SCHEMA.parameters.iter().filter(|p| !path.contains(&p.name));
+        a.effective() == b.effective() && rest.map(|p| p.name).all(|name| a.get(name) == b.get(name))
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        vec![Identity::File(self.effective())]
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let mut sources: Vec<Identity> =
+            self.fragments.iter().map(|fragment| Identity::File(fragment.as_bytes().to_vec())).collect();
+        if !self.source.is_empty() && !self.symlink {
+            sources.push(Identity::File(self.source.as_bytes().to_vec()));
+            sources.extend(ancestors(self.source.as_bytes()).map(Identity::File));
+        }
+        let wanted = |identities, reach| Wanted { order: WantedOrder::FoundFirst, identities, reach };
+        let ancestors = ancestors(&self.effective()).map(Identity::File).collect();
+        vec![wanted(sources, WantedReach::Each), wanted(ancestors, WantedReach::First)]
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let watch = |path: &[u8], depth, follow| {
+            let path = path::absolute(path).ok()?;
+            Some(Watch::Path { path, depth, follow })
+        };
+        let depth = |path: &[u8], recursive| match (path.ends_with(b"/"), recursive) {
+            (_, true) => Depth::Recursive,
+            (true, false) => Depth::Children,
+            (false, false) => Depth::Entry,
+        };
+        let path = self.effective();
+        let follow = if self.symlink { Follow::Link } else { Follow::Target };
+        let own = watch(&path, depth(&path, self.recurse), follow);
+        let source = self.source.as_bytes();
+        let source = (!source.is_empty() && !self.symlink)
+            .then(|| watch(source, depth(source, source.ends_with(b"/")), Follow::Target))
+            .flatten();
+        let fragments = self
+            .fragments
+            .iter()
+            .map(Text::as_bytes)
+            .filter_map(|fragment| watch(fragment, depth(fragment, false), Follow::Target));
+        own.into_iter().chain(source).chain(fragments).collect()
+    }
+
+    fn reverse(&self, _: &Handle) -> Result<Option<Parameters>, Failure> {
+        reverse::reverse(self)
+    }
+
+    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        if self.symlink && !self.mode.is_empty() && !self.warned {
+            apply.log(setpoint_engine::Level::Warning, "`mode` says nothing about a link: links have none");
+            self.warned = true;
+        }
+        if self.fingerprint.is_none()
+            && let Some(content) = &self.content
+        {
+            self.fingerprint = Some(run::fingerprint(content.as_bytes()));
+        }
+        run::Run::begin(self, apply)?.finish()
+    }
+
+    fn after_receive(&mut self) {
+        self.fingerprint = None;
+    }
+}
+
+impl File {
+    fn validate_path(&self, invalid: &mut Vec<Invalid>) {
+        let effective = self.effective();
+        if !self.dirname.is_empty() && !self.dirname.as_bytes().ends_with(b"/") {
+            invalid.push(Invalid::parameter("dirname", "must end with a slash"));
+        }
+        if self.basename.as_bytes().starts_with(b"/") {
+            invalid.push(Invalid::parameter("basename", "must not begin with a slash"));
+        }
+        if let Err(error) = path::absolute(effective.as_slice()) {
+            let shown = String::from_utf8_lossy(&effective);
+            invalid.push(Invalid::parameter("path", format!("{error}: `{shown}`")));
+        }
+        if !["exists", "absent", ""].contains(&self.state.as_str()) {
+            let message = format!("`{}` is no state", self.state);
+            invalid.push(Invalid::parameter("state", message).help("it is `exists` or `absent`, or not set"));
+        }
+    }
+
+    fn validate_contents(&self, invalid: &mut Vec<Invalid>) {
+        let mut refuse = |parameter, message: &str| invalid.push(Invalid::parameter(parameter, message));
+        let (content, fragments) = (self.content.is_some(), !self.fragments.is_empty());
+        let source = !self.source.is_empty();
+        let directory = self.is_directory();
+        let absent = self.wish() == Wish::Absent;
+        if [content, source, fragments].into_iter().filter(|given| *given).count() > 1 {
+            let parameter = if source { "source" } else { "fragments" };
+            refuse(parameter, "only one of `content`, `source` and `fragments` can be set");
+        }
+        if self.symlink && !source && self.wish() == Wish::Exists {
+            refuse("symlink", "a link needs its text in `source`");
+        }
+        if absent && (content || source || fragments) {
+            refuse("state", "what shall be absent has no `content`, `source` or `fragments`");
+        }
+        if absent && self.selinux.is_some() {
+            refuse("selinux", "what shall be absent has no context");
+        }
+        let source_directory = self.source.as_bytes().ends_with(b"/");
+        if source && !self.symlink {
+            if directory != source_directory {
+                refuse("source", "path and `source` must both end in a slash, or neither");
+            }
+            if !self.source.as_bytes().starts_with(b"/") {
+                refuse("source", "must be an absolute path");
+            }
+            if source_directory && !self.recurse {
+                refuse("recurse", "a directory is copied only with `recurse`");
+            }
+            if !source_directory && self.recurse {
+                refuse("recurse", "a single file is copied without `recurse`");
+            }
+        }
+        if directory && (content || fragments || self.symlink) {
+            refuse("path", "a directory, as the trailing slash says, has no `content` or `fragments` and is no `symlink`");
+        }
+        if self.purge && !self.recurse {
+            refuse("purge", "a directory is purged only with `recurse`");
+        }
+        if self.purge && !directory {
+            refuse("purge", "only a directory can be purged: the path needs a trailing slash");
+        }
+        for fragment in &self.fragments {
+            self.validate_fragment(fragment.as_bytes(), &mut refuse);
+        }
+        if self.purge && (content || fragments) {
+            refuse("purge", "what has `content` or `fragments` is no directory");
+        }
+        if self.symlink && (content || fragments || self.recurse || self.purge) {
+            refuse("symlink", "a link has no `content`, `fragments`, `recurse` or `purge`");
+        }
+    }
+
+    fn validate_fragment(&self, fragment: &[u8], refuse: &mut impl FnMut(&'static str, &str)) {
+        let shown = String::from_utf8_lossy(fragment);
+        let Ok(absolute) = path::absolute(fragment) else {
+            refuse("fragments", &format!("`{shown}` is not an absolute path"));
+            return;
+        };
+        if let Ok(own) = path::absolute(self.effective())
+            && own.cleaned().is_at_or_under(&absolute.cleaned())
+        {
+            refuse("fragments", &format!("the file itself would be a part of the fragment `{shown}`"));
+        }
+    }
+}
+
+/// The directories above a path, nearest first, each with a trailing slash.
+fn ancestors(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let end = path.strip_suffix(b"/").unwrap_or(path).len();
+    (0..end).rev().filter(|at| path[*at] == b'/').map(|at| path[..=at].to_vec()).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ancestors_go_from_the_nearest_to_the_root() {
+        let of = |path: &[u8]| {
+            ancestors(path).map(|path| String::from_utf8(path).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(b"/a/b/c"), ["/a/b/", "/a/", "/"]);
+        assert_eq!(of(b"/a/b/"), ["/a/", "/"]);
+        assert!(of(b"/").is_empty());
+    }
+}

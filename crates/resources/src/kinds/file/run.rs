@@ -1,0 +1,538 @@
+//! One run of a `file`: state, then contents, then (in `metadata`) owner, group, mode and context.
+//!
+//! Everything that was found before the run decides what is reported, so that a run that may not repair reports the same as
+//! one that does: contents are replaced together with their final owner and mode, and what a run has made itself is
+//! completed without further reports.
+
+use std::fmt::Write;
+
+use setpoint_engine::{Apply, DriftValue, Failure, Level, Text};
+use setpoint_host::files::{
+    AbsolutePath, Content, Directory, Entry, FileError, FileType, Method, OpenFile, Replace, Replaced, Stat,
+    Timestamp, is_temporary, same_content, umask,
+};
+use sha2::{Digest, Sha256};
+
+use super::metadata::Identities;
+use super::mode::Mode;
+use super::{File, Wish, path};
+
+/// A run in progress.
+pub(super) struct Run<'r, 'a> {
+    pub(super) file: &'r File,
+    pub(super) apply: &'r mut Apply<'a>,
+    pub(super) path: AbsolutePath,
+    pub(super) mode: Option<Mode>,
+    pub(super) identities: Identities,
+    /// What was there when the run began; what is there now.
+    pub(super) place: Place,
+    pub(super) standing: Standing,
+}
+
+/// How things stand after the steps so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// As it was found.
+    Found,
+    /// This run made it: what it lacks is completed without another report.
+    Made,
+    /// It is not there, and this run may not make it: there is nothing to look at.
+    Pending,
+    /// It was to go.
+    Gone,
+}
+
+/// What is at the path.
+pub(super) struct Place {
+    /// The path itself; none when a directory on the way is missing.
+    pub(super) entry: Option<Entry>,
+    /// What is there itself.
+    pub(super) own: Option<Stat>,
+    /// Where links lead; the path itself if it is none. None when a directory on the way is missing.
+    pub(super) end: Option<Entry>,
+    /// What is there after following links.
+    pub(super) found: Option<Stat>,
+}
+
+impl Place {
+    /// Looks.
+    pub(super) fn look(path: &AbsolutePath) -> Result<Place, FileError> {
+        let nothing = Place {
+            entry: None,
+            own: None,
+            end: None,
+            found: None,
+        };
+        let entry = match Entry::at(path) {
+            Ok(entry) => entry,
+            Err(error) if error.is_not_found() => return Ok(nothing),
+            Err(error) => return Err(error),
+        };
+        let own = entry.stat()?;
+        let (end, found) = match own {
+            Some(stat) if stat.is_link() => match entry.follow() {
+                Ok(end) => {
+                    let found = end.stat()?;
+                    (Some(end), found)
+                }
+                Err(error) if error.is_not_found() => (None, None),
+                Err(error) => return Err(error),
+            },
+            own => (Some(entry.clone()), own),
+        };
+        Ok(Place {
+            entry: Some(entry),
+            own,
+            end,
+            found,
+        })
+    }
+}
+
+impl<'r, 'a> Run<'r, 'a> {
+    /// Looks at the machine and looks names up.
+    pub(super) fn begin(file: &'r File, apply: &'r mut Apply<'a>) -> Result<Run<'r, 'a>, Failure> {
+        let path = file.effective_path()?;
+        let place = Place::look(&path)?;
+        Ok(Run {
+            identities: Identities::look_up(file, apply, &place)?,
+            mode: file.wanted_mode(),
+            file,
+            apply,
+            path,
+            place,
+            standing: Standing::Found,
+        })
+    }
+
+    /// All steps.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        if self.file.symlink {
+            self.link()?;
+        } else {
+            self.state()?;
+            self.contents()?;
+        }
+        self.metadata()
+    }
+
+    /// Looks again, after something was changed.
+    pub(super) fn look_again(&mut self) -> Result<(), Failure> {
+        self.place = Place::look(&self.path)?;
+        Ok(())
+    }
+
+    pub(super) fn failed(&self, attempted: &'static str) -> Failure {
+        Failure::new(attempted).on(&self.path)
+    }
+
+    pub(super) fn entry(&self) -> Result<Entry, Failure> {
+        match &self.place.entry {
+            Some(entry) => Ok(entry.clone()),
+            None => Ok(Entry::at(&self.path)?),
+        }
+    }
+
+    // State
+
+    fn state(&mut self) -> Result<(), Failure> {
+        let file = self.file;
+        match (file.wish(), self.place.found) {
+            (Wish::Undefined, _) | (Wish::Absent, None) => Ok(()),
+            (Wish::Absent, Some(found)) => self.remove(&found),
+            (Wish::Exists, _) if file.is_directory() => self.directory(),
+            (Wish::Exists, Some(_)) => Ok(()),
+            (Wish::Exists, None) => {
+                let repair = self.apply.drift("state", "absent", "exists");
+                let has_contents =
+                    file.content.is_some() || !file.fragments.is_empty() || !file.source.is_empty();
+                if !repair {
+                    self.standing = Standing::Pending;
+                } else if !has_contents {
+                    self.entry()?.create_file(0o666)?;
+                    self.standing = Standing::Made;
+                    self.look_again()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn remove(&mut self, found: &Stat) -> Result<(), Failure> {
+        let repair = self.apply.drift("state", found.file_type.to_string(), "absent");
+        self.standing = Standing::Gone;
+        if !repair {
+            return Ok(());
+        }
+        let entry = self.entry()?;
+        if entry.name() == "." {
+            return Err(self.failed("remove").because("it is the root directory, or says `..`"));
+        }
+        if self.file.recurse {
+            entry.remove_tree()?;
+        } else if self.place.own.is_some_and(|own| own.is_directory()) {
+            entry.remove_directory()?;
+        } else {
+            entry.remove_file()?;
+        }
+        self.apply.handle().verified().forget(self.path.as_path());
+        Ok(())
+    }
+
+    fn directory(&mut self) -> Result<(), Failure> {
+        if self.place.found.is_some_and(|found| found.is_directory()) {
+            return Ok(());
+        }
+        let in_the_way = self.place.own;
+        if let Some(other) = in_the_way
+            && !self.file.force
+        {
+            let cause = format!("a {} is in the way, and `force` is not set", other.file_type);
+            return Err(self.failed("make the directory").because(cause));
+        }
+        let is = in_the_way.map_or("absent".to_owned(), |other| other.file_type.to_string());
+        let want = if in_the_way.is_some() { "directory" } else { "exists" };
+        if !self.apply.drift("state", is, want) {
+            self.standing = Standing::Pending;
+            return Ok(());
+        }
+        if in_the_way.is_some() {
+            self.entry()?.remove_file()?;
+        }
+        let mode = self.mode.as_ref().map_or(0o777, |mode| mode.of(0));
+        if self.file.recurse {
+            Entry::create_directories(&self.path, mode)?;
+        } else {
+            self.entry()?.create_directory(mode)?;
+        }
+        self.standing = Standing::Made;
+        self.look_again()
+    }
+
+    // Contents
+
+    fn contents(&mut self) -> Result<(), Failure> {
+        if self.standing == Standing::Gone {
+            return Ok(());
+        }
+        let file = self.file;
+        if let Some(content) = &file.content {
+            self.write_bytes(content.clone(), file.fingerprint)?;
+        }
+        if file.is_directory() {
+            if !file.source.is_empty() || file.purge {
+                self.tree()?;
+            }
+        } else if !file.source.is_empty() {
+            self.copy()?;
+        }
+        if !file.fragments.is_empty() {
+            let bytes = self.fragments()?;
+            let fingerprint = fingerprint(bytes.as_bytes());
+            self.write_bytes(bytes, Some(fingerprint))?;
+        }
+        Ok(())
+    }
+
+    /// These bytes, whatever is there.
+    fn write_bytes(&mut self, bytes: Text, fingerprint: Option<u64>) -> Result<(), Failure> {
+        if let Some(found) = self.target()? {
+            let verified = self.apply.handle().verified();
+            let known =
+                fingerprint.is_some_and(|print| verified.holds(self.path.as_path(), found.stamp(), print));
+            if known {
+                return Ok(());
+            }
+            let now = Timestamp::now();
+            let mut there = self.open_target()?;
+            let stamp = there.stat().stamp();
+            if there.holds(bytes.as_bytes())? {
+                if let Some(print) = fingerprint {
+                    verified.record(self.path.as_path(), stamp, print, now);
+                }
+                return Ok(());
+            }
+        }
+        let is = self.contents_found()?;
+        let want = with_digest(DriftValue::content(bytes.as_bytes()), &Sha256::digest(bytes.as_bytes()));
+        if !self.apply.drift("content", is, want) {
+            return self.not_permitted();
+        }
+        let request = Replace::bytes(self.path.clone(), bytes);
+        self.replace(request, None, fingerprint)
+    }
+
+    /// The bytes of the one file `source`.
+    fn copy(&mut self) -> Result<(), Failure> {
+        let source_path = path::absolute(self.file.source.as_bytes())
+            .map_err(|error| Failure::new("use the source").because(error))?;
+        let open = || -> Result<OpenFile, Failure> { Ok(Entry::at(&source_path)?.follow()?.open()?) };
+        let mut source = open()?;
+        let mode = source.stat().mode;
+        let fingerprint = source_fingerprint(source.stat());
+        let target = self.target()?;
+        if target.is_none() && self.file.wish() == Wish::Undefined && self.place.own.is_none() {
+            let cause = "it does not exist, and with `state` not set nothing is created from a `source`";
+            return Err(self.failed("replace the contents of").because(cause));
+        }
+        if let Some(found) = target {
+            let verified = self.apply.handle().verified();
+            let known =
+                fingerprint.is_some_and(|print| verified.holds(self.path.as_path(), found.stamp(), print));
+            if known || found.is_same_file(source.stat()) {
+                return Ok(());
+            }
+            let now = Timestamp::now();
+            let mut there = self.open_target()?;
+            let stamp = there.stat().stamp();
+            if same_content(&mut source, &mut there)? {
+                if let Some(print) = fingerprint {
+                    verified.record(self.path.as_path(), stamp, print, now);
+                }
+                return Ok(());
+            }
+        }
+        let is = self.contents_found()?;
+        let want = describe(&mut open()?)?;
+        if !self.apply.drift("source", is, want) {
+            return self.not_permitted();
+        }
+        let request = Replace::new(self.path.clone(), Content::Copy(open()?));
+        self.replace(request, Some(mode), fingerprint)
+    }
+
+    /// The regular file that is to be compared; none if there is nothing, or a directory that may be replaced.
+    fn target(&mut self) -> Result<Option<Stat>, Failure> {
+        match self.place.found {
+            Some(found) if found.is_directory() && self.file.force => Ok(None),
+            Some(found) if found.is_directory() => Err(self
+                .failed("replace the contents of")
+                .because("it is a directory, and `force` is not set")),
+            Some(found) if !found.is_regular() => Err(self
+                .failed("replace the contents of")
+                .because(format!("it is a {}", found.file_type))),
+            found => Ok(found),
+        }
+    }
+
+    fn open_target(&self) -> Result<OpenFile, Failure> {
+        let end = self.place.end.as_ref();
+        Ok(end.ok_or_else(|| self.failed("read"))?.open()?)
+    }
+
+    /// What is there now, for a report.
+    fn contents_found(&self) -> Result<DriftValue, Failure> {
+        match self.place.found {
+            None => Ok(DriftValue::Absent),
+            Some(found) if found.is_regular() => Ok(describe(&mut self.open_target()?)?),
+            Some(found) => Ok(found.file_type.to_string().into()),
+        }
+    }
+
+    fn not_permitted(&mut self) -> Result<(), Failure> {
+        if self.place.found.is_none_or(|found| !found.is_regular()) {
+            self.standing = Standing::Pending;
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        request: Replace,
+        mode: Option<u32>,
+        fingerprint: Option<u64>,
+    ) -> Result<(), Failure> {
+        self.apply.cancellation().check("replace the contents")?;
+        let before = self.place.found.filter(Stat::is_regular);
+        if self.place.found.is_some_and(|found| found.is_directory()) {
+            self.entry()?.remove_tree()?;
+        }
+        let current = before.map_or(mode.unwrap_or(0o666 & !umask()), |stat| stat.mode);
+        let wanted = self.mode.as_ref().map(|wanted| wanted.of(current)).or(mode);
+        let request = request
+            .owner(self.identities.owner, self.identities.group)
+            .mode(wanted)
+            .security_context(self.file.selinux.as_ref().map(|context| context.as_bytes().to_vec()));
+        let replaced = self.apply.handle().committer().replace(request)?;
+        self.say_method(&replaced);
+        if let Some(print) = fingerprint {
+            let verified = self.apply.handle().verified();
+            verified.record(self.path.as_path(), replaced.stat.stamp(), print, Timestamp::now());
+        }
+        if before.is_none() {
+            self.standing = Standing::Made;
+        }
+        self.look_again()
+    }
+
+    fn say_method(&self, replaced: &Replaced) {
+        if let Method::InPlace(reason) = replaced.method {
+            let message = format!("{} was written in place, not replaced: {reason}", self.path);
+            self.apply.log(Level::Info, message);
+        }
+    }
+
+    /// All fragments, one after the other.
+    fn fragments(&self) -> Result<Text, Failure> {
+        let mut all = Vec::new();
+        for fragment in &self.file.fragments {
+            self.apply.cancellation().check("read the fragments")?;
+            let path = path::absolute(fragment.as_bytes())
+                .map_err(|error| Failure::new("use the fragment").because(error))?;
+            if !path.names_directory() {
+                all.extend(Entry::at(&path)?.follow()?.read()?);
+                continue;
+            }
+            let directory = std::sync::Arc::new(Directory::open(&path)?);
+            for listed in directory.list()? {
+                if listed.file_type != FileType::Directory && !is_temporary(&listed.name) {
+                    all.extend(directory.entry(listed.name).follow()?.read()?);
+                }
+            }
+        }
+        Ok(Text::new(all))
+    }
+
+    // Link
+
+    fn link(&mut self) -> Result<(), Failure> {
+        let wish = self.file.wish();
+        let text = match (wish, &self.place.entry) {
+            (Wish::Undefined, _) => return Ok(()),
+            (_, Some(entry)) => entry.read_link()?,
+            (_, None) => None,
+        };
+        let is_link = self.place.own.is_some_and(|own| own.is_link());
+        let other = self.place.own.filter(|own| !own.is_link());
+        let is = match (other, &text) {
+            (Some(other), _) => DriftValue::Text(other.file_type.to_string()),
+            (None, Some(text)) => DriftValue::Text(text.display().to_string()),
+            (None, None) => DriftValue::Absent,
+        };
+        let in_the_way = |run: &Run<'_, '_>, attempted| match other {
+            Some(other) if !run.file.force => Err(run.failed(attempted).because(format!(
+                "it is a {} and no link, and `force` is not set",
+                other.file_type
+            ))),
+            _ => Ok(()),
+        };
+        if wish == Wish::Absent {
+            let Some(own) = self.place.own else {
+                return Ok(());
+            };
+            self.standing = Standing::Gone;
+            if self.apply.drift("state", own.file_type.to_string(), "absent") {
+                in_the_way(self, "remove")?;
+                self.remove_one(own)?;
+            }
+            return Ok(());
+        }
+        let wanted = std::path::PathBuf::from(std::ffi::OsString::from(
+            <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(self.file.source.as_bytes()),
+        ));
+        if is_link && text.as_ref().is_some_and(|text| text.as_os_str() == wanted.as_os_str()) {
+            return Ok(());
+        }
+        if !self.apply.drift("target", is, wanted.display().to_string()) {
+            if !is_link {
+                self.standing = Standing::Pending;
+            }
+            return Ok(());
+        }
+        in_the_way(self, "make the link")?;
+        if other.is_some_and(|other| other.is_directory()) {
+            self.entry()?.remove_directory()?;
+        }
+        let request = Replace::link(self.path.clone(), wanted).owner(self.identities.owner, self.identities.group);
+        self.apply.handle().committer().replace(request)?;
+        if !is_link {
+            self.standing = Standing::Made;
+        }
+        self.look_again()
+    }
+
+    fn remove_one(&self, own: Stat) -> Result<(), Failure> {
+        let entry = self.entry()?;
+        if own.is_directory() {
+            entry.remove_directory()?;
+        } else {
+            entry.remove_file()?;
+        }
+        Ok(())
+    }
+}
+
+/// Stands for these bytes in the memory of verified files.
+pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
+    shortened(&Sha256::digest(bytes))
+}
+
+/// Stands for the contents of a source file; none while a change of it could still go unseen.
+pub(super) fn source_fingerprint(source: &Stat) -> Option<u64> {
+    const SETTLED_SECONDS: i64 = 4;
+    let age = Timestamp::now().seconds.saturating_sub(source.changed.seconds);
+    if age < SETTLED_SECONDS {
+        return None;
+    }
+    let mut hash = Sha256::new();
+    for part in [source.device, source.inode, source.size] {
+        hash.update(part.to_le_bytes());
+    }
+    for time in [source.modified, source.changed] {
+        hash.update(time.seconds.to_le_bytes());
+        hash.update(time.nanoseconds.to_le_bytes());
+    }
+    Some(shortened(&hash.finalize()))
+}
+
+fn shortened(digest: &[u8]) -> u64 {
+    digest.iter().take(8).fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+/// The contents of an open file, for a report.
+pub(super) fn describe(file: &mut OpenFile) -> Result<DriftValue, FileError> {
+    /// Up to this many bytes, contents are kept for a report.
+    const SMALL: u64 = 16 * 1024;
+    if file.stat().size <= SMALL {
+        let bytes = file.read_all()?;
+        return Ok(with_digest(DriftValue::content(&bytes), &Sha256::digest(&bytes)));
+    }
+    let mut hash = Sha256::new();
+    let mut size = 0;
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = std::io::Read::read(file, &mut buffer).map_err(|source| FileError::System {
+            attempted: "read",
+            path: file.path().to_path_buf(),
+            source,
+        })?;
+        if count == 0 {
+            break;
+        }
+        size += count as u64;
+        hash.update(&buffer[..count]);
+    }
+    let content = DriftValue::Content {
+        size,
+        digest: None,
+        text: None,
+    };
+    Ok(with_digest(content, &hash.finalize()))
+}
+
+fn with_digest(content: DriftValue, digest: &[u8]) -> DriftValue {
+    match content {
+        DriftValue::Content { size, text, .. } => {
+            let mut hexadecimal = String::with_capacity(2 * digest.len());
+            for byte in digest {
+                let _ = write!(hexadecimal, "{byte:02x}");
+            }
+            DriftValue::Content {
+                size,
+                digest: Some(hexadecimal),
+                text,
+            }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,260 @@
+//! Copying a directory onto another one, and purging what nobody manages.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use setpoint_engine::{DriftValue, Failure};
+use setpoint_host::files::{
+    AbsolutePath, Content, Directory, Entry, Fate, FileType, OpenFile, Removal, Replace, Stat, Timestamp,
+    is_temporary, same_content,
+};
+
+use super::path;
+use super::run::{Run, Standing, describe, source_fingerprint};
+
+/// Trees that are deeper are refused: each level costs descriptors.
+const DEEPEST: usize = 200;
+/// How many files are prepared before they are replaced together. Each holds its source open.
+const BATCH: usize = 128;
+
+/// A copy in progress.
+struct Copying {
+    /// Everything in the source, by path below it, and whether it is a directory.
+    source: BTreeMap<PathBuf, bool>,
+    waiting: Vec<Replace>,
+}
+
+impl Run<'_, '_> {
+    /// The step source for a directory: copies the tree and purges.
+    pub(super) fn tree(&mut self) -> Result<(), Failure> {
+        let source = if self.file.source.is_empty() {
+            None
+        } else {
+            let path = path::absolute(self.file.source.as_bytes())
+                .map_err(|error| Failure::new("use the source").because(error))?;
+            Some(Arc::new(Directory::open(&path)?))
+        };
+        if self.standing == Standing::Pending {
+            // It will be made, and what it is to hold with it.
+            return Ok(());
+        }
+        let destination = Arc::new(Directory::open(&self.path)?);
+        let mut copying = Copying {
+            source: BTreeMap::new(),
+            waiting: Vec::new(),
+        };
+        if let Some(source) = source {
+            let quiet = self.standing == Standing::Made;
+            self.copy_level(&mut copying, &source, Some(&destination), Path::new(""), quiet, 0)?;
+            self.flush(&mut copying)?;
+        }
+        if self.file.purge {
+            self.purge(&copying, &destination)?;
+        }
+        Ok(())
+    }
+
+    /// One directory of the source. Without `destination` it would be made by a run that may not; with `quiet` this run
+    /// made it, and what comes into it is no further news.
+    fn copy_level(
+        &mut self,
+        copying: &mut Copying,
+        source: &Arc<Directory>,
+        destination: Option<&Arc<Directory>>,
+        below: &Path,
+        quiet: bool,
+        depth: usize,
+    ) -> Result<(), Failure> {
+        if depth > DEEPEST {
+            let cause = format!("it is more than {DEEPEST} directories deep");
+            return Err(Failure::new("copy").on(source.path().display()).because(cause));
+        }
+        for listed in source.list()? {
+            self.apply.cancellation().check("copy the source")?;
+            if is_temporary(&listed.name) {
+                continue;
+            }
+            let relative = below.join(&listed.name);
+            let is_directory = listed.file_type == FileType::Directory;
+            copying.source.insert(relative.clone(), is_directory);
+            let from = source.entry(&*listed.name);
+            let Some(destination) = destination else {
+                if is_directory {
+                    let inner = Arc::new(from.open_directory()?);
+                    self.copy_level(copying, &inner, None, &relative, true, depth + 1)?;
+                }
+                continue;
+            };
+            let to = destination.entry(&*listed.name);
+            if is_directory {
+                self.copy_directory(copying, &from, &to, &relative, quiet, depth)?;
+            } else {
+                self.copy_file(copying, &from, &to, &relative, quiet)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_directory(
+        &mut self,
+        copying: &mut Copying,
+        from: &Entry,
+        to: &Entry,
+        relative: &Path,
+        quiet: bool,
+        depth: usize,
+    ) -> Result<(), Failure> {
+        let inner = Arc::new(from.open_directory()?);
+        let there = to.stat()?;
+        if there.is_some_and(|there| there.is_directory()) {
+            let destination = Arc::new(to.open_directory()?);
+            return self.copy_level(copying, &inner, Some(&destination), relative, quiet, depth + 1);
+        }
+        if let Some(there) = there
+            && !self.file.force
+        {
+            return Err(in_the_way("make the directory", to, &there));
+        }
+        let is = there.map(|there| there.file_type.to_string());
+        let permitted = quiet || self.apply.drift(field(relative), is, "directory");
+        if !permitted {
+            return self.copy_level(copying, &inner, None, relative, true, depth + 1);
+        }
+        if there.is_some() {
+            to.remove_file()?;
+        }
+        to.create_directory(inner.stat()?.mode)?;
+        let destination = Arc::new(to.open_directory()?);
+        self.copy_level(copying, &inner, Some(&destination), relative, true, depth + 1)
+    }
+
+    fn copy_file(
+        &mut self,
+        copying: &mut Copying,
+        from: &Entry,
+        to: &Entry,
+        relative: &Path,
+        quiet: bool,
+    ) -> Result<(), Failure> {
+        let target = self.path.join(relative);
+        let mut source = from.follow()?.open()?;
+        let print = source_fingerprint(source.stat());
+        let own = to.stat()?;
+        let found = to.stat_following()?;
+        let mut is = DriftValue::Absent;
+        match found {
+            Some(found) if found.is_regular() => {
+                let verified = self.apply.handle().verified();
+                let known =
+                    print.is_some_and(|print| verified.holds(target.as_path(), found.stamp(), print));
+                if known || found.is_same_file(source.stat()) {
+                    return Ok(());
+                }
+                let now = Timestamp::now();
+                let end = to.follow()?;
+                let mut there = end.open()?;
+                let stamp = there.stat().stamp();
+                if same_content(&mut source, &mut there)? {
+                    if let Some(print) = print {
+                        verified.record(target.as_path(), stamp, print, now);
+                    }
+                    return Ok(());
+                }
+                is = describe(&mut end.open()?)?;
+            }
+            Some(found) if !self.file.force || !found.is_directory() => {
+                return Err(in_the_way("replace the contents of", to, &found));
+            }
+            Some(found) => is = DriftValue::Text(found.file_type.to_string()),
+            None => {}
+        }
+        let reopened = || -> Result<OpenFile, Failure> { Ok(from.follow()?.open()?) };
+        if !quiet {
+            let want = describe(&mut reopened()?)?;
+            if !self.apply.drift(field(relative), is, want) {
+                return Ok(());
+            }
+        }
+        if found.is_some_and(|found| found.is_directory()) {
+            if own.is_some_and(|own| own.is_directory()) {
+                to.remove_tree()?;
+            } else {
+                to.remove_file()?;
+            }
+        }
+        let source = reopened()?;
+        let mode = source.stat().mode;
+        copying.waiting.push(Replace::new(target, Content::Copy(source)).mode(mode));
+        if copying.waiting.len() >= BATCH {
+            self.flush(copying)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces what waits, with syncs shared.
+    fn flush(&mut self, copying: &mut Copying) -> Result<(), Failure> {
+        let waiting = std::mem::take(&mut copying.waiting);
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        for replaced in self.apply.handle().committer().replace_many(waiting) {
+            replaced?;
+        }
+        Ok(())
+    }
+
+    // Purge
+
+    fn purge(&mut self, copying: &Copying, destination: &Directory) -> Result<(), Failure> {
+        let protected = self.protected();
+        let fate = |relative: &Path| match copying.source.get(relative) {
+            Some(true) => Fate::Descend,
+            Some(false) => Fate::Keep,
+            None => match protected.range(relative.to_path_buf()..).next() {
+                Some((managed, ())) if managed == relative => Fate::Keep,
+                Some((managed, ())) if managed.starts_with(relative) => Fate::Descend,
+                _ => Fate::Remove,
+            },
+        };
+        let extra = destination.purge(Removal::Preview, fate)?;
+        let mut permitted = false;
+        for relative in &extra {
+            permitted = self.apply.drift(field(relative), "unmanaged", DriftValue::Absent);
+        }
+        if permitted {
+            self.apply.cancellation().check("purge")?;
+            destination.purge(Removal::Perform, fate)?;
+        }
+        Ok(())
+    }
+
+    /// What other resources manage below the path, relative to it.
+    fn protected(&self) -> BTreeMap<PathBuf, ()> {
+        let handle = self.apply.handle();
+        let managed = handle.graph().files_under(&self.path, handle.id());
+        managed.iter().filter_map(|path| Some((relative_to(&self.path, path)?, ()))).collect()
+    }
+}
+
+/// A path below another one, component by component.
+fn relative_to(above: &AbsolutePath, path: &AbsolutePath) -> Option<PathBuf> {
+    let (above, path) = (above.cleaned(), path.cleaned());
+    if !path.is_at_or_under(&above) {
+        return None;
+    }
+    Some(path.components().skip(above.components().count()).collect())
+}
+
+fn in_the_way(attempted: &'static str, to: &Entry, there: &Stat) -> Failure {
+    Failure::new(attempted)
+        .on(to.path().display())
+        .because(format!("a {} is in the way, and `force` does not help or is not set", there.file_type))
+}
+
+/// The drift field of an entry.
+fn field(relative: &Path) -> String {
+    format!("source {}", OsStr::from_bytes(relative.as_os_str().as_bytes()).display())
+}
