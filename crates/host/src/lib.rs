@@ -8,6 +8,11 @@
 //! |---|---|
 //! | [`files`] | safe walking, reading, comparing, replacing (with shared syncs), removing |
 //! | [`watch`] | one inotify instance for all watched paths |
+//! | [`processes`] | commands in groups of their own, with their output; commands that run on |
+//! | [`users`] | accounts by name or number |
+//! | [`state`] | our own private directories, versioned files, and the lock on them |
+//!
+//! [`Host`] holds one of each.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -16,5 +21,11 @@
 )]
 
 pub mod files;
+mod machine;
+pub mod processes;
+pub mod state;
 mod sync;
+pub mod users;
 pub mod watch;
+
+pub use machine::{Host, Roots, raise_open_file_limit};

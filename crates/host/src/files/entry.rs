@@ -248,7 +248,7 @@ impl Entry {
         Ok((holder.uid != 0 && holder.uid != stat.uid).then_some(holder.uid))
     }
 
-    pub(super) fn failed(&self, attempted: &'static str, error: impl Into<std::io::Error>) -> FileError {
+    pub(crate) fn failed(&self, attempted: &'static str, error: impl Into<std::io::Error>) -> FileError {
         FileError::new(attempted, self.path(), error)
     }
 }

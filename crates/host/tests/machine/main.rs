@@ -9,5 +9,8 @@
 
 mod files;
 mod place;
+mod processes;
+mod state;
 mod tree;
+mod users;
 mod watch;

@@ -1,0 +1,78 @@
+//! Everything that is shared, in one place to hand around.
+
+use crate::files::{AbsolutePath, Committer, VerifiedFiles};
+use crate::processes::Processes;
+use crate::users::Users;
+use crate::watch::WatchHub;
+use std::ffi::OsString;
+use std::io;
+
+/// The machine as resources see it. One for the whole process.
+#[derive(Debug)]
+pub struct Host {
+    /// Replaces files.
+    pub committer: Committer,
+    /// Knows which files were found right.
+    pub verified: VerifiedFiles,
+    /// Watches paths.
+    pub watches: WatchHub,
+    /// Runs commands.
+    pub processes: Processes,
+    /// Knows users and groups.
+    pub users: Users,
+    /// Where the parts of the system are that have a fixed place.
+    pub roots: Roots,
+}
+
+/// Where the parts of the system are that have a fixed place. Tests put their own there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    /// The root of the file system, for `/etc` and the like.
+    pub files: AbsolutePath,
+    /// The kernel's view of itself, for `/proc/sys`.
+    pub proc: AbsolutePath,
+    /// The kernel's view of the hardware.
+    pub sys: AbsolutePath,
+    /// What programs leave for each other until the next start of the machine.
+    pub run: AbsolutePath,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        let fixed = |path: &str| AbsolutePath::new(path).expect("the fixed places are absolute");
+        Self {
+            files: fixed("/"),
+            proc: fixed("/proc"),
+            sys: fixed("/sys"),
+            run: fixed("/run"),
+        }
+    }
+}
+
+impl Host {
+    /// The real machine. Programs are looked up along `search_path`, which has the form of the variable `PATH`.
+    pub fn new(search_path: impl Into<OsString>) -> io::Result<Self> {
+        Ok(Self {
+            committer: Committer::new(),
+            verified: VerifiedFiles::new(),
+            watches: WatchHub::new()?,
+            processes: Processes::new(search_path),
+            users: Users::new(),
+            roots: Roots::default(),
+        })
+    }
+}
+
+/// Lets this process open as many files as the system allows it to, which is mostly far more than it starts with.
+/// Thousands of commands at a time need that. Answers the limit.
+///
+/// Child processes inherit it.
+pub fn raise_open_file_limit() -> io::Result<Option<u64>> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        limit.current = limit.maximum;
+        setrlimit(Resource::Nofile, limit)?;
+    }
+    Ok(limit.current)
+}

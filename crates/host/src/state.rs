@@ -1,0 +1,196 @@
+//! Our own state on disk: private directories, files that are replaced whole and say their version, and the lock
+//! that keeps a second process out.
+//!
+//! Everything can be killed at any time. A state file is always complete, old or new, and start-up needs no repair.
+
+mod lock;
+
+pub use lock::{LockError, PrefixLock};
+
+use crate::files::{AbsolutePath, Committer, Directory, Entry, FileError, FileType, Replace, is_temporary};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::io;
+use std::sync::Arc;
+
+/// What the first line of a versioned file begins with.
+const HEADER: &[u8] = b"setpoint-state ";
+/// File systems take names of 255 bytes; what is longer than this is hashed.
+const LONGEST_NAME: usize = 200;
+
+/// A directory that only this user can enter.
+#[derive(Debug, Clone)]
+pub struct StateDirectory {
+    path: AbsolutePath,
+    directory: Arc<Directory>,
+}
+
+/// A state file's contents, with the version of its form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned {
+    /// The version that it was written with.
+    pub version: u32,
+    /// What was written.
+    pub payload: Vec<u8>,
+}
+
+impl StateDirectory {
+    /// Opens the directory at `path`, making it (mode 0700) and what is missing above it. One that is there is
+    /// taken as it is.
+    pub fn open(path: &AbsolutePath) -> Result<Self, FileError> {
+        Entry::create_directories(path, 0o700)?;
+        Self::open_existing(path)
+    }
+
+    /// Opens the directory at `path` as it is.
+    pub fn open_existing(path: &AbsolutePath) -> Result<Self, FileError> {
+        Ok(Self {
+            path: path.clone(),
+            directory: Arc::new(Directory::open(path)?),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &AbsolutePath {
+        &self.path
+    }
+
+    /// A directory in this one, made if it is missing. If others may enter it, that is ended.
+    pub fn subdirectory(&self, name: &str) -> Result<Self, FileError> {
+        let entry = self.entry(name);
+        match entry.create_directory(0o700) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if let Some(stat) = entry.stat()?
+                    && stat.is_directory()
+                    && stat.mode & 0o077 != 0
+                {
+                    entry.set_mode(stat.mode & !0o077)?;
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        self.opened(name, &entry)
+    }
+
+    /// A directory in this one, if it is there. For those who may not change anything.
+    pub fn find(&self, name: &str) -> Result<Option<Self>, FileError> {
+        let entry = self.entry(name);
+        match entry.stat()? {
+            Some(_) => self.opened(name, &entry).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A handle on something in this directory.
+    pub fn entry(&self, name: &str) -> Entry {
+        self.directory.entry(name)
+    }
+
+    /// A file's contents; nothing if there is no such file.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, FileError> {
+        match self.entry(name).read() {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces a file (mode 0600) and returns when it would survive a loss of power.
+    pub fn write(
+        &self,
+        committer: &Committer,
+        name: &str,
+        bytes: impl AsRef<[u8]> + Send + 'static,
+    ) -> Result<(), FileError> {
+        committer
+            .replace(Replace::bytes(self.path.join(name), bytes).mode(0o600))
+            .map(drop)
+    }
+
+    /// A versioned file's contents; nothing if there is no such file. What is no versioned file is an error.
+    pub fn read_versioned(&self, name: &str) -> Result<Option<Versioned>, FileError> {
+        let Some(bytes) = self.read(name)? else {
+            return Ok(None);
+        };
+        let parsed = bytes.strip_prefix(HEADER).and_then(|rest| {
+            let end = rest.iter().position(|byte| *byte == b'\n')?;
+            let version = std::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
+            Some(Versioned {
+                version,
+                payload: rest[end + 1..].to_vec(),
+            })
+        });
+        match parsed {
+            Some(versioned) => Ok(Some(versioned)),
+            None => {
+                let source =
+                    io::Error::new(io::ErrorKind::InvalidData, "it is no state file of this program");
+                Err(FileError::new("read", self.entry(name).path(), source))
+            }
+        }
+    }
+
+    /// Replaces a versioned file, as [`Self::write`] does.
+    pub fn write_versioned(
+        &self,
+        committer: &Committer,
+        name: &str,
+        version: u32,
+        payload: &[u8],
+    ) -> Result<(), FileError> {
+        let mut bytes = HEADER.to_vec();
+        bytes.extend_from_slice(version.to_string().as_bytes());
+        bytes.push(b'\n');
+        bytes.extend_from_slice(payload);
+        self.write(committer, name, bytes)
+    }
+
+    /// Removes a file or a whole directory; fine if there is none.
+    pub fn remove(&self, name: &str) -> Result<(), FileError> {
+        self.entry(name).remove_tree()
+    }
+
+    /// The names of the directories in this one, sorted.
+    pub fn subdirectories(&self) -> Result<Vec<OsString>, FileError> {
+        Ok(self.names(FileType::Directory)?.collect())
+    }
+
+    /// The names of the files in this directory, sorted.
+    pub fn files(&self) -> Result<Vec<OsString>, FileError> {
+        Ok(self.names(FileType::Regular)?.collect())
+    }
+
+    fn names(&self, wanted: FileType) -> Result<impl Iterator<Item = OsString>, FileError> {
+        let listed = self.directory.list()?.into_iter();
+        Ok(listed
+            .filter(move |entry| entry.file_type == wanted && !is_temporary(&entry.name))
+            .map(|entry| entry.name))
+    }
+
+    fn opened(&self, name: &str, entry: &Entry) -> Result<Self, FileError> {
+        let directory = Arc::new(entry.open_directory()?);
+        Ok(Self {
+            path: self.path.join(name),
+            directory,
+        })
+    }
+}
+
+/// The name of the directory in which a resource's state is kept: readable where that is possible, of bounded
+/// length always, and different for different resources.
+///
+/// A long name is hashed, so that the directory must store the name itself if anybody is to read it back.
+pub fn identity_directory(kind: &str, name: &str) -> String {
+    // A kind may hold colons, which are fine, and nothing else that a file system minds.
+    let readable = format!("{}-{}", kind.replace('/', "+"), URL_SAFE_NO_PAD.encode(name));
+    if readable.len() <= LONGEST_NAME {
+        return readable;
+    }
+    let digest = Sha256::digest(format!("{kind}\0{name}"));
+    // The dot is in no encoded name, so this cannot be taken for one.
+    let kind: String = kind.replace('/', "+").chars().take(40).collect();
+    format!("{kind}-.{}", URL_SAFE_NO_PAD.encode(digest))
+}

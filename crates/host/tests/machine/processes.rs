@@ -1,0 +1,419 @@
+//! Commands, with real processes.
+
+use crate::place::{Place, is_root};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use setpoint_host::processes::{
+    Command, Environment, Exit, Finished, LineEvent, Processes, ProgramError, RunError, Signal, Stop,
+};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+fn processes() -> Processes {
+    Processes::new("/usr/local/bin:/usr/bin:/bin")
+}
+
+fn sh(text: &str) -> Command {
+    Command::shell("/bin/sh", text)
+}
+
+async fn run(command: Command) -> Result<Finished, RunError> {
+    processes().run(&command, &Stop::default()).await
+}
+
+async fn stdout(command: Command) -> String {
+    let finished = run(command).await.unwrap();
+    assert!(
+        finished.exit.is_success(),
+        "{:?} {}",
+        finished.exit,
+        finished.output.text()
+    );
+    String::from_utf8(finished.output.stdout()).unwrap()
+}
+
+/// Waits until a process is no more.
+fn assert_ends(process: i32) {
+    let Ok(descriptor) = pidfd_open(Pid::from_raw(process).unwrap(), PidfdFlags::empty()) else {
+        return;
+    };
+    let mut sources = [PollFd::new(&descriptor, PollFlags::IN)];
+    let limit = rustix::time::Timespec {
+        tv_sec: 10,
+        tv_nsec: 0,
+    };
+    assert_eq!(
+        poll(&mut sources, Some(&limit)).unwrap(),
+        1,
+        "process {process} lives on"
+    );
+}
+
+#[tokio::test]
+async fn exit_status_and_signal_are_told_apart() {
+    assert_eq!(run(sh("exit 0")).await.unwrap().exit, Exit::Code(0));
+    assert_eq!(run(sh("exit 126")).await.unwrap().exit, Exit::Code(126));
+    let killed = run(sh("kill -USR1 $$")).await.unwrap().exit;
+    assert_eq!(killed, Exit::Signal(10));
+    assert_eq!(killed.to_string(), "killed by SIGUSR1");
+}
+
+#[tokio::test]
+async fn a_missing_program_is_no_exit_status_except_in_a_shell() {
+    let error = run(Command::words("no-such-program-here x").unwrap())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RunError::Program(ProgramError::NotFound { .. })),
+        "{error}"
+    );
+    let error = run(Command::words("/no/such/program").unwrap())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, RunError::Start { source, .. } if source.raw_os_error() == Some(2)),
+        "{error}"
+    );
+    assert_eq!(
+        run(sh("no-such-program-here")).await.unwrap().exit,
+        Exit::Code(127)
+    );
+}
+
+#[tokio::test]
+async fn a_missing_working_directory_is_named() {
+    let error = run(sh("true").directory(PathBuf::from("/no/such/directory")))
+        .await
+        .unwrap_err();
+    assert!(matches!(&error, RunError::Directory { .. }), "{error}");
+    assert!(error.to_string().contains("/no/such/directory"));
+}
+
+#[tokio::test]
+async fn words_are_split_at_white_space_and_nothing_else() {
+    let command = Command::words(" printf\u{2003}%s|  'a  b\" ").unwrap();
+    assert_eq!(stdout(command).await, "'a|b\"|");
+    assert_eq!(Command::words(" \t "), None);
+    let command = Command::words("printf")
+        .unwrap()
+        .arguments(["%s.", "a b", "$HOME"]);
+    assert_eq!(stdout(command).await, "a b.$HOME.");
+}
+
+#[tokio::test]
+async fn the_environment_is_exactly_what_was_given() {
+    let variables = [("B", "2"), ("A", ""), ("C", "x y")].map(|(name, value)| (name.into(), value.into()));
+    let exact = Environment::Exactly(variables.into());
+    let command = Command::new("env", ["-u", "none"]).environment(exact.clone());
+    assert_eq!(stdout(command).await, "A=\nB=2\nC=x y\n");
+    // The search is along our PATH, not the command's.
+    let elsewhere = Environment::Exactly([("PATH".into(), "/nowhere".into())].into());
+    assert_eq!(
+        stdout(Command::new("env", [""; 0]).environment(elsewhere)).await,
+        "PATH=/nowhere\n"
+    );
+}
+
+#[tokio::test]
+async fn programs_are_found_along_absolute_entries_and_beside_the_working_directory() {
+    let place = Place::new();
+    place.directory("bin");
+    place.write("bin/tool", "#!/bin/sh\npwd\n");
+    place.chmod("bin/tool", 0o755);
+    place.write("bin/data", "no program");
+    let here = place.std("").canonicalize().unwrap();
+    let command = Command::new("bin/tool", [""; 0]).directory(here.clone());
+    assert_eq!(stdout(command).await.trim_end(), here.to_str().unwrap());
+
+    let search = Processes::new(format!("::relative:{}", here.join("bin").display()));
+    assert_eq!(search.find("tool".as_ref(), None).unwrap(), here.join("bin/tool"));
+    assert!(matches!(
+        search.find("data".as_ref(), None),
+        Err(ProgramError::NotFound { .. })
+    ));
+    assert!(matches!(
+        search.find("".as_ref(), None),
+        Err(ProgramError::NotFound { .. })
+    ));
+
+    // The tests run in the crate's folder, where there is no program; so the relative entry leads out of it.
+    let up = format!("{}bin", "../".repeat(40));
+    let relative = Processes::new(&up);
+    let found = relative.find("sh".as_ref(), None);
+    assert!(matches!(found, Err(ProgramError::RelativeEntry { entry, .. }) if entry.to_str() == Some(&up)));
+}
+
+#[tokio::test]
+async fn both_streams_are_kept_apart_and_together() {
+    let text = "echo one; read x </dev/null; echo two >&2; echo three";
+    let output = run(sh(text)).await.unwrap().output;
+    assert_eq!(output.stdout(), b"one\nthree\n");
+    assert_eq!(output.stderr(), b"two\n");
+    assert_eq!(output.combined().len(), "one\ntwo\nthree\n".len());
+    let output = run(sh(text).discard_stdout()).await.unwrap().output;
+    assert_eq!(output.combined(), b"two\n");
+}
+
+#[tokio::test]
+async fn pieces_are_in_the_order_in_which_they_arrived() {
+    let text = "echo one; echo two >&2; sleep 0.2; echo three; exit 3";
+    let mut lines = processes().start_lines(&sh(text)).unwrap();
+    let mut seen = Vec::new();
+    loop {
+        match lines.next().await.unwrap() {
+            LineEvent::Line(line) | LineEvent::ErrorLine(line) => seen.push(String::from_utf8(line).unwrap()),
+            LineEvent::Ended(exit) => {
+                assert_eq!(exit, Exit::Code(3));
+                break;
+            }
+        }
+    }
+    assert_eq!(seen, ["one", "two", "three"]);
+}
+
+#[tokio::test]
+async fn much_output_is_read_whole() {
+    let finished = run(sh("head -c 20000000 /dev/zero; head -c 300000 /dev/zero >&2"))
+        .await
+        .unwrap();
+    assert_eq!(finished.output.stdout().len(), 20_000_000);
+    assert_eq!(finished.output.stderr().len(), 300_000);
+}
+
+#[tokio::test]
+async fn a_descendant_that_keeps_the_pipe_is_not_waited_for() {
+    let begin = Instant::now();
+    let output = stdout(sh("sleep 1000 & echo $!")).await;
+    assert!(begin.elapsed() < Duration::from_secs(100));
+    let sleeper: i32 = output.trim().parse().unwrap();
+    // It lives, since nobody asked it to end.
+    let sleeper = Pid::from_raw(sleeper).unwrap();
+    rustix::process::kill_process(sleeper, rustix::process::Signal::KILL).unwrap();
+
+    let begin = Instant::now();
+    let output = stdout(sh("yes & echo $!; kill -STOP $! ; kill -CONT $!")).await;
+    assert!(begin.elapsed() < Duration::from_secs(100));
+    // Whoever writes into the abandoned pipe is ended by that.
+    assert_ends(output.lines().find(|line| *line != "y").unwrap().parse().unwrap());
+}
+
+#[tokio::test]
+async fn what_is_written_just_before_the_end_is_not_lost() {
+    for _ in 0..50 {
+        assert_eq!(stdout(sh("printf x")).await, "x");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_command_gets_the_signal_with_its_whole_group() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    let stop = Stop {
+        signal: Signal::parse("SIGUSR1").unwrap(),
+        grace: None,
+        ..Stop::default()
+    };
+    let token = stop.cancel.clone();
+    // The shell's child prints that it was asked, and the shell ends well; the result is the cancellation.
+    let child = format!("trap 'echo asked; exit' USR1; echo ready > {ready}; while :; do sleep 0.01; done");
+    let text = format!("trap : USR1; ({child}) & wait; wait; exit 0");
+    let running = tokio::spawn(async move { processes().run(&sh(&text), &stop).await });
+    wait_for_file(ready.as_path()).await;
+    token.cancel();
+    match running.await.unwrap() {
+        Err(RunError::Cancelled { output }) => assert_eq!(output.stdout(), b"asked\n"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits for a file by its watch.
+async fn wait_for_file(path: &std::path::Path) {
+    use setpoint_host::files::AbsolutePath;
+    use setpoint_host::watch::{Depth, Follow, WatchEvent, WatchHub, WatchToken};
+    let hub = WatchHub::new().unwrap();
+    let changed = std::sync::Arc::new(tokio::sync::Notify::new());
+    let told = changed.clone();
+    let subscriber = hub.subscribe(std::sync::Arc::new(move |_: &[WatchEvent]| told.notify_one()));
+    let watched = AbsolutePath::new(path).unwrap();
+    let _handle = subscriber
+        .watch(&watched, Depth::Entry, Follow::Link, WatchToken(1))
+        .unwrap();
+    while std::fs::metadata(path).map_or(0, |found| found.len()) == 0 {
+        tokio::time::timeout(Duration::from_secs(10), changed.notified())
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_ignores_the_signal_is_killed_after_the_grace() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    let stop = Stop {
+        grace: Some(Duration::from_millis(50)),
+        ..Stop::default()
+    };
+    let token = stop.cancel.clone();
+    let text = format!("trap '' TERM; sleep 1000 & echo $! > {ready}; wait");
+    let running = tokio::spawn(async move { processes().run(&sh(&text), &stop).await });
+    wait_for_file(ready.as_path()).await;
+    token.cancel();
+    assert!(matches!(running.await.unwrap(), Err(RunError::Cancelled { .. })));
+    assert_ends(place.read("ready").trim().parse().unwrap());
+}
+
+#[tokio::test]
+async fn an_interrupt_kills_at_once() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    let stop = Stop::default();
+    let token = stop.interrupt.clone();
+    let text = format!("trap '' TERM; sleep 1000 & echo $! > {ready}; wait");
+    let running = tokio::spawn(async move { processes().run(&sh(&text), &stop).await });
+    wait_for_file(ready.as_path()).await;
+    token.cancel();
+    assert!(matches!(
+        running.await.unwrap(),
+        Err(RunError::Interrupted { .. })
+    ));
+    assert_ends(place.read("ready").trim().parse().unwrap());
+}
+
+#[tokio::test]
+async fn what_was_stopped_before_the_start_is_not_started() {
+    let place = Place::new();
+    let touch = Command::new("touch", [place.std("made")]);
+    let stop = Stop::default();
+    stop.cancel.cancel();
+    assert!(matches!(
+        processes().run(&touch, &stop).await,
+        Err(RunError::Cancelled { .. })
+    ));
+    stop.interrupt.cancel();
+    assert!(matches!(
+        processes().run(&touch, &stop).await,
+        Err(RunError::Interrupted { .. })
+    ));
+    assert_eq!(place.names(""), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn giving_up_the_future_kills_the_group() {
+    let place = Place::new();
+    let ready = place.path("ready");
+    let text = format!("trap '' TERM HUP; sleep 1000 & echo $! > {ready}; wait");
+    let running = tokio::spawn(async move { run(sh(&text)).await });
+    wait_for_file(ready.as_path()).await;
+    running.abort();
+    running.await.unwrap_err();
+    assert_ends(place.read("ready").trim().parse().unwrap());
+}
+
+#[tokio::test]
+async fn credentials_come_without_other_groups() {
+    if !is_root() {
+        return;
+    }
+    let identity = || Command::new("id", [""; 0]).directory(PathBuf::from("/"));
+    assert_eq!(
+        stdout(identity().credentials(54321, 54322)).await,
+        "uid=54321 gid=54322 groups=54322\n"
+    );
+    let user_only = stdout(identity().credentials(54321, None)).await;
+    assert!(
+        user_only.starts_with("uid=54321 gid=0(root) groups=0(root)"),
+        "{user_only}"
+    );
+    let group_only = stdout(identity().credentials(None, 54322)).await;
+    assert!(
+        group_only.starts_with("uid=0(root) gid=54322 groups=54322"),
+        "{group_only}"
+    );
+    // Our own are no change.
+    assert!(
+        stdout(identity().credentials(0, 0))
+            .await
+            .starts_with("uid=0(root) gid=0(root)")
+    );
+}
+
+#[tokio::test]
+async fn lines_are_events_and_empty_ones_are_not() {
+    let text = "printf 'a\\n\\nb'; sleep 0.05; printf 'c\\nlast'; printf 'oops\\n' >&2";
+    let mut lines = processes().start_lines(&sh(text)).unwrap();
+    let mut events = Vec::new();
+    let exit = loop {
+        match lines.next().await.unwrap() {
+            LineEvent::Ended(exit) => break exit,
+            event => events.push(event),
+        }
+    };
+    assert_eq!(exit, Exit::Code(0));
+    assert_eq!(lines.next().await.unwrap(), LineEvent::Ended(exit));
+    let printed: Vec<_> = events
+        .iter()
+        .filter(|event| matches!(event, LineEvent::Line(_)))
+        .collect();
+    let expected = [b"a".to_vec(), b"bc".to_vec(), b"last".to_vec()].map(LineEvent::Line);
+    assert_eq!(printed, expected.iter().collect::<Vec<_>>());
+    assert!(events.contains(&LineEvent::ErrorLine(b"oops".to_vec())));
+}
+
+#[tokio::test]
+async fn a_chatty_standard_error_blocks_nothing_and_long_lines_are_cut() {
+    let text = "head -c 1000000 /dev/zero >&2; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo end";
+    let mut lines = processes().start_lines(&sh(text)).unwrap();
+    let mut printed = Vec::new();
+    while let event @ (LineEvent::Line(_) | LineEvent::ErrorLine(_)) = lines.next().await.unwrap() {
+        if let LineEvent::Line(line) = event {
+            printed.push(line);
+        }
+    }
+    assert_eq!(printed, [vec![b'x'; 64 * 1024], b"end".to_vec()]);
+}
+
+#[tokio::test]
+async fn a_running_command_is_stopped_by_signal_or_by_force() {
+    for (text, grace, expected) in [
+        (
+            "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done",
+            None,
+            Exit::Code(7),
+        ),
+        (
+            "trap '' TERM; echo ready; while :; do sleep 0.01; done",
+            Some(Duration::from_millis(50)),
+            Exit::Signal(9),
+        ),
+    ] {
+        let mut lines = processes().start_lines(&sh(text)).unwrap();
+        assert_eq!(lines.next().await.unwrap(), LineEvent::Line(b"ready".to_vec()));
+        assert_eq!(lines.stop(Signal::TERM, grace).await.unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_running_command_kills_its_group() {
+    let mut lines = processes()
+        .start_lines(&sh("sleep 1000 & echo $!; wait"))
+        .unwrap();
+    let LineEvent::Line(line) = lines.next().await.unwrap() else {
+        panic!("no line")
+    };
+    drop(lines);
+    assert_ends(String::from_utf8(line).unwrap().parse().unwrap());
+}
+
+#[test]
+fn a_misspelt_signal_suggests_the_right_one() {
+    assert_eq!(Signal::parse("SIGINT").unwrap().to_string(), "SIGINT");
+    for wrong in ["sigint", "INT", "int", " SIGINT"] {
+        assert_eq!(
+            Signal::parse(wrong).unwrap_err().suggestion,
+            Some("SIGINT"),
+            "{wrong}"
+        );
+    }
+    assert_eq!(Signal::parse("SIGNAL").unwrap_err().suggestion, None);
+    assert_eq!(Signal::parse("").unwrap_err().suggestion, None);
+}
