@@ -71,6 +71,55 @@ pub fn build_collected<S>(
     building.finish(schema, bases.collect())
 }
 
+/// What a collect statement asks the world for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectRequest {
+    /// The name of the resource.
+    pub name: Arc<str>,
+    /// The host that exports it; any host where there is none.
+    pub host: Option<Arc<str>>,
+}
+
+/// What a collect statement asks for: its names, a str, a list of str, or a list of structs with `name` and `host`. A pair that
+/// stands for no resource is reported at the statement; unknown ones are left out.
+pub fn read_collect(names: &Value, statement: Span, diagnostics: &mut Diagnostics) -> Vec<CollectRequest> {
+    let one = std::slice::from_ref(names);
+    let items: Vec<&Value> = match names.unmarked() {
+        Value::List(list) => list.iter().collect(),
+        _ => one.iter().collect(),
+    };
+    let mut unknown = Vec::new();
+    let mut requests = Vec::new();
+    for item in items {
+        let Some(pair) = item.as_struct() else {
+            let names = read_names(item, statement, &UnknownWhat::Block, &mut unknown, diagnostics);
+            requests.extend(names.into_iter().map(|name| CollectRequest { name, host: None }));
+            continue;
+        };
+        let mut part = |field: &str| {
+            let value = pair.get(field)?;
+            read_names(value, statement, &UnknownWhat::Block, &mut unknown, diagnostics).pop()
+        };
+        let (Some(name), Some(host)) = (part("name"), part("host")) else {
+            continue;
+        };
+        let wrong = match (&*name, &*host) {
+            ("", _) => "the name of a resource to collect is empty".to_owned(),
+            (name, "") => format!("the host to collect `{name}` from is empty"),
+            (name, "*") => format!("`{name}` cannot be collected from the host `*`"),
+            _ => {
+                let host = Some(host);
+                requests.push(CollectRequest { name, host });
+                continue;
+            }
+        };
+        let found = Diagnostic::error(&codes::BAD_COLLECT, statement, wrong)
+            .help("to collect from every host, give the name alone instead of a struct");
+        diagnostics.push(found);
+    }
+    requests
+}
+
 /// The edges of an edge statement: of each pair of neighbours every name of the left with every name of the right.
 pub fn build_edge<S>(
     statement: &EdgeStatement<S>,

@@ -27,7 +27,9 @@ mod statement;
 pub mod text;
 
 pub use assemble::{Assembler, assemble};
-pub use build::{CollectedResource, build_collected, build_edge, build_resource};
+pub use build::{
+    CollectRequest, CollectedResource, build_collected, build_edge, build_resource, read_collect,
+};
 pub use check::Violation;
 pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, ResourceId};
 pub use diff::{GraphChange, HiddenChange, diff};

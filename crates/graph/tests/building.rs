@@ -3,7 +3,7 @@
 use setpoint_diagnostics::Diagnostics;
 use setpoint_graph::{
     CollectedResource, EdgeHalf, EdgeProperty, EdgeStatement, MetaName, MetaParameters, Parameters,
-    ResourceStatement, UnknownWhat, build_collected, build_edge, build_resource,
+    ResourceStatement, UnknownWhat, build_collected, build_edge, build_resource, read_collect,
 };
 use setpoint_value::{Type, Value};
 
@@ -314,6 +314,29 @@ fn collecting_sets_the_body_over_what_was_found() {
     assert_eq!(collected.meta.retry, 3);
     assert!(collected.meta.export.is_empty() && !collected.meta.hidden);
     assert!(diagnostics.is_empty());
+}
+
+#[test]
+fn a_collect_statement_asks_for_names_or_for_pairs() {
+    let ty = Type::parse("struct{name str; host str}").expect("it is a type");
+    let pair = |name, host| Value::structure(ty.clone(), [Value::str(name), Value::str(host)]);
+    let read = |names: Value| {
+        let mut diagnostics = Diagnostics::new();
+        let requests = read_collect(&names, at(0), &mut diagnostics);
+        let requests: Vec<String> = requests
+            .iter()
+            .map(|r| format!("{}@{}", r.name, r.host.as_deref().unwrap_or("any")))
+            .collect();
+        (requests.join(" "), codes(&diagnostics))
+    };
+    assert_eq!(read(Value::str("a")), ("a@any".to_owned(), vec![]));
+    assert_eq!(
+        read(Value::strings(["a", "b"])),
+        ("a@any b@any".to_owned(), vec![])
+    );
+    let pairs = [pair("a", "h"), pair("", "h"), pair("a", ""), pair("a", "*")];
+    let (requests, found) = read(Value::list(ty.clone(), pairs));
+    assert_eq!((requests.as_str(), found), ("a@h", vec!["E0410"; 3]));
 }
 
 #[test]

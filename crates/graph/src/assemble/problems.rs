@@ -20,6 +20,9 @@ const SHOWN_CYCLE: usize = 40;
 /// More resources of a kind than this are not searched for a similar name.
 const SEARCHED_NAMES: usize = 10_000;
 
+/// A similar name is looked for this often.
+const SUGGESTIONS: usize = 16;
+
 /// The steps of §7.9.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
@@ -43,12 +46,17 @@ impl<K: Ord + Clone> Assembler<K> {
         for (from, to) in &self.broken_edges {
             self.edge_problems(*from, *to, &mut missing, &mut found);
         }
-        for ((key, slot), contributor) in missing {
-            let id = &self.slots[slot as usize].id;
+        let missing = missing.into_iter();
+        let mut missing: Vec<_> = missing
+            .map(|((key, slot), contributor)| (key, contributor, &self.slots[slot as usize].id))
+            .collect();
+        missing.sort_by_key(|(key, contributor, id)| (*key, contributor.index, *id));
+        for (number, (key, contributor, id)) in missing.into_iter().enumerate() {
             let message = format!("there is no resource `{id}` for this edge");
             let diagnostic = at_edge(&codes::MISSING_RESOURCE, contributor, message);
+            let similar = (number < SUGGESTIONS).then(|| self.similar(id)).flatten();
             let place = (Phase::Edges, key.clone(), contributor.index);
-            found.push((place, diagnostic.help_if(self.similar(id))));
+            found.push((place, diagnostic.help_if(similar)));
         }
         for slot in &self.broken_receivers {
             self.receiver_problems(*slot, &mut found);
