@@ -6,7 +6,7 @@
 //!   with its current values into [`DesiredResource`]s and [`DesiredEdge`]s.
 //! - [`Assembler`] keeps the [`DesiredGraph`] of all statements: it merges duplicates, matches edges, finds cycles, and
 //!   touches only what a change touches.
-//! - [`diff`] compares two graphs at the cost of their difference; [`json`], [`dot`] and [`text`] print one.
+//! - [`diff()`] compares two graphs at the cost of their difference; [`json`], [`dot`] and [`text`] print one.
 //! - [`codes`] lists what can be wrong.
 
 #![forbid(unsafe_code)]
