@@ -26,7 +26,7 @@ impl Group {
     pub(super) fn start(command: &Command, search_path: &OsStr) -> Result<Self, RunError> {
         let program = super::program::find(&command.program, command.directory.as_deref(), search_path)?;
         let failed = |source: io::Error| RunError::Start {
-            program: program.clone(),
+            program: program.to_path_buf(),
             source,
         };
         let mut start = tokio::process::Command::new(&program);
@@ -119,7 +119,7 @@ async fn wait(child: &mut Child, program: &Path) -> Result<Exit, RunError> {
     match child.wait().await {
         Ok(status) => Ok(Exit::of(status)),
         Err(source) => Err(RunError::Wait {
-            program: program.clone(),
+            program: program.to_path_buf(),
             source,
         }),
     }
