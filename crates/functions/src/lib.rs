@@ -9,18 +9,25 @@
 
 mod convert;
 mod datetime;
+mod encoding;
 mod example;
 mod fmt;
 mod follow;
 mod golang;
 mod history;
+mod iter;
+mod list;
+mod map;
 mod math;
+mod net;
 mod os;
 mod random;
+mod regexp;
 mod strings;
 mod sys;
 mod test;
 mod top_level;
+mod util;
 
 use setpoint_value::{Module, Registry};
 
@@ -29,15 +36,23 @@ pub static MODULES: &[&Module] = &[
     &top_level::MODULE,
     &convert::MODULE,
     &datetime::MODULE,
+    &encoding::MODULE,
     &example::MODULE,
     &example::NESTED,
     &fmt::MODULE,
+    &iter::MODULE,
+    &list::MODULE,
+    &map::MODULE,
     &math::MODULE,
+    &net::MODULE,
+    &net::http::MODULE,
     &os::MODULE,
+    &regexp::MODULE,
     &strings::MODULE,
     &sys::MODULE,
     &sys::FWUPD,
     &test::MODULE,
+    &util::MODULE,
 ];
 
 /// Every module, in the order of the reference documentation.

@@ -1,0 +1,145 @@
+//! `iter`: functions over lists.
+//!
+//! Those that take a function value are shapes: they ask for one call an element and make their result of the calls'
+//! results. All of them are incremental: an element that changes costs about as much as one element.
+
+use setpoint_value::{CallError, Example, FunctionSpec, Module, Type, Value, function};
+
+mod changes;
+mod filter;
+mod map;
+mod reduce;
+mod zip;
+
+pub(crate) static MODULE: Module = Module::new(
+    "iter",
+    "Functions over lists.",
+    &[&FILTER, &FLATTEN, &MAP, &RANGE, &REDUCE, &ZIP],
+);
+
+static FILTER: FunctionSpec = FunctionSpec::shape(
+    "iter",
+    "filter",
+    &["func(inputs []?1, function func(?1) bool) []?1"],
+    &filter::Filter,
+)
+.documented(
+    "The elements for which the function gives true, in their order.",
+    &[Example {
+        call: "iter.filter([1, 2, 3], func($x) { $x > 1 })",
+        result: "[2, 3]",
+    }],
+);
+
+/// The elements of all lists of a list.
+#[function(
+    module = "iter",
+    raw,
+    signature = "func(inputs [][]?1) []?1",
+    example(call = "iter.flatten([[1], [], [2, 3]])", result = "[1, 2, 3]")
+)]
+fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    let lists = arguments.first().and_then(Value::as_list);
+    let lists = lists.ok_or_else(|| CallError::fatal("a list is needed"))?;
+    let mut items = imbl::Vector::new();
+    for list in lists.iter() {
+        match list {
+            Value::List(list) => items.append(list.items().clone()),
+            // How long it is decides where everything after it stands.
+            Value::Unknown(_) => return Ok(Value::unknown(ty.clone())),
+            _ => return Err(CallError::fatal("only lists can be flattened")),
+        }
+    }
+    let element = ty.element().cloned().unwrap_or(Type::Dynamic);
+    Ok(Value::List(setpoint_value::List::from_vector(element, items)))
+}
+
+static MAP: FunctionSpec = FunctionSpec::shape(
+    "iter",
+    "map",
+    &["func(inputs []?1, function func(?1) ?2) []?2"],
+    &map::MapShape,
+)
+.documented(
+    "What the function gives for each element.",
+    &[Example {
+        call: "iter.map([1, 2, 3], func($x) { $x * 2 })",
+        result: "[2, 4, 6]",
+    }],
+);
+
+/// A longer list is a mistake, and would not fit the memory of small machines.
+const LONGEST_RANGE: i128 = 4_000_000;
+
+/// The numbers from `start` up to and without `stop`, `step` apart.
+///
+/// `start` is 0 and `step` is 1 where they are not given. A negative step counts down.
+#[function(
+    module = "iter",
+    raw,
+    signature = "func(stop int) []int",
+    signature = "func(start int, stop int) []int",
+    signature = "func(start int, stop int, step int) []int",
+    example(call = "iter.range(3)", result = "[0, 1, 2]"),
+    example(call = "iter.range(5, 0, -2)", result = "[5, 3, 1]")
+)]
+fn range(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    let (start, stop, step) = match arguments {
+        [Value::Int(stop)] => (0, *stop, 1),
+        [Value::Int(start), Value::Int(stop)] => (*start, *stop, 1),
+        [Value::Int(start), Value::Int(stop), Value::Int(step)] => (*start, *stop, *step),
+        _ => return Err(CallError::fatal("one to three numbers are needed")),
+    };
+    if step == 0 {
+        return Err(CallError::fatal("step value cannot be 0"));
+    }
+    let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
+    let distance = if step > 0 { stop - start } else { start - stop };
+    let count = (distance.max(0) + step.abs() - 1) / step.abs();
+    if count > LONGEST_RANGE {
+        return Err(CallError::fatal(format!(
+            "a range of {count} numbers is longer than {LONGEST_RANGE}"
+        )));
+    }
+    // Between `start` and `stop`, so all of them are ints.
+    let numbers = (0..count).filter_map(|index| i64::try_from(start + index * step).ok());
+    Ok(Value::list(Type::Int, numbers.map(Value::Int)))
+}
+
+static REDUCE: FunctionSpec = FunctionSpec::shape(
+    "iter",
+    "reduce",
+    &[
+        "func(inputs []?1, function func(?1, ?1) ?1) ?1",
+        "func(initval ?1, inputs []?1, function func(?1, ?1) ?1) ?1",
+    ],
+    &reduce::Reduce,
+)
+.documented(
+    "One value of all elements: the function of the first two, then of that and the third, and so on.\n\nWith an \
+     initial value, that stands before the elements. Without one, an empty list is an error.",
+    &[
+        Example {
+            call: "iter.reduce([1, 2, 3], func($a, $b) { $a + $b })",
+            result: "6",
+        },
+        Example {
+            call: "iter.reduce(10, [], func($a, $b) { $a + $b })",
+            result: "10",
+        },
+    ],
+);
+
+static ZIP: FunctionSpec = FunctionSpec::shape(
+    "iter",
+    "zip",
+    &["func(inputs1 []?1, inputs2 []?2, function func(x ?1, y ?2) ?3) []?3"],
+    &zip::Zip,
+)
+.documented(
+    "What the function gives for the elements of two lists at each place, up to the end of the shorter one.",
+    &[Example {
+        call: r#"iter.zip([1, 2], ["a", "b"], func($x, $y) { $y })"#,
+        result: r#"["a", "b"]"#,
+    }],
+);

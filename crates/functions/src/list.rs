@@ -1,0 +1,54 @@
+//! `list`: lists.
+
+use setpoint_value::operators::LIST_LOOKUP;
+use setpoint_value::{CallError, FunctionSpec, Implementation, List, Module, Type, Value, function};
+
+pub(crate) static MODULE: Module = Module::new("list", "Lists.", &[&CONCAT, &LOOKUP]);
+
+/// The elements of all lists, one list after another.
+#[function(
+    module = "list",
+    raw,
+    signature = "func([]?1, …) []?1",
+    example(call = "list.concat([1], [], [2, 3])", result = "[1, 2, 3]")
+)]
+fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    let mut lists = arguments.iter().map(|value| {
+        value
+            .as_list()
+            .ok_or_else(|| CallError::fatal("only lists can be joined"))
+    });
+    let Some(first) = lists.next() else {
+        return Err(CallError::fatal("at least one list is needed"));
+    };
+    let mut items = first?.items().clone();
+    for list in lists {
+        items.append(list?.items().clone());
+    }
+    let element = ty.element().cloned().unwrap_or(Type::Dynamic);
+    Ok(Value::List(List::from_vector(element, items)))
+}
+
+static LOOKUP: FunctionSpec = FunctionSpec::pure(
+    "list",
+    "lookup",
+    &["func(list []?1, index int) ?1"],
+    |arguments, ty| same_as(&LIST_LOOKUP, arguments, ty),
+)
+.documented(
+    "The element at `index`, counted from 0.\n\nA missing or negative index fails in a way that `<|>` catches.",
+    &[setpoint_value::Example {
+        call: r#"list.lookup(["a", "b"], 1)"#,
+        result: r#""b""#,
+    }],
+);
+
+/// What another pure function answers.
+pub(crate) fn same_as(spec: &FunctionSpec, arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    match spec.implementation {
+        Implementation::Pure(implementation) => implementation(arguments, ty),
+        Implementation::Source(_) | Implementation::Shape(_) => {
+            Err(CallError::fatal(format!("`{spec}` cannot be called directly")))
+        }
+    }
+}

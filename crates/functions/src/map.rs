@@ -1,0 +1,45 @@
+//! `map`: maps.
+
+use setpoint_value::operators::MAP_LOOKUP;
+use setpoint_value::{Example, FunctionSpec, List, Map, Module, Value, function};
+
+use crate::list::same_as;
+
+pub(crate) static MODULE: Module = Module::new("map", "Maps.", &[&KEYS, &LOOKUP, &VALUES]);
+
+/// All keys, sorted.
+#[function(
+    module = "map",
+    signature = "func(x map{?1: ?2}) []?1",
+    example(call = r#"map.keys({"b" => 1, "a" => 2})"#, result = r#"["a", "b"]"#)
+)]
+fn keys(x: &Map) -> List {
+    List::new(x.key_type().clone(), x.iter().map(|(key, _)| key.clone()))
+}
+
+static LOOKUP: FunctionSpec = FunctionSpec::pure(
+    "map",
+    "lookup",
+    &["func(map map{?1: ?2}, key ?1) ?2"],
+    |arguments, ty| same_as(&MAP_LOOKUP, arguments, ty),
+)
+.documented(
+    "The value of `key`.\n\nA missing key fails in a way that `<|>` catches.",
+    &[Example {
+        call: r#"map.lookup({"a" => 1}, "a")"#,
+        result: "1",
+    }],
+);
+
+/// All values, in the order of their keys.
+#[function(
+    module = "map",
+    signature = "func(x map{?1: ?2}) []?2",
+    example(call = r#"map.values({"b" => 1, "a" => 2})"#, result = "[2, 1]")
+)]
+fn values(x: &Map) -> Value {
+    Value::List(List::new(
+        x.value_type().clone(),
+        x.iter().map(|(_, value)| value.clone()),
+    ))
+}
