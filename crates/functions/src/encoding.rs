@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use setpoint_value::{
-    ArgumentError, CallError, Example, FunctionSpec, InferArguments, Inferred, Map, Module, Type, Value, function,
+    ArgumentError, CallError, Example, FunctionSpec, InferArguments, Inferred, Map, Module, Type, Value,
+    function,
 };
 
 pub(crate) static MODULE: Module = Module::new(
@@ -26,7 +27,11 @@ pub(crate) static MODULE: Module = Module::new(
     example(call = r#"encoding.base64_decode("?") <|> "bad""#, result = r#""bad""#)
 )]
 fn base64_decode(data: &[u8]) -> Result<Vec<u8>, CallError> {
-    let data: Vec<u8> = data.iter().copied().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
+    let data: Vec<u8> = data
+        .iter()
+        .copied()
+        .filter(|b| !matches!(b, b'\r' | b'\n'))
+        .collect();
     STANDARD
         .decode(data)
         .map_err(|error| CallError::catchable(format!("could not decode base64: {error}")))
@@ -92,7 +97,10 @@ fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
         _ => return Err(ArgumentError::whole("a text and perhaps a type are needed")),
     };
     let names = ["data", "type"];
-    let parameters = names.iter().take(arguments.values.len()).map(|name| (*name, Type::Str));
+    let parameters = names
+        .iter()
+        .take(arguments.values.len())
+        .map(|name| (*name, Type::Str));
     Ok(Inferred {
         signature: Type::func(parameters, result),
     })
@@ -186,14 +194,17 @@ fn convert(json: serde_json::Value, ty: &Type, mode: Mode) -> Result<Value, Misf
                     given.len()
                 )));
             }
-            let values = fields.fields.iter().map(|field| match given.remove(&*field.name) {
-                Some(value) => {
-                    convert(value, &field.ty, mode).map_err(|m| m.within(&format!(".{}", field.name)))
-                }
-                None if mode == Mode::Flexible => Value::zero(&field.ty)
-                    .ok_or_else(|| Misfit::new(format!("{} has no zero value", field.ty))),
-                None => Err(Misfit::new(format!("field `{}` is missing", field.name))),
-            });
+            let values = fields
+                .fields
+                .iter()
+                .map(|field| match given.remove(&*field.name) {
+                    Some(value) => {
+                        convert(value, &field.ty, mode).map_err(|m| m.within(&format!(".{}", field.name)))
+                    }
+                    None if mode == Mode::Flexible => Value::zero(&field.ty)
+                        .ok_or_else(|| Misfit::new(format!("{} has no zero value", field.ty))),
+                    None => Err(Misfit::new(format!("field `{}` is missing", field.name))),
+                });
             let values: Vec<Value> = values.collect::<Result<_, _>>()?;
             Ok(Value::structure(ty.clone(), values))
         }

@@ -142,9 +142,8 @@ static INTERFACE_CIDR: FunctionSpec = FunctionSpec::source(
     example(call = r#"net.ip_in_cidr("10.0.0.7", "10.0.0.0/24")"#, result = "true")
 )]
 fn ip_in_cidr(ip: &[u8], cidr: &[u8]) -> Result<bool, CallError> {
-    let address = cidr::parse_address(ip).ok_or_else(|| {
-        CallError::catchable(format!("invalid IP: {}", String::from_utf8_lossy(ip)))
-    })?;
+    let address = cidr::parse_address(ip)
+        .ok_or_else(|| CallError::catchable(format!("invalid IP: {}", String::from_utf8_lossy(ip))))?;
     Ok(Cidr::parse(cidr)?.contains(address))
 }
 
@@ -165,7 +164,10 @@ fn is_mac(a: &[u8]) -> bool {
 /// A MAC address in lower case with colons.
 #[function(
     module = "net",
-    example(call = r#"net.macfmt("00-11-22-AA-BB-CC")"#, result = r#""00:11:22:aa:bb:cc""#)
+    example(
+        call = r#"net.macfmt("00-11-22-AA-BB-CC")"#,
+        result = r#""00:11:22:aa:bb:cc""#
+    )
 )]
 fn macfmt(a: &[u8]) -> Result<String, CallError> {
     mac_with(a, ':')
@@ -196,7 +198,10 @@ static MACS: FunctionSpec = FunctionSpec::source(
 /// A MAC address in lower case with hyphens.
 #[function(
     module = "net",
-    example(call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#, result = r#""00-11-22-aa-bb-cc""#)
+    example(
+        call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#,
+        result = r#""00-11-22-aa-bb-cc""#
+    )
 )]
 fn oldmacfmt(a: &[u8]) -> Result<String, CallError> {
     mac_with(a, '-')
@@ -227,10 +232,14 @@ fn split_hostport(hostport: &[u8], result: &Type) -> Result<Value, CallError> {
 #[function(
     module = "net",
     signature = "func(str) struct{scheme str; host str; path str; raw_query str}",
-    example(call = r#"net.url_parser("https://a.example:8080/x?y=z")->host"#, result = r#""a.example:8080""#)
+    example(
+        call = r#"net.url_parser("https://a.example:8080/x?y=z")->host"#,
+        result = r#""a.example:8080""#
+    )
 )]
 fn url_parser(url: &[u8], result: &Type) -> Result<Value, CallError> {
-    let parts = url::parse(url).map_err(|problem| CallError::catchable(format!("can't parse the URL: {problem}")))?;
+    let parts =
+        url::parse(url).map_err(|problem| CallError::catchable(format!("can't parse the URL: {problem}")))?;
     let parts = [parts.scheme, parts.host, parts.path, parts.query];
     Ok(Value::structure(result.clone(), parts.map(Value::str).to_vec()))
 }
@@ -285,7 +294,8 @@ fn watch(watching: &Watching<'_>) -> Result<Vec<setpoint_value::Timer>, CallErro
         return Ok(Vec::new());
     };
     let watch = network.watch(watching.wake.clone());
-    let watch = watch.map_err(|error| CallError::fatal(format!("can't watch network interfaces: {error}")))?;
+    let watch =
+        watch.map_err(|error| CallError::fatal(format!("can't watch network interfaces: {error}")))?;
     Ok(vec![watch])
 }
 
@@ -306,7 +316,9 @@ pub(crate) fn mac_text(mac: &[u8; 6]) -> String {
 fn mac_with(text: &[u8], separator: char) -> Result<String, CallError> {
     let shown = String::from_utf8_lossy(text);
     if text.len() != 17 {
-        return Err(CallError::catchable(format!("invalid MAC address length: {shown}")));
+        return Err(CallError::catchable(format!(
+            "invalid MAC address length: {shown}"
+        )));
     }
     let mark = text[2];
     let fits = matches!(mark, b':' | b'-')

@@ -68,7 +68,10 @@ fn compile(pattern: &[u8]) -> Result<Regex, String> {
             regex::Error::Syntax(text) => {
                 // The last line says what is wrong; the ones before show the translated pattern.
                 let last = text.lines().last().unwrap_or_default();
-                format!("invalid regular expression: {}", last.trim_start_matches("error: "))
+                format!(
+                    "invalid regular expression: {}",
+                    last.trim_start_matches("error: ")
+                )
             }
             other => format!("invalid regular expression: {other}"),
         })

@@ -11,7 +11,10 @@ pub(crate) static MODULE: Module = Module::new("util", "Small things.", &[&HOSTN
     module = "util",
     environment,
     signature = "func(map{str: str}) str",
-    example(call = r#"util.hostname_mapper({"ff:ff:ff:ff:ff:ff" => "nobody"})"#, result = r#""""#)
+    example(
+        call = r#"util.hostname_mapper({"ff:ff:ff:ff:ff:ff" => "nobody"})"#,
+        result = r#""""#
+    )
 )]
 fn hostname_mapper(context: &CallContext<'_>, names: &Map) -> Result<Vec<u8>, CallError> {
     let mut found: Option<Vec<u8>> = None;

@@ -12,9 +12,46 @@ pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.find(needle)
 }
 
+/// Where `needle` begins last.
+pub(crate) fn find_last(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.rfind(needle)
+}
+
 /// The characters, each as its bytes.
 pub(crate) fn characters(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.char_indices().map(move |(start, end, _)| &text[start..end])
+    runes(text).map(move |(start, length, _)| &text[start..start + length])
+}
+
+/// The characters with their place and length in bytes. A byte that is no UTF-8 is `�`, of length 1.
+pub(crate) fn runes(text: &[u8]) -> impl Iterator<Item = (usize, usize, char)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (c, length) = first_rune(&text[at..])?;
+        at += length;
+        Some((at - length, length, c))
+    })
+}
+
+/// The first character and its length.
+pub(crate) fn first_rune(text: &[u8]) -> Option<(char, usize)> {
+    if text.is_empty() {
+        return None;
+    }
+    match bstr::decode_utf8(text) {
+        (Some(c), length) => Some((c, length)),
+        (None, _) => Some(('\u{fffd}', 1)),
+    }
+}
+
+/// The last character and its length.
+pub(crate) fn last_rune(text: &[u8]) -> Option<(char, usize)> {
+    if text.is_empty() {
+        return None;
+    }
+    match bstr::decode_last_utf8(text) {
+        (Some(c), length) => Some((c, length)),
+        (None, _) => Some(('\u{fffd}', 1)),
+    }
 }
 
 /// The first `count` occurrences of `old`, all if negative, replaced by `new`. An empty `old` is found before each character
@@ -69,7 +106,7 @@ fn too_long() -> CallError {
 
 /// Every character changed; bytes that are no UTF-8 become `�`.
 fn map(text: &[u8], change: fn(char) -> char) -> String {
-    text.chars().map(change).collect()
+    runes(text).map(|(_, _, c)| change(c)).collect()
 }
 
 /// In lower case, a character for a character.
@@ -103,6 +140,27 @@ pub(crate) fn upper(c: char) -> char {
     }
 }
 
+/// The title case of a character: the upper case, but for digraphs and Georgian.
+pub(crate) fn title(c: char) -> char {
+    match c as u32 {
+        0x1c4..=0x1c6 => '\u{1c5}',
+        0x1c7..=0x1c9 => '\u{1c8}',
+        0x1ca..=0x1cc => '\u{1cb}',
+        0x1f1..=0x1f3 => '\u{1f2}',
+        0x10d0..=0x10ff => c,
+        _ => upper(c),
+    }
+}
+
+/// The same character for all that differ only in case.
+pub(crate) fn folded(c: char) -> char {
+    // The Turkish i's fold to nothing but themselves.
+    match c {
+        '\u{130}' | '\u{131}' => c,
+        _ => lower(upper(c)),
+    }
+}
+
 fn single(c: char, mut mapped: impl Iterator<Item = char>) -> char {
     match (mapped.next(), mapped.next()) {
         (Some(one), None) => one,
@@ -110,9 +168,29 @@ fn single(c: char, mut mapped: impl Iterator<Item = char>) -> char {
     }
 }
 
+/// Without the characters at the beginning that are `unwanted`.
+pub(crate) fn trim_start(mut text: &[u8], unwanted: impl Fn(char) -> bool) -> &[u8] {
+    while let Some((c, length)) = first_rune(text)
+        && unwanted(c)
+    {
+        text = &text[length..];
+    }
+    text
+}
+
+/// Without the characters at the end that are `unwanted`.
+pub(crate) fn trim_end(mut text: &[u8], unwanted: impl Fn(char) -> bool) -> &[u8] {
+    while let Some((c, length)) = last_rune(text)
+        && unwanted(c)
+    {
+        text = &text[..text.len() - length];
+    }
+    text
+}
+
 /// Without the blanks at both ends.
 pub(crate) fn trim_space(text: &[u8]) -> &[u8] {
-    text.trim_with(char::is_whitespace)
+    trim_end(trim_start(text, char::is_whitespace), char::is_whitespace)
 }
 
 #[cfg(test)]

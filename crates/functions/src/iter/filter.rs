@@ -1,7 +1,9 @@
 //! `iter.filter`: one call an element, and the list of those for which it gives true.
 
 use imbl::Vector;
-use setpoint_value::{CallError, Func, List, Marks, ScopeArgument, ScopeBuilder, Shape, ShapeState, Type, Value};
+use setpoint_value::{
+    CallError, Func, List, Marks, ScopeArgument, ScopeBuilder, Shape, ShapeState, Type, Value,
+};
 
 use super::changes::{Known, differing, function, list, unknown_list};
 
@@ -168,7 +170,9 @@ struct Bits(Vec<u64>);
 
 impl Bits {
     fn get(&self, index: usize) -> bool {
-        self.0.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
+        self.0
+            .get(index / 64)
+            .is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
     fn set(&mut self, index: usize, bit: bool) {
@@ -187,7 +191,10 @@ impl Bits {
     fn count_below(&self, index: usize) -> usize {
         let whole = (index / 64).min(self.0.len());
         let full: usize = self.0[..whole].iter().map(|w| w.count_ones() as usize).sum();
-        let rest = self.0.get(index / 64).map_or(0, |word| word & ((1u64 << (index % 64)) - 1));
+        let rest = self
+            .0
+            .get(index / 64)
+            .map_or(0, |word| word & ((1u64 << (index % 64)) - 1));
         full + rest.count_ones() as usize
     }
 

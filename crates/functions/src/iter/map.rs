@@ -71,7 +71,8 @@ impl ShapeState for Mapping {
         let value = if self.unknown {
             unknown_list(element, None)
         } else {
-            self.results.collect(self.inputs.len(), &element, results, changed)
+            self.results
+                .collect(self.inputs.len(), &element, results, changed)
         };
         Ok(value.with_marks(&self.marks))
     }

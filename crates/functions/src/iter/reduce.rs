@@ -73,7 +73,11 @@ impl ShapeState for Reducing {
                 builder.call(slot, body, &[left, ScopeArgument::Value(right.clone())]);
             }
         };
-        let known = if same { self.inputs.len().min(items.len()) } else { 1 };
+        let known = if same {
+            self.inputs.len().min(items.len())
+        } else {
+            1
+        };
         if same {
             differing(&self.inputs, &items, &mut call);
         }

@@ -16,12 +16,8 @@ pub(super) struct Cidr {
 impl Cidr {
     /// Reads `a.b.c.d/n` or the same of IPv6.
     pub(super) fn parse(text: &[u8]) -> Result<Cidr, CallError> {
-        let invalid = || {
-            CallError::catchable(format!(
-                "invalid CIDR address: {}",
-                String::from_utf8_lossy(text)
-            ))
-        };
+        let invalid =
+            || CallError::catchable(format!("invalid CIDR address: {}", String::from_utf8_lossy(text)));
         let text = std::str::from_utf8(text).map_err(|_| invalid())?;
         let (address, prefix) = text.split_once('/').ok_or_else(invalid)?;
         let address: IpAddr = address.parse().map_err(|_| invalid())?;

@@ -124,11 +124,13 @@ fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
     while let [byte, after @ ..] = rest {
         rest = after;
         if *byte != b'%' {
-            let allowed = |b: u8| {
-                b >= 0x80 || b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:[]<>\"".contains(&b)
-            };
+            let allowed =
+                |b: u8| b >= 0x80 || b.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:[]<>\"".contains(&b);
             if part != Part::Other && !allowed(*byte) {
-                return Err(format!("invalid character {} in host name", setpoint_value::quote(&[*byte])));
+                return Err(format!(
+                    "invalid character {} in host name",
+                    setpoint_value::quote(&[*byte])
+                ));
             }
             out.push(*byte);
             continue;
@@ -159,7 +161,9 @@ fn unescape(text: &[u8], part: Part) -> Result<Vec<u8>, String> {
 }
 
 fn hexadecimal(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// Host and port of `host:port`, `[host]:port` or `:port`.
@@ -209,7 +213,13 @@ mod tests {
     #[test]
     fn urls_come_apart_as_in_go() {
         for (text, scheme, host, path, query) in [
-            ("https://a.example:8080/x/y?z=1&q#f", "https", "a.example:8080", "/x/y", "z=1&q"),
+            (
+                "https://a.example:8080/x/y?z=1&q#f",
+                "https",
+                "a.example:8080",
+                "/x/y",
+                "z=1&q",
+            ),
             ("HTTP://user:pa%20ss@host/a%20b", "http", "host", "/a b", ""),
             ("mailto:a@b", "mailto", "", "", ""),
             ("file:///etc/hosts", "file", "", "/etc/hosts", ""),
@@ -218,7 +228,11 @@ mod tests {
             ("http://host?", "http", "host", "", ""),
             ("http://host/?", "http", "host", "/", ""),
         ] {
-            assert_eq!(parts(text), Some([scheme, host, path, query].map(str::to_owned)), "{text}");
+            assert_eq!(
+                parts(text),
+                Some([scheme, host, path, query].map(str::to_owned)),
+                "{text}"
+            );
         }
         for text in [
             "",
@@ -246,9 +260,15 @@ mod tests {
             ("[::1%eth0]:http", "::1%eth0", "http"),
             ("a:", "a", ""),
         ] {
-            assert_eq!(split_host_port(text.as_bytes()), Ok((host.as_bytes(), port.as_bytes())), "{text}");
+            assert_eq!(
+                split_host_port(text.as_bytes()),
+                Ok((host.as_bytes(), port.as_bytes())),
+                "{text}"
+            );
         }
-        for text in ["", "a", "::1:80", "[::1]", "[::1", "[a]b:80", "a]:80", "[[a]:80", "[a]:80]", "[a]:8:0"] {
+        for text in [
+            "", "a", "::1:80", "[::1]", "[::1", "[a]b:80", "a]:80", "[[a]:80", "[a]:80]", "[a]:8:0",
+        ] {
             assert!(split_host_port(text.as_bytes()).is_err(), "{text}");
         }
     }

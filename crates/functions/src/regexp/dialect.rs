@@ -51,6 +51,12 @@ fn escape<'a>(rest: &'a str, out: &mut String, in_class: bool) -> &'a str {
         _ => {
             out.push('\\');
             out.push(c);
+            // The braces of `\p{Greek}` and `\x{41}` belong to the escape.
+            let braces = after.strip_prefix('{').filter(|_| "pPx".contains(c));
+            if let Some(end) = braces.and_then(|inner| inner.find('}')) {
+                out.push_str(&after[..end + 2]);
+                return &after[end + 2..];
+            }
             return after;
         }
     };

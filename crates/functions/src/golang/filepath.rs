@@ -1,0 +1,271 @@
+//! `golang/path/filepath`: paths of the machine. On Unix those are paths with slashes.
+
+use setpoint_value::{CallContext, CallError, Module, function};
+
+use super::path;
+
+pub(crate) static MODULE: Module = Module::new(
+    "golang/path/filepath",
+    "Paths of the machine, as in Go's package `path/filepath`.",
+    &[
+        &ABS,
+        &BASE,
+        &CLEAN,
+        &DIR,
+        &EVAL_SYMLINKS,
+        &EXT,
+        &FROM_SLASH,
+        &HAS_PREFIX,
+        &IS_ABS,
+        &IS_LOCAL,
+        &JOIN,
+        &LOCALIZE,
+        &MATCH,
+        &REL,
+        &TO_SLASH,
+        &VOLUME_NAME,
+    ],
+);
+
+/// The path from the root.
+#[function(
+    module = "golang/path/filepath",
+    environment,
+    example(call = r#"golang_path_filepath.abs("/a/../b")"#, result = r#""/b""#)
+)]
+fn abs(context: &CallContext<'_>, path: &[u8]) -> Result<Vec<u8>, CallError> {
+    if path::is_abs(path) {
+        return Ok(path::clean(path));
+    }
+    let directory = context.capabilities.host().working_directory();
+    let directory = directory.ok_or_else(|| CallError::catchable("the working directory is not known"))?;
+    Ok(path::join(vec![directory.as_bytes(), path]))
+}
+
+/// The last element of a path.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.base("/a/b")"#, result = r#""b""#)
+)]
+fn base(path: &[u8]) -> Vec<u8> {
+    path::base(path)
+}
+
+/// The shortest path that leads to the same place.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.clean("/a//b/..")"#, result = r#""/a""#)
+)]
+fn clean(path: &[u8]) -> Vec<u8> {
+    path::clean(path)
+}
+
+/// All but the last element of a path.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.dir("/a/b")"#, result = r#""/a""#)
+)]
+fn dir(path: &[u8]) -> Vec<u8> {
+    path::dir(path)
+}
+
+/// The path with all symbolic links resolved.
+///
+/// A path that does not exist fails in a way that `<|>` catches.
+#[function(
+    module = "golang/path/filepath",
+    environment,
+    example(call = r#"golang_path_filepath.eval_symlinks("/")"#, result = r#""/""#)
+)]
+fn eval_symlinks(context: &CallContext<'_>, path: &str) -> Result<String, CallError> {
+    let resolved = context.capabilities.files().canonical(path);
+    resolved.map_err(|error| CallError::catchable(format!("can't resolve `{path}`: {error}")))
+}
+
+/// The extension of a path's last element, with its dot.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.ext("a.txt")"#, result = r#"".txt""#)
+)]
+fn ext(path: &[u8]) -> Vec<u8> {
+    path::ext(path)
+}
+
+/// The path itself.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.from_slash("a/b")"#, result = r#""a/b""#)
+)]
+fn from_slash(path: &[u8]) -> Vec<u8> {
+    path.to_vec()
+}
+
+/// Whether a path begins with a text, which need not end at a slash.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.has_prefix("/ab", "/a")"#, result = "true")
+)]
+fn has_prefix(p: &[u8], prefix: &[u8]) -> bool {
+    p.starts_with(prefix)
+}
+
+/// Whether a path begins at the root.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.is_abs("a")"#, result = "false")
+)]
+fn is_abs(path: &[u8]) -> bool {
+    path::is_abs(path)
+}
+
+/// Whether a path stays below the directory that it is seen from.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.is_local("a/../../b")"#, result = "false")
+)]
+fn is_local(path: &[u8]) -> bool {
+    if path.is_empty() || path::is_abs(path) {
+        return false;
+    }
+    let clean = path::clean(path);
+    clean != b".." && !clean.starts_with(b"../")
+}
+
+/// The elements as one path, empty ones left out.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.join(["/a", "b"])"#, result = r#""/a/b""#)
+)]
+fn join(elem: Vec<&[u8]>) -> Vec<u8> {
+    path::join(elem)
+}
+
+/// A path with slashes as one of the machine.
+///
+/// One that is not plain and relative fails in a way that `<|>` catches.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.localize("a/b")"#, result = r#""a/b""#)
+)]
+fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
+    let valid = std::str::from_utf8(path).is_ok()
+        && !path.contains(&0)
+        && (path == b"."
+            || path
+                .split(|b| *b == b'/')
+                .all(|element| !matches!(element, b"" | b"." | b"..")));
+    if valid {
+        Ok(path.to_vec())
+    } else {
+        Err(CallError::catchable("invalid path"))
+    }
+}
+
+/// Whether a name fits a pattern with `*`, `?`, `[a-z]` and `\x`.
+///
+/// A malformed pattern fails in a way that `<|>` catches.
+#[function(
+    module = "golang/path/filepath",
+    name = "match",
+    example(call = r#"golang_path_filepath.match("a?", "ab")"#, result = "true")
+)]
+fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
+    path::matches(pattern, name)
+}
+
+/// The path to `targpath` from `basepath`.
+///
+/// Where there is none by the text alone, it fails in a way that `<|>` catches.
+#[function(
+    module = "golang/path/filepath",
+    signature = "func(basePath str, targPath str) str",
+    example(call = r#"golang_path_filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#)
+)]
+fn rel(base: &[u8], target: &[u8]) -> Result<Vec<u8>, CallError> {
+    let (base, target) = (path::clean(base), path::clean(target));
+    if base == target {
+        return Ok(b".".to_vec());
+    }
+    let base_path: &[u8] = if base == b"." { b"" } else { &base };
+    let refusal = || {
+        CallError::catchable(format!(
+            "can't make {} relative to {}",
+            String::from_utf8_lossy(&target),
+            String::from_utf8_lossy(&base)
+        ))
+    };
+    if path::is_abs(base_path) != path::is_abs(&target) {
+        return Err(refusal());
+    }
+    fn elements(path: &[u8]) -> Vec<&[u8]> {
+        path.split(|b| *b == b'/')
+            .filter(|e| !matches!(*e, b"" | b"."))
+            .collect()
+    }
+    let (from, to) = (elements(base_path), elements(&target));
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    if from[common..].contains(&b"..".as_slice()) {
+        return Err(refusal());
+    }
+    let up = std::iter::repeat_n(b"..".as_slice(), from.len() - common);
+    let steps: Vec<&[u8]> = up.chain(to[common..].iter().copied()).collect();
+    Ok(steps.join(&b'/'))
+}
+
+/// The path itself.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.to_slash("a/b")"#, result = r#""a/b""#)
+)]
+fn to_slash(path: &[u8]) -> Vec<u8> {
+    path.to_vec()
+}
+
+/// The volume of a path; on Unix there are none.
+#[function(
+    module = "golang/path/filepath",
+    example(call = r#"golang_path_filepath.volume_name("/a")"#, result = r#""""#)
+)]
+fn volume_name(path: &[u8]) -> &'static str {
+    let _ = path;
+    ""
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_paths_lead_there() {
+        for (base, target, expected) in [
+            ("/a/b", "/a/b/c", Some("c")),
+            ("/a", "/", Some("..")),
+            ("a", "a", Some(".")),
+            (".", "a", Some("a")),
+            ("a/b", ".", Some("../..")),
+            ("..", "a", None),
+            ("/a", "b", None),
+            ("../..", "..", Some("..")),
+        ] {
+            let found = rel(base.as_bytes(), target.as_bytes()).ok();
+            // From `../..` to `..` nothing leads by the text alone.
+            let expected = if base == "../.." { None } else { expected };
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{base} {target}");
+        }
+    }
+
+    #[test]
+    fn local_paths_stay_below() {
+        for (path, local) in [
+            ("a", true),
+            ("a/..", true),
+            ("", false),
+            ("..", false),
+            ("/a", false),
+            ("a/../..", false),
+        ] {
+            assert_eq!(is_local(path.as_bytes()), local, "{path}");
+        }
+        assert!(localize(b"a/../b").is_err() && localize(b"").is_err() && localize(b"a/b").is_ok());
+    }
+}

@@ -1,0 +1,371 @@
+//! `golang/os`: the process and its machine, read when asked for.
+
+use setpoint_value::{
+    CallContext, CallError, Class, Example, FunctionSpec, Module, ReadOnce, Value, function,
+};
+
+use crate::follow::text;
+
+pub(crate) static MODULE: Module = Module::new(
+    "golang/os",
+    "The process and its machine, as in Go's package `os`.",
+    &[
+        &EXECUTABLE,
+        &EXPAND_ENV,
+        &GETEGID,
+        &GETENV,
+        &GETEUID,
+        &GETGID,
+        &GETPAGESIZE,
+        &GETPID,
+        &GETPPID,
+        &GETUID,
+        &GETWD,
+        &HOSTNAME,
+        &MKDIR_TEMP,
+        &READ_FILE,
+        &READLINK,
+        &TEMP_DIR,
+        &USER_CACHE_DIR,
+        &USER_CONFIG_DIR,
+        &USER_HOME_DIR,
+    ],
+);
+
+/// Path of the running program.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.executable()", result = "")
+)]
+fn executable(context: &CallContext<'_>) -> Result<String, CallError> {
+    let path = context.capabilities.host().executable();
+    path.ok_or_else(|| CallError::catchable("the program's path is not known"))
+}
+
+/// The text with `$X` and `${X}` replaced by environment variables; unset ones by nothing.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = r#"golang_os.expand_env("a$NO_SUCH_VARIABLE!")"#, result = r#""a!""#)
+)]
+fn expand_env(context: &CallContext<'_>, s: &[u8]) -> Vec<u8> {
+    let variables = context.capabilities.host().environment();
+    expand(s, |name| {
+        let name = std::str::from_utf8(name).ok()?;
+        variables.get(name).map(|value| value.as_bytes().to_vec())
+    })
+}
+
+/// Effective group of the process.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.getegid()", result = "")
+)]
+fn getegid(context: &CallContext<'_>) -> i64 {
+    id(context, 3)
+}
+
+/// An environment variable; empty if it is not set.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = r#"golang_os.getenv("NO_SUCH_VARIABLE")"#, result = r#""""#)
+)]
+fn getenv(context: &CallContext<'_>, key: &str) -> String {
+    variable(context, key).unwrap_or_default()
+}
+
+/// Effective user of the process.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.geteuid()", result = "")
+)]
+fn geteuid(context: &CallContext<'_>) -> i64 {
+    id(context, 1)
+}
+
+/// Group of the process.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.getgid()", result = "")
+)]
+fn getgid(context: &CallContext<'_>) -> i64 {
+    id(context, 2)
+}
+
+/// Size of a page of memory in bytes.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.getpagesize()", result = "")
+)]
+fn getpagesize(context: &CallContext<'_>) -> i64 {
+    i64::try_from(context.capabilities.host().page_size()).unwrap_or(i64::MAX)
+}
+
+/// Number of the process.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.getpid()", result = "")
+)]
+fn getpid(context: &CallContext<'_>) -> i64 {
+    i64::from(context.capabilities.host().process_ids()[0])
+}
+
+/// Number of the parent process.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.getppid()", result = "")
+)]
+fn getppid(context: &CallContext<'_>) -> i64 {
+    i64::from(context.capabilities.host().process_ids()[1])
+}
+
+/// User of the process.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.getuid()", result = "")
+)]
+fn getuid(context: &CallContext<'_>) -> i64 {
+    id(context, 0)
+}
+
+/// The working directory.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.getwd()", result = "")
+)]
+fn getwd(context: &CallContext<'_>) -> Result<String, CallError> {
+    let directory = context.capabilities.host().working_directory();
+    directory.ok_or_else(|| CallError::catchable("the working directory is not known"))
+}
+
+/// The machine's host name.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.hostname()", result = "")
+)]
+fn hostname(context: &CallContext<'_>) -> String {
+    context.capabilities.host().system_hostname()
+}
+
+static MKDIR_TEMP: FunctionSpec = FunctionSpec::source(
+    "golang/os",
+    "mkdir_temp",
+    &["func(dir str, pattern str) str"],
+    Class::Stateful,
+    &ReadOnce {
+        read: mkdir_temp,
+        reads_module_directory: false,
+    },
+)
+.documented(
+    "Makes a directory with a new name and gives its path; once for each call site.\n\nThe last `*` of `pattern` is \
+     replaced by a random text, or that is added at the end. An empty `dir` means the directory for temporary files.",
+    &[Example {
+        call: r#"golang_os.mkdir_temp("", "x*")"#,
+        result: "",
+    }],
+)
+.unpredictable();
+
+fn mkdir_temp(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, CallError> {
+    const ATTEMPTS: usize = 1000;
+    let (directory, pattern) = (text(arguments, 0)?, text(arguments, 1)?);
+    if pattern.contains('/') {
+        return Err(CallError::catchable("pattern contains path separator"));
+    }
+    let effects = context.capabilities.effects();
+    let effects = effects
+        .ok_or_else(|| CallError::catchable("directories are made only while the program is applied"))?;
+    let directory = match directory {
+        "" => temp_dir(context),
+        other => other.trim_end_matches('/').to_owned(),
+    };
+    let (before, after) = pattern.rsplit_once('*').unwrap_or((pattern, ""));
+    for _ in 0..ATTEMPTS {
+        let mut bytes = [0u8; 4];
+        context.capabilities.random().fill(&mut bytes);
+        let path = format!("{directory}/{before}{}{after}", u32::from_le_bytes(bytes));
+        if context.capabilities.files().exists(&path) {
+            continue;
+        }
+        return match effects.create_directory(&path, 0o700) {
+            Ok(()) => Ok(Value::str(path)),
+            Err(error) => Err(CallError::catchable(format!("can't make a directory: {error}"))),
+        };
+    }
+    Err(CallError::catchable("no name is free"))
+}
+
+/// The content of a file, read once.
+#[function(
+    module = "golang/os",
+    environment,
+    signature = "func(name str) str",
+    example(call = r#"golang_os.read_file("/no/such") <|> "-""#, result = r#""-""#)
+)]
+fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallError> {
+    let path = text(std::slice::from_ref(name), 0)?;
+    context.capabilities.files().read(path).map_err(|error| {
+        let path = crate::follow::shown(name);
+        CallError::catchable(format!("can't read `{path}`: {error}"))
+    })
+}
+
+/// The target of a symbolic link.
+#[function(
+    module = "golang/os",
+    environment,
+    signature = "func(name str) str",
+    example(call = r#"golang_os.readlink("/no/such") <|> "-""#, result = r#""-""#)
+)]
+fn readlink(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> {
+    let path = text(std::slice::from_ref(name), 0)?;
+    context.capabilities.files().read_link(path).map_err(|error| {
+        let path = crate::follow::shown(name);
+        CallError::catchable(format!("can't read the link `{path}`: {error}"))
+    })
+}
+
+/// The directory for temporary files.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.temp_dir()", result = "")
+)]
+fn temp_dir(context: &CallContext<'_>) -> String {
+    variable(context, "TMPDIR").unwrap_or_else(|| "/tmp".to_owned())
+}
+
+/// The user's directory for caches.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.user_cache_dir()", result = "")
+)]
+fn user_cache_dir(context: &CallContext<'_>) -> Result<String, CallError> {
+    below_home(context, "XDG_CACHE_HOME", ".cache")
+}
+
+/// The user's directory for configuration.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.user_config_dir()", result = "")
+)]
+fn user_config_dir(context: &CallContext<'_>) -> Result<String, CallError> {
+    below_home(context, "XDG_CONFIG_HOME", ".config")
+}
+
+/// The user's home directory.
+#[function(
+    module = "golang/os",
+    environment,
+    example(call = "golang_os.user_home_dir()", result = "")
+)]
+fn user_home_dir(context: &CallContext<'_>) -> Result<String, CallError> {
+    variable(context, "HOME").ok_or_else(|| CallError::catchable("$HOME is not defined"))
+}
+
+/// A variable that is set and not empty.
+fn variable(context: &CallContext<'_>, name: &str) -> Option<String> {
+    let mut variables = context.capabilities.host().environment();
+    variables.remove(name).filter(|value| !value.is_empty())
+}
+
+fn id(context: &CallContext<'_>, index: usize) -> i64 {
+    i64::from(context.capabilities.host().ids()[index])
+}
+
+fn below_home(context: &CallContext<'_>, name: &str, directory: &str) -> Result<String, CallError> {
+    match variable(context, name) {
+        Some(path) if path.starts_with('/') => Ok(path),
+        Some(_) => Err(CallError::catchable(format!("path in ${name} is relative"))),
+        None => match variable(context, "HOME") {
+            Some(home) => Ok(format!("{home}/{directory}")),
+            None => Err(CallError::catchable(format!(
+                "neither ${name} nor $HOME are defined"
+            ))),
+        },
+    }
+}
+
+/// Replaces `$X` and `${X}`, by the rules of Go's `os.Expand`.
+fn expand(text: &[u8], value_of: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|b| *b == b'$') {
+        out.extend_from_slice(&rest[..at]);
+        let after = &rest[at + 1..];
+        let (name, length) = shell_name(after);
+        match (name, length) {
+            // Nothing that could be a name: the dollar stays.
+            (b"", 0) => out.push(b'$'),
+            // Bad syntax is eaten.
+            (b"", _) => {}
+            (name, _) => out.extend(value_of(name).unwrap_or_default()),
+        }
+        rest = &after[length..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// The name after a dollar, and how much of the text it takes.
+fn shell_name(text: &[u8]) -> (&[u8], usize) {
+    let special = |byte: &u8| b"*#$@!?-0123456789".contains(byte);
+    match text {
+        [] => (b"", 0),
+        [b'{', name, b'}', ..] if special(name) => (&text[1..2], 3),
+        [b'{', rest @ ..] => match rest.iter().position(|b| *b == b'}') {
+            Some(0) => (b"", 2),
+            Some(end) => (&rest[..end], end + 2),
+            None => (b"", 1),
+        },
+        [first, ..] if special(first) => (&text[..1], 1),
+        _ => {
+            let length = text
+                .iter()
+                .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
+                .count();
+            (&text[..length], length)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_expand_as_in_go() {
+        let value_of = |name: &[u8]| Some(format!("<{}>", String::from_utf8_lossy(name)).into_bytes());
+        for (text, expected) in [
+            ("$HOME/x", "<HOME>/x"),
+            ("${HOME}x", "<HOME>x"),
+            ("$12", "<1>2"),
+            ("a$", "a$"),
+            ("$.", "$."),
+            ("${}x", "x"),
+            ("${x", "x"),
+            ("$$", "<$>"),
+            ("${*}", "<*>"),
+        ] {
+            assert_eq!(
+                String::from_utf8_lossy(&expand(text.as_bytes(), value_of)),
+                expected,
+                "{text}"
+            );
+        }
+    }
+}

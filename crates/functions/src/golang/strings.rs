@@ -1,0 +1,349 @@
+//! `golang/strings`: text, as in Go.
+
+use std::cmp::Ordering;
+
+use bstr::ByteSlice;
+use setpoint_value::{CallError, Module, function};
+
+use super::text;
+
+pub(crate) static MODULE: Module = Module::new(
+    "golang/strings",
+    "Text, as in Go's package `strings`.",
+    &[
+        &CLONE,
+        &COMPARE,
+        &CONTAINS,
+        &CONTAINS_ANY,
+        &COUNT,
+        &EQUAL_FOLD,
+        &HAS_PREFIX,
+        &HAS_SUFFIX,
+        &INDEX,
+        &INDEX_ANY,
+        &JOIN,
+        &LAST_INDEX,
+        &LAST_INDEX_ANY,
+        &REPEAT,
+        &REPLACE,
+        &REPLACE_ALL,
+        &TITLE,
+        &TO_LOWER,
+        &TO_TITLE,
+        &TO_UPPER,
+        &TO_VALID_UTF_8,
+        &TRIM,
+        &TRIM_LEFT,
+        &TRIM_PREFIX,
+        &TRIM_RIGHT,
+        &TRIM_SPACE,
+        &TRIM_SUFFIX,
+    ],
+);
+
+/// The text itself.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.clone("a")"#, result = r#""a""#)
+)]
+fn clone(s: &[u8]) -> Vec<u8> {
+    s.to_vec()
+}
+
+/// −1, 0 or 1: which text is first by its bytes.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.compare("a", "b")"#, result = "-1")
+)]
+fn compare(a: &[u8], b: &[u8]) -> i64 {
+    match a.cmp(b) {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    }
+}
+
+/// Whether `substr` is somewhere in `s`.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.contains("hello", "ell")"#, result = "true")
+)]
+fn contains(s: &[u8], substr: &[u8]) -> bool {
+    text::find(s, substr).is_some()
+}
+
+/// Whether a character of `chars` is somewhere in `s`.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.contains_any("hello", "xyo")"#, result = "true")
+)]
+fn contains_any(s: &[u8], chars: &[u8]) -> bool {
+    index_any(s, chars) >= 0
+}
+
+/// How often `substr` is in `s`, without overlaps; an empty one once more than there are characters.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.count("cheese", "e")"#, result = "3")
+)]
+fn count(s: &[u8], substr: &[u8]) -> i64 {
+    let count = if substr.is_empty() {
+        text::runes(s).count() + 1
+    } else {
+        s.find_iter(substr).count()
+    };
+    place(Some(count))
+}
+
+/// Whether two texts differ at most in the case of their letters.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.equal_fold("Straße", "STRAßE")"#, result = "true")
+)]
+fn equal_fold(s: &[u8], t: &[u8]) -> bool {
+    let folded = |text| text::runes(text).map(|(_, _, c)| text::folded(c));
+    folded(s).eq(folded(t))
+}
+
+/// Whether `s` begins with `prefix`.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.has_prefix("hello", "he")"#, result = "true")
+)]
+fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
+    s.starts_with(prefix)
+}
+
+/// Whether `s` ends with `suffix`.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.has_suffix("hello", "lo")"#, result = "true")
+)]
+fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
+    s.ends_with(suffix)
+}
+
+/// At which byte `substr` begins first; −1 if nowhere.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.index("chicken", "ken")"#, result = "4")
+)]
+fn index(s: &[u8], substr: &[u8]) -> i64 {
+    place(text::find(s, substr))
+}
+
+/// At which byte the first character is that is in `chars`; −1 if nowhere.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.index_any("golang", "gy")"#, result = "0")
+)]
+fn index_any(s: &[u8], chars: &[u8]) -> i64 {
+    let mut runes = text::runes(s);
+    place(runes.find(|(_, _, c)| is_in(*c, chars)).map(|(at, _, _)| at))
+}
+
+/// The elements with `sep` between them.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#)
+)]
+fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Vec<u8> {
+    elems.join(sep)
+}
+
+/// At which byte `substr` begins last; −1 if nowhere.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.last_index("go gopher", "go")"#, result = "3")
+)]
+fn last_index(s: &[u8], substr: &[u8]) -> i64 {
+    place(text::find_last(s, substr))
+}
+
+/// At which byte the last character is that is in `chars`; −1 if nowhere.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.last_index_any("golang", "go")"#, result = "5")
+)]
+fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
+    let found = text::runes(s).filter(|(_, _, c)| is_in(*c, chars)).last();
+    place(found.map(|(at, _, _)| at))
+}
+
+/// The text so many times.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.repeat("na", 2)"#, result = r#""nana""#)
+)]
+fn repeat(s: &[u8], count: i64) -> Result<Vec<u8>, CallError> {
+    let count = usize::try_from(count).map_err(|_| CallError::fatal("negative repeat count"))?;
+    text::repeat(s, count)
+}
+
+/// `s` with the first `n` `old`s replaced by `new`; all if `n` is negative.
+#[function(
+    module = "golang/strings",
+    example(
+        call = r#"golang_strings.replace("oink oink", "k", "ky", 1)"#,
+        result = r#""oinky oink""#
+    )
+)]
+fn replace(s: &[u8], old: &[u8], new: &[u8], n: i64) -> Result<Vec<u8>, CallError> {
+    text::replace(s, old, new, n)
+}
+
+/// `s` with every `old` replaced by `new`.
+#[function(
+    module = "golang/strings",
+    example(
+        call = r#"golang_strings.replace_all("oink oink", "oink", "moo")"#,
+        result = r#""moo moo""#
+    )
+)]
+fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
+    text::replace(s, old, new, -1)
+}
+
+/// The first letter of each word in title case.
+#[function(
+    module = "golang/strings",
+    example(
+        call = r#"golang_strings.title("her royal highness")"#,
+        result = r#""Her Royal Highness""#
+    )
+)]
+fn title(s: &[u8]) -> String {
+    let mut before = ' ';
+    text::runes(s)
+        .map(|(_, _, c)| {
+            let written = if separates(before) { text::title(c) } else { c };
+            before = c;
+            written
+        })
+        .collect()
+}
+
+/// Every letter in lower case.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.to_lower("ÄB")"#, result = r#""äb""#)
+)]
+fn to_lower(s: &[u8]) -> String {
+    text::to_lower(s)
+}
+
+/// Every letter in title case.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.to_title("äb")"#, result = r#""ÄB""#)
+)]
+fn to_title(s: &[u8]) -> String {
+    text::runes(s).map(|(_, _, c)| text::title(c)).collect()
+}
+
+/// Every letter in upper case.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.to_upper("äb")"#, result = r#""ÄB""#)
+)]
+fn to_upper(s: &[u8]) -> String {
+    text::to_upper(s)
+}
+
+/// `s` with each run of bytes that are no UTF-8 replaced.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#)
+)]
+fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
+    let mut out = Vec::with_capacity(s.len());
+    let mut in_run = false;
+    for chunk in s.utf8_chunks() {
+        if !chunk.valid().is_empty() {
+            out.extend_from_slice(chunk.valid().as_bytes());
+            in_run = false;
+        }
+        if !chunk.invalid().is_empty() && !in_run {
+            out.extend_from_slice(replacement);
+            in_run = true;
+        }
+        if out.len() > text::LONGEST {
+            return Err(CallError::catchable("the result would be too long"));
+        }
+    }
+    Ok(out)
+}
+
+/// `s` without the characters at both ends that are in `cutset`.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.trim("¡¡Hello!!", "!¡")"#, result = r#""Hello""#)
+)]
+fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
+    let s = text::trim_start(s, |c| is_in(c, cutset));
+    text::trim_end(s, |c| is_in(c, cutset)).to_vec()
+}
+
+/// `s` without the characters at the beginning that are in `cutset`.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.trim_left("xxa", "x")"#, result = r#""a""#)
+)]
+fn trim_left(s: &[u8], cutset: &[u8]) -> Vec<u8> {
+    text::trim_start(s, |c| is_in(c, cutset)).to_vec()
+}
+
+/// `s` without `prefix` at its beginning.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.trim_prefix("xxa", "x")"#, result = r#""xa""#)
+)]
+fn trim_prefix(s: &[u8], prefix: &[u8]) -> Vec<u8> {
+    s.strip_prefix(prefix).unwrap_or(s).to_vec()
+}
+
+/// `s` without the characters at the end that are in `cutset`.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.trim_right("axx", "x")"#, result = r#""a""#)
+)]
+fn trim_right(s: &[u8], cutset: &[u8]) -> Vec<u8> {
+    text::trim_end(s, |c| is_in(c, cutset)).to_vec()
+}
+
+/// `s` without the blanks at both ends.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.trim_space(" a ")"#, result = r#""a""#)
+)]
+fn trim_space(s: &[u8]) -> Vec<u8> {
+    text::trim_space(s).to_vec()
+}
+
+/// `s` without `suffix` at its end.
+#[function(
+    module = "golang/strings",
+    example(call = r#"golang_strings.trim_suffix("axx", "x")"#, result = r#""ax""#)
+)]
+fn trim_suffix(s: &[u8], suffix: &[u8]) -> Vec<u8> {
+    s.strip_suffix(suffix).unwrap_or(s).to_vec()
+}
+
+/// Whether a character is one of `set`.
+fn is_in(c: char, set: &[u8]) -> bool {
+    text::runes(set).any(|(_, _, other)| other == c)
+}
+
+/// Whether a word begins after this character.
+fn separates(c: char) -> bool {
+    if c.is_ascii() {
+        !c.is_ascii_alphanumeric() && c != '_'
+    } else {
+        c.is_whitespace()
+    }
+}
+
+/// A position as Go gives it.
+fn place(at: Option<usize>) -> i64 {
+    at.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX))
+}
