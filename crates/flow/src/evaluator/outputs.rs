@@ -1,0 +1,306 @@
+//! From statements to the desired graph.
+//!
+//! Each statement gives an output under a key that orders statements as the program does. What changed since the last graph
+//! is collected here; when nothing is pending and nothing wrong, it goes to the assembler in one piece.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use setpoint_diagnostics::{Diagnostic, Diagnostics};
+use setpoint_graph::{
+    Assembler, DesiredGraph, DesiredResource, ResourceId, StatementOutput, UnknownPart, UnknownWhat,
+    build_edge, build_resource,
+};
+use setpoint_value::{Type, Value};
+use smallvec::SmallVec;
+
+use super::arena::{Kind, Output, Reference, Site};
+use super::environment::EnvironmentId;
+use super::plain::guarded;
+use super::{Evaluator, Pending, Step};
+use crate::{Operation, Slot, codes};
+
+/// Where a statement stands: the nodes from the entry inwards, with the indexes of loop elements between them.
+pub(super) type OutputKey = SmallVec<[u32; 4]>;
+
+/// What statements give, and what of it the assembler has.
+#[derive(Default)]
+pub(super) struct Outputs {
+    changes: FxHashMap<OutputKey, Change>,
+    /// What is wrong with statements, by statement.
+    diagnostics: BTreeMap<OutputKey, Diagnostics>,
+    /// What is unknown about statements, by statement.
+    unknown: BTreeMap<OutputKey, Vec<UnknownPart>>,
+    assembler: Assembler<OutputKey>,
+    /// What was wrong with the graph as a whole when it was last assembled.
+    assembling: Diagnostics,
+    /// Generation of the graph that was given out last; none before the first.
+    given_out: Option<u64>,
+    /// Whether it was assembled at all.
+    assembled: bool,
+}
+
+/// What became of a statement since the graph was last assembled.
+struct Change {
+    before: Option<Arc<StatementOutput>>,
+    now: Option<Arc<StatementOutput>>,
+}
+
+impl Outputs {
+    /// A statement that gave `before` (since the graph was last assembled, or the last call of this) gives `now`.
+    pub(super) fn record(
+        &mut self,
+        key: OutputKey,
+        before: Option<Arc<StatementOutput>>,
+        now: Option<Arc<StatementOutput>>,
+    ) {
+        self.changes
+            .entry(key)
+            .or_insert(Change { before, now: None })
+            .now = now;
+    }
+
+    /// Forgets what was wrong with or unknown about a statement.
+    pub(super) fn clear_notes(&mut self, key: &OutputKey) {
+        self.diagnostics.remove(key);
+        self.unknown.remove(key);
+    }
+
+    fn note(&mut self, key: &OutputKey, output: &StatementOutput, diagnostics: Diagnostics) {
+        self.clear_notes(key);
+        if !diagnostics.is_empty() {
+            self.diagnostics.insert(key.clone(), diagnostics);
+        }
+        if !output.unknown.is_empty() {
+            self.unknown.insert(key.clone(), output.unknown.clone());
+        }
+    }
+
+    /// Assembles the graph if anything changed.
+    fn assemble(&mut self) -> Option<DesiredGraph> {
+        let mut changes: Vec<(OutputKey, Option<Arc<StatementOutput>>)> = self
+            .changes
+            .drain()
+            .filter(|(_, change)| match (&change.before, &change.now) {
+                (None, None) => false,
+                (Some(before), Some(now)) => !is_same(before, now),
+                _ => true,
+            })
+            .map(|(key, change)| (key, change.now))
+            .collect();
+        if changes.is_empty() && self.assembled {
+            return None;
+        }
+        changes.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        self.assembled = true;
+        match self.assembler.apply(changes) {
+            Ok(graph) => {
+                self.assembling = Diagnostics::new();
+                let is_new = self.given_out != Some(graph.generation);
+                self.given_out = Some(graph.generation);
+                is_new.then_some(graph)
+            }
+            Err(diagnostics) => {
+                self.assembling = diagnostics;
+                None
+            }
+        }
+    }
+}
+
+/// Whether two outputs want the same.
+fn is_same(a: &Arc<StatementOutput>, b: &Arc<StatementOutput>) -> bool {
+    Arc::ptr_eq(a, b)
+        || (a.resources.len() == b.resources.len()
+            && a.edges == b.edges
+            && a.unknown == b.unknown
+            && a.resources.iter().zip(&b.resources).all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
+}
+
+/// Lets a new output share with the old one what is the same in both.
+fn share(old: &StatementOutput, new: &mut StatementOutput) {
+    let mut by_id: Option<FxHashMap<&ResourceId, &Arc<DesiredResource>>> = None;
+    for (at, resource) in new.resources.iter_mut().enumerate() {
+        let known = match old.resources.get(at) {
+            Some(known) if known.id == resource.id => Some(known),
+            _ => by_id
+                .get_or_insert_with(|| old.resources.iter().map(|known| (&known.id, known)).collect())
+                .get(&resource.id)
+                .copied(),
+        };
+        if let Some(known) = known
+            && **known == **resource
+        {
+            *resource = known.clone();
+        }
+    }
+}
+
+/// What a statement gives for the values of its operands.
+fn build(operation: &Operation, slots: &[Slot], values: &[Value]) -> (StatementOutput, Diagnostics) {
+    let value = |slot: &Slot| match slots.binary_search(slot).ok().and_then(|at| values.get(at)) {
+        Some(value) => value.clone(),
+        None => Value::Null(Type::Nil),
+    };
+    let mut diagnostics = Diagnostics::new();
+    let (built, span) = match operation {
+        Operation::Resource(statement) => {
+            let build = || Ok(build_resource(statement, &value, &mut diagnostics));
+            (guarded(&statement.kind, build), statement.span)
+        }
+        Operation::Edge(statement) => {
+            let build = || Ok(build_edge(statement, &value, &mut diagnostics));
+            (guarded(&"an edge", build), statement.span)
+        }
+        _ => return (StatementOutput::default(), diagnostics),
+    };
+    let output = built.unwrap_or_else(|error| {
+        diagnostics.push(Diagnostic::error(&codes::FATAL, span, error.to_string()));
+        StatementOutput::default()
+    });
+    (output, diagnostics)
+}
+
+impl Evaluator {
+    /// Puts a resource or edge statement in place.
+    pub(super) fn make_output(
+        &mut self,
+        environment: EnvironmentId,
+        site: Site,
+        operation: &Operation,
+        operands: &[Reference],
+    ) {
+        let Some(around) = self.environments.get(environment.0) else {
+            return;
+        };
+        let mut key = around.path.clone();
+        key.push(site.node);
+        let scope = around.scope;
+        let constants: Option<SmallVec<[Value; 8]>> = operands
+            .iter()
+            .map(|operand| match operand {
+                Reference::Constant(value) => Some(value.clone()),
+                Reference::Node(_) => None,
+            })
+            .collect();
+        let Some(constants) = constants else {
+            let kind = Kind::Output(Box::new(Output { key, output: None }));
+            self.make_root(environment, site, kind, operands);
+            return;
+        };
+        let slots = self.prepared.of(site.template).operands(site.node);
+        let (output, diagnostics) = build(operation, slots, &constants);
+        self.outputs.note(&key, &output, diagnostics);
+        let output = Arc::new(output);
+        self.outputs.record(key.clone(), None, Some(output.clone()));
+        // The entry's scope never goes away, and it is the one that may hold a hundred thousand of them.
+        if scope != self.entry_scope
+            && let Some(scope) = self.scopes.get_mut(scope.0)
+        {
+            scope.outputs.push((key, output));
+        }
+    }
+
+    pub(super) fn compute_output(&mut self, index: u32) {
+        if self.inputs_failed(index) {
+            // No graph is made now; when the failure is gone, what was there before may still hold.
+            if let Kind::Output(output) = &self.arena.kind[index as usize] {
+                self.outputs.clear_notes(&output.key);
+            }
+            return;
+        }
+        let Ok(values) = self.gather(index) else {
+            return;
+        };
+        let site = self.arena.site[index as usize];
+        let slots = self.prepared.of(site.template).operands(site.node);
+        let (mut new, diagnostics) = build(self.operation_of(index), slots, &values);
+        let Kind::Output(output) = &mut self.arena.kind[index as usize] else {
+            return;
+        };
+        self.outputs.note(&output.key, &new, diagnostics);
+        let old = output.output.take();
+        if let Some(old) = &old {
+            share(old, &mut new);
+        }
+        let new = Arc::new(new);
+        match old {
+            Some(old) if is_same(&old, &new) => output.output = Some(old),
+            old => {
+                output.output = Some(new.clone());
+                self.outputs.record(output.key.clone(), old, Some(new));
+            }
+        }
+    }
+
+    /// A statement switch does not know what to build: the graph is told that there may be more in it.
+    pub(super) fn unknown_block(&mut self, index: u32, environment: EnvironmentId) {
+        let Some(around) = self.environments.get(environment.0) else {
+            return;
+        };
+        let site = self.arena.site[index as usize];
+        let mut key = around.path.clone();
+        key.push(site.node);
+        let span = self.span_of(index);
+        let part = UnknownPart {
+            span,
+            what: UnknownWhat::Block,
+        };
+        let output = Arc::new(StatementOutput {
+            unknown: vec![part],
+            span: Some(span),
+            ..StatementOutput::default()
+        });
+        self.outputs.record(key.clone(), None, Some(output.clone()));
+        self.unknown.insert(index, (key, output));
+    }
+
+    /// A statement switch knows again, or is gone.
+    pub(super) fn no_longer_unknown(&mut self, index: u32) {
+        if let Some((key, output)) = self.unknown.remove(&index) {
+            self.outputs.record(key, Some(output), None);
+        }
+    }
+
+    /// What holds after a wave.
+    pub(super) fn report(&mut self) -> Step {
+        let mut diagnostics = Diagnostics::new();
+        self.problems(&mut diagnostics);
+        for found in self.outputs.diagnostics.values() {
+            diagnostics.extend(found.iter().cloned());
+        }
+        let mut pending: Vec<Pending> = self.sources.pending().map(|index| self.pending_at(index)).collect();
+        pending.sort();
+        let graph = if diagnostics.has_errors() || !pending.is_empty() {
+            None
+        } else {
+            let graph = self.outputs.assemble();
+            diagnostics.extend(self.outputs.assembling.iter().cloned());
+            graph
+        };
+        let blocks = self.unknown.values().flat_map(|(_, output)| &output.unknown);
+        let mut unknown: Vec<UnknownPart> = blocks.cloned().collect();
+        unknown.extend(self.outputs.unknown.values().flatten().cloned());
+        unknown.sort_by_key(|part| part.span);
+        unknown.dedup();
+        Step {
+            graph,
+            diagnostics,
+            pending,
+            unknown,
+            recomputed: self.computed,
+        }
+    }
+
+    fn pending_at(&self, index: u32) -> Pending {
+        let function = match self.operation_of(index) {
+            Operation::Call { function, .. } => function.to_string(),
+            _ => String::new(),
+        };
+        Pending {
+            span: self.span_of(index),
+            function,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What is computed from values alone: containers, fields and pure functions.
+
+use setpoint_value::{CallError, FunctionSpec, Marks, Type, Value, call};
+
+use super::Evaluator;
+use super::arena::Kind;
+use super::state::State;
+use crate::Operation;
+
+/// The value of an operation for the values of its operands.
+pub(super) fn compute(
+    operation: &Operation,
+    ty: &Type,
+    values: &[Value],
+    predicting: bool,
+) -> Result<Value, CallError> {
+    match operation {
+        Operation::Constant(value) => Ok(value.clone()),
+        Operation::List(_) => {
+            let element = match ty {
+                Type::List(element) => (**element).clone(),
+                _ => values.first().map_or(Type::Dynamic, Value::ty),
+            };
+            Ok(Value::list(element, values.iter().cloned()))
+        }
+        Operation::Map(_) => Ok(map(ty, values)),
+        Operation::Struct(_) => match ty.as_struct() {
+            Some(fields) if fields.fields.len() == values.len() => {
+                Ok(Value::structure(ty.clone(), values.to_vec()))
+            }
+            _ => Err(CallError::fatal("a struct does not have the fields of its type")),
+        },
+        Operation::Field { index, .. } => field(ty, values.first(), *index),
+        Operation::Call { function, .. } => {
+            if predicting && function.unpredictable {
+                return Ok(unknown_result(function, values, ty));
+            }
+            call::call_typed(function, values, ty).map_err(|error| redacted(error, values))
+        }
+        Operation::Closure(_)
+        | Operation::Apply { .. }
+        | Operation::Instance { .. }
+        | Operation::Exported { .. }
+        | Operation::If { .. }
+        | Operation::Except { .. }
+        | Operation::IfStatement { .. }
+        | Operation::For { .. }
+        | Operation::ForKv { .. }
+        | Operation::Resource(_)
+        | Operation::Edge(_)
+        | Operation::Panic { .. } => Err(CallError::fatal("this is not computed from values alone")),
+    }
+}
+
+/// Keys of a map have to be known for it to be known which of them are the same.
+fn map(ty: &Type, values: &[Value]) -> Value {
+    if values.iter().step_by(2).any(|key| !key.is_wholly_known()) {
+        return Value::unknown(ty.clone());
+    }
+    let (key, value) = match ty {
+        Type::Map(of) => (of.0.clone(), of.1.clone()),
+        _ => (Type::Dynamic, Type::Dynamic),
+    };
+    let entries = values
+        .chunks_exact(2)
+        .map(|entry| (entry[0].clone(), entry[1].clone()));
+    Value::map(key, value, entries)
+}
+
+fn field(ty: &Type, of: Option<&Value>, index: u32) -> Result<Value, CallError> {
+    let (plain, marks) = of.map(Value::unmark).unwrap_or((&Value::Null(Type::Nil), Marks::none()));
+    match plain {
+        Value::Struct(fields) => match fields.fields().get(index as usize) {
+            Some(value) => Ok(value.clone().with_marks(&marks)),
+            None => Err(CallError::fatal("a struct has no such field")),
+        },
+        Value::Unknown(_) => Ok(Value::unknown(ty.clone()).with_marks(&marks)),
+        _ => Err(CallError::fatal("a field is taken of something that is no struct")),
+    }
+}
+
+/// What stands for the result of a function that is not called because it is not known what it would give.
+pub(super) fn unknown_result(function: &FunctionSpec, arguments: &[Value], ty: &Type) -> Value {
+    let mut marks = Marks::none();
+    for (index, argument) in arguments.iter().enumerate() {
+        if !function.flags(index).allow_marked {
+            let _ = argument.unmark_deep(&mut marks);
+        }
+    }
+    Value::unknown(ty.clone()).with_marks(&marks)
+}
+
+/// An error without its text when an argument is sensitive: the text may show a part of it.
+pub(super) fn redacted(error: CallError, arguments: &[Value]) -> CallError {
+    if !arguments.iter().any(Value::is_sensitive) {
+        return error;
+    }
+    const HIDDEN: &str = "the reason is not shown because an argument is sensitive";
+    match error {
+        CallError::Argument(mut error) => {
+            error.message = HIDDEN.to_owned();
+            CallError::Argument(error)
+        }
+        CallError::Failed { catchable, .. } => CallError::Failed {
+            message: HIDDEN.to_owned(),
+            catchable,
+        },
+        CallError::Panicked { function, .. } => CallError::Panicked {
+            function,
+            message: HIDDEN.to_owned(),
+        },
+    }
+}
+
+/// Whether the first argument of `panic` does not ask for one: false, empty, or not known yet.
+pub(super) fn is_calm(condition: &Value) -> bool {
+    match condition.unmarked() {
+        Value::Bool(condition) => !condition,
+        Value::Str(text) => text.is_empty(),
+        Value::Unknown(_) => true,
+        _ => false,
+    }
+}
+
+/// Runs a piece of somebody else's code and turns a panic into an error.
+pub(super) fn guarded<T>(
+    what: &dyn std::fmt::Display,
+    run: impl FnOnce() -> Result<T, CallError>,
+) -> Result<T, CallError> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "panic".to_owned());
+        Err(CallError::Panicked {
+            function: what.to_string(),
+            message,
+        })
+    })
+}
+
+impl Evaluator {
+    pub(super) fn compute_plain(&mut self, index: u32) {
+        let state = match self.gather(index) {
+            Err(state) => state,
+            Ok(values) => {
+                let node = Self::node_of(&self.program, self.arena.site[index as usize]);
+                match compute(&node.operation, &node.ty, &values, self.predicting) {
+                    Ok(value) => State::Value(value),
+                    Err(error) => self.fail(index, error),
+                }
+            }
+        };
+        self.set_state(index, state);
+    }
+
+    /// A call of a function value that stands for itself.
+    pub(super) fn compute_direct(&mut self, index: u32) {
+        let state = match self.gather(index) {
+            Err(state) => state,
+            Ok(values) => self.call_direct(index, &values),
+        };
+        self.set_state(index, state);
+    }
+
+    fn call_direct(&mut self, index: u32, values: &[Value]) -> State {
+        let Some((Value::Func(function), arguments)) = values.split_first() else {
+            return self.fail(index, CallError::fatal("what is called is no function"));
+        };
+        let mut marks = Marks::none();
+        let unmarked: Vec<Value> = arguments.iter().map(|a| a.unmark_deep(&mut marks)).collect();
+        if let (Type::Func(ty), true) = (function.ty(), unmarked.iter().any(Value::is_unknown)) {
+            return State::Value(Value::unknown(ty.result.clone()).with_marks(&marks));
+        }
+        let called = guarded(&"a function value", || function.implementation().call(&unmarked));
+        match called {
+            Ok(value) => State::Value(value.with_marks(&marks)),
+            Err(error) => self.fail(index, redacted(error, arguments)),
+        }
+    }
+
+    /// An input of this node is gone, which only a mistake in a program can bring about.
+    pub(super) fn compute_broken(&mut self, index: u32) {
+        debug_assert!(matches!(self.arena.kind[index as usize], Kind::Broken));
+        let error = CallError::fatal("this value belongs to a part of the program that is gone");
+        let state = self.fail(index, error);
+        self.set_state(index, state);
+    }
+}

@@ -1,0 +1,352 @@
+//! Following the outside.
+//!
+//! Calls of one function with equal arguments share a subscription, but for functions with state for each call. A call whose
+//! arguments change takes its subscription along if nobody else uses it; either way it shows its last value until the
+//! new one is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use setpoint_value::{
+    CallContext, CallError, CallSite, Class, FunctionSpec, Implementation, Marks, Subscription, Type, Value,
+    Wake,
+};
+
+use super::arena::Kind;
+use super::plain::{guarded, redacted, unknown_result};
+use super::state::{State, is_identical};
+use super::{Evaluator, SourceId};
+
+/// A call of a source.
+pub(super) struct SourceNode {
+    function: &'static FunctionSpec,
+    module_directory: Arc<str>,
+    /// What it follows, and its place among those who follow it.
+    following: Option<(u64, u32)>,
+    /// Marks of its arguments.
+    marks: Marks,
+    /// Whether its state comes from a subscription, and so holds until there is something newer.
+    holds: bool,
+}
+
+impl SourceNode {
+    pub(super) fn new(function: &'static FunctionSpec, module_directory: Arc<str>) -> SourceNode {
+        SourceNode {
+            function,
+            module_directory,
+            following: None,
+            marks: Marks::none(),
+            holds: false,
+        }
+    }
+}
+
+/// What calls that share a subscription have in common.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct SourceKey {
+    /// Address of the function's description.
+    function: usize,
+    result: Type,
+    arguments: Vec<Value>,
+    /// For functions that read it.
+    module_directory: Option<Arc<str>>,
+    /// For functions with state for each call.
+    site: Option<u64>,
+}
+
+/// A subscription.
+struct Followed {
+    key: SourceKey,
+    function: &'static FunctionSpec,
+    subscription: Box<dyn Subscription>,
+    latest: Option<Result<Value, CallError>>,
+    /// The calls that show it.
+    nodes: Vec<u32>,
+    wake: Wake,
+    site: CallSite,
+}
+
+/// All subscriptions.
+#[derive(Default)]
+pub(super) struct Sources {
+    next: u64,
+    followed: BTreeMap<u64, Followed>,
+    by_key: FxHashMap<SourceKey, u64>,
+    /// Calls without a first value, though their arguments are there.
+    pending: BTreeSet<u32>,
+    /// How many of them can change by themselves.
+    changing: usize,
+}
+
+impl Sources {
+    /// Whether anything can change by itself, or has still to give a first value.
+    pub(super) fn can_change(&self) -> bool {
+        self.changing > 0 || !self.pending.is_empty()
+    }
+
+    /// A call is gone.
+    pub(super) fn forget(&mut self, index: u32) {
+        self.pending.remove(&index);
+    }
+
+    /// Calls without a first value.
+    pub(super) fn pending(&self) -> impl Iterator<Item = u32> {
+        self.pending.iter().copied()
+    }
+}
+
+impl Evaluator {
+    /// Takes what a source has to tell.
+    pub(super) fn receive(&mut self, id: SourceId) {
+        let Some(followed) = self.sources.followed.get_mut(&id.0) else {
+            return;
+        };
+        if take(followed) {
+            for at in 0..self.sources.followed[&id.0].nodes.len() {
+                let node = self.sources.followed[&id.0].nodes[at];
+                self.enqueue(node);
+            }
+        }
+    }
+
+    pub(super) fn compute_source(&mut self, index: u32) {
+        let at = index as usize;
+        let values = self.gather(index);
+        let kind = std::mem::replace(&mut self.arena.kind[at], Kind::Plain);
+        let Kind::Source(mut source) = kind else {
+            self.arena.kind[at] = kind;
+            return;
+        };
+        self.sources.pending.remove(&index);
+        let state = match values {
+            Err(State::Failed(failure)) => {
+                self.detach(&mut source);
+                source.holds = false;
+                State::Failed(failure)
+            }
+            Err(state) => {
+                source.holds = false;
+                state
+            }
+            Ok(values) => self.follow(index, &mut source, &values),
+        };
+        self.arena.kind[at] = Kind::Source(source);
+        self.set_state(index, state);
+    }
+
+    /// Sees to it that a call follows what its arguments say; the state that it has then.
+    fn follow(&mut self, index: u32, source: &mut SourceNode, values: &[Value]) -> State {
+        let function = source.function;
+        let flags = |at: usize| function.flags(at);
+        let is_unknown = |(at, value): (usize, &Value)| !flags(at).allow_unknown && value.is_unknown();
+        if (self.predicting && function.unpredictable) || values.iter().enumerate().any(is_unknown) {
+            self.detach(source);
+            source.holds = false;
+            let ty = &Self::node_of(&self.program, self.arena.site[index as usize]).ty;
+            return State::Value(unknown_result(function, values, ty));
+        }
+        source.marks = Marks::none();
+        let mut arguments = Vec::with_capacity(values.len());
+        for (at, value) in values.iter().enumerate() {
+            if flags(at).allow_marked {
+                arguments.push(value.clone());
+            } else {
+                arguments.push(value.unmark_deep(&mut source.marks));
+            }
+        }
+        if let Err(error) = self.attach(index, source, arguments) {
+            source.holds = false;
+            return self.fail(index, redacted(error, values));
+        }
+        let latest = source
+            .following
+            .and_then(|(id, _)| self.sources.followed.get(&id))
+            .and_then(|followed| followed.latest.clone());
+        match latest {
+            Some(Ok(value)) => {
+                source.holds = true;
+                State::Value(value.with_marks(&source.marks))
+            }
+            Some(Err(error)) => {
+                source.holds = true;
+                self.fail(index, redacted(error, values))
+            }
+            None if source.holds => self.held(index),
+            None => {
+                self.sources.pending.insert(index);
+                State::Pending
+            }
+        }
+    }
+
+    /// The state of a call that waits for news and shows the old meanwhile; a fatal failure stays noted as wrong.
+    fn held(&mut self, index: u32) -> State {
+        let state = self.arena.state[index as usize].clone();
+        match state {
+            State::Failed(failure) => self.fail(index, failure.error.clone()),
+            state => state,
+        }
+    }
+
+    /// Brings a call to the subscription for these arguments.
+    fn attach(&mut self, index: u32, source: &mut SourceNode, arguments: Vec<Value>) -> Result<(), CallError> {
+        let Implementation::Source(implementation) = source.function.implementation else {
+            return Err(CallError::fatal("this function is no source"));
+        };
+        let result = Self::node_of(&self.program, self.arena.site[index as usize]).ty.clone();
+        let is_stateful = source.function.class == Class::Stateful;
+        let reads_directory = implementation.reads_module_directory();
+        let mut key = SourceKey {
+            function: std::ptr::from_ref(source.function) as usize,
+            result,
+            arguments,
+            module_directory: reads_directory.then(|| source.module_directory.clone()),
+            site: None,
+        };
+        if let Some((id, _)) = source.following
+            && let Some(followed) = self.sources.followed.get_mut(&id)
+        {
+            key.site = followed.key.site;
+            if is_same_key(&followed.key, &key) {
+                return Ok(());
+            }
+            let is_alone = followed.nodes.len() == 1;
+            if is_alone && !self.sources.by_key.contains_key(&key) {
+                return self.move_along(id, source, key);
+            }
+        }
+        if is_stateful {
+            key.site = Some(self.sources.next);
+        } else if let Some(id) = self.sources.by_key.get(&key).copied() {
+            self.join_in(index, source, id);
+            return Ok(());
+        }
+        let id = self.sources.next;
+        self.sources.next += 1;
+        let wake = (self.wake)(SourceId(id));
+        let site = CallSite {
+            id,
+            module_directory: source.module_directory.clone(),
+        };
+        let context = CallContext {
+            capabilities: &self.capabilities,
+            wake: wake.clone(),
+            site: site.clone(),
+            result: &key.result,
+        };
+        let opened = guarded(source.function, || implementation.open(&context, &key.arguments));
+        let subscription = match opened {
+            Ok(subscription) => subscription,
+            Err(error) => {
+                self.detach(source);
+                return Err(error);
+            }
+        };
+        let mut followed = Followed {
+            key: key.clone(),
+            function: source.function,
+            subscription,
+            latest: None,
+            nodes: Vec::new(),
+            wake,
+            site,
+        };
+        take(&mut followed);
+        self.sources.changing += usize::from(source.function.class != Class::Environment);
+        self.sources.followed.insert(id, followed);
+        self.sources.by_key.insert(key, id);
+        self.join_in(index, source, id);
+        Ok(())
+    }
+
+    /// Gives a subscription new arguments.
+    fn move_along(&mut self, id: u64, source: &mut SourceNode, key: SourceKey) -> Result<(), CallError> {
+        let Some(followed) = self.sources.followed.get_mut(&id) else {
+            return Ok(());
+        };
+        let context = CallContext {
+            capabilities: &self.capabilities,
+            wake: followed.wake.clone(),
+            site: followed.site.clone(),
+            result: &key.result,
+        };
+        let subscription = &mut followed.subscription;
+        let moved = guarded(source.function, || subscription.update(&context, &key.arguments));
+        if let Err(error) = moved {
+            self.detach(source);
+            return Err(error);
+        }
+        self.sources.by_key.remove(&followed.key);
+        self.sources.by_key.insert(key.clone(), id);
+        followed.key = key;
+        followed.latest = None;
+        take(followed);
+        Ok(())
+    }
+
+    fn join_in(&mut self, index: u32, source: &mut SourceNode, id: u64) {
+        // First in, then out: what both need stays.
+        let left = source.following.take();
+        if let Some(followed) = self.sources.followed.get_mut(&id) {
+            source.following = Some((id, followed.nodes.len() as u32));
+            followed.nodes.push(index);
+        }
+        self.leave(left);
+    }
+
+    /// Lets a call follow nothing.
+    pub(super) fn detach(&mut self, source: &mut SourceNode) {
+        let left = source.following.take();
+        self.leave(left);
+    }
+
+    fn leave(&mut self, left: Option<(u64, u32)>) {
+        let Some((id, place)) = left else {
+            return;
+        };
+        let Some(followed) = self.sources.followed.get_mut(&id) else {
+            return;
+        };
+        followed.nodes.swap_remove(place as usize);
+        if let Some(moved) = followed.nodes.get(place as usize) {
+            if let Kind::Source(other) = &mut self.arena.kind[*moved as usize] {
+                other.following = Some((id, place));
+            }
+        } else if followed.nodes.is_empty()
+            && let Some(followed) = self.sources.followed.remove(&id)
+        {
+            self.sources.changing -= usize::from(followed.function.class != Class::Environment);
+            self.sources.by_key.remove(&followed.key);
+        }
+    }
+}
+
+/// Takes the newest from a subscription; whether it is another than before.
+fn take(followed: &mut Followed) -> bool {
+    let subscription = &mut followed.subscription;
+    let taken = guarded(followed.function, || Ok(subscription.take()));
+    let news = match taken {
+        Ok(None) => return false,
+        Ok(Some(news)) => news,
+        Err(panic) => Err(panic),
+    };
+    let is_same = match (&followed.latest, &news) {
+        (Some(Ok(old)), Ok(new)) => is_identical(old, new),
+        (Some(Err(old)), Err(new)) => old == new,
+        _ => false,
+    };
+    if !is_same {
+        followed.latest = Some(news);
+    }
+    !is_same
+}
+
+fn is_same_key(a: &SourceKey, b: &SourceKey) -> bool {
+    a.function == b.function
+        && a.site == b.site
+        && a.result == b.result
+        && a.module_directory == b.module_directory
+        && a.arguments.len() == b.arguments.len()
+        && a.arguments.iter().zip(&b.arguments).all(|(a, b)| is_identical(a, b))
+}

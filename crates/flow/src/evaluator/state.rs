@@ -1,0 +1,194 @@
+//! What a node has: nothing yet, a value, or a failure that travels in its place.
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::Span;
+use setpoint_value::{CallError, List, Map, Value};
+
+/// The state of a node.
+#[derive(Clone)]
+pub(super) enum State {
+    /// No value yet.
+    Pending,
+    /// This value.
+    Value(Value),
+    /// It failed, or something that it is computed from did.
+    Failed(Arc<Failure>),
+}
+
+impl State {
+    /// Whether a change from the one to the other need not be told to anybody.
+    pub(super) fn is_same(&self, other: &State) -> bool {
+        match (self, other) {
+            (State::Pending, State::Pending) => true,
+            (State::Value(a), State::Value(b)) => is_identical(a, b),
+            (State::Failed(a), State::Failed(b)) => Arc::ptr_eq(a, b) || a == b,
+            _ => false,
+        }
+    }
+}
+
+/// A failure, from the expression that failed first.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// Why.
+    pub(super) error: CallError,
+    /// What failed, for the message: `` `os.readfile` ``.
+    pub(super) what: Arc<str>,
+    /// The expression.
+    pub(super) span: Span,
+    /// How one gets there.
+    pub(super) chain: Option<Arc<Link>>,
+}
+
+impl Failure {
+    /// Whether `<|>` catches it.
+    pub(super) fn is_catchable(&self) -> bool {
+        self.error.is_catchable()
+    }
+}
+
+/// A step on the way to an instance: the call or include, and the step before it.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// The call or include.
+    pub(super) span: Span,
+    /// Name of the body that it put in place.
+    pub(super) name: Arc<str>,
+    /// The call or include around it.
+    pub(super) parent: Option<Arc<Link>>,
+}
+
+impl PartialEq for Link {
+    /// The chains of one instance are one object; those of a rebuilt one need comparing, without recursion.
+    fn eq(&self, other: &Link) -> bool {
+        let (mut a, mut b) = (self, other);
+        loop {
+            if std::ptr::eq(a, b) {
+                return true;
+            }
+            if a.span != b.span || a.name != b.name {
+                return false;
+            }
+            match (&a.parent, &b.parent) {
+                (Some(x), Some(y)) => (a, b) = (x, y),
+                (None, None) => return true,
+                _ => return false,
+            }
+        }
+    }
+}
+
+impl Eq for Link {}
+
+impl Drop for Link {
+    /// A chain can be as long as calls are deep, so it is taken apart in a loop.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(link) = next {
+            next = Arc::into_inner(link).and_then(|mut link| link.parent.take());
+        }
+    }
+}
+
+/// Identity of values, which looks at the addresses of shared parts first.
+pub(super) fn is_identical(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::List(a), Value::List(b)) => {
+            a.is_same(b)
+                || (a.len() == b.len()
+                    && a.element_type() == b.element_type()
+                    && !differing(a, b, |_, _, _| true))
+        }
+        (Value::Map(a), Value::Map(b)) => {
+            a.is_same(b)
+                || (a.len() == b.len()
+                    && a.key_type() == b.key_type()
+                    && a.value_type() == b.value_type()
+                    && (a.entries().ptr_eq(b.entries()) || is_identical_map(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// The difference of two maps looks only at keys that are unequal; identity also means the marks and bits of equal keys.
+fn is_identical_map(a: &Map, b: &Map) -> bool {
+    a.entries().diff(b.entries()).next().is_none()
+        && (!has_subtle_keys(a) || a.iter().zip(b.iter()).all(|(a, b)| a.0 == b.0))
+}
+
+/// Whether keys that compare equal can differ all the same: marked ones and floats (the zeros).
+pub(super) fn has_subtle_keys(map: &Map) -> bool {
+    !matches!(
+        map.key_type(),
+        setpoint_value::Type::Str | setpoint_value::Type::Int | setpoint_value::Type::Bool
+    ) || map.iter().next().is_some_and(|(key, _)| matches!(key, Value::Marked(_)))
+}
+
+/// Calls `each` with the index of every element that differs between two lists as far as both reach, until it answers
+/// true; whether it did. Chunks that both lists share are skipped, so that this costs what differs.
+pub(super) fn differing(a: &List, b: &List, mut each: impl FnMut(usize, &Value, &Value) -> bool) -> bool {
+    let (mut left, mut right) = (a.items().leaves(), b.items().leaves());
+    let (mut x, mut y): (&[Value], &[Value]) = (&[], &[]);
+    let mut index = 0;
+    loop {
+        if x.is_empty() {
+            x = match left.next() {
+                Some(chunk) => chunk,
+                None => return false,
+            };
+        }
+        if y.is_empty() {
+            y = match right.next() {
+                Some(chunk) => chunk,
+                None => return false,
+            };
+        }
+        let run = x.len().min(y.len());
+        if !std::ptr::eq(x.as_ptr(), y.as_ptr()) {
+            for i in 0..run {
+                if !is_identical(&x[i], &y[i]) && each(index + i, &x[i], &y[i]) {
+                    return true;
+                }
+            }
+        }
+        (x, y) = (&x[run..], &y[run..]);
+        index += run;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use setpoint_value::Type;
+
+    #[test]
+    fn a_long_chain_of_calls_is_compared_and_dropped_without_recursion() {
+        let span = Span::new(setpoint_diagnostics::FileId(0), 0, 1);
+        let build = || {
+            (0..200_000).fold(None, |parent, _| {
+                let name = "f".into();
+                Some(Arc::new(Link { span, name, parent }))
+            })
+        };
+        let (a, b) = (build(), build());
+        assert!(a == b);
+    }
+
+    #[test]
+    fn the_difference_of_lists_is_found_by_chunks() {
+        let items: imbl::Vector<Value> = (0..1000).map(Value::Int).collect();
+        let mut changed = items.clone();
+        changed.set(700, Value::Int(-1));
+        let a = List::from_vector(Type::Int, items);
+        let b = List::from_vector(Type::Int, changed);
+        let mut found = Vec::new();
+        differing(&a, &b, |i, _, _| {
+            found.push(i);
+            false
+        });
+        assert_eq!(found, [700]);
+        assert!(!is_identical(&Value::List(a.clone()), &Value::List(b)));
+        assert!(is_identical(&Value::List(a.clone()), &Value::List(List::new(Type::Int, a.iter().cloned()))));
+    }
+}
