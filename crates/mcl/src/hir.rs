@@ -98,6 +98,43 @@ impl Hir {
     }
 }
 
+impl Hir {
+    /// The variables that an expression mentions, bodies of lambdas in it included. Without recursion.
+    #[must_use]
+    pub fn variables(&self, expr: ExprId) -> Vec<(&[IncludeId], DefinitionId)> {
+        let mut found = Vec::new();
+        let mut open = vec![expr];
+        while let Some(id) = open.pop() {
+            match &self.expr(id).kind {
+                ExprKind::Literal(_) => {}
+                ExprKind::Variable { path, definition } => found.push((&**path, *definition)),
+                ExprKind::Interpolation(parts) => open.extend(parts.iter().filter_map(|part| match part {
+                    Part::Variable(id) => Some(*id),
+                    Part::Text(_) => None,
+                })),
+                ExprKind::List(items) => open.extend(items),
+                ExprKind::Map(entries) => open.extend(entries.iter().flat_map(|(k, v)| [*k, *v])),
+                ExprKind::Struct(fields) => open.extend(fields.iter().map(|(_, value)| *value)),
+                ExprKind::Call { callee, arguments } => {
+                    open.extend(arguments);
+                    if let Callee::Value(callee) = callee {
+                        open.push(*callee);
+                    }
+                }
+                ExprKind::Lambda(function) => open.push(self.function(*function).body),
+                ExprKind::If { condition, then, otherwise } => open.extend([*condition, *then, *otherwise]),
+                ExprKind::Operator { left: a, right: b, .. }
+                | ExprKind::In { left: a, right: b }
+                | ExprKind::Lookup { base: a, index: b }
+                | ExprKind::FieldOr { base: a, default: b, .. }
+                | ExprKind::Except { left: a, right: b } => open.extend([*a, *b]),
+                ExprKind::Not(inner) | ExprKind::Field { base: inner, .. } => open.push(*inner),
+            }
+        }
+        found
+    }
+}
+
 /// What is made anew for each use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owner {

@@ -34,6 +34,7 @@ pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &m
         slots: FxHashMap::default(),
         bodies: FxHashMap::default(),
         entry,
+        depth: 0,
         diagnostics,
     };
     if let Some(top) = typed.tops.get(&BodyId(0)) {
@@ -55,8 +56,13 @@ struct Lowering<'a> {
     /// The templates of bodies.
     bodies: FxHashMap<(InstanceId, BodyId), BuilderId>,
     entry: BuilderId,
+    /// How many definitions are being lowered inside each other.
+    depth: u32,
     diagnostics: &'a mut Diagnostics,
 }
+
+/// Deeper chains of definitions than this are lowered from their far end, so that the stack stays bounded.
+const CHAIN: u32 = 100;
 
 impl Lowering<'_> {
     /// The template that the statements of a body belong to. The tops of files all live in the entry.
@@ -106,6 +112,44 @@ impl Lowering<'_> {
             );
         }
         let holder = self.typed.outward(reached, definition.owner).unwrap_or(reached);
+        if let Some((home, slot)) = self.slots.get(&(holder, id)).copied() {
+            return self.builders.access(home, slot, to);
+        }
+        self.depth += 1;
+        if self.depth > CHAIN {
+            self.lower_far_end_first(holder, id);
+        }
+        let slot = self.new_definition(holder, id, to);
+        self.depth -= 1;
+        slot
+    }
+
+    /// Lowers the binds that a bind needs before itself, with a stack of its own.
+    fn lower_far_end_first(&mut self, holder: InstanceId, id: DefinitionId) {
+        let hir = self.hir;
+        let mut open = vec![(holder, id, false)];
+        while let Some((holder, id, seen)) = open.pop() {
+            if self.slots.contains_key(&(holder, id)) {
+                continue;
+            }
+            let definition = hir.definition(id);
+            let DefinitionKind::Bind { value, .. } = &definition.kind else { continue };
+            if seen {
+                let home = definition.body.map_or(self.entry, |body| self.home(holder, body));
+                self.new_definition(holder, id, home);
+                continue;
+            }
+            open.push((holder, id, true));
+            for (path, needed) in hir.variables(*value) {
+                let reached = self.through(holder, path);
+                let holder = self.typed.outward(reached, hir.definition(needed).owner).unwrap_or(reached);
+                open.push((holder, needed, false));
+            }
+        }
+    }
+
+    fn new_definition(&mut self, holder: InstanceId, id: DefinitionId, to: BuilderId) -> Slot {
+        let definition = self.hir.definition(id);
         if let Some((home, slot)) = self.slots.get(&(holder, id)).copied() {
             return self.builders.access(home, slot, to);
         }

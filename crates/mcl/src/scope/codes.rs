@@ -54,6 +54,8 @@ codes! {
     CYCLE = "E0106" "S6" Scope "a definition that depends on itself";
     /// S7.
     RECURSIVE_CLASS = "E0107" "S7" Scope "a class that includes itself";
+    /// A limit of ours.
+    TOO_DEEP = "E0108" "" Scope "classes that include each other too deeply";
     /// M1.
     DUPLICATE_IMPORT = "E0111" "M1" Scope "the same import twice in a block";
     /// M2.

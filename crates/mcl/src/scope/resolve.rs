@@ -71,6 +71,7 @@ pub fn resolve(
         class_sources: Vec::new(),
         loading: Vec::new(),
         library_variables: HashMap::new(),
+        including: 0,
         errors: Vec::new(),
         touched: Vec::new(),
     };
@@ -154,6 +155,9 @@ fn sources_add_missing(sources: &mut SourceMap, entry: &Entry) -> setpoint_diagn
     }
 }
 
+/// Includes inside included classes beyond this are refused.
+const MAXIMUM_INCLUDES: u32 = 200;
+
 pub(super) struct Resolver<'a> {
     pub(super) loader: &'a dyn Loader,
     pub(super) library: &'a Library,
@@ -167,6 +171,8 @@ pub(super) struct Resolver<'a> {
     /// Files whose imports are being followed, outermost first.
     pub(super) loading: Vec<String>,
     pub(super) library_variables: HashMap<String, DefinitionId>,
+    /// How many class bodies are being resolved inside each other.
+    including: u32,
     errors: Vec<Found>,
     touched: Vec<String>,
 }
@@ -744,12 +750,19 @@ impl Resolver<'_> {
             self.report(file, error.because(at, "the class"));
             return;
         }
+        if self.including >= MAXIMUM_INCLUDES {
+            let message = format!("classes include each other more than {MAXIMUM_INCLUDES} levels deep");
+            self.report(file, Diagnostic::error(&codes::TOO_DEEP, span, message));
+            return;
+        }
         if source.state == ClassState::InProgress {
             let message = format!("the class `{}` includes itself", include.class.text);
             self.report(file, Diagnostic::error(&codes::RECURSIVE_CLASS, span, message));
             return;
         }
+        self.including += 1;
         self.class_frame(class);
+        self.including -= 1;
     }
 
     /// Resolves the body of a class, the first time.

@@ -46,4 +46,6 @@ codes! {
     CANNOT_RECEIVE = "E0218" "G8" "a kind that receives nothing";
     /// G9.
     BAD_SEND = "E0219" "G9" "a send that does not fit";
+    /// A limit of ours.
+    TOO_DEEP = "E0220" "" "more calls and includes than can be handled";
 }

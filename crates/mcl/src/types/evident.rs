@@ -6,9 +6,23 @@ use super::InstanceId;
 use super::infer::Inference;
 use crate::hir::{Callee, DefinitionKind, ExprId, ExprKind};
 
+/// How many steps from definition to definition are followed.
+const PLAIN: u32 = 1000;
+
 impl Inference<'_> {
     /// The type that the text makes evident.
     pub(super) fn evident(&mut self, instance: InstanceId, id: ExprId) -> Option<Type> {
+        // Beyond a long chain of definitions nothing is plain any more.
+        if self.depth > PLAIN {
+            return None;
+        }
+        self.depth += 1;
+        let found = self.evident_of(instance, id);
+        self.depth -= 1;
+        found
+    }
+
+    fn evident_of(&mut self, instance: InstanceId, id: ExprId) -> Option<Type> {
         let hir = self.hir;
         match &hir.expr(id).kind {
             ExprKind::Literal(value) => Some(value.ty()),
@@ -101,6 +115,17 @@ impl Inference<'_> {
 
     /// The value, where the text alone gives it.
     pub(super) fn static_value(&mut self, instance: InstanceId, id: ExprId) -> Option<Value> {
+        // Beyond a long chain of definitions nothing is plain any more.
+        if self.depth > PLAIN {
+            return None;
+        }
+        self.depth += 1;
+        let found = self.static_value_of(instance, id);
+        self.depth -= 1;
+        found
+    }
+
+    fn static_value_of(&mut self, instance: InstanceId, id: ExprId) -> Option<Value> {
         let hir = self.hir;
         match &hir.expr(id).kind {
             ExprKind::Literal(value) => Some(value.clone()),

@@ -30,6 +30,8 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         generation: Diagnostics::new(),
         solving: Diagnostics::new(),
         completion: Diagnostics::new(),
+        depth: 0,
+        calls: 0,
     };
     if hir.bodies.is_empty() {
         return inference.typed;
@@ -54,7 +56,21 @@ pub(super) struct Inference<'a> {
     pub(super) generation: Diagnostics,
     pub(super) solving: Diagnostics,
     completion: Diagnostics,
+    /// How many definitions are being typed inside each other.
+    pub(super) depth: u32,
+    /// How many calls of named functions are being typed inside each other.
+    calls: u32,
 }
+
+/// Deeper chains of definitions than this are typed from their far end, so that the stack stays bounded.
+const CHAIN: u32 = 100;
+
+/// Calls inside calls inside calls beyond this are refused.
+const MAXIMUM_CALLS: u32 = 400;
+
+/// A program with more includes and calls than this has grown out of hand (classes that include two classes that include
+/// two classes …).
+const MAXIMUM_INSTANCES: usize = 1 << 20;
 
 /// What waits for a type to become known.
 #[derive(Debug, Clone)]
@@ -280,6 +296,10 @@ impl<'a> Inference<'a> {
         if include.class == ClassId(u32::MAX) {
             return;
         }
+        if self.typed.instances.len() >= MAXIMUM_INSTANCES {
+            self.too_much(include.span);
+            return;
+        }
         let inner = self.include_instance(instance, id);
         if !std::mem::replace(&mut self.typed.instances[inner.0 as usize].entered, true)
             && let Some(body) = hir.class(include.class).body
@@ -296,6 +316,16 @@ impl<'a> Inference<'a> {
             {
                 self.equate(wanted, &ty, include.span, &Reason::Argument(definition.span));
             }
+        }
+    }
+
+    /// Reports, once, that the program cannot be unfolded.
+    fn too_much(&mut self, span: Span) {
+        let told = self.generation.iter().any(|d| d.code == &codes::TOO_DEEP);
+        if !told {
+            let message = "this unfolds into more calls and includes than can be handled";
+            let note = format!("at most {MAXIMUM_CALLS} calls inside each other, and {MAXIMUM_INSTANCES} in all");
+            self.generation.push(Diagnostic::error(&codes::TOO_DEEP, span, message).note(note));
         }
     }
 
@@ -333,6 +363,40 @@ impl<'a> Inference<'a> {
 
     /// The type of a definition, found by its first use.
     fn definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
+        if let Some(found) = self.typed.instance(holder).definitions.get(&id) {
+            return found.clone();
+        }
+        self.depth += 1;
+        if self.depth > CHAIN {
+            self.type_far_end_first(holder, id);
+        }
+        let ty = self.new_definition_type(holder, id);
+        self.depth -= 1;
+        ty
+    }
+
+    /// Types the binds that a bind needs before itself, with a stack of its own.
+    fn type_far_end_first(&mut self, holder: InstanceId, id: DefinitionId) {
+        let hir = self.hir;
+        let mut open = vec![(holder, id, false)];
+        while let Some((holder, id, seen)) = open.pop() {
+            if self.typed.instance(holder).definitions.contains_key(&id) {
+                continue;
+            }
+            let DefinitionKind::Bind { value, .. } = &hir.definition(id).kind else { continue };
+            if seen {
+                self.new_definition_type(holder, id);
+                continue;
+            }
+            open.push((holder, id, true));
+            for (path, needed) in hir.variables(*value) {
+                let holder = self.follow(holder, path, hir.definition(needed).owner);
+                open.push((holder, needed, false));
+            }
+        }
+    }
+
+    fn new_definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
         if let Some(found) = self.typed.instance(holder).definitions.get(&id) {
             return found.clone();
         }
@@ -576,10 +640,16 @@ impl<'a> Inference<'a> {
             }
             Callee::Function { path, function } => {
                 let definition = hir.function(*function);
+                if self.calls >= MAXIMUM_CALLS || self.typed.instances.len() >= MAXIMUM_INSTANCES {
+                    self.too_much(span);
+                    return self.solver.fresh();
+                }
                 let parent = self.follow(instance, path, definition.owner);
                 let inner = self.instance(Owner::Function(*function), Some(parent));
                 self.typed.instances[instance.0 as usize].calls.insert(id, inner);
+                self.calls += 1;
                 let found = self.function_type(inner, *function);
+                self.calls -= 1;
                 let result = self.solver.fresh();
                 let wanted = call_type(&types, result.clone());
                 self.equate(&wanted, &found, definition.span, &Reason::Call(span));
