@@ -76,6 +76,9 @@ pub enum Level {
     Error,
 }
 
+/// Takes a line for the log.
+pub type LogLine = Box<dyn Fn(Level, &str) + Send + Sync>;
+
 /// What a run left behind.
 #[derive(Debug)]
 pub struct Outcome {

@@ -22,7 +22,7 @@ mod value_encoding;
 mod watch_declaration;
 
 pub use apply::{
-    Apply, CancelCause, Cancellation, Level, Observer, Outcome, Received, RunInput, Sent,
+    Apply, CancelCause, Cancellation, Level, LogLine, Observer, Outcome, Received, RunInput, Sent,
 };
 pub use drift::{Drift, DriftValue};
 pub use events::{Cause, Event, EventSink, EventStream, RunSummary, What};
@@ -32,7 +32,7 @@ pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};
 pub use local_values::{FileValues, LocalValues};
 pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
 pub use resource::{
-    Background, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource, RunShape, check,
+    Background, Decode, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource, RunShape, check,
 };
 pub use setpoint_derive::{ParameterStruct, Resource, Sends};
 pub use watch_declaration::{OwnWatch, Watch, WatchFuture, Watcher};

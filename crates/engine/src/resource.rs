@@ -13,7 +13,7 @@ use setpoint_graph::{Invalid, KindSchema, MetaParameters, Parameters, ResourceId
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Apply, Failure, Handle, Identity, Wanted, Watch};
+use crate::{Apply, Failure, Handle, Identity, LogLine, Wanted, Watch};
 
 /// A kind, complete: its description and how an instance is made. `#[derive(Resource)]` emits one as `Self::SPEC`.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct KindSpec {
     /// The pure description.
     pub schema: &'static KindSchema,
     /// Makes an instance from a name and parameters; everything that does not fit is reported.
-    pub decode: fn(&str, &Parameters) -> Result<Box<dyn DynamicResource>, Vec<Invalid>>,
+    pub decode: Decode,
     /// Whether two resources of this name are the same to the engine as far as their parameters go.
     pub same: fn(&str, &Parameters, &Parameters) -> bool,
     /// Work of the kind itself while at least one resource of it is in the graph; none for almost all kinds.
@@ -41,6 +41,9 @@ impl KindSpec {
     }
 }
 
+/// Makes an instance from a name and parameters.
+pub type Decode = fn(&str, &Parameters) -> Result<Box<dyn DynamicResource>, Vec<Invalid>>;
+
 /// A task of a kind, started before its first resource is added and cancelled after its last is gone. It calls
 /// [`KindTask::ready`] when resources may be added. Its failure stops the program.
 pub type Background = fn(KindTask) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
@@ -52,7 +55,7 @@ pub struct KindTask {
     /// Says that resources of the kind may be added.
     pub ready: Box<dyn FnOnce() + Send>,
     /// A line for the log, of the kind.
-    pub log: Box<dyn Fn(crate::Level, &str) + Send + Sync>,
+    pub log: LogLine,
 }
 
 /// How long a run may occupy a thread.

@@ -9,7 +9,7 @@ use setpoint_host::files::AbsolutePath;
 use setpoint_host::watch::{Depth, Follow};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Failure, Handle};
+use crate::{Failure, Handle, LogLine};
 
 /// Something to be watched for a resource. Each event makes the resource dirty.
 pub enum Watch {
@@ -42,6 +42,8 @@ pub struct Watcher {
     pub cancellation: CancellationToken,
     /// Called with what happened, in few words: the first call says that the watch is armed. Never blocks.
     pub event: Box<dyn Fn(&str) + Send + Sync>,
+    /// A line for the log.
+    pub log: LogLine,
 }
 
 impl Watch {

@@ -1,5 +1,6 @@
 //! The table of kinds.
 
+mod exec;
 mod exit;
 mod file;
 mod noop;
@@ -14,6 +15,7 @@ use setpoint_engine::KindSpec;
 /// Every kind, in the order of the reference documentation.
 pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
+    &exec::Exec::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,
     &timer::Timer::SPEC,

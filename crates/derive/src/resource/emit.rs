@@ -199,12 +199,12 @@ fn get(kind: &Kind) -> TokenStream {
     }
 }
 
-/// `|| …`, the value of a parameter that is not set. `name` is in scope.
+/// A function for the value of a parameter that is not set. `name` is in scope.
 fn default(field: &KindField, parameter: &Parameter) -> TokenStream {
     let ty = &field.ty;
     match &parameter.default {
         Default::Zero => {
-            quote_spanned!(ty.span()=> || <#ty as ::core::default::Default>::default())
+            quote_spanned!(ty.span()=> <#ty as ::core::default::Default>::default)
         }
         Default::Expression(expression) => {
             let text = matches!(&**expression, Expr::Lit(literal) if matches!(literal.lit, Lit::Str(_)));

@@ -146,15 +146,25 @@ impl Resource for File {
     }
 
     fn wanted(&self) -> Vec<Wanted> {
-        let mut sources: Vec<Identity> =
-            self.fragments.iter().map(|fragment| Identity::File(fragment.as_bytes().to_vec())).collect();
+        let mut sources: Vec<Identity> = self
+            .fragments
+            .iter()
+            .map(|fragment| Identity::File(fragment.as_bytes().to_vec()))
+            .collect();
         if !self.source.is_empty() && !self.symlink {
             sources.push(Identity::File(self.source.as_bytes().to_vec()));
             sources.extend(ancestors(self.source.as_bytes()).map(Identity::File));
         }
-        let wanted = |identities, reach| Wanted { order: WantedOrder::FoundFirst, identities, reach };
+        let wanted = |identities, reach| Wanted {
+            order: WantedOrder::FoundFirst,
+            identities,
+            reach,
+        };
         let ancestors = ancestors(&self.effective()).map(Identity::File).collect();
-        vec![wanted(sources, WantedReach::Each), wanted(ancestors, WantedReach::First)]
+        vec![
+            wanted(sources, WantedReach::Each),
+            wanted(ancestors, WantedReach::First),
+        ]
     }
 
     fn watches(&self) -> Vec<Watch> {
@@ -168,7 +178,11 @@ impl Resource for File {
             (false, false) => Depth::Entry,
         };
         let path = self.effective();
-        let follow = if self.symlink { Follow::Link } else { Follow::Target };
+        let follow = if self.symlink {
+            Follow::Link
+        } else {
+            Follow::Target
+        };
         let own = watch(&path, depth(&path, self.recurse), follow);
         let source = self.source.as_bytes();
         let source = (!source.is_empty() && !self.symlink)
@@ -188,7 +202,10 @@ impl Resource for File {
 
     fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         if self.symlink && !self.mode.is_empty() && !self.warned {
-            apply.log(setpoint_engine::Level::Warning, "`mode` says nothing about a link: links have none");
+            apply.log(
+                setpoint_engine::Level::Warning,
+                "`mode` says nothing about a link: links have none",
+            );
             self.warned = true;
         }
         if self.fingerprint.is_none()
@@ -229,15 +246,26 @@ impl File {
         let source = !self.source.is_empty();
         let directory = self.is_directory();
         let absent = self.wish() == Wish::Absent;
-        if [content, source, fragments].into_iter().filter(|given| *given).count() > 1 {
+        if [content, source, fragments]
+            .into_iter()
+            .filter(|given| *given)
+            .count()
+            > 1
+        {
             let parameter = if source { "source" } else { "fragments" };
-            refuse(parameter, "only one of `content`, `source` and `fragments` can be set");
+            refuse(
+                parameter,
+                "only one of `content`, `source` and `fragments` can be set",
+            );
         }
         if self.symlink && !source && self.wish() == Wish::Exists {
             refuse("symlink", "a link needs its text in `source`");
         }
         if absent && (content || source || fragments) {
-            refuse("state", "what shall be absent has no `content`, `source` or `fragments`");
+            refuse(
+                "state",
+                "what shall be absent has no `content`, `source` or `fragments`",
+            );
         }
         if absent && self.selinux.is_some() {
             refuse("selinux", "what shall be absent has no context");
@@ -258,13 +286,19 @@ impl File {
             }
         }
         if directory && (content || fragments || self.symlink) {
-            refuse("path", "a directory, as the trailing slash says, has no `content` or `fragments` and is no `symlink`");
+            refuse(
+                "path",
+                "a directory, as the trailing slash says, has no `content` or `fragments` and is no `symlink`",
+            );
         }
         if self.purge && !self.recurse {
             refuse("purge", "a directory is purged only with `recurse`");
         }
         if self.purge && !directory {
-            refuse("purge", "only a directory can be purged: the path needs a trailing slash");
+            refuse(
+                "purge",
+                "only a directory can be purged: the path needs a trailing slash",
+            );
         }
         for fragment in &self.fragments {
             self.validate_fragment(fragment.as_bytes(), &mut refuse);
@@ -273,7 +307,10 @@ impl File {
             refuse("purge", "what has `content` or `fragments` is no directory");
         }
         if self.symlink && (content || fragments || self.recurse || self.purge) {
-            refuse("symlink", "a link has no `content`, `fragments`, `recurse` or `purge`");
+            refuse(
+                "symlink",
+                "a link has no `content`, `fragments`, `recurse` or `purge`",
+            );
         }
     }
 
@@ -286,7 +323,10 @@ impl File {
         if let Ok(own) = path::absolute(self.effective())
             && own.cleaned().is_at_or_under(&absolute.cleaned())
         {
-            refuse("fragments", &format!("the file itself would be a part of the fragment `{shown}`"));
+            refuse(
+                "fragments",
+                &format!("the file itself would be a part of the fragment `{shown}`"),
+            );
         }
     }
 }
@@ -294,7 +334,12 @@ impl File {
 /// The directories above a path, nearest first, each with a trailing slash.
 fn ancestors(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let end = path.strip_suffix(b"/").unwrap_or(path).len();
-    (0..end).rev().filter(|at| path[*at] == b'/').map(|at| path[..=at].to_vec()).collect::<Vec<_>>().into_iter()
+    (0..end)
+        .rev()
+        .filter(|at| path[*at] == b'/')
+        .map(|at| path[..=at].to_vec())
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 #[cfg(test)]
@@ -304,7 +349,9 @@ mod tests {
     #[test]
     fn ancestors_go_from_the_nearest_to_the_root() {
         let of = |path: &[u8]| {
-            ancestors(path).map(|path| String::from_utf8(path).unwrap()).collect::<Vec<_>>()
+            ancestors(path)
+                .map(|path| String::from_utf8(path).unwrap())
+                .collect::<Vec<_>>()
         };
         assert_eq!(of(b"/a/b/c"), ["/a/b/", "/a/", "/"]);
         assert_eq!(of(b"/a/b/"), ["/a/", "/"]);

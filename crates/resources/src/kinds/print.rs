@@ -47,7 +47,7 @@ impl Resource for Print {
             }
             return Ok(());
         }
-        let before = self.seen.as_ref().map(|text| readable(text));
+        let before = self.seen.as_ref().map(readable);
         if !apply.drift("msg", before, readable(&self.msg)) {
             return Ok(());
         }

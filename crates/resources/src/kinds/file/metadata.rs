@@ -21,10 +21,18 @@ impl Identities {
         let skip = file.wish() == Wish::Absent;
         let wanted = |text: &str| !skip && !text.is_empty();
         let owner = wanted(&file.owner)
-            .then(|| users.user(&file.owner).map_err(|error| failed(file, "find the owner of", error)))
+            .then(|| {
+                users
+                    .user(&file.owner)
+                    .map_err(|error| failed(file, "find the owner of", error))
+            })
             .transpose()?;
         let group = wanted(&file.group)
-            .then(|| users.group(&file.group).map_err(|error| failed(file, "find the group of", error)))
+            .then(|| {
+                users
+                    .group(&file.group)
+                    .map_err(|error| failed(file, "find the group of", error))
+            })
             .transpose()?;
         let context_before = match (&file.selinux, &place.entry, place.own) {
             (Some(_), Some(entry), Some(_)) => entry.security_context()?,
@@ -40,7 +48,9 @@ impl Identities {
 }
 
 fn failed(file: &File, attempted: &'static str, error: setpoint_host::users::AccountError) -> Failure {
-    Failure::new(attempted).on(String::from_utf8_lossy(&file.effective())).because(error)
+    Failure::new(attempted)
+        .on(String::from_utf8_lossy(&file.effective()))
+        .because(error)
 }
 
 impl Run<'_, '_> {
@@ -60,7 +70,10 @@ impl Run<'_, '_> {
         // What this run made, or put in the place of something else, has no state of its own to report.
         let before = match self.standing {
             Standing::Made => None,
-            _ => self.identities.before.filter(|before| before.file_type == now.file_type),
+            _ => self
+                .identities
+                .before
+                .filter(|before| before.file_type == now.file_type),
         };
         let changed = self.set_owner(&entry, &now, before.as_ref())?;
         self.set_mode(&entry, &now, before.as_ref(), changed)?;

@@ -38,7 +38,9 @@ impl Mode {
             let (clause, subjects) = parse_clause(clause)
                 .map_err(|reason| format!("`{text}` is not a valid symbolic mode: {reason}"))?;
             if named & subjects != 0 {
-                return Err(format!("`{text}` says twice what one of user, group and others may do"));
+                return Err(format!(
+                    "`{text}` says twice what one of user, group and others may do"
+                ));
             }
             named |= subjects;
             clauses.push(clause);
@@ -50,9 +52,9 @@ impl Mode {
     pub(super) fn of(&self, current: u32) -> u32 {
         match self {
             Mode::Octal(bits) => *bits,
-            Mode::Symbolic(clauses) => clauses
-                .iter()
-                .fold(current & 0o7777, |bits, clause| bits & !clause.clears | clause.sets),
+            Mode::Symbolic(clauses) => clauses.iter().fold(current & 0o7777, |bits, clause| {
+                bits & !clause.clears | clause.sets
+            }),
         }
     }
 }
@@ -118,7 +120,8 @@ mod tests {
     #[test]
     fn what_is_no_mode_is_refused() {
         for mode in [
-            "u=rw,a=r", "o+w", "u-x", "u=rw,u=r", "10000", "0888", "rwx", "u=g", "u=X", "u=rw,", "a=r,=w", "b=r",
+            "u=rw,a=r", "o+w", "u-x", "u=rw,u=r", "10000", "0888", "rwx", "u=g", "u=X", "u=rw,", "a=r,=w",
+            "b=r",
         ] {
             assert!(Mode::parse(mode).is_err(), "{mode}");
         }

@@ -13,7 +13,10 @@ pub(super) fn effective(name: &[u8], path: &[u8], dirname: &[u8], basename: &[u8
     }
     let cleaned = cleaned(start);
     let end = cleaned.strip_suffix(b"/").unwrap_or(&cleaned).len();
-    let split = cleaned[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let split = cleaned[..end]
+        .iter()
+        .rposition(|byte| *byte == b'/')
+        .map_or(0, |at| at + 1);
     let (directory, last) = cleaned.split_at(split);
     let directory = if dirname.is_empty() { directory } else { dirname };
     let last = if basename.is_empty() { last } else { basename };
@@ -67,8 +70,17 @@ mod tests {
             ("/", "", "c", "c"),
             ("/../a", "/x/", "", "/x/a"),
         ] {
-            let found = effective(b"unused", path.as_bytes(), dirname.as_bytes(), basename.as_bytes());
-            assert_eq!(String::from_utf8_lossy(&found), wanted, "{path} {dirname} {basename}");
+            let found = effective(
+                b"unused",
+                path.as_bytes(),
+                dirname.as_bytes(),
+                basename.as_bytes(),
+            );
+            assert_eq!(
+                String::from_utf8_lossy(&found),
+                wanted,
+                "{path} {dirname} {basename}"
+            );
         }
         assert_eq!(effective(b"/n", b"", b"", b""), b"/n");
     }

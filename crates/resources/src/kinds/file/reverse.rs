@@ -11,8 +11,14 @@ use super::{File, Wish};
 pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
     let path = file.effective_path()?;
     if file.is_directory() || !file.source.is_empty() {
-        let what = if file.is_directory() { "a directory" } else { "what has a `source`" };
-        return Err(Failure::new("reverse").on(&path).because(format!("{what} cannot be reversed")));
+        let what = if file.is_directory() {
+            "a directory"
+        } else {
+            "what has a `source`"
+        };
+        return Err(Failure::new("reverse")
+            .on(&path)
+            .because(format!("{what} cannot be reversed")));
     }
     let place = Place::look(&path)?;
     let there = place.found.filter(Stat::is_regular);
@@ -50,8 +56,13 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
         }
     }
     parameters.extend(selinux.map(|context| ("selinux", context)));
-    let texts = parameters.into_iter().map(|(name, bytes)| (name, Text::new(bytes).encode()));
+    let texts = parameters
+        .into_iter()
+        .map(|(name, bytes)| (name, Text::new(bytes).encode()));
     let flags = [("recurse", file.recurse), ("force", file.force)];
-    let flags = flags.into_iter().filter(|(_, set)| *set).map(|(name, _)| (name, Value::Bool(true)));
+    let flags = flags
+        .into_iter()
+        .filter(|(_, set)| *set)
+        .map(|(name, _)| (name, Value::Bool(true)));
     Ok(Some(Parameters::new(texts.chain(flags))))
 }

@@ -166,7 +166,9 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         let entry = self.entry()?;
         if entry.name() == "." {
-            return Err(self.failed("remove").because("it is the root directory, or says `..`"));
+            return Err(self
+                .failed("remove")
+                .because("it is the root directory, or says `..`"));
         }
         if self.file.recurse {
             entry.remove_tree()?;
@@ -191,7 +193,11 @@ impl<'r, 'a> Run<'r, 'a> {
             return Err(self.failed("make the directory").because(cause));
         }
         let is = in_the_way.map_or("absent".to_owned(), |other| other.file_type.to_string());
-        let want = if in_the_way.is_some() { "directory" } else { "exists" };
+        let want = if in_the_way.is_some() {
+            "directory"
+        } else {
+            "exists"
+        };
         if !self.apply.drift("state", is, want) {
             self.standing = Standing::Pending;
             return Ok(());
@@ -254,7 +260,10 @@ impl<'r, 'a> Run<'r, 'a> {
             }
         }
         let is = self.contents_found()?;
-        let want = with_digest(DriftValue::content(bytes.as_bytes()), &Sha256::digest(bytes.as_bytes()));
+        let want = with_digest(
+            DriftValue::content(bytes.as_bytes()),
+            &Sha256::digest(bytes.as_bytes()),
+        );
         if !self.apply.drift("content", is, want) {
             return self.not_permitted();
         }
@@ -352,12 +361,22 @@ impl<'r, 'a> Run<'r, 'a> {
         let request = request
             .owner(self.identities.owner, self.identities.group)
             .mode(wanted)
-            .security_context(self.file.selinux.as_ref().map(|context| context.as_bytes().to_vec()));
+            .security_context(
+                self.file
+                    .selinux
+                    .as_ref()
+                    .map(|context| context.as_bytes().to_vec()),
+            );
         let replaced = self.apply.handle().committer().replace(request)?;
         self.say_method(&replaced);
         if let Some(print) = fingerprint {
             let verified = self.apply.handle().verified();
-            verified.record(self.path.as_path(), replaced.stat.stamp(), print, Timestamp::now());
+            verified.record(
+                self.path.as_path(),
+                replaced.stat.stamp(),
+                print,
+                Timestamp::now(),
+            );
         }
         if before.is_none() {
             self.standing = Standing::Made;
@@ -430,7 +449,11 @@ impl<'r, 'a> Run<'r, 'a> {
         let wanted = std::path::PathBuf::from(std::ffi::OsString::from(
             <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(self.file.source.as_bytes()),
         ));
-        if is_link && text.as_ref().is_some_and(|text| text.as_os_str() == wanted.as_os_str()) {
+        if is_link
+            && text
+                .as_ref()
+                .is_some_and(|text| text.as_os_str() == wanted.as_os_str())
+        {
             return Ok(());
         }
         if !self.apply.drift("target", is, wanted.display().to_string()) {
@@ -443,7 +466,8 @@ impl<'r, 'a> Run<'r, 'a> {
         if other.is_some_and(|other| other.is_directory()) {
             self.entry()?.remove_directory()?;
         }
-        let request = Replace::link(self.path.clone(), wanted).owner(self.identities.owner, self.identities.group);
+        let request =
+            Replace::link(self.path.clone(), wanted).owner(self.identities.owner, self.identities.group);
         self.apply.handle().committer().replace(request)?;
         if !is_link {
             self.standing = Standing::Made;
@@ -486,7 +510,10 @@ pub(super) fn source_fingerprint(source: &Stat) -> Option<u64> {
 }
 
 fn shortened(digest: &[u8]) -> u64 {
-    digest.iter().take(8).fold(0, |all, byte| all << 8 | u64::from(*byte))
+    digest
+        .iter()
+        .take(8)
+        .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
 /// The contents of an open file, for a report.

@@ -148,8 +148,7 @@ impl Run<'_, '_> {
         match found {
             Some(found) if found.is_regular() => {
                 let verified = self.apply.handle().verified();
-                let known =
-                    print.is_some_and(|print| verified.holds(target.as_path(), found.stamp(), print));
+                let known = print.is_some_and(|print| verified.holds(target.as_path(), found.stamp(), print));
                 if known || found.is_same_file(source.stat()) {
                     return Ok(());
                 }
@@ -187,7 +186,9 @@ impl Run<'_, '_> {
         }
         let source = reopened()?;
         let mode = source.stat().mode;
-        copying.waiting.push(Replace::new(target, Content::Copy(source)).mode(mode));
+        copying
+            .waiting
+            .push(Replace::new(target, Content::Copy(source)).mode(mode));
         if copying.waiting.len() >= BATCH {
             self.flush(copying)?;
         }
@@ -235,7 +236,10 @@ impl Run<'_, '_> {
     fn protected(&self) -> BTreeMap<PathBuf, ()> {
         let handle = self.apply.handle();
         let managed = handle.graph().files_under(&self.path, handle.id());
-        managed.iter().filter_map(|path| Some((relative_to(&self.path, path)?, ()))).collect()
+        managed
+            .iter()
+            .filter_map(|path| Some((relative_to(&self.path, path)?, ())))
+            .collect()
     }
 }
 
@@ -249,12 +253,16 @@ fn relative_to(above: &AbsolutePath, path: &AbsolutePath) -> Option<PathBuf> {
 }
 
 fn in_the_way(attempted: &'static str, to: &Entry, there: &Stat) -> Failure {
-    Failure::new(attempted)
-        .on(to.path().display())
-        .because(format!("a {} is in the way, and `force` does not help or is not set", there.file_type))
+    Failure::new(attempted).on(to.path().display()).because(format!(
+        "a {} is in the way, and `force` does not help or is not set",
+        there.file_type
+    ))
 }
 
 /// The drift field of an entry.
 fn field(relative: &Path) -> String {
-    format!("source {}", OsStr::from_bytes(relative.as_os_str().as_bytes()).display())
+    format!(
+        "source {}",
+        OsStr::from_bytes(relative.as_os_str().as_bytes()).display()
+    )
 }

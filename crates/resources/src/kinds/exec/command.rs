@@ -1,0 +1,163 @@
+//! How the commands of an `exec` are made, run and stopped.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use setpoint_engine::{Apply, CancelCause, Cancellation, Failure, FailureReason, Handle, Text};
+use setpoint_host::processes::{Command, Environment, Finished, RunError, Signal, Stop};
+use tokio_util::sync::CancellationToken;
+
+use super::Exec;
+
+/// How long a command that was asked to stop may take, unless it is the program that stops: then the user decides.
+pub(super) const GRACE: Duration = Duration::from_secs(15);
+
+/// One of the commands of an `exec`.
+pub(super) struct Line<'a> {
+    pub(super) text: &'a str,
+    pub(super) arguments: &'a [Text],
+    pub(super) directory: &'a str,
+    pub(super) shell: &'a str,
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)?;
+        for argument in self.arguments {
+            write!(f, " {}", String::from_utf8_lossy(argument.as_bytes()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Line<'_> {
+    /// A failure about it, which names it unless something about it is secret.
+    pub(super) fn failed(&self, attempted: &'static str, secret: bool) -> Failure {
+        let failure = Failure::new(attempted);
+        if secret {
+            failure.on("(sensitive)")
+        } else {
+            failure.on(format_args!("`{self}`"))
+        }
+    }
+}
+
+/// What all commands of one run share.
+pub(super) struct Run {
+    environment: Environment,
+    user: Option<u32>,
+    group: Option<u32>,
+    signal: Signal,
+    secret: bool,
+}
+
+impl Exec {
+    /// Looks the accounts up.
+    pub(super) fn run(&self, apply: &Apply<'_>) -> Result<Run, Failure> {
+        self.run_with(apply.handle(), apply.has_sensitive())
+    }
+
+    pub(super) fn run_with(&self, handle: &Handle, secret: bool) -> Result<Run, Failure> {
+        let users = handle.users();
+        let failed = |attempted: &'static str| move |error| Failure::new(attempted).because(error);
+        let user = Some(&self.user).filter(|user| !user.is_empty());
+        let group = Some(&self.group).filter(|group| !group.is_empty());
+        let variables = self.env.iter().map(|(name, value)| {
+            let value: &OsStr = OsStr::from_bytes(value.as_bytes());
+            (OsString::from(name), value.to_os_string())
+        });
+        Ok(Run {
+            environment: Environment::Exactly(variables.collect()),
+            user: user
+                .map(|user| users.user(user))
+                .transpose()
+                .map_err(failed("find the user"))?,
+            group: group
+                .map(|group| users.group(group))
+                .transpose()
+                .map_err(failed("find the group"))?,
+            signal: self.signal(),
+            secret,
+        })
+    }
+}
+
+impl Run {
+    /// The command, ready to be started.
+    pub(super) fn command(&self, line: &Line<'_>) -> Result<Command, Failure> {
+        let command = if !line.shell.is_empty() {
+            Command::shell(line.shell, line.text)
+        } else {
+            let command = Command::words(line.text)
+                .ok_or_else(|| Failure::new("run").because("there is no command"))?;
+            if line.arguments.is_empty() {
+                command
+            } else {
+                let arguments = line
+                    .arguments
+                    .iter()
+                    .map(|argument| OsStr::from_bytes(argument.as_bytes()));
+                command.arguments(arguments)
+            }
+        };
+        let directory = Some(line.directory).filter(|directory| !directory.is_empty());
+        Ok(command
+            .directory(directory.map(PathBuf::from))
+            .environment(self.environment.clone())
+            .credentials(self.user, self.group))
+    }
+
+    /// Runs a command to its end.
+    pub(super) async fn finish(
+        &self,
+        line: &Line<'_>,
+        attempted: &'static str,
+        apply: &Apply<'_>,
+    ) -> Result<Finished, Failure> {
+        let command = self.command(line)?;
+        let cancellation = apply.cancellation();
+        let kill = cancellation.interrupt_token().child_token();
+        let stop = Stop {
+            cancel: cancellation.token().clone(),
+            interrupt: kill.clone(),
+            signal: self.signal,
+            grace: None,
+        };
+        let finished = tokio::select! {
+            finished = apply.handle().processes().run(&command, &stop) => finished,
+            never = kill_after_grace(cancellation, &kill) => match never {},
+        };
+        finished.map_err(|error| {
+            let failure = line.failed(attempted, self.secret);
+            match error {
+                RunError::Cancelled { .. } => failure.because("cancelled").reasoned(FailureReason::Cancelled),
+                RunError::Interrupted { .. } if cancellation.is_interrupted() => failure
+                    .because("interrupted")
+                    .reasoned(FailureReason::Interrupted),
+                // We killed it ourselves, after the grace.
+                RunError::Interrupted { .. } => failure
+                    .because("cancelled, and killed")
+                    .reasoned(FailureReason::Cancelled),
+                _ if self.secret => failure.because("it could not be started"),
+                error => failure.because(error),
+            }
+        })
+    }
+
+    pub(super) fn signal(&self) -> Signal {
+        self.signal
+    }
+}
+
+/// Kills what was asked to stop and did not, unless the whole program is stopping.
+async fn kill_after_grace(cancellation: &Cancellation, kill: &CancellationToken) -> std::convert::Infallible {
+    cancellation.cancelled().await;
+    if cancellation.cause() != Some(CancelCause::Stopping) {
+        tokio::time::sleep(GRACE).await;
+        kill.cancel();
+    }
+    std::future::pending().await
+}
