@@ -7,12 +7,12 @@ use setpoint_value::Type;
 use super::InstanceId;
 use super::codes;
 use super::infer::{Inference, Reason};
-use crate::hir::{Edge, ExprId, Half, ItemKind, Resource};
+use crate::hir::{Edge, ExprId, ExprKind, Half, ItemKind, Part, Resource};
 
 impl Inference<'_> {
     pub(super) fn resource(&mut self, instance: InstanceId, resource: &Resource) {
         let schema = self.library.kinds.get(&*resource.kind).copied();
-        let name = self.infer(instance, resource.name);
+        let name = self.infer_name(instance, resource.name, resource.span);
         let mut unknown_kind = false;
         for item in &resource.items {
             match &item.kind {
@@ -67,6 +67,18 @@ impl Inference<'_> {
         }
     }
 
+    /// The type of a name. A lone `"${x}"` is the variable itself, so that a wrong type is the fault of the statement.
+    fn infer_name(&mut self, instance: InstanceId, id: ExprId, span: Span) -> Type {
+        if let ExprKind::Interpolation(parts) = &self.hir.expr(id).kind
+            && let [Part::Variable(variable)] = parts.as_slice()
+        {
+            let ty = self.infer(instance, *variable);
+            self.equate(&Type::Str, &ty, span, &Reason::Interpolation);
+            return Type::Str;
+        }
+        self.infer(instance, id)
+    }
+
     /// A name is a str where that is evident, and otherwise whatever of str and list of str solving finds.
     fn name(&mut self, instance: InstanceId, id: ExprId, ty: &Type, span: Span) {
         match self.evident(instance, id) {
@@ -87,7 +99,7 @@ impl Inference<'_> {
     }
 
     fn half(&mut self, instance: InstanceId, half: &Half) {
-        let ty = self.infer(instance, half.name);
+        let ty = self.infer_name(instance, half.name, half.span);
         self.name(instance, half.name, &ty, half.span);
     }
 
