@@ -140,41 +140,38 @@ impl Evaluator {
                 .get_or_insert_with(|| shape.start())
                 .update(&arguments, &mut wishes)
         })?;
+        let mut highest = 0;
         for wish in wishes.0 {
             match wish {
                 Wish::Truncate(first) => self.truncate_slots(join, body, first),
                 Wish::Call(slot, function, arguments) => {
                     self.set_slot(index, environment, join, body, slot, function, &arguments)?;
+                    let shown = body.slots[slot].join;
+                    highest = highest.max(self.arena.height[shown as usize]);
                 }
             }
         }
-        let highest = body
-            .slots
-            .iter()
-            .map(|slot| self.arena.height[slot.join as usize])
-            .max();
-        if let Some(highest) = highest {
-            self.raise(join, highest.saturating_add(1));
-        }
+        // Once for all slots; what a slot is raised later it takes along.
+        self.raise(join, highest.saturating_add(1));
         Ok(None)
     }
 
     fn truncate_slots(&mut self, join: u32, body: &mut ShapeCalls, first: usize) {
-        while body.slots.len() > first {
-            let Some(slot) = body.slots.pop() else {
-                return;
-            };
-            let at = body.slots.len();
-            self.arena.clear_input(join, at as u32 + 1);
-            self.arena.inputs[join as usize].truncate(at + 1);
-            if let Kind::Gather(gather) = &mut self.arena.kind[join as usize] {
-                gather.without.remove(&(at as u32));
-                gather.untold.remove(&(at as u32));
-                gather.changed.retain(|slot| *slot as usize != at);
-            }
+        if first >= body.slots.len() {
+            return;
+        }
+        for (at, slot) in body.slots.drain(first..).enumerate().rev() {
+            self.arena.clear_input(join, (first + at) as u32 + 1);
             self.arena.pinned[slot.join as usize] = false;
             self.drop_if_idle(slot.join);
             self.tear_down(slot.scope);
+        }
+        self.arena.inputs[join as usize].truncate(first + 1);
+        if let Kind::Gather(gather) = &mut self.arena.kind[join as usize] {
+            let first = first as u32;
+            gather.without.split_off(&first);
+            gather.untold.split_off(&first);
+            gather.changed.retain(|slot| *slot < first);
         }
     }
 
