@@ -86,7 +86,7 @@ pub enum Action {
     /// Publish an event.
     Emit(Arc<Event>),
     /// Everything has ended.
-    Exit(ExitReport),
+    Exit(Box<ExitReport>),
 }
 
 /// What a run is given.

@@ -170,7 +170,8 @@ impl Machine {
     /// Looks upwards for an ancestor that is not settled by itself. None: all predecessors are settled.
     pub(super) fn unsettled_ancestor(&mut self, slot: u32) -> Option<u32> {
         // It runs before a swap takes it away; its predecessors were settled when that was decided.
-        if self.vertex(slot).flags.realizing {
+        let vertex = self.vertex(slot);
+        if vertex.flags.realizing || vertex.incoming.is_empty() {
             return None;
         }
         let epoch = self.epoch;

@@ -285,7 +285,9 @@ impl Machine {
                 self.emit(Some(slot), What::RefreshConsumed { by });
             }
         }
-        self.clear_stored_refresh(slot, senders);
+        if !senders.is_empty() {
+            self.clear_stored_refresh(slot, senders);
+        }
     }
 
     /// Takes stored notifications back, but for what a run of the sender in progress may store anew.

@@ -181,7 +181,7 @@ impl Machine {
             would_repair: self.convergence.would_repair,
             hung,
         };
-        self.actions.push(Action::Exit(report));
+        self.actions.push(Action::Exit(Box::new(report)));
     }
 
     /// Whether `cleanup` must wait for that of successors.

@@ -97,6 +97,8 @@ impl Machine {
             self.vertex_mut(slot).wanted = Some(resource);
         }
         let mut extended: BTreeSet<ResourceId> = BTreeSet::new();
+        self.vertices.reserve(change.added.len().saturating_sub(self.free.len()));
+        self.index.reserve(change.added.len());
         for resource in &change.added {
             self.note_extended(&resource.id, &mut extended);
             added.push(self.normal_slot_for(resource.clone()));
@@ -306,8 +308,8 @@ impl Machine {
                 let Some(index) = self.edges.find(*from, *to) else {
                     continue;
                 };
-                let sends_same = comes_back.is_some_and(|new| new.send == desired.send);
-                if !sends_same {
+                let sends = comes_back.map_or(&[][..], |new| &new.send);
+                if sends != desired.send {
                     receivers.insert(*to);
                 }
                 if comes_back.is_some_and(|new| new.notify == desired.notify) {

@@ -1,0 +1,116 @@
+//! When the host is converged, and with which exit code it ends.
+
+use std::time::Duration;
+
+use super::simulation::*;
+use setpoint_engine::machine::{ExitReason, Input, Options};
+
+fn waits(timeout: Duration) -> Options {
+    Options { converge: Some(timeout), ..Options::default() }
+}
+
+fn once() -> Options {
+    Options { converge: Some(Duration::ZERO), exit_when_converged: true, ..Options::default() }
+}
+
+#[test]
+fn converged_is_quiet_for_the_timeout_and_drift_breaks_it() {
+    let mut sim = Simulation::with(waits(s(5)));
+    sim.advance(s(10));
+    assert!(sim.converged.is_empty(), "without a graph nothing converges");
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(4));
+    sim.runs("a", [Run::drift()]);
+    sim.event("a");
+    sim.advance(ms(4999));
+    assert!(sim.converged.is_empty());
+    sim.advance(ms(1));
+    assert_eq!(sim.converged, [true]);
+    sim.event("a");
+    sim.advance(s(1));
+    assert_eq!(sim.converged, [true], "an ok run does not break it");
+    sim.runs("a", [Run::drift()]);
+    sim.event("a");
+    sim.advance(s(1));
+    assert_eq!(sim.converged, [true, false]);
+    sim.advance(s(5));
+    assert_eq!(sim.converged, [true, false, true]);
+    sim.swap(&Graph::new(&["a"]));
+    sim.settle();
+    assert_eq!(sim.converged, [true, false, true, false]);
+}
+
+#[test]
+fn sources_preparation_and_busy_guards_keep_the_host_from_being_quiet() {
+    let mut sim = Simulation::with(waits(s(1)));
+    for busy in [Input::SourcesBusy, Input::Preparing, Input::Busy] {
+        sim.step(busy(true));
+    }
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(10));
+    for busy in [Input::SourcesBusy, Input::Preparing, Input::Busy] {
+        assert!(sim.converged.is_empty());
+        sim.step(busy(false));
+    }
+    assert_eq!(sim.converged, [true]);
+}
+
+#[test]
+fn what_is_blocked_does_not_keep_the_host_from_converging_and_the_code_says_so() {
+    let mut sim = Simulation::with(once());
+    sim.runs("a", [Run::fails("break")]);
+    sim.swap(&Graph::new(&["a", "b"]).edges("a -> b"));
+    sim.settle();
+    let report = sim.exit.clone().unwrap();
+    assert_eq!(report.code(false), 1);
+    assert_eq!(report.failed.keys().collect::<Vec<_>>(), [&id("a")]);
+    assert_eq!(report.blocked.keys().collect::<Vec<_>>(), [&id("b")]);
+}
+
+#[test]
+fn exit_codes_of_running_once() {
+    let mut sim = Simulation::with(once());
+    sim.swap(&Graph::new(&["a"]));
+    sim.settle();
+    let report = sim.exit.clone().unwrap();
+    assert_eq!([report.code(false), report.code(true)], [0, 0]);
+
+    let mut sim = Simulation::with(once());
+    sim.runs("a", [Run::drift().takes(s(10))]);
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(20));
+    let report = sim.exit.clone().unwrap();
+    assert_eq!([report.code(false), report.code(true)], [0, 2]);
+
+    let mut sim = Simulation::with(Options { noop: true, ..once() });
+    sim.always("a", Run::drift());
+    sim.swap(&Graph::new(&["a"]));
+    sim.settle();
+    let report = sim.exit.clone().unwrap();
+    assert_eq!([report.code(false), report.code(true)], [0, 2]);
+    assert_eq!((report.repaired, report.would_repair), (0, 1));
+}
+
+#[test]
+fn backing_off_is_not_quiet() {
+    let mut sim = Simulation::with(once());
+    sim.runs("a", [Run::fails("break")]);
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (1, 60_000)));
+    sim.advance(s(59));
+    assert!(sim.exit.is_none());
+    sim.advance(s(2));
+    assert_eq!(sim.exit.clone().unwrap().code(true), 0);
+}
+
+#[test]
+fn max_runtime_and_exit_resources_end_the_program() {
+    let mut sim = Simulation::with(Options { max_runtime: Some(s(30)), ..Options::default() });
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(31));
+    assert_eq!(sim.exit.clone().unwrap().code(false), 1);
+
+    let mut sim = Simulation::of(&Graph::new(&["a"]));
+    sim.step(Input::Exit(ExitReason::Requested(42)));
+    sim.settle();
+    assert_eq!(sim.exit.clone().unwrap().code(true), 42);
+}

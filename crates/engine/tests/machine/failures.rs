@@ -1,0 +1,218 @@
+//! Failure, retry, back-off, blocking.
+
+use super::simulation::*;
+use setpoint_engine::What;
+use setpoint_engine::machine::{Input, Options, StopStage, VertexState};
+use setpoint_graph::MetaName;
+
+#[test]
+fn what_is_behind_a_failure_is_blocked_and_the_rest_runs() {
+    let graph = Graph::new(&["a", "b", "c", "d"]).edges("a -> b -> c");
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::fails("break")]);
+    sim.swap(&graph);
+    sim.settle();
+    let mut said = sim.take();
+    said.sort();
+    assert_eq!(
+        said,
+        ["a failed for good", "a failed: break", "b blocked by a", "c blocked by a", "d ok"]
+    );
+    sim.swap(&graph.with_content("a", "repaired", |_| {}));
+    sim.settle();
+    assert_eq!(sim.ran(), ["a", "b", "c"]);
+}
+
+#[test]
+fn what_ran_before_is_blocked_too_when_it_drifts_behind_a_failure() {
+    let mut sim = Simulation::of(&Graph::new(&["a", "b"]).edges("a -> b"));
+    sim.runs("a", [Run::fails("break")]);
+    sim.event("a");
+    sim.settle();
+    assert_eq!(sim.take(), ["a failed: break", "a failed for good"]);
+    assert_eq!(sim.state("b"), VertexState::Clean);
+    sim.event("b");
+    sim.settle();
+    assert_eq!(sim.take(), ["b blocked by a"]);
+    assert_eq!(sim.state("b"), VertexState::BlockedBy(id("a")));
+    // A poke starts what failed again, and with it what was blocked.
+    sim.poke("a");
+    sim.settle();
+    assert_eq!(sim.ran(), ["a", "b"]);
+}
+
+#[test]
+fn retries_come_after_the_delay_and_end() {
+    let mut sim = Simulation::new();
+    sim.always("a", Run::fails("break"));
+    let graph = Graph::default().with("a", |meta| (meta.retry, meta.delay) = (2, 50));
+    sim.swap(&graph);
+    sim.advance(s(10));
+    assert_eq!(sim.starts("a"), [ms(0), ms(50), ms(100)]);
+    assert!(sim.has("a", |what| matches!(what, What::FailedForGood { .. })));
+}
+
+#[test]
+fn a_success_refills_the_tries_if_retryreset() {
+    for (retryreset, runs) in [(true, 2 + 1), (false, 1 + 1)] {
+        let mut sim = Simulation::new();
+        let graph = Graph::default().with("a", |meta| {
+            (meta.retry, meta.delay, meta.retryreset) = (2, 50, retryreset);
+        });
+        sim.runs("a", [Run::fails("break"), Run::ok()]);
+        sim.swap(&graph);
+        sim.advance(s(1));
+        sim.ran();
+        sim.always("a", Run::fails("break"));
+        sim.event("a");
+        sim.advance(s(1));
+        assert_eq!(sim.ran().len(), runs, "retryreset {retryreset}");
+        assert_eq!(sim.state("a"), VertexState::FailedForGood);
+    }
+}
+
+#[test]
+fn tries_are_kept_over_a_swap_but_for_reset() {
+    for (reset, runs) in [(false, 1), (true, 3)] {
+        let mut sim = Simulation::new();
+        sim.always("a", Run::fails("break"));
+        sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (2, 50)));
+        sim.advance(s(1));
+        assert_eq!(sim.ran().len(), 3);
+        sim.swap(&Graph::default().with_content("a", "new", |meta| {
+            (meta.retry, meta.delay, meta.reset) = (2, 50, reset);
+        }));
+        sim.advance(s(1));
+        assert_eq!(sim.ran().len(), runs, "reset {reset}");
+        // Out of the graph, and forgotten.
+        sim.swap(&Graph::default());
+        sim.settle();
+        sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (2, 50)));
+        sim.advance(s(1));
+        assert_eq!(sim.ran().len(), 3);
+    }
+}
+
+#[test]
+fn endless_retries_without_delay_starve_nobody() {
+    let mut sim = Simulation::new();
+    sim.always("a", Run::fails("break"));
+    let graph = Graph::new(&["b"]).with("a", |meta| {
+        meta.retry = -1;
+        written(meta, &[MetaName::Delay]);
+    });
+    sim.swap(&graph);
+    sim.some_steps(100);
+    assert!(sim.starts("a").len() > 10);
+    assert_eq!(sim.starts("b").len(), 1);
+    sim.event("b");
+    sim.some_steps(10);
+    assert_eq!(sim.starts("b").len(), 2);
+    sim.step(Input::Pause);
+    sim.some_steps(100);
+    let runs = sim.starts("a").len();
+    sim.some_steps(100);
+    assert_eq!(sim.starts("a").len(), runs);
+    sim.step(Input::Resume);
+    sim.some_steps(10);
+    assert!(sim.starts("a").len() > runs);
+    sim.swap(&graph.with("c", |_| {}));
+    sim.some_steps(20);
+    assert_eq!(sim.starts("c").len(), 1);
+    sim.step(Input::Stop { stage: StopStage::Finish, escalate: false });
+    sim.some_steps(20);
+    assert!(sim.exit.is_some());
+}
+
+#[test]
+fn without_a_written_delay_tries_back_off_up_to_a_minute() {
+    let mut sim = Simulation::new();
+    sim.always("a", Run::fails("break"));
+    sim.swap(&Graph::default().with("a", |meta| meta.retry = -1));
+    sim.advance(s(600));
+    let starts = sim.starts("a");
+    let gaps: Vec<f64> = starts.windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect();
+    assert!((0.08..=0.13).contains(&gaps[0]), "{gaps:?}");
+    assert!(gaps[4] > gaps[0] * 8.0, "{gaps:?}");
+    assert!(gaps.iter().all(|gap| *gap <= 60.001), "{gaps:?}");
+    assert!(*gaps.last().unwrap() > 40.0, "{gaps:?}");
+}
+
+#[test]
+fn options_set_retry_and_delay_for_those_who_write_none() {
+    let options = Options { retry: Some(1), delay: Some(20), ..Options::default() };
+    let mut sim = Simulation::with(options);
+    sim.always("a", Run::fails("break"));
+    sim.always("b", Run::fails("break"));
+    sim.swap(&Graph::new(&["a"]).with("b", |meta| written(meta, &[MetaName::Retry])));
+    sim.advance(s(10));
+    assert_eq!(sim.starts("a"), [ms(0), ms(20)]);
+    assert_eq!(sim.starts("b"), [ms(0)]);
+}
+
+#[test]
+fn events_while_backing_off_are_one_and_do_not_hurry_it() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::fails("break")]);
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (5, 1000)));
+    sim.settle();
+    sim.event("a");
+    sim.event("a");
+    sim.advance(s(5));
+    assert_eq!(sim.starts("a"), [ms(0), ms(1000)]);
+}
+
+#[test]
+fn a_failed_watch_cancels_the_run_which_does_not_count() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::ok().takes(s(60))]);
+    sim.host("a").arms.extend([(ms(0), Ok(())), (s(2), Ok(()))]);
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (1, 1000)));
+    sim.advance(ms(100));
+    sim.watch_fails("a");
+    sim.advance(s(1));
+    assert_eq!(sim.ran(), ["a"]);
+    sim.advance(s(1));
+    assert_eq!(sim.ran(), [""; 0], "the new watch is not armed yet");
+    sim.advance(s(3));
+    assert_eq!(sim.starts("a"), [ms(0), ms(3100)]);
+    // The tries of runs are untouched.
+    sim.runs("a", [Run::fails("break")]);
+    sim.event("a");
+    sim.advance(s(5));
+    assert_eq!(sim.state("a"), VertexState::Clean);
+    // Those of the watch are used up.
+    sim.watch_fails("a");
+    sim.advance(s(5));
+    assert_eq!(sim.state("a"), VertexState::FailedForGood);
+}
+
+#[test]
+fn a_failed_init_is_tried_like_a_watch_and_then_never_again() {
+    let mut sim = Simulation::new();
+    sim.host("a").inits.extend([Err("begin"), Err("begin")]);
+    sim.swap(&Graph::new(&["b"]).with("a", |meta| (meta.retry, meta.delay) = (2, 10)).edges("a -> b"));
+    sim.advance(s(1));
+    assert_eq!(sim.ran(), ["a", "b"]);
+    assert_eq!(sim.starts("a"), [ms(20)]);
+    sim.host("c").inits.push_back(Err("begin"));
+    sim.swap(&Graph::new(&["c", "d"]).edges("c -> d"));
+    sim.settle();
+    assert_eq!(sim.take(), ["a removed", "b removed", "c failed for good", "d blocked by c"].map(String::from));
+    sim.poke("c");
+    sim.settle();
+    assert_eq!(sim.ran(), ["c", "d"]);
+}
+
+#[test]
+fn a_timeout_cancels_the_run_and_names_the_time() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::ok().takes(s(60))]);
+    sim.runs("b", [Run { stubborn: true, ..Run::ok().takes(s(3)) }]);
+    let graph = Graph::default().with("a", |meta| meta.timeout = 1500).with("b", |meta| meta.timeout = 1500);
+    sim.swap(&graph);
+    sim.advance(s(10));
+    let said = sim.take();
+    assert!(said.contains(&"a failed: finish: timeout after 1.5 seconds".to_owned()), "{said:?}");
+    assert!(said.contains(&"b ok".to_owned()), "success after the timeout counts: {said:?}");
+}

@@ -1,0 +1,806 @@
+//! A host that exists only as a list of what happens when, and a machine that believes in it.
+//!
+//! After each step the machine's own check is run, and what it wants done is compared with a model of the rules that is
+//! kept apart from it, from what the host was told and answered.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use setpoint_diagnostics::{FileId, Span};
+use setpoint_engine::machine::{
+    Action, Armed, Check, ExitReport, Initialised, Input, Machine, Options, RunRequest, RunResult, VertexId,
+    VertexState,
+};
+use setpoint_engine::{
+    CancelCause, Drift, DriftValue, Event, Failure, FailureReason, RunSummary, Sent, What,
+};
+use setpoint_graph::{
+    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaName, MetaParameters, Native, ParameterSchema,
+    Parameters, ResourceId, SendKey,
+};
+use setpoint_value::Value;
+
+pub(crate) fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+pub(crate) fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+static TEXT: Native = Native::Str;
+
+const PLAIN: KindSchema = KindSchema {
+    kind: "thing",
+    doc: "A thing.",
+    parameters: &[ParameterSchema {
+        name: "content",
+        yaml_name: "content",
+        native: &TEXT,
+        doc: "What is in it.",
+        default: "",
+        reachable: true,
+    }],
+    sends: &[SendKey {
+        name: "out",
+        native: &TEXT,
+        doc: "What it sends.",
+    }],
+    receives: true,
+    refreshable: false,
+    reversible: false,
+    autoedge: false,
+    autogroup: false,
+    exclusive: false,
+    action: false,
+    constants: &[],
+    check: |_, _, _| Vec::new(),
+    merge: None,
+};
+
+static THING: KindSchema = PLAIN;
+static SVC: KindSchema = KindSchema {
+    kind: "svc",
+    refreshable: true,
+    ..PLAIN
+};
+static PORT: KindSchema = KindSchema {
+    kind: "port:server",
+    exclusive: true,
+    ..PLAIN
+};
+static DEED: KindSchema = KindSchema {
+    kind: "deed",
+    action: true,
+    ..PLAIN
+};
+
+/// `a` is `thing[a]`; other kinds are written out.
+pub(crate) fn id(text: &str) -> ResourceId {
+    match text.split_once('[') {
+        Some((kind, name)) => ResourceId::new(kind, name.trim_end_matches(']')),
+        None => ResourceId::new("thing", text),
+    }
+}
+
+fn short(id: &ResourceId) -> String {
+    if &*id.kind == "thing" {
+        id.name.to_string()
+    } else {
+        id.to_string()
+    }
+}
+
+/// A desired graph that is being written down.
+#[derive(Clone, Default)]
+pub(crate) struct Graph {
+    pub(crate) desired: DesiredGraph,
+}
+
+impl Graph {
+    pub(crate) fn new(ids: &[&str]) -> Graph {
+        let mut graph = Graph::default();
+        for id in ids {
+            graph = graph.with(id, |_| {});
+        }
+        graph
+    }
+
+    pub(crate) fn with(self, text: &str, change: impl FnOnce(&mut MetaParameters)) -> Graph {
+        self.with_content(text, "", change)
+    }
+
+    pub(crate) fn with_content(
+        mut self,
+        text: &str,
+        content: &str,
+        change: impl FnOnce(&mut MetaParameters),
+    ) -> Graph {
+        let id = id(text);
+        let schema = match &*id.kind {
+            "svc" => &SVC,
+            "port:server" => &PORT,
+            "deed" => &DEED,
+            _ => &THING,
+        };
+        let mut meta = MetaParameters::default();
+        change(&mut meta);
+        let entries = (!content.is_empty()).then(|| ("content", Value::str(content)));
+        let hidden = meta.hidden;
+        let resource = Arc::new(DesiredResource {
+            id: id.clone(),
+            schema,
+            parameters: Parameters::new(entries),
+            meta,
+            span: Span::new(FileId(0), 0, 0),
+            parameter_spans: Arc::new([]),
+        });
+        if hidden {
+            let mut list = self.desired.hidden.get(&id).cloned().unwrap_or_default();
+            list.push(resource);
+            self.desired.hidden.insert(id, list);
+        } else {
+            self.desired.resources.insert(id, resource);
+        }
+        self
+    }
+
+    pub(crate) fn without(mut self, text: &str) -> Graph {
+        let id = id(text);
+        self.desired.resources.remove(&id);
+        self.desired.hidden.remove(&id);
+        let keys: Vec<_> = self.desired.edges.keys().cloned().collect();
+        for key in keys {
+            if key.0 == id || key.1 == id {
+                self.desired.edges.remove(&key);
+            }
+        }
+        self
+    }
+
+    /// `a -> b -> c`, or with `=>` an edge that notifies.
+    pub(crate) fn edges(mut self, text: &str) -> Graph {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        for triple in words.windows(3).step_by(2) {
+            let (from, to) = (id(triple[0]), id(triple[2]));
+            self = self.edge(DesiredEdge {
+                from,
+                to,
+                notify: triple[1] == "=>",
+                send: Vec::new(),
+                span: Span::new(FileId(0), 0, 0),
+            });
+        }
+        self
+    }
+
+    pub(crate) fn edge(mut self, edge: DesiredEdge) -> Graph {
+        let key = (edge.from.clone(), edge.to.clone());
+        self.desired.edges.insert(key, Arc::new(edge));
+        self
+    }
+
+    /// `from.out -> to.content`.
+    pub(crate) fn sends(self, from: &str, to: &str) -> Graph {
+        self.edge(DesiredEdge {
+            from: id(from),
+            to: id(to),
+            notify: false,
+            send: vec![("out".into(), "content".into())],
+            span: Span::new(FileId(0), 0, 0),
+        })
+    }
+
+    pub(crate) fn without_edge(mut self, from: &str, to: &str) -> Graph {
+        self.desired.edges.remove(&(id(from), id(to)));
+        self
+    }
+}
+
+/// What one run of a simulated resource does.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) takes: Duration,
+    pub(crate) drifts: Vec<(&'static str, &'static str)>,
+    pub(crate) fails: Option<&'static str>,
+    pub(crate) sends: Option<Option<&'static str>>,
+    /// Goes on after it was told to stop.
+    pub(crate) stubborn: bool,
+    /// Goes on even after it was interrupted.
+    pub(crate) immortal: bool,
+    pub(crate) untransferred: bool,
+}
+
+impl Run {
+    pub(crate) fn ok() -> Run {
+        Run {
+            takes: Duration::ZERO,
+            drifts: Vec::new(),
+            fails: None,
+            sends: None,
+            stubborn: false,
+            immortal: false,
+            untransferred: false,
+        }
+    }
+
+    pub(crate) fn drift() -> Run {
+        Run {
+            drifts: vec![("content", "right")],
+            ..Run::ok()
+        }
+    }
+
+    pub(crate) fn fails(message: &'static str) -> Run {
+        Run {
+            fails: Some(message),
+            ..Run::ok()
+        }
+    }
+
+    pub(crate) fn sends(value: &'static str) -> Run {
+        Run {
+            sends: Some(Some(value)),
+            ..Run::ok()
+        }
+    }
+
+    pub(crate) fn takes(self, takes: Duration) -> Run {
+        Run { takes, ..self }
+    }
+}
+
+/// What the host does with one resource, by its short name. What is not said is quick and right.
+#[derive(Default)]
+pub(crate) struct Behaviour {
+    pub(crate) inits: VecDeque<Result<(), &'static str>>,
+    pub(crate) arms: VecDeque<(Duration, Result<(), &'static str>)>,
+    pub(crate) runs: VecDeque<Run>,
+    /// When `runs` is empty.
+    pub(crate) always: Option<Run>,
+    pub(crate) init_takes: Duration,
+    pub(crate) cleanup_takes: Duration,
+}
+
+/// What the model knows of a vertex.
+#[derive(Default, Debug)]
+struct Model {
+    id: String,
+    armed: bool,
+    polls: bool,
+    /// Its first event has come.
+    watching: bool,
+    running: bool,
+    initialised: bool,
+    clean: bool,
+    noop: bool,
+    dirtied: bool,
+}
+
+pub(crate) struct Simulation {
+    pub(crate) machine: Machine,
+    pub(crate) now: Duration,
+    deadline: Option<Duration>,
+    /// What the host will say, by time and order.
+    coming: BTreeMap<(Duration, u64), Input>,
+    count: u64,
+    pub(crate) hosts: BTreeMap<String, Behaviour>,
+    model: BTreeMap<VertexId, Model>,
+    running: BTreeMap<VertexId, (Run, Box<RunRequest>, (Duration, u64))>,
+    /// Stored *perhaps* marks: receiver, sender, run.
+    pub(crate) store: BTreeMap<(String, String), u64>,
+    /// What a resource's parameters hold.
+    pub(crate) content: BTreeMap<String, Option<Value>>,
+    pub(crate) events: Vec<Arc<Event>>,
+    seen: usize,
+    pub(crate) requests: Vec<(String, RunRequest)>,
+    pub(crate) converged: Vec<bool>,
+    pub(crate) exit: Option<ExitReport>,
+    edges: BTreeSet<(String, String)>,
+    /// The most runs at once of all whose name begins with a letter.
+    pub(crate) most_running: BTreeMap<char, usize>,
+    pub(crate) generation: u64,
+    noop: bool,
+    realizing: BTreeSet<String>,
+}
+
+impl Simulation {
+    pub(crate) fn new() -> Simulation {
+        Simulation::with(Options::default())
+    }
+
+    pub(crate) fn with(options: Options) -> Simulation {
+        Simulation {
+            noop: options.noop,
+            machine: Machine::new(options),
+            now: Duration::ZERO,
+            deadline: None,
+            coming: BTreeMap::new(),
+            count: 0,
+            hosts: BTreeMap::new(),
+            model: BTreeMap::new(),
+            running: BTreeMap::new(),
+            store: BTreeMap::new(),
+            content: BTreeMap::new(),
+            events: Vec::new(),
+            seen: 0,
+            requests: Vec::new(),
+            converged: Vec::new(),
+            exit: None,
+            edges: BTreeSet::new(),
+            most_running: BTreeMap::new(),
+            generation: 0,
+            realizing: BTreeSet::new(),
+        }
+    }
+
+    /// A graph, all of whose resources have run.
+    pub(crate) fn of(graph: &Graph) -> Simulation {
+        let mut simulation = Simulation::new();
+        simulation.swap(graph);
+        simulation.settle();
+        simulation.take();
+        simulation
+    }
+
+    pub(crate) fn host(&mut self, name: &str) -> &mut Behaviour {
+        self.hosts.entry(name.to_owned()).or_default()
+    }
+
+    pub(crate) fn runs(&mut self, name: &str, runs: impl IntoIterator<Item = Run>) {
+        self.host(name).runs.extend(runs);
+    }
+
+    pub(crate) fn always(&mut self, name: &str, run: Run) {
+        self.host(name).always = Some(run);
+    }
+
+    pub(crate) fn swap(&mut self, graph: &Graph) {
+        self.generation += 1;
+        let mut desired = graph.desired.clone();
+        desired.generation = self.generation;
+        self.step(Input::NewGraph(desired));
+    }
+
+    /// The newest vertex of this name.
+    pub(crate) fn vertex(&self, name: &str) -> VertexId {
+        let mut found = self.model.iter().filter(|(_, model)| model.id == name);
+        *found.next_back().expect("a vertex of that name").0
+    }
+
+    /// The watch of a resource sees something.
+    pub(crate) fn event(&mut self, name: &str) {
+        let vertex = self.vertex(name);
+        let what = name.into();
+        self.step(Input::WatchEvent { vertex, what });
+    }
+
+    pub(crate) fn watch_fails(&mut self, name: &str) {
+        let vertex = self.vertex(name);
+        let failure = Failure::new("watch");
+        let model = self.model.get_mut(&vertex).unwrap();
+        if !model.watching {
+            return;
+        }
+        model.armed = false;
+        model.watching = false;
+        self.step(Input::WatchFailed { vertex, failure });
+    }
+
+    pub(crate) fn poke(&mut self, name: &str) {
+        self.step(Input::Poke(id(name)));
+    }
+
+    /// Lets everything happen that happens now. Panics when that does not end.
+    pub(crate) fn settle(&mut self) {
+        self.advance(Duration::ZERO);
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        let end = self.now + by;
+        let mut steps = 0;
+        while self.exit.is_none() {
+            let next = self.coming.keys().next().map(|key| key.0);
+            let due = [next, self.deadline].into_iter().flatten().min();
+            let Some(at) = due.filter(|at| *at <= end) else {
+                break;
+            };
+            if at > self.now {
+                steps = 0;
+            }
+            steps += 1;
+            assert!(steps < 200_000, "no end of things that happen at {at:?}");
+            self.now = self.now.max(at);
+            // Now and then the deadline comes before what happens at the same time.
+            if next == Some(at) {
+                let (_, input) = self.coming.pop_first().unwrap();
+                self.step(input);
+            } else {
+                self.step(Input::Timer);
+            }
+        }
+        self.now = end;
+    }
+
+    /// Like `settle`, for what never ends.
+    pub(crate) fn some_steps(&mut self, steps: usize) {
+        for _ in 0..steps {
+            let next = self.coming.keys().next().map(|key| key.0);
+            if next.is_some_and(|at| at <= self.now) {
+                let (_, input) = self.coming.pop_first().unwrap();
+                self.step(input);
+            } else if self.deadline.is_some_and(|at| at <= self.now) {
+                self.step(Input::Timer);
+            } else {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn step(&mut self, input: Input) {
+        self.before(&input);
+        let actions = self.machine.step(self.now, input);
+        self.deadline = actions.deadline;
+        if let Some(graph) = self.machine.graph() {
+            let pairs = graph.edges.keys();
+            self.edges = pairs.map(|(from, to)| (short(from), short(to))).collect();
+        }
+        for action in actions.list {
+            self.act(action);
+        }
+        if let Err(error) = self.machine.check() {
+            panic!("{error}\n{}", self.trace(40));
+        }
+        if let Some(deadline) = self.deadline {
+            assert!(
+                deadline >= self.now,
+                "a deadline that has passed: {deadline:?} at {:?}",
+                self.now
+            );
+        }
+    }
+
+    /// The last events, to be shown when something is wrong.
+    pub(crate) fn trace(&self, events: usize) -> String {
+        let from = self.events.len().saturating_sub(events);
+        let lines: Vec<String> = self.events[from..].iter().map(|event| event.to_json()).collect();
+        lines.join("\n")
+    }
+
+    fn before(&mut self, input: &Input) {
+        match input {
+            Input::WatchArmed { vertex, result } => {
+                if let Some(model) = self.model.get_mut(vertex) {
+                    model.armed = result.is_ok() && model.armed;
+                    model.watching = model.armed;
+                }
+            }
+            Input::RunEnded { vertex, result } => {
+                self.running.remove(vertex);
+                if let Some(model) = self.model.get_mut(vertex) {
+                    model.running = false;
+                    model.clean = result.outcome.is_ok() && !model.dirtied;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn later(&mut self, after: Duration, input: Input) -> (Duration, u64) {
+        self.count += 1;
+        let key = (self.now + after, self.count);
+        self.coming.insert(key, input);
+        key
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Emit(event) => self.note(event),
+            Action::Init {
+                vertex,
+                resource,
+                arm,
+                load_refresh,
+            } => {
+                let name = short(&resource.id);
+                let twin = self.model.values().any(|m| m.id == name);
+                let again = self.model.contains_key(&vertex);
+                assert!(!twin || again, "{name} is added while the old one is there");
+                let noop = self.noop || resource.meta.noop;
+                let poll = resource.meta.poll != 0;
+                let model = self.model.entry(vertex).or_default();
+                model.id = name.clone();
+                model.noop = noop;
+                model.armed = poll;
+                model.polls = poll;
+                let behaviour = self.hosts.entry(name.clone()).or_default();
+                let takes = behaviour.init_takes;
+                match behaviour.inits.pop_front().unwrap_or(Ok(())) {
+                    Ok(()) => {
+                        let mut initialised = Initialised::default();
+                        if load_refresh {
+                            let marks = self.store.keys().filter(|(receiver, _)| *receiver == name);
+                            initialised.refresh = marks.map(|(_, sender)| id(sender)).collect();
+                        }
+                        self.content
+                            .insert(name, resource.parameters.get("content").cloned());
+                        self.model.get_mut(&vertex).unwrap().initialised = true;
+                        let result = Ok(initialised);
+                        self.later(takes, Input::InitEnded { vertex, result });
+                        if arm {
+                            self.arm(vertex, takes);
+                        }
+                    }
+                    Err(message) => {
+                        let result = Err(Failure::new(message));
+                        self.later(takes, Input::InitEnded { vertex, result });
+                    }
+                }
+            }
+            Action::Arm { vertex } => {
+                assert!(!self.model[&vertex].running, "the instance is with its run");
+                self.arm(vertex, Duration::ZERO);
+            }
+            Action::Disarm { vertex } => {
+                let model = self.model.get_mut(&vertex).expect("disarms what lives");
+                model.armed = false;
+                model.watching = false;
+                // A host says nothing any more of a watch that was ended.
+                self.coming
+                    .retain(|_, input| !matches!(input, Input::WatchArmed { vertex: other, .. } if *other == vertex));
+            }
+            Action::Run { vertex, request } => self.run(vertex, request),
+            Action::Cancel { vertex, cause } => {
+                // It may be ending already, or have ended with the input that this answers.
+                let Some((run, _, _)) = self.running.get(&vertex) else { return };
+                if !run.stubborn {
+                    let mut result = RunResult::failed(Failure::cancelled("wait"));
+                    if let CancelCause::Timeout(_) = cause {
+                        result = RunResult::failed(Failure::new("wait").reasoned(FailureReason::Cancelled));
+                    }
+                    self.end_now(vertex, result);
+                }
+            }
+            Action::Interrupt { vertex } => {
+                let Some((run, _, _)) = self.running.get(&vertex) else { return };
+                if !run.immortal {
+                    self.end_now(vertex, RunResult::failed(Failure::cancelled("wait")));
+                }
+            }
+            Action::Cleanup { vertex, initialised } => {
+                let model = self.model.remove(&vertex).expect("cleans what lives");
+                assert!(!model.running && (!model.armed || model.polls), "{} is cleaned too early", model.id);
+                assert_eq!(model.initialised, initialised);
+                let takes = self.hosts.get(&model.id).map_or(Duration::ZERO, |b| b.cleanup_takes);
+                let failure = None;
+                self.later(takes, Input::CleanupEnded { vertex, failure });
+            }
+            Action::ClearRefresh {
+                receiver,
+                senders,
+                up_to_run,
+            } => {
+                for sender in senders {
+                    let key = (short(&receiver), short(&sender));
+                    if self.store.get(&key).is_some_and(|run| *run <= up_to_run) {
+                        self.store.remove(&key);
+                    }
+                }
+            }
+            Action::Converged(converged) => self.converged.push(converged),
+            Action::Exit(report) => {
+                assert!(self.exit.is_none(), "ends twice");
+                self.exit = Some(*report);
+            }
+        }
+    }
+
+    fn arm(&mut self, vertex: VertexId, after: Duration) {
+        let model = self.model.get_mut(&vertex).unwrap();
+        model.armed = true;
+        let behaviour = self.hosts.entry(model.id.clone()).or_default();
+        let (takes, result) = behaviour.arms.pop_front().unwrap_or((Duration::ZERO, Ok(())));
+        let result = result.map(|()| Armed::default()).map_err(Failure::new);
+        self.later(after + takes, Input::WatchArmed { vertex, result });
+    }
+
+    fn end_now(&mut self, vertex: VertexId, result: RunResult) {
+        if let Some((_, _, key)) = self.running.remove(&vertex) {
+            self.coming.remove(&key);
+            self.later(Duration::ZERO, Input::RunEnded { vertex, result });
+        }
+    }
+
+    fn run(&mut self, vertex: VertexId, request: Box<RunRequest>) {
+        if request.check == Check::SkipAsOk {
+            let result = RunResult {
+                checked: false,
+                ..RunResult::ok()
+            };
+            self.requests.push(("(hidden)".to_owned(), *request));
+            self.later(Duration::ZERO, Input::RunEnded { vertex, result });
+            return;
+        }
+        let name = self.model[&vertex].id.clone();
+        // Invariant 1.
+        let model = &self.model[&vertex];
+        assert!(model.armed && model.initialised, "{name} runs before its watch is armed");
+        assert!(!model.running, "{name} runs twice at once");
+        let twins = self.model.values().filter(|m| m.id == name && m.running).count();
+        assert_eq!(twins, 0, "{name} runs twice at once");
+        if !self.realizing.contains(&name) {
+            for ancestor in self.ancestors(&name) {
+                let model = self.model.values().find(|m| m.id == ancestor);
+                // Of a hidden one the host knows nothing.
+                let hidden = self.machine.graph().is_some_and(|g| !g.resources.contains_key(&id(&ancestor)));
+                let settled = hidden || model.is_some_and(|m| m.clean && m.armed && !m.running);
+                assert!(settled, "{name} runs before {ancestor} is settled: {model:?}\n{}", self.trace(40));
+            }
+        }
+        // Invariant 5.
+        assert_eq!(request.noop, model.noop, "{name}");
+        let model = self.model.get_mut(&vertex).unwrap();
+        model.running = true;
+        model.clean = false;
+        model.dirtied = false;
+
+        let letter = name.chars().next().unwrap_or(' ');
+        let same = self.model.values().filter(|m| m.running && m.id.starts_with(letter));
+        let count = same.count();
+        let most = self.most_running.entry(letter).or_default();
+        *most = (*most).max(count);
+
+        let behaviour = self.hosts.entry(name.clone()).or_default();
+        let always = behaviour.always.clone();
+        let run = if request.check == Check::SkipAsDrift {
+            Run::ok()
+        } else {
+            behaviour.runs.pop_front().or(always).unwrap_or(Run::ok())
+        };
+        if !run.untransferred {
+            for (_, value) in &request.transfer {
+                self.content.insert(name.clone(), value.clone());
+            }
+        }
+        let drifts = run.drifts.iter().map(|(field, want)| Drift {
+            field: (*field).into(),
+            is: DriftValue::from("wrong"),
+            want: DriftValue::from(*want),
+            repaired: !request.noop,
+        });
+        let drifts: Vec<Drift> = drifts.collect();
+        if drifts.iter().any(|drift| drift.repaired) {
+            for receiver in &request.notifies {
+                self.store.insert((short(receiver), name.clone()), request.run);
+            }
+        }
+        let sent = run.sends.map(|value| Sent {
+            keys: vec![("out", value.map(Value::str))],
+            is_final: false,
+        });
+        let result = RunResult {
+            drifts,
+            outcome: match run.fails {
+                Some(message) => Err(Failure::new(message)),
+                None => Ok(()),
+            },
+            sent,
+            transferred: !run.untransferred,
+            checked: request.check == Check::Call,
+            restart_interval: false,
+        };
+        let key = self.later(run.takes, Input::RunEnded { vertex, result });
+        self.requests.push((
+            name,
+            RunRequest {
+                transfer: request.transfer.clone(),
+                received: request.received.clone(),
+                notifies: request.notifies.clone(),
+                ..*request
+            },
+        ));
+        self.running.insert(vertex, (run, request, key));
+    }
+
+    fn ancestors(&self, name: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut look = vec![name.to_owned()];
+        while let Some(to) = look.pop() {
+            for (from, _) in self.edges.iter().filter(|(_, other)| *other == to) {
+                if found.insert(from.clone()) {
+                    look.push(from.clone());
+                }
+            }
+        }
+        found
+    }
+
+    /// Lets a resource run although its predecessors are not settled: it is being realized.
+    pub(crate) fn allow_realizing(&mut self, name: &str) {
+        self.realizing.insert(name.to_owned());
+    }
+
+    fn note(&mut self, event: Arc<Event>) {
+        if let Some(last) = self.events.last() {
+            assert_eq!(last.seq + 1, event.seq, "events are numbered without gaps");
+            assert!(last.time <= event.time);
+        }
+        if let (What::Dirty { .. }, Some(id)) = (&event.what, event.identity()) {
+            let name = short(&id);
+            for model in self.model.values_mut().filter(|model| model.id == name) {
+                model.clean = false;
+                model.dirtied = true;
+            }
+        }
+        self.events.push(event);
+    }
+
+    /// What happened since this was last asked, as short lines; starts and the like are left out.
+    pub(crate) fn take(&mut self) -> Vec<String> {
+        let new = self.events[self.seen..].to_vec();
+        self.seen = self.events.len();
+        self.requests.clear();
+        new.iter().filter_map(|event| brief(event)).collect()
+    }
+
+    /// Who ran since this was last asked, in the order of starting.
+    pub(crate) fn ran(&mut self) -> Vec<String> {
+        let new = self.events[self.seen..].to_vec();
+        self.seen = self.events.len();
+        let started = new.iter().filter(|event| matches!(event.what, What::StartedRun { .. }));
+        started.filter_map(|event| Some(short(&event.identity()?))).collect()
+    }
+
+    /// When the runs of a resource began.
+    pub(crate) fn starts(&self, name: &str) -> Vec<Duration> {
+        let events = self.events.iter();
+        let started = events.filter(|event| matches!(event.what, What::StartedRun { .. }));
+        started
+            .filter(|event| event.identity() == Some(id(name)))
+            .map(|event| event.time)
+            .collect()
+    }
+
+    pub(crate) fn has(&self, name: &str, is: impl Fn(&What) -> bool) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.identity() == Some(id(name)) && is(&event.what))
+    }
+
+    pub(crate) fn state(&self, name: &str) -> VertexState {
+        let status = self.machine.status();
+        let found = status.into_iter().find(|status| status.id == id(name));
+        found.expect("a vertex of that name").state
+    }
+}
+
+fn brief(event: &Event) -> Option<String> {
+    let name = event.identity().map(|id| short(&id)).unwrap_or_default();
+    let text = match &event.what {
+        What::RunEnded { result, error, .. } => match (result, error) {
+            (RunSummary::Ok, _) => "ok".to_owned(),
+            (RunSummary::Drift, _) => "drift".to_owned(),
+            (RunSummary::Failed, error) => format!("failed: {}", error.as_deref().unwrap_or("")),
+        },
+        What::RefreshPending { by } => format!("refresh pending by {}", short(&id(by))),
+        What::RefreshConsumed { .. } => "refresh consumed".to_owned(),
+        What::FailedForGood { .. } => "failed for good".to_owned(),
+        What::BlockedBy { by } => format!("blocked by {}", short(&id(by))),
+        What::Removed => "removed".to_owned(),
+        What::Finishing => "finishing".to_owned(),
+        What::Fighting { .. } => "fighting".to_owned(),
+        What::Converged => "converged".to_owned(),
+        What::Unconverged => "unconverged".to_owned(),
+        What::Stopping { stage, waiting_for } => format!("stopping {stage} {}", waiting_for.join(" ")),
+        _ => return None,
+    };
+    Some(format!("{name} {text}").trim().to_owned())
+}
+
+/// Sets meta parameters that are written although they are zero.
+pub(crate) fn written(meta: &mut MetaParameters, names: &[MetaName]) {
+    for name in names {
+        meta.written.insert(*name);
+    }
+}

@@ -1,0 +1,100 @@
+//! Limits, polls, fights: what goes by the clock.
+
+use super::simulation::*;
+use setpoint_engine::What;
+use setpoint_engine::machine::Input;
+
+#[test]
+fn a_limit_delays_events_beyond_the_burst_and_nothing_else() {
+    let graph = Graph::new(&["p"]).with("svc[a]", |meta| (meta.limit, meta.burst) = (1.0, 2)).edges("p => svc[a]");
+    let mut sim = Simulation::new();
+    sim.swap(&graph);
+    sim.settle();
+    sim.event("svc[a]");
+    sim.settle();
+    for _ in 0..3 {
+        sim.event("svc[a]");
+    }
+    sim.advance(s(10));
+    assert_eq!(sim.starts("svc[a]"), [s(0), s(0), s(1)]);
+    assert!(sim.has("svc[a]", |what| matches!(what, What::LimitedUntil { .. })));
+    // The bucket is full again; empty it, and be refreshed.
+    for _ in 0..3 {
+        sim.event("svc[a]");
+        sim.settle();
+    }
+    sim.runs("p", [Run::drift()]);
+    sim.event("p");
+    sim.settle();
+    assert_eq!(sim.starts("svc[a]")[3..], [s(10), s(10), s(10)], "a refresh is not limited");
+}
+
+#[test]
+fn a_poll_is_an_event_at_once_and_every_so_many_seconds() {
+    let poll = |seconds: i32| Graph::default().with("a", move |meta| meta.poll = seconds);
+    let mut sim = Simulation::new();
+    sim.swap(&poll(1));
+    sim.advance(ms(2500));
+    assert_eq!(sim.starts("a"), [s(0), s(1), s(2)]);
+    sim.swap(&poll(-1));
+    sim.advance(s(100));
+    assert_eq!(sim.starts("a").len(), 4, "once more and never again");
+    sim.swap(&poll(0));
+    sim.advance(s(10));
+    sim.event("a");
+    sim.settle();
+    assert_eq!(sim.starts("a").len(), 6);
+}
+
+#[test]
+fn a_poll_that_is_overtaken_by_a_long_run_does_not_pile_up() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::ok().takes(ms(4500))]);
+    sim.swap(&Graph::default().with("a", |meta| meta.poll = 1));
+    sim.advance(ms(6200));
+    assert_eq!(sim.starts("a"), [ms(0), ms(4500), ms(5000), ms(6000)]);
+}
+
+#[test]
+fn a_fight_is_reported_once_and_spaced_out_until_a_minute_is_quiet() {
+    let mut sim = Simulation::of(&Graph::new(&["a", "deed[b]"]));
+    sim.always("a", Run::drift());
+    sim.always("deed[b]", Run::drift());
+    for _ in 0..100 {
+        sim.event("a");
+        sim.event("deed[b]");
+        sim.advance(ms(100));
+    }
+    let runs = sim.starts("a").len();
+    assert!((12..25).contains(&runs), "{runs}");
+    assert!(sim.starts("deed[b]").len() > 90, "an action is no fight");
+    let fights = sim.take().into_iter().filter(|line| line == "a fighting").count();
+    assert_eq!(fights, 1);
+    // Later still: every 10 s at most.
+    for _ in 0..300 {
+        sim.event("a");
+        sim.advance(ms(100));
+    }
+    let more = sim.starts("a").len() - runs;
+    assert!(more <= 6, "{more}");
+    sim.advance(s(75));
+    sim.ran();
+    sim.event("a");
+    sim.settle();
+    sim.event("a");
+    sim.settle();
+    assert_eq!(sim.ran(), ["a", "a"], "as usual after a quiet minute");
+}
+
+#[test]
+fn time_never_runs_backwards() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::fails("break")]);
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (1, 1000)));
+    sim.advance(ms(500));
+    sim.now = ms(0);
+    sim.step(Input::Timer);
+    sim.now = ms(500);
+    sim.advance(s(1));
+    assert_eq!(sim.starts("a"), [ms(0), ms(1000)]);
+}
