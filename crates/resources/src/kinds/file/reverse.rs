@@ -20,7 +20,7 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
             .on(&path)
             .because(format!("{what} cannot be reversed")));
     }
-    let place = Place::look(&path)?;
+    let place = Place::look(&path, true)?;
     let there = place.found.filter(Stat::is_regular);
     let state = match file.wish() {
         Wish::Exists => "absent",

@@ -55,8 +55,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Looks.
-    pub(super) fn look(path: &AbsolutePath) -> Result<Place, FileError> {
+    /// Looks; for a resource that is the link itself without following it.
+    pub(super) fn look(path: &AbsolutePath, follow: bool) -> Result<Place, FileError> {
         let nothing = Place {
             entry: None,
             own: None,
@@ -70,7 +70,7 @@ impl Place {
         };
         let own = entry.stat()?;
         let (end, found) = match own {
-            Some(stat) if stat.is_link() => match entry.follow() {
+            Some(stat) if follow && stat.is_link() => match entry.follow() {
                 Ok(end) => {
                     let found = end.stat()?;
                     (Some(end), found)
@@ -93,7 +93,7 @@ impl<'r, 'a> Run<'r, 'a> {
     /// Looks at the machine and looks names up.
     pub(super) fn begin(file: &'r File, apply: &'r mut Apply<'a>) -> Result<Run<'r, 'a>, Failure> {
         let path = file.effective_path()?;
-        let place = Place::look(&path)?;
+        let place = Place::look(&path, !file.symlink)?;
         Ok(Run {
             identities: Identities::look_up(file, apply, &place)?,
             mode: file.wanted_mode(),
@@ -118,7 +118,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// Looks again, after something was changed.
     pub(super) fn look_again(&mut self) -> Result<(), Failure> {
-        self.place = Place::look(&self.path)?;
+        self.place = Place::look(&self.path, !self.file.symlink)?;
         Ok(())
     }
 

@@ -1,0 +1,352 @@
+//! A machine of one's own: a directory, real host services, and runs of one resource without an engine.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use setpoint_engine::{
+    Apply, Busy, Cancellation, Drift, DynamicResource, ExitRequest, Failure, FileValues, GraphView, Handle,
+    KindSpec, Level, Observer, Received, RunInput, RunShape, Sent, Services,
+};
+use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
+use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
+use setpoint_host::processes::Processes;
+use setpoint_host::users::Users;
+use setpoint_resources::KINDS;
+use setpoint_value::{Map, Type, Value};
+
+/// A directory with everything that a resource needs.
+pub(crate) struct Bench {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) services: Arc<Services>,
+    pub(crate) exits: Arc<Mutex<Vec<u8>>>,
+    pub(crate) graph: Arc<ManagedFiles>,
+}
+
+/// The view of a graph that a test writes down.
+#[derive(Default)]
+pub(crate) struct ManagedFiles(pub(crate) Mutex<Vec<String>>);
+
+impl GraphView for ManagedFiles {
+    fn files_under(&self, directory: &AbsolutePath, _: &ResourceId) -> Vec<AbsolutePath> {
+        let managed = self.0.lock().unwrap();
+        let paths = managed.iter().map(|path| AbsolutePath::new(path).unwrap());
+        paths.filter(|path| path.is_at_or_under(directory)).collect()
+    }
+}
+
+struct Exits(Arc<Mutex<Vec<u8>>>);
+
+impl ExitRequest for Exits {
+    fn request_exit(&self, code: u8) {
+        self.0.lock().unwrap().push(code);
+    }
+}
+
+impl Bench {
+    pub(crate) fn new() -> Bench {
+        Bench::with_writable(true)
+    }
+
+    /// As `plan` has it: nothing may be written below the prefix.
+    pub(crate) fn planning() -> Bench {
+        Bench::with_writable(false)
+    }
+
+    fn with_writable(writable: bool) -> Bench {
+        let directory = tempfile::tempdir().unwrap();
+        let (exits, graph) = (Arc::default(), Arc::<ManagedFiles>::default());
+        let committer = Arc::new(Committer::new());
+        let prefix = AbsolutePath::new(directory.path().join("prefix")).unwrap();
+        let services = Services {
+            program: "setpoint".to_owned(),
+            version: "0".to_owned(),
+            hostname: "here".to_owned(),
+            debug: false,
+            writable,
+            values: Arc::new(FileValues::new(prefix.join("local/value"), committer.clone())),
+            committer,
+            verified: Arc::new(VerifiedFiles::new()),
+            processes: Processes::new("/usr/bin:/bin"),
+            users: Arc::new(Users::new()),
+            graph: graph.clone(),
+            exit: Arc::new(Exits(Arc::clone(&exits))),
+            busy: Busy::default(),
+        };
+        Bench {
+            directory,
+            services: Arc::new(services),
+            exits,
+            graph,
+        }
+    }
+
+    /// A path in the directory, as text.
+    pub(crate) fn path(&self, relative: &str) -> String {
+        format!("{}/{relative}", self.directory.path().display())
+    }
+
+    pub(crate) fn write(&self, relative: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(relative);
+        std::fs::create_dir_all(PathBuf::from(&path).parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn make_directory(&self, relative: &str) -> String {
+        let path = self.path(relative);
+        std::fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, relative: &str) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.path(relative)).unwrap()).into_owned()
+    }
+
+    pub(crate) fn exists(&self, relative: &str) -> bool {
+        std::fs::symlink_metadata(self.path(relative)).is_ok()
+    }
+
+    pub(crate) fn mode(&self, relative: &str) -> u32 {
+        let metadata = std::fs::symlink_metadata(self.path(relative)).unwrap();
+        std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o7777
+    }
+
+    pub(crate) fn set_mode(&self, relative: &str, mode: u32) {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(self.path(relative), permissions).unwrap();
+    }
+
+    /// Everything below a directory with its contents, sorted.
+    pub(crate) fn tree(&self, relative: &str) -> Vec<String> {
+        fn walk(path: &std::path::Path, below: &str, all: &mut Vec<String>) {
+            for entry in std::fs::read_dir(path).unwrap() {
+                let entry = entry.unwrap();
+                let name = format!("{below}{}", entry.file_name().to_string_lossy());
+                let kind = entry.file_type().unwrap();
+                if kind.is_dir() {
+                    all.push(format!("{name}/"));
+                    walk(&entry.path(), &format!("{name}/"), all);
+                } else if kind.is_symlink() {
+                    let target = std::fs::read_link(entry.path()).unwrap();
+                    all.push(format!("{name} -> {}", target.display()));
+                } else if kind.is_file() {
+                    let bytes = std::fs::read(entry.path()).unwrap();
+                    all.push(format!("{name}={}", String::from_utf8_lossy(&bytes)));
+                } else {
+                    all.push(format!("{name} (special)"));
+                }
+            }
+        }
+        let mut all = Vec::new();
+        walk(self.path(relative).as_ref(), "", &mut all);
+        all.sort();
+        all
+    }
+
+    /// A resource that passed its checks.
+    pub(crate) fn resource(&self, kind: &str, name: &str, parameters: &[(&str, Value)]) -> Subject {
+        let spec = spec(kind);
+        let parameters = given(spec, parameters);
+        let invalid = (spec.schema.check)(name, &parameters, &MetaParameters::default());
+        assert_eq!(invalid, [], "{kind}[{name}] is valid");
+        let id = ResourceId::new(kind, name);
+        let state = AbsolutePath::new(self.directory.path().join("prefix/engine/state/resource")).unwrap();
+        let handle = Handle::new(self.services.clone(), id, state);
+        let mut resource = (spec.decode)(name, &parameters).unwrap();
+        resource.init(&handle).unwrap();
+        Subject {
+            resource,
+            handle,
+            refresh: false,
+            received: Vec::new(),
+            cancellation: Cancellation::new(),
+        }
+    }
+}
+
+pub(crate) fn spec(kind: &str) -> &'static KindSpec {
+    KINDS.iter().find(|spec| spec.schema.kind == kind).unwrap()
+}
+
+/// Parameters by the names of the schema.
+pub(crate) fn given(spec: &KindSpec, parameters: &[(&str, Value)]) -> Parameters {
+    let named = |name: &str| {
+        spec.schema
+            .parameter(name)
+            .unwrap_or_else(|| panic!("no parameter {name}"))
+            .name
+    };
+    Parameters::new(
+        parameters
+            .iter()
+            .map(|(name, value)| (named(name), value.clone())),
+    )
+}
+
+/// What the checks of a kind refuse, as `parameter: message`.
+pub(crate) fn refused(kind: &str, name: &str, parameters: &[(&str, Value)]) -> Vec<String> {
+    let spec = spec(kind);
+    let invalid = (spec.schema.check)(name, &given(spec, parameters), &MetaParameters::default());
+    let shown = |invalid: &Invalid| format!("{}: {}", invalid.parameter.unwrap_or(""), invalid.message);
+    invalid.iter().map(shown).collect()
+}
+
+/// A resource under test.
+pub(crate) struct Subject {
+    pub(crate) resource: Box<dyn DynamicResource>,
+    pub(crate) handle: Handle,
+    pub(crate) refresh: bool,
+    pub(crate) received: Vec<Received>,
+    pub(crate) cancellation: Cancellation,
+}
+
+/// What a run did.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) result: Result<(), Failure>,
+    pub(crate) drifts: Vec<Drift>,
+    pub(crate) sent: Option<Sent>,
+    pub(crate) restart_interval: bool,
+    pub(crate) log: Vec<(Level, String)>,
+    pub(crate) displayed: Vec<String>,
+}
+
+impl Run {
+    /// It succeeded and found nothing wrong.
+    #[track_caller]
+    pub(crate) fn is_ok(&self) {
+        assert!(self.result.is_ok(), "{}", self.failure());
+        assert_eq!(self.fields(), Vec::<String>::new());
+    }
+
+    /// It succeeded and found exactly these fields wrong.
+    #[track_caller]
+    pub(crate) fn drifted(&self, fields: &[&str]) -> &Run {
+        assert!(self.result.is_ok(), "{}", self.failure());
+        assert_eq!(self.fields(), fields);
+        self
+    }
+
+    pub(crate) fn fields(&self) -> Vec<String> {
+        self.drifts.iter().map(|drift| drift.field.to_string()).collect()
+    }
+
+    /// The failure in one line.
+    #[track_caller]
+    pub(crate) fn failure(&self) -> String {
+        match &self.result {
+            Ok(()) => "(succeeded)".to_owned(),
+            Err(failure) => failure.chain(),
+        }
+    }
+
+    /// Drifts as text, without whether they were repaired.
+    pub(crate) fn report(&self) -> Vec<String> {
+        self.drifts.iter().map(ToString::to_string).collect()
+    }
+
+    pub(crate) fn sent(&self, key: &str) -> Option<Value> {
+        self.sent.as_ref()?.get(key).flatten().cloned()
+    }
+}
+
+#[derive(Default)]
+struct Listener {
+    log: Mutex<Vec<(Level, String)>>,
+    displayed: Mutex<Vec<String>>,
+}
+
+impl Observer for Listener {
+    fn log(&self, level: Level, message: &str) {
+        self.log.lock().unwrap().push((level, message.to_owned()));
+    }
+
+    fn display(&self, message: &str) {
+        self.displayed.lock().unwrap().push(message.to_owned());
+    }
+}
+
+impl Subject {
+    /// A run that repairs.
+    pub(crate) fn apply(&mut self) -> Run {
+        self.run(true)
+    }
+
+    /// A run that only looks.
+    pub(crate) fn check(&mut self) -> Run {
+        self.run(false)
+    }
+
+    fn run(&mut self, repair: bool) -> Run {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(self.run_in_runtime(repair))
+    }
+
+    pub(crate) async fn run_in_runtime(&mut self, repair: bool) -> Run {
+        let listener = Listener::default();
+        let input = RunInput {
+            handle: &self.handle,
+            repair,
+            refresh: self.refresh,
+            received: &self.received,
+            cancellation: &self.cancellation,
+            observer: &listener,
+        };
+        let mut apply = Apply::new(input);
+        let result = match self.resource.shape() {
+            RunShape::Blocking => self.resource.check_apply(&mut apply),
+            RunShape::Waiting => self.resource.check_apply_waiting(&mut apply).await,
+        };
+        let outcome = apply.finish();
+        Run {
+            result,
+            drifts: outcome.drifts,
+            sent: outcome.sent,
+            restart_interval: outcome.restart_interval,
+            log: listener.log.into_inner().unwrap(),
+            displayed: listener.displayed.into_inner().unwrap(),
+        }
+    }
+
+    /// Takes a received value, as the engine does.
+    pub(crate) fn receive(&mut self, parameter: &'static str, value: &Value) {
+        self.resource.set_parameter(parameter, Some(value)).unwrap();
+        self.resource.after_receive();
+        self.received.retain(|received| received.parameter != parameter);
+        self.received.push(Received {
+            parameter,
+            from: ResourceId::new("test", "sender"),
+            key: "key".into(),
+            changed: true,
+        });
+    }
+}
+
+pub(crate) fn text(text: impl AsRef<str>) -> Value {
+    Value::str(text.as_ref())
+}
+
+pub(crate) fn yes() -> Value {
+    Value::Bool(true)
+}
+
+pub(crate) fn texts(items: &[&str]) -> Value {
+    Value::strings(items.iter().copied())
+}
+
+pub(crate) fn map(entries: &[(&str, &str)]) -> Value {
+    Value::Map(Map::new(
+        Type::Str,
+        Type::Str,
+        entries.iter().map(|(key, value)| (text(key), text(value))),
+    ))
+}
+
+pub(crate) fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status")
+        .unwrap()
+        .contains("Uid:\t0\t0")
+}

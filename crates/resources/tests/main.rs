@@ -1,0 +1,14 @@
+//! The kinds against the real machine, in directories of their own.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests set machines up and look at them afterwards"
+)]
+
+mod conforms;
+mod exec;
+mod file;
+mod file_tree;
+mod harness;
+mod small;
