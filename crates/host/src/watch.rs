@@ -16,8 +16,10 @@
 //!   within a batch, and the sink is told after the watch has been moved to where the path leads now. Dirty is a
 //!   flag, not a queue.
 //! - Overflow of the kernel's queue reports every path and checks every watch. It is no error.
-//! - A file with several hard links is also watched as such, since a write through another name is not seen in this
-//!   directory. That it got a second name later is noticed at the next event of its own name.
+//! - A watched file with several hard links is also watched as such, since a write through another name is not seen
+//!   in this directory. That it got a second name later is noticed at the next event of its own name. Files that
+//!   are only reported because they lie *in* a watched directory are not looked at one by one, so a write to one of
+//!   them through a name outside is missed.
 //! - Temporary files of this program ([`crate::files::TEMPORARY_PREFIX`]) make no events for the directory that
 //!   they are in.
 //!

@@ -8,7 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Up to so many files or directories of one file system are synced one by one, more with one `syncfs`.
-const FEW: usize = 4;
+///
+/// `syncfs` also waits for what everybody else has written to that file system. Measured on an SSD with a build
+/// running beside: 8 ms for it, 0.4 ms for syncing one small file.
+const FEW: usize = 16;
 /// How many files [`Committer::replace_many`] prepares before it commits them.
 const BATCH: usize = 1024;
 /// In how many directories at most: each costs a descriptor until the commit.

@@ -26,7 +26,7 @@ impl Group {
     pub(super) fn start(command: &Command, search_path: &OsStr) -> Result<Self, RunError> {
         let program = super::program::find(&command.program, command.directory.as_deref(), search_path)?;
         let failed = |source: io::Error| RunError::Start {
-            program: program.to_path_buf(),
+            program: program.clone(),
             source,
         };
         let mut start = tokio::process::Command::new(&program);

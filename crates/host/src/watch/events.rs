@@ -150,8 +150,8 @@ impl State {
         }
         for walk in self.nodes[id].walks.clone() {
             for watched in self.entries_named(walk, name) {
-                self.report(watched, Cause::Changed);
-                if structure {
+                // Any event may mean that the file has got a second name, so each batch looks at it once.
+                if self.report(watched, Cause::Changed) || structure {
                     self.queue_examination(watched);
                 }
             }

@@ -385,15 +385,16 @@ impl State {
         }
     }
 
-    /// Notes that a path may have changed.
-    pub(super) fn report(&mut self, id: Id<Watched>, cause: Cause) {
+    /// Notes that a path may have changed. Answers whether that is news in this batch.
+    pub(super) fn report(&mut self, id: Id<Watched>, cause: Cause) -> bool {
         let batch = self.batch;
         let Some(watched) = self.watched.get_mut(id) else {
-            return;
+            return false;
         };
         if watched.reported == batch && matches!(cause, Cause::Changed) {
-            return;
+            return false;
         }
+        let news = watched.reported != batch;
         watched.reported = batch;
         self.dirty.push((
             watched.subscriber,
@@ -402,6 +403,7 @@ impl State {
                 cause,
             },
         ));
+        news
     }
 
     /// All that was noted since the last time, by subscriber.

@@ -185,6 +185,87 @@ fn a_file_with_several_names_is_written_in_place_and_says_so() {
 }
 
 #[test]
+fn a_mount_point_is_written_in_place_and_says_so() {
+    const INSIDE: &str = "SETPOINT_TEST_MOUNTED";
+    if let Some(directory) = std::env::var_os(INSIDE) {
+        let path = AbsolutePath::new(std::path::Path::new(&directory).join("hosts")).unwrap();
+        let done = Committer::new()
+            .replace(replace(path, "new").mode(0o604))
+            .unwrap();
+        assert_eq!(done.method, Method::InPlace(InPlaceReason::MountPoint));
+        assert_eq!(done.stat.mode, 0o604);
+        return;
+    }
+    let place = Place::new();
+    place.write("hosts", "covered");
+    place.write("mounted", "something longer");
+    let script = "mount --bind mounted hosts && exec \"$@\"";
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "files::a_mount_point_is_written_in_place_and_says_so",
+            "--nocapture",
+        ])
+        .env(INSIDE, place.std(""))
+        .current_dir(place.std(""))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    assert_eq!(
+        (place.read("hosts"), place.read("mounted")),
+        ("covered".to_owned(), "new".to_owned())
+    );
+    assert_eq!(place.mode("mounted"), 0o604);
+    assert_eq!(place.names(""), ["hosts", "mounted"]);
+}
+
+#[test]
+fn an_unprivileged_writer_keeps_a_foreign_owner_by_writing_in_place() {
+    const INSIDE: &str = "SETPOINT_TEST_FOREIGN";
+    if let Some(directory) = std::env::var_os(INSIDE) {
+        let path = AbsolutePath::new(std::path::Path::new(&directory).join("shared/f")).unwrap();
+        let done = Committer::new().replace(replace(path, "new")).unwrap();
+        assert_eq!(done.method, Method::InPlace(InPlaceReason::NotOurs));
+        return;
+    }
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    place.chmod("", 0o755);
+    place.directory("shared");
+    place.chmod("shared", 0o777);
+    place.write("shared/f", "old and longer");
+    place.chmod("shared/f", 0o666);
+    // The copy lies where everybody may run it.
+    let program = place.std("test-program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let output = std::process::Command::new("setpriv")
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+        ])
+        .arg(program)
+        .args([
+            "--exact",
+            "files::an_unprivileged_writer_keeps_a_foreign_owner_by_writing_in_place",
+        ])
+        .env(INSIDE, place.std(""))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    assert_eq!(place.read("shared/f"), "new");
+    assert_eq!(fs::metadata(place.std("shared/f")).unwrap().uid(), 0);
+    assert_eq!(place.names("shared"), ["f"]);
+}
+
+#[test]
 fn what_is_no_regular_file_is_not_replaced_nor_opened() {
     let place = Place::new();
     place.directory("d");

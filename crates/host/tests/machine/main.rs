@@ -8,6 +8,7 @@
 )]
 
 mod files;
+mod history;
 mod place;
 mod processes;
 mod state;
