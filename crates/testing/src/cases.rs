@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use setpoint_diagnostics::{Diagnostics, RenderStyle, SourceMap, render};
 
 use crate::repository;
 
@@ -156,6 +157,34 @@ impl Sections {
     pub fn finish(self) -> String {
         self.0
     }
+}
+
+/// Diagnostics as a user sees them, each below a line with its stage, code, rule and place:
+/// `scope E0101 S1 main.mcl:3:5-3:9`.
+#[must_use]
+pub fn diagnostics_text(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        let (stage, code, span) = (diagnostic.stage.name(), diagnostic.code, diagnostic.primary.span);
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let _ = write!(out, "{stage} {}", code.code);
+        if !code.rule.is_empty() {
+            let _ = write!(out, " {}", code.rule);
+        }
+        if let Some((_, file)) = sources.files().nth(span.file.0 as usize) {
+            let (start, end) = (file.position(span.start), file.position(span.end));
+            let name = &file.name;
+            let _ = write!(
+                out,
+                " {name}:{}:{}-{}:{}",
+                start.line, start.column, end.line, end.column
+            );
+        }
+        let _ = writeln!(out, "\n{}", render(diagnostic, sources, RenderStyle::PLAIN));
+    }
+    out
 }
 
 struct Found {

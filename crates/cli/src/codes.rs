@@ -1,0 +1,44 @@
+//! All codes of diagnostics: those of the languages and crates, and the few of commands.
+
+use setpoint_diagnostics::{CodeInfo, Stage};
+
+/// A file whose layout is not the formatter's.
+pub static UNFORMATTED: CodeInfo = CodeInfo {
+    code: "W0010",
+    rule: "",
+    stage: Stage::Format,
+    summary: "a file that is not formatted",
+};
+
+/// The codes of commands.
+pub static CODES: &[&CodeInfo] = &[&UNFORMATTED];
+
+/// Every code, sorted.
+#[must_use]
+pub fn all() -> Vec<&'static CodeInfo> {
+    let tables = [setpoint_flow::codes::CODES, setpoint_graph::codes::CODES, CODES];
+    let mut all: Vec<&CodeInfo> = setpoint_mcl::codes()
+        .chain(tables.into_iter().flatten().copied())
+        .collect();
+    all.sort_by_key(|code| code.code);
+    all
+}
+
+/// The code of a program that cannot be found, which is the language's.
+pub(crate) fn module_not_found() -> &'static CodeInfo {
+    let found = setpoint_mcl::codes().find(|code| code.rule == "M7");
+    found.expect("the language has a code for modules that are not found")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_code_has_two_meanings() {
+        let all = all();
+        for pair in all.windows(2) {
+            assert!(pair[0].code < pair[1].code, "{} is given twice", pair[0].code);
+        }
+    }
+}

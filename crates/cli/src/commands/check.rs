@@ -1,0 +1,129 @@
+//! `setpoint check`: everything that can be said about a program without running it.
+
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::json;
+use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_graph::json::diagnostics_json;
+use setpoint_mcl::format;
+
+use super::graph::errors_first;
+use crate::arguments::ProgramArguments;
+use crate::codes::UNFORMATTED;
+use crate::failure::{Failure, exit_code};
+use crate::session::Session;
+use crate::{Assembly, output};
+
+/// Check a program: syntax, modules, names, types, layout
+///
+/// A file that is not formatted is a warning; `setpoint fmt --check` is the one that fails.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+
+    /// Print the diagnostics as one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Do not infer types
+    #[arg(long)]
+    skip_unify: bool,
+
+    /// Do not look at the layout
+    #[arg(long)]
+    skip_fmt: bool,
+
+    /// Accepted for old scripts, without effect
+    #[arg(long, value_name = "NAME", hide = true)]
+    unify_name: Option<String>,
+
+    /// Accepted for old scripts, without effect
+    #[arg(long, value_name = "NAME", hide = true)]
+    unify_optimizations: Vec<String>,
+}
+
+pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
+    let library = assembly.library(&arguments.program.hostname()?);
+    let options = arguments.program.compile_options(arguments.skip_unify)?;
+    if arguments.unify_name.is_some() || !arguments.unify_optimizations.is_empty() {
+        output::talk("warning: there is one way to infer types; `--unify-…` has no effect\n");
+    }
+    let begin = Instant::now();
+    let mut session = Session::compile(arguments.program.input()?, &options, &library);
+    let took = begin.elapsed();
+    if !arguments.skip_fmt {
+        check_layout(&mut session);
+    }
+    let failed = session.diagnostics.has_errors();
+    if arguments.json {
+        let diagnostics = diagnostics_json(&errors_first(&session), &session.sources);
+        output::print(&format!("{}\n", json!({ "diagnostics": diagnostics })))?;
+    } else {
+        session.talk();
+        if !failed {
+            let files = session.sources.files().count();
+            let files = if files == 1 {
+                "1 file".to_owned()
+            } else {
+                format!("{files} files")
+            };
+            output::talk(&format!(
+                "checked {files} in {:.1} ms\n",
+                took.as_secs_f64() * 1e3
+            ));
+        }
+    }
+    Ok(if failed { exit_code::WRONG } else { exit_code::DONE })
+}
+
+/// Warns of every file of the program whose layout is not the formatter's. What does not parse was reported already.
+fn check_layout(session: &mut Session) {
+    let mut warnings = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (id, file) in session.sources.files() {
+        // A file that is imported twice is there twice.
+        if seen.contains(&&*file.name) {
+            continue;
+        }
+        seen.push(&file.name);
+        let Ok(formatted) = format::format_file(id, &file.text) else {
+            continue;
+        };
+        if formatted == *file.text {
+            continue;
+        }
+        let same = file
+            .text
+            .bytes()
+            .zip(formatted.bytes())
+            .take_while(|(a, b)| a == b)
+            .count() as u32;
+        let line = file.text[..]
+            .bytes()
+            .take(same as usize)
+            .rposition(|b| b == b'\n')
+            .map_or(0, |at| at as u32 + 1);
+        let end = file.text[line as usize..]
+            .find('\n')
+            .map_or(file.text.len() as u32, |at| line + at as u32);
+        let warning = Diagnostic::warning(
+            &UNFORMATTED,
+            Span::new(id, line, end),
+            "the file is not formatted",
+        );
+        let name = session
+            .input
+            .as_ref()
+            .map_or(file.name.to_string(), |input| input.shown(&file.name));
+        let help = match name.starts_with('<') {
+            true => "`setpoint fmt` formats files".to_owned(),
+            false => format!("`setpoint fmt {name}` formats it"),
+        };
+        warnings.push(warning.label("the first line that differs").help(help));
+    }
+    for warning in warnings {
+        session.diagnostics.push(warning);
+    }
+}

@@ -1,0 +1,25 @@
+//! `setpoint completions`: what a shell needs to complete our command line.
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::grammar;
+use crate::failure::{Failure, exit_code};
+use crate::output;
+
+/// Print the completions for a shell
+///
+/// For example: `setpoint completions bash > /etc/bash_completion.d/setpoint`
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Which shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut grammar(), "setpoint", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(exit_code::DONE)
+}

@@ -1,0 +1,285 @@
+//! `setpoint docs`: the reference of kinds and functions, from their descriptions.
+
+use std::fmt::Write;
+
+use clap::{Args, Subcommand};
+use setpoint_diagnostics::did_you_mean;
+use setpoint_graph::{ConstantValue, KindSchema};
+use setpoint_value::{Class, FunctionSpec, Module};
+
+use crate::failure::{Failure, exit_code};
+use crate::{Assembly, output};
+
+/// Print the reference of kinds and functions
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Kinds of resources with their parameters
+    Kinds(Selection),
+    /// Functions with their types
+    Functions(Selection),
+}
+
+#[derive(Debug, Args)]
+struct Selection {
+    /// One kind, function or module; all are listed without it
+    name: Option<String>,
+
+    /// Print everything as Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
+    let text = match &arguments.what {
+        What::Kinds(selection) => kinds(assembly, selection)?,
+        What::Functions(selection) => functions(assembly, selection)?,
+    };
+    output::print(&text)?;
+    Ok(exit_code::DONE)
+}
+
+fn kinds(assembly: &Assembly, selection: &Selection) -> Result<String, Failure> {
+    let schemas = || {
+        assembly
+            .kinds()
+            .iter()
+            .map(|kind| kind.schema)
+            .filter(|schema| !schema.kind.starts_with('_'))
+    };
+    let mut out = String::new();
+    if let Some(name) = &selection.name {
+        let Some(schema) = schemas().find(|schema| schema.kind == name) else {
+            return Err(unknown(
+                "kind",
+                name,
+                schemas().map(|schema| schema.kind.to_owned()).collect(),
+            ));
+        };
+        kind_page(schema, selection.markdown, &mut out);
+    } else if selection.markdown {
+        out.push_str("# Kinds of resources\n\n");
+        for schema in schemas() {
+            kind_page(schema, true, &mut out);
+            out.push('\n');
+        }
+    } else {
+        let width = schemas().map(|schema| schema.kind.len()).max().unwrap_or(0);
+        for schema in schemas() {
+            let _ = writeln!(out, "{:width$}  {}", schema.kind, first_line(schema.doc));
+        }
+    }
+    Ok(out)
+}
+
+fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
+    heading(out, markdown, 2, schema.kind);
+    let _ = writeln!(out, "{}\n", schema.doc.trim());
+    if !schema.parameters.is_empty() {
+        heading(out, markdown, 3, "Parameters");
+        for parameter in schema.parameters.iter().filter(|parameter| parameter.reachable) {
+            let mut title = format!("{} {}", parameter.name, parameter.native.describe());
+            if !parameter.default.is_empty() {
+                let _ = write!(title, ", default {}", parameter.default);
+            }
+            entry(out, markdown, &title, parameter.doc);
+        }
+        out.push('\n');
+    }
+    if !schema.sends.is_empty() {
+        heading(out, markdown, 3, "Sends");
+        for key in schema.sends {
+            entry(
+                out,
+                markdown,
+                &format!("{} {}", key.name, key.native.describe()),
+                key.doc,
+            );
+        }
+        out.push('\n');
+    }
+    if !schema.constants.is_empty() {
+        heading(out, markdown, 3, "Constants");
+        for constant in schema.constants {
+            let value = match constant.value {
+                ConstantValue::Str(text) => setpoint_value::quote(text.as_bytes()),
+                ConstantValue::Int(number) => number.to_string(),
+            };
+            let name = format!(
+                "$const.res.{}.{}.{}",
+                schema.kind, constant.parameter, constant.name
+            );
+            entry(out, markdown, &name, &value);
+        }
+        out.push('\n');
+    }
+    let traits = [
+        (
+            schema.receives,
+            "its parameters can be received from other resources",
+        ),
+        (schema.refreshable, "a notification makes it run"),
+        (
+            schema.reversible,
+            "`Meta:reverse` undoes it when it leaves the program",
+        ),
+        (schema.autoedge, "it takes part in automatic edges"),
+        (schema.autogroup, "several of them can be applied as one"),
+        (
+            schema.merge.is_some(),
+            "two of one name are merged when they do not contradict",
+        ),
+    ];
+    let traits: Vec<&str> = traits
+        .into_iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, text)| text)
+        .collect();
+    if !traits.is_empty() {
+        heading(out, markdown, 3, "Properties");
+        for text in traits {
+            let _ = writeln!(out, "{}{text}", if markdown { "- " } else { "    " });
+        }
+    }
+}
+
+fn functions(assembly: &Assembly, selection: &Selection) -> Result<String, Failure> {
+    let visible = |module: &Module| -> Vec<&'static FunctionSpec> {
+        module
+            .functions
+            .iter()
+            .copied()
+            .filter(|spec| !spec.name.starts_with('_'))
+            .collect()
+    };
+    let modules = assembly.modules();
+    let mut out = String::new();
+    let Some(name) = &selection.name else {
+        if selection.markdown {
+            out.push_str("# Functions\n\n");
+        }
+        for module in modules {
+            module_page(module, &visible(module), selection.markdown, &mut out);
+        }
+        return Ok(out);
+    };
+    if let Some(module) = modules.iter().find(|module| module.name == name) {
+        module_page(module, &visible(module), selection.markdown, &mut out);
+        return Ok(out);
+    }
+    let all = || modules.iter().flat_map(|module| visible(module));
+    let found: Vec<&FunctionSpec> = all()
+        .filter(|spec| spec.to_string() == *name || written_name(spec) == *name)
+        .collect();
+    if found.is_empty() {
+        let mut names: Vec<String> = all().map(|spec| spec.to_string()).collect();
+        names.extend(modules.iter().map(|module| module.name.to_owned()));
+        return Err(unknown("function or module", name, names));
+    }
+    for spec in found {
+        function_page(spec, selection.markdown, &mut out);
+    }
+    Ok(out)
+}
+
+fn module_page(module: &Module, functions: &[&'static FunctionSpec], markdown: bool, out: &mut String) {
+    let title = match module.name {
+        "" => "Without an import".to_owned(),
+        name => format!("import \"{name}\""),
+    };
+    heading(out, markdown, 2, &title);
+    let _ = writeln!(out, "{}\n", module.doc.trim());
+    for (name, value) in module.variables {
+        entry(
+            out,
+            markdown,
+            &format!("${name}"),
+            &setpoint_value::quote(value.as_bytes()),
+        );
+    }
+    for spec in functions {
+        if markdown {
+            function_page(spec, true, out);
+        } else {
+            entry(out, false, &written_name(spec), first_line(spec.doc));
+        }
+    }
+    out.push('\n');
+}
+
+fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
+    heading(out, markdown, 3, &spec.to_string());
+    let fence = if markdown { "```\n" } else { "" };
+    out.push_str(fence);
+    for signature in spec.signatures {
+        let rest = signature.strip_prefix("func").unwrap_or(signature);
+        let _ = writeln!(
+            out,
+            "{}{}{rest}",
+            if markdown { "" } else { "    " },
+            written_name(spec)
+        );
+    }
+    let _ = writeln!(out, "{fence}\n{}", spec.doc.trim());
+    let class = match spec.class {
+        Class::Pure => "",
+        Class::Environment => "The machine is read once.",
+        Class::Source => "Its value follows what changes outside.",
+        Class::Stateful => "Its value follows what changes outside; each call has a state of its own.",
+    };
+    if !class.is_empty() {
+        let _ = writeln!(out, "{class}");
+    }
+    if !spec.examples.is_empty() {
+        let _ = writeln!(out, "\n{fence}{}", if markdown { "" } else { "Examples:" });
+        for example in spec.examples {
+            let indent = if markdown { "" } else { "    " };
+            let _ = match example.result {
+                "" => writeln!(out, "{indent}{}", example.call),
+                result => writeln!(out, "{indent}{} == {result}", example.call),
+            };
+        }
+        out.push_str(fence);
+    }
+    out.push('\n');
+}
+
+/// The name behind the default alias: `strings.title` for `golang/strings.title`.
+fn written_name(spec: &FunctionSpec) -> String {
+    match spec.module.rsplit('/').next() {
+        Some(alias) if !alias.is_empty() => format!("{alias}.{}", spec.name),
+        _ => spec.name.to_owned(),
+    }
+}
+
+fn heading(out: &mut String, markdown: bool, level: usize, text: &str) {
+    let _ = match markdown {
+        true => writeln!(out, "{} {text}\n", "#".repeat(level)),
+        false => writeln!(out, "{text}"),
+    };
+}
+
+fn entry(out: &mut String, markdown: bool, title: &str, doc: &str) {
+    let doc = doc.trim();
+    let _ = match markdown {
+        true => writeln!(out, "- `{title}`: {}", doc.replace('\n', "\n  ")),
+        false => writeln!(out, "    {title}\n        {}", doc.replace('\n', "\n        ")),
+    };
+}
+
+fn first_line(doc: &str) -> &str {
+    doc.trim().lines().next().unwrap_or_default()
+}
+
+fn unknown(what: &str, name: &str, names: Vec<String>) -> Failure {
+    let help = did_you_mean(name, names.iter().map(String::as_str));
+    Failure::Wrong(format!(
+        "there is no {what} `{name}`{}",
+        help.map(|help| format!("; {help}")).unwrap_or_default()
+    ))
+}

@@ -1,0 +1,175 @@
+//! `setpoint fmt`: one layout for every text.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use setpoint_diagnostics::SourceMap;
+use setpoint_host::files::{AbsolutePath, Committer, Replace};
+use setpoint_mcl::format::{FormatError, format_file};
+
+use crate::failure::{Failure, exit_code};
+use crate::output;
+
+/// Format programs
+///
+/// Files are rewritten in place, keeping owner and mode. A directory means every `.mcl` file below it.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Files and directories; `-` formats standard input to standard output
+    #[arg(value_name = "PATH", default_value = ".")]
+    paths: Vec<String>,
+
+    /// Change nothing; exit with 1 if something is not formatted
+    #[arg(short = 't', long, visible_alias = "test")]
+    check: bool,
+
+    /// Name every file
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let mut formatter = Formatter {
+        check: arguments.check,
+        committer: Committer::new(),
+        failed: false,
+    };
+    for path in &arguments.paths {
+        if path == "-" {
+            formatter.standard_input()?;
+            continue;
+        }
+        for file in files(path)? {
+            let changed = formatter.file(&file)?;
+            if arguments.verbose && !changed {
+                output::print(&format!("{} is formatted\n", file.display()))?;
+            }
+        }
+    }
+    Ok(if formatter.failed {
+        exit_code::WRONG
+    } else {
+        exit_code::DONE
+    })
+}
+
+struct Formatter {
+    check: bool,
+    committer: Committer,
+    failed: bool,
+}
+
+impl Formatter {
+    /// Whether the file was not formatted.
+    fn file(&mut self, path: &Path) -> Result<bool, Failure> {
+        let shown = path.display();
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.complain(&format!("failed to read {shown}: {error}"));
+                return Ok(false);
+            }
+        };
+        let Ok(text) = String::from_utf8(bytes) else {
+            self.complain(&format!("{shown} is not UTF-8 text"));
+            return Ok(false);
+        };
+        let Some(formatted) = self.formatted(&shown.to_string(), &text) else {
+            return Ok(false);
+        };
+        if formatted == text {
+            return Ok(false);
+        }
+        if self.check {
+            self.failed = true;
+            output::print(&format!("{shown} is not formatted\n"))?;
+            return Ok(true);
+        }
+        match self.replace(path, formatted) {
+            Ok(()) => output::print(&format!("{shown}\n"))?,
+            Err(message) => self.complain(&message),
+        }
+        Ok(true)
+    }
+
+    fn replace(&self, path: &Path, text: String) -> Result<(), String> {
+        let absolute = std::path::absolute(path)
+            .map_err(|error| format!("failed to find {}: {error}", path.display()))?;
+        let absolute = AbsolutePath::new(absolute).map_err(|error| format!("{}: {error}", path.display()))?;
+        self.committer
+            .replace(Replace::bytes(absolute, text.into_bytes()))
+            .map(drop)
+            .map_err(|error| format!("failed to {error}"))
+    }
+
+    fn standard_input(&mut self) -> Result<(), Failure> {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::io("read standard input", &error))?;
+        let Some(formatted) = self.formatted("<stdin>", &text) else {
+            return Ok(());
+        };
+        if self.check {
+            self.failed |= formatted != text;
+            return Ok(());
+        }
+        output::print(&formatted)
+    }
+
+    /// None after saying why not.
+    fn formatted(&mut self, name: &str, text: &str) -> Option<String> {
+        let mut sources = SourceMap::new();
+        let file = sources.add(name, text);
+        match format_file(file, text) {
+            Ok(formatted) => Some(formatted),
+            Err(FormatError::Syntax(diagnostics)) => {
+                output::talk_diagnostics(&diagnostics, &sources);
+                self.failed = true;
+                None
+            }
+            Err(error @ FormatError::Unfaithful(_)) => {
+                self.complain(&format!(
+                    "{name} is left alone, because {error}; that is a bug in setpoint"
+                ));
+                None
+            }
+        }
+    }
+
+    fn complain(&mut self, message: &str) {
+        self.failed = true;
+        output::talk(&format!("error: {message}\n"));
+    }
+}
+
+/// The file, or all programs below the directory, sorted.
+fn files(argument: &str) -> Result<Vec<PathBuf>, Failure> {
+    let path = Path::new(argument);
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    let mut waiting = vec![path.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        let failed =
+            |error: std::io::Error| Failure::io(format_args!("list {}", directory.display()), &error);
+        for entry in std::fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let kind = entry.file_type().map_err(failed)?;
+            let path = entry.path();
+            if kind.is_dir() {
+                waiting.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "mcl") && path.is_file() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    // `./x.mcl` is known as `x.mcl` to whoever did not write the dot.
+    let found = found
+        .into_iter()
+        .map(|file| file.strip_prefix(".").map(Path::to_owned).unwrap_or(file));
+    Ok(found.collect())
+}

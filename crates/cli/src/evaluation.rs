@@ -1,0 +1,88 @@
+//! Waiting for the first values: what `graph` needs of a program before it can say what the machine shall be.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use setpoint_diagnostics::{Diagnostic, Diagnostics};
+use setpoint_flow::{Evaluator, Program, SourceId};
+use setpoint_graph::DesiredGraph;
+use setpoint_value::{Capabilities, Wake};
+
+/// Which sources have news. Wakes of one source coalesce.
+#[derive(Clone, Default)]
+pub(crate) struct Woken(Arc<(Mutex<BTreeSet<SourceId>>, Condvar)>);
+
+impl Woken {
+    /// What a source is given to say that it has news.
+    pub(crate) fn wake(&self, source: SourceId) -> Wake {
+        let woken = self.clone();
+        Wake::new(move || {
+            let (sources, condition) = &*woken.0;
+            if sources
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(source)
+            {
+                condition.notify_one();
+            }
+        })
+    }
+
+    /// The sources that have news, as soon as there are some; none at the deadline.
+    fn wait(&self, deadline: Option<Instant>) -> Vec<SourceId> {
+        let (sources, condition) = &*self.0;
+        let mut woken = sources.lock().unwrap_or_else(PoisonError::into_inner);
+        while woken.is_empty() {
+            woken = match deadline {
+                None => condition.wait(woken).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        break;
+                    }
+                    condition
+                        .wait_timeout(woken, left)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        std::mem::take(&mut *woken).into_iter().collect()
+    }
+}
+
+/// Evaluates a program until every source that is needed has given a value. Without a graph there are errors.
+pub(crate) fn first_graph(
+    program: Arc<Program>,
+    capabilities: Arc<dyn Capabilities>,
+    limit: Duration,
+) -> (Option<DesiredGraph>, Diagnostics) {
+    let woken = Woken::default();
+    let waking = woken.clone();
+    let mut evaluator = Evaluator::new(program, capabilities, Box::new(move |source| waking.wake(source)));
+    // A limit beyond what a clock can say is none.
+    let deadline = Instant::now().checked_add(limit);
+    let mut step = evaluator.step(&[]);
+    while !step.pending.is_empty() {
+        let news = woken.wait(deadline);
+        if news.is_empty() {
+            let mut diagnostics = step.diagnostics;
+            for pending in &step.pending {
+                let message = format!("`{}` gives no value within {}", pending.function, seconds(limit));
+                let error = Diagnostic::error(&setpoint_flow::codes::NO_VALUE, pending.span, message);
+                diagnostics.push(error.help("`--timeout` sets how long to wait"));
+            }
+            return (None, diagnostics);
+        }
+        step = evaluator.step(&news);
+    }
+    (step.graph, step.diagnostics)
+}
+
+fn seconds(limit: Duration) -> String {
+    match limit.as_secs_f64() {
+        1.0 => "1 second".to_owned(),
+        other => format!("{other} seconds"),
+    }
+}

@@ -1,0 +1,186 @@
+//! What a program is given as: the forms of `INPUT`.
+
+use std::io::Read;
+use std::path::Path;
+
+use setpoint_mcl::Entry;
+
+/// A program that was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    /// Where it begins, relative to `root`.
+    pub(crate) entry: Entry,
+    /// Its root directory, as the user can open it: empty or ending in `/`.
+    pub(crate) root: String,
+}
+
+/// Why there is no program.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BadInput {
+    /// One line.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) help: Option<String>,
+}
+
+impl Input {
+    /// Finds the program behind an argument: `-`, a `.mcl` file, a `metadata.yaml`, a directory, or code.
+    ///
+    /// # Errors
+    /// When the argument is none of these.
+    pub(crate) fn find(argument: &str, stdin: &mut dyn Read) -> Result<Input, BadInput> {
+        let bad = |message: String, help: Option<&str>| {
+            Err(BadInput {
+                message,
+                help: help.map(str::to_owned),
+            })
+        };
+        let path = Path::new(argument);
+        if argument.is_empty() {
+            return bad("there is no program: the argument is empty".to_owned(), None);
+        }
+        if argument == "-" {
+            let mut text = Vec::new();
+            return match stdin.read_to_end(&mut text).map(|_| String::from_utf8(text)) {
+                Ok(Ok(text)) => Ok(Input::code("<stdin>", text)),
+                Ok(Err(_)) => bad("standard input is not UTF-8 text".to_owned(), None),
+                Err(error) => bad(format!("standard input cannot be read: {error}"), None),
+            };
+        }
+        if argument == "metadata.yaml" {
+            return bad(
+                "`metadata.yaml` alone is taken for code".to_owned(),
+                Some("write `./metadata.yaml` to run the module of this directory"),
+            );
+        }
+        if let Some(root) = argument
+            .strip_suffix("metadata.yaml")
+            .filter(|root| root.ends_with('/'))
+        {
+            if !path.is_file() {
+                return bad(format!("there is no file `{argument}`"), None);
+            }
+            return Ok(Input {
+                entry: Entry::Directory(String::new()),
+                root: root.to_owned(),
+            });
+        }
+        if argument.ends_with(".mcl") {
+            let split = argument.rfind('/').map_or(0, |at| at + 1);
+            let (root, name) = argument.split_at(split);
+            if path.is_dir() {
+                return bad(
+                    format!("`{argument}` is a directory"),
+                    Some("add a slash to its end"),
+                );
+            }
+            if !path.exists() {
+                return bad(format!("there is no file `{argument}`"), None);
+            }
+            return Ok(Input {
+                entry: Entry::File(name.to_owned()),
+                root: root.to_owned(),
+            });
+        }
+        if argument.ends_with('/') || path.is_dir() {
+            if !path.is_dir() {
+                return bad(format!("there is no directory `{argument}`"), None);
+            }
+            let root = if argument.ends_with('/') {
+                argument.to_owned()
+            } else {
+                format!("{argument}/")
+            };
+            if !path.join("metadata.yaml").is_file() && !path.join("main.mcl").is_file() {
+                let message = format!("`{root}` has neither a `metadata.yaml` nor a `main.mcl`");
+                return bad(message, Some("name the file that the program begins with"));
+            }
+            return Ok(Input {
+                entry: Entry::Directory(String::new()),
+                root,
+            });
+        }
+        if path.exists() {
+            let help = "the name of a program ends in `.mcl`; `-` reads one from standard input";
+            return bad(format!("`{argument}` is not a program by its name"), Some(help));
+        }
+        if argument.contains('/') && !argument.contains(char::is_whitespace) {
+            return bad(format!("there is no file or directory `{argument}`"), None);
+        }
+        Ok(Input::code("<argument>", argument.to_owned()))
+    }
+
+    fn code(name: &str, text: String) -> Input {
+        Input {
+            entry: Entry::Code {
+                name: name.to_owned(),
+                text,
+            },
+            root: String::new(),
+        }
+    }
+
+    /// A file of the program as the user can open it.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        if name.starts_with(['/', '<']) {
+            name.to_owned()
+        } else {
+            format!("{}{name}", self.root)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(argument: &str) -> Result<Input, BadInput> {
+        Input::find(argument, &mut &b"from stdin\n"[..])
+    }
+
+    #[test]
+    fn every_form_of_input_is_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+        for (name, text) in [
+            ("a.mcl", ""),
+            ("m/metadata.yaml", ""),
+            ("d/main.mcl", ""),
+            ("other.txt", ""),
+        ] {
+            std::fs::create_dir_all(directory.path().join(name).parent().unwrap()).unwrap();
+            std::fs::write(directory.path().join(name), text).unwrap();
+        }
+        std::fs::create_dir(directory.path().join("empty")).unwrap();
+        let form = |argument: &str| match find(argument).unwrap().entry {
+            Entry::Code { name, text } => format!("code {name} {}", text.trim()),
+            Entry::File(name) => format!("file {name}"),
+            Entry::Directory(name) => format!("directory {name:?}"),
+        };
+        assert_eq!(form("-"), "code <stdin> from stdin");
+        assert_eq!(form("test \"/x\" {}"), "code <argument> test \"/x\" {}");
+        assert_eq!(form(&path("a.mcl")), "file a.mcl");
+        assert_eq!(form(&path("m/metadata.yaml")), "directory \"\"");
+        assert_eq!(form(&path("d/")), "directory \"\"");
+        assert_eq!(form(&path("d")), "directory \"\"");
+        assert_eq!(find(&path("d")).unwrap().shown("main.mcl"), path("d/main.mcl"));
+        for wrong in [
+            "",
+            "metadata.yaml",
+            "no/such",
+            "no.mcl",
+            "no/",
+            &path("other.txt"),
+            &path("empty/"),
+        ] {
+            assert!(find(wrong).is_err(), "{wrong}");
+        }
+        assert!(
+            find("metadata.yaml")
+                .unwrap_err()
+                .help
+                .unwrap()
+                .contains("./metadata.yaml")
+        );
+    }
+}
