@@ -3,7 +3,7 @@
 //! Those that take a function value are shapes: they ask for one call an element and make their result of the calls'
 //! results. All of them are incremental: an element that changes costs about as much as one element.
 
-use setpoint_value::{CallError, Example, FunctionSpec, Module, Type, Value, function};
+use setpoint_value::{CallError, Example, FunctionSpec, Module, ParameterFlags, Type, Value, function};
 
 mod changes;
 mod filter;
@@ -17,12 +17,21 @@ pub(crate) static MODULE: Module = Module::new(
     &[&FILTER, &FLATTEN, &MAP, &RANGE, &REDUCE, &ZIP],
 );
 
+/// Shapes look only at the outermost marks of a list and whether it is known; its elements go to the calls as they are.
+const AS_THEY_ARE: &[ParameterFlags] = &[ParameterFlags {
+    allow_null: false,
+    allow_unknown: true,
+    allow_dynamic: true,
+    allow_marked: true,
+}];
+
 static FILTER: FunctionSpec = FunctionSpec::shape(
     "iter",
     "filter",
     &["func(inputs []?1, function func(?1) bool) []?1"],
     &filter::Filter,
 )
+.with_flags(AS_THEY_ARE)
 .documented(
     "The elements for which the function gives true, in their order.",
     &[Example {
@@ -60,6 +69,7 @@ static MAP: FunctionSpec = FunctionSpec::shape(
     &["func(inputs []?1, function func(?1) ?2) []?2"],
     &map::MapShape,
 )
+.with_flags(AS_THEY_ARE)
 .documented(
     "What the function gives for each element.",
     &[Example {
@@ -115,6 +125,7 @@ static REDUCE: FunctionSpec = FunctionSpec::shape(
     ],
     &reduce::Reduce,
 )
+.with_flags(AS_THEY_ARE)
 .documented(
     "One value of all elements: the function of the first two, then of that and the third, and so on.\n\nWith an \
      initial value, that stands before the elements. Without one, an empty list is an error.",
@@ -136,6 +147,7 @@ static ZIP: FunctionSpec = FunctionSpec::shape(
     &["func(inputs1 []?1, inputs2 []?2, function func(x ?1, y ?2) ?3) []?3"],
     &zip::Zip,
 )
+.with_flags(AS_THEY_ARE)
 .documented(
     "What the function gives for the elements of two lists at each place, up to the end of the shorter one.",
     &[Example {

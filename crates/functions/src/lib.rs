@@ -8,7 +8,9 @@
 #![forbid(unsafe_code)]
 
 mod convert;
+pub mod cty;
 mod datetime;
+mod deploy;
 mod encoding;
 mod example;
 mod fmt;
@@ -17,10 +19,12 @@ mod golang;
 mod history;
 mod iter;
 mod list;
+mod local;
 mod map;
 mod math;
 mod net;
 mod os;
+mod provisioner;
 mod random;
 mod regexp;
 mod strings;
@@ -28,6 +32,8 @@ mod sys;
 mod test;
 mod top_level;
 mod util;
+mod value;
+mod world;
 
 use setpoint_value::{Module, Registry};
 
@@ -35,7 +41,10 @@ use setpoint_value::{Module, Registry};
 pub static MODULES: &[&Module] = &[
     &top_level::MODULE,
     &convert::MODULE,
+    &cty::MODULE,
     &datetime::MODULE,
+    &deploy::MODULE,
+    &provisioner::MODULE,
     &encoding::MODULE,
     &example::MODULE,
     &example::NESTED,
@@ -52,6 +61,7 @@ pub static MODULES: &[&Module] = &[
     &golang::strings::MODULE,
     &iter::MODULE,
     &list::MODULE,
+    &local::MODULE,
     &map::MODULE,
     &math::MODULE,
     &net::MODULE,
@@ -63,6 +73,9 @@ pub static MODULES: &[&Module] = &[
     &sys::FWUPD,
     &test::MODULE,
     &util::MODULE,
+    &value::MODULE,
+    &world::MODULE,
+    &world::COLLECT,
 ];
 
 /// Every module, in the order of the reference documentation.

@@ -1,0 +1,207 @@
+//! `world` and `world/collect`: what all members share.
+//!
+//! Where there is no world, nothing is in it.
+
+use setpoint_value::{
+    CallContext, CallError, Class, Example, FunctionSpec, Map, Module, Source, Subscription, Type, Value,
+    WorldAnswer, WorldFeed, WorldQuery,
+};
+
+use crate::follow::{shown, text};
+
+pub(crate) static MODULE: Module = Module::new(
+    "world",
+    "What all members share.",
+    &[&GETVAL, &KVLOOKUP, &SCHEDULE],
+);
+
+pub(crate) static COLLECT: Module = Module::new("world/collect", "What members export.", &[&RES]);
+
+static GETVAL: FunctionSpec = FunctionSpec::source(
+    "world",
+    "getval",
+    &["func(key str) struct{value str; exists bool}"],
+    Class::Source,
+    &Ask {
+        query: WorldQuery::String,
+        answer: |answer, ty| match answer {
+            WorldAnswer::String(value) => {
+                let exists = Value::Bool(value.is_some());
+                let value = Value::str(value.unwrap_or_default());
+                Some(Value::structure(ty.clone(), vec![value, exists]))
+            }
+            _ => None,
+        },
+        nothing: || WorldAnswer::String(None),
+        is_kind: false,
+    },
+)
+.documented(
+    "The string of a key, and whether there is one. It follows changes.",
+    &[Example {
+        call: r#"world.getval("nobody sets this")->exists"#,
+        result: "false",
+    }],
+);
+
+static KVLOOKUP: FunctionSpec = FunctionSpec::source(
+    "world",
+    "kvlookup",
+    &["func(namespace str) map{str: str}"],
+    Class::Source,
+    &Ask {
+        query: WorldQuery::Strings,
+        answer: |answer, _| match answer {
+            WorldAnswer::Strings(strings) => {
+                let entries = strings.into_iter();
+                let entries = entries.map(|(host, value)| (Value::str(host), Value::str(value)));
+                Some(Value::Map(Map::new(Type::Str, Type::Str, entries)))
+            }
+            _ => None,
+        },
+        nothing: || WorldAnswer::Strings(std::collections::BTreeMap::new()),
+        is_kind: false,
+    },
+)
+.documented(
+    "What each host has set under a name with the kind `kv`. It follows changes.",
+    &[Example {
+        call: r#"len(world.kvlookup("nobody sets this"))"#,
+        result: "0",
+    }],
+);
+
+static SCHEDULE: FunctionSpec = FunctionSpec::source(
+    "world",
+    "schedule",
+    &["func(namespace str) []str"],
+    Class::Source,
+    &Ask {
+        query: WorldQuery::Schedule,
+        answer: |answer, _| match answer {
+            WorldAnswer::Hosts(hosts) => Some(Value::strings(hosts)),
+            _ => None,
+        },
+        nothing: || WorldAnswer::Hosts(Vec::new()),
+        is_kind: false,
+    },
+)
+.documented(
+    "The hosts that were chosen among those which the kind `schedule` offers. It follows changes.",
+    &[Example {
+        call: r#"len(world.schedule("nobody takes part"))"#,
+        result: "0",
+    }],
+);
+
+static RES: FunctionSpec = FunctionSpec::source(
+    "world/collect",
+    "res",
+    &["func(kind str) []struct{name str; host str}"],
+    Class::Source,
+    &Ask {
+        query: WorldQuery::Exports,
+        answer: |answer, ty| match (answer, ty.element()) {
+            (WorldAnswer::Exports(exports), Some(element)) => {
+                let items = exports.into_iter().map(|export| {
+                    let fields = vec![Value::str(export.name), Value::str(export.host)];
+                    Value::structure(element.clone(), fields)
+                });
+                Some(Value::list(element.clone(), items))
+            }
+            _ => None,
+        },
+        nothing: || WorldAnswer::Exports(Vec::new()),
+        is_kind: true,
+    },
+)
+.documented(
+    "Names and hosts of what is exported of a kind to this host or to all. It follows changes.",
+    &[Example {
+        call: r#"len(collect.res("file"))"#,
+        result: "0",
+    }],
+);
+
+/// A source that asks the world.
+struct Ask {
+    query: fn(String) -> WorldQuery,
+    /// The answer as a value of the result type; none for an answer to another question.
+    answer: fn(WorldAnswer, &Type) -> Option<Value>,
+    /// What stands in an empty world.
+    nothing: fn() -> WorldAnswer,
+    /// Whether the argument names a kind of resource.
+    is_kind: bool,
+}
+
+impl Source for Ask {
+    fn open(
+        &self,
+        context: &CallContext<'_>,
+        arguments: &[Value],
+    ) -> Result<Box<dyn Subscription>, CallError> {
+        let key = text(arguments, 0)?;
+        if key.is_empty() {
+            return Err(CallError::fatal("the key must not be empty"));
+        }
+        let feed = match context.capabilities.world() {
+            Some(world) => {
+                if self.is_kind && !world.knows_kind(key) {
+                    let kind = shown(&arguments[0]);
+                    return Err(CallError::fatal(format!("there is no kind `{kind}`")));
+                }
+                world.follow(&(self.query)(key.to_owned()), context.wake.clone())
+            }
+            None => Box::new(Nothing((self.nothing)())) as Box<dyn WorldFeed>,
+        };
+        Ok(Box::new(Asked {
+            feed,
+            answer: self.answer,
+            key: arguments.to_vec(),
+            result: context.result.clone(),
+            last: None,
+        }))
+    }
+}
+
+/// The only answer of an empty world.
+struct Nothing(WorldAnswer);
+
+impl WorldFeed for Nothing {
+    fn latest(&mut self) -> Option<Result<WorldAnswer, String>> {
+        Some(Ok(self.0.clone()))
+    }
+}
+
+struct Asked {
+    feed: Box<dyn WorldFeed>,
+    answer: fn(WorldAnswer, &Type) -> Option<Value>,
+    key: Vec<Value>,
+    result: Type,
+    last: Option<Result<Value, CallError>>,
+}
+
+impl Subscription for Asked {
+    fn take(&mut self) -> Option<Result<Value, CallError>> {
+        let answer = match self.feed.latest()? {
+            Ok(answer) => (self.answer)(answer, &self.result)
+                .ok_or_else(|| CallError::fatal("the world answered another question")),
+            Err(problem) => Err(CallError::fatal(format!("the world can't answer: {problem}"))),
+        };
+        if self.last.as_ref() == Some(&answer) {
+            return None;
+        }
+        self.last = Some(answer.clone());
+        Some(answer)
+    }
+
+    fn update(&mut self, _: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
+        if self.key == arguments {
+            return Ok(());
+        }
+        let before = self.key.first().map(shown).unwrap_or_default();
+        Err(CallError::fatal(format!(
+            "can't change key, previously: {before}"
+        )))
+    }
+}
