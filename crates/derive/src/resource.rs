@@ -21,6 +21,8 @@
 mod attributes;
 mod emit;
 mod structs;
+#[cfg(test)]
+mod tests;
 
 use proc_macro2::TokenStream;
 use syn::{Attribute, Data, DeriveInput, Expr, Fields, FieldsNamed, Ident, Lit, Meta};

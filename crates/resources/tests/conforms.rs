@@ -1,1 +1,380 @@
-//! .
+//! What holds for every kind, on examples of each.
+
+use std::sync::{Arc, Mutex};
+
+use setpoint_engine::{Drift, DriftValue, KindSpec, Watch};
+use setpoint_graph::Native;
+use setpoint_host::watch::{WatchEvent, WatchHub, WatchToken};
+use setpoint_resources::KINDS;
+use setpoint_value::{Func, Map, Type, Value};
+
+use crate::harness::{Bench, Subject, refused, text, texts, yes};
+
+type Parameters = Vec<(&'static str, Value)>;
+
+/// A resource on a machine that is not as it wants.
+struct Example {
+    kind: &'static str,
+    /// Sets the machine up; answers name and parameters.
+    make: fn(&Bench) -> (String, Parameters),
+    /// Whether a second run finds nothing.
+    converges: bool,
+    /// Whether its repair changes a path that it watches.
+    touches: bool,
+}
+
+const fn example(kind: &'static str, make: fn(&Bench) -> (String, Parameters)) -> Example {
+    Example {
+        kind,
+        make,
+        converges: true,
+        touches: true,
+    }
+}
+
+const EXAMPLES: &[Example] = &[
+    example("file", |bench| {
+        bench.write("a", "old");
+        bench.set_mode("a", 0o644);
+        (
+            bench.path("a"),
+            vec![("content", text("new")), ("mode", text("0600"))],
+        )
+    }),
+    example("file", |bench| {
+        (
+            bench.path("new"),
+            vec![
+                ("state", text("exists")),
+                ("content", text("x")),
+                ("mode", text("u=rw,go=")),
+            ],
+        )
+    }),
+    example("file", |bench| {
+        (
+            format!("{}/", bench.path("d/e")),
+            vec![
+                ("state", text("exists")),
+                ("recurse", yes()),
+                ("mode", text("0750")),
+            ],
+        )
+    }),
+    example("file", |bench| {
+        bench.write("gone/x", "x");
+        (
+            format!("{}/", bench.path("gone")),
+            vec![("state", text("absent")), ("recurse", yes())],
+        )
+    }),
+    example("file", |bench| {
+        bench.write("s/a", "1");
+        bench.write("s/b/c", "2");
+        bench.write("t/a", "0");
+        bench.write("t/extra", "0");
+        let source = format!("{}/", bench.path("s"));
+        let parameters = vec![
+            ("state", text("exists")),
+            ("source", text(source)),
+            ("recurse", yes()),
+            ("purge", yes()),
+        ];
+        (format!("{}/", bench.path("t")), parameters)
+    }),
+    example("file", |bench| {
+        bench.write("l", "in the way");
+        let parameters = vec![
+            ("state", text("exists")),
+            ("symlink", yes()),
+            ("force", yes()),
+            ("source", text("target")),
+        ];
+        (bench.path("l"), parameters)
+    }),
+    example("file", |bench| {
+        let part = bench.write("part", "part");
+        (bench.path("whole"), vec![("fragments", texts(&[&part, &part]))])
+    }),
+    example("exec", |bench| {
+        let made = bench.path("made");
+        (format!("/usr/bin/touch {made}"), vec![("creates", text(made))])
+    }),
+    Example {
+        kind: "exec",
+        make: |bench| {
+            let input = bench.write("input", "");
+            (
+                "/bin/true".to_owned(),
+                vec![("mtimes", texts(&[&input])), ("ifcmd", text("/bin/false"))],
+            )
+        },
+        converges: true,
+        touches: false,
+    },
+    example("print", |_| ("p".to_owned(), vec![("msg", text("hello"))])),
+    example("noop", |_| ("n".to_owned(), vec![])),
+    example("timer", |_| ("t".to_owned(), vec![("interval", Value::Int(60))])),
+    example("value", |_| ("v".to_owned(), vec![("any", texts(&["a", "b"]))])),
+    example("test", |_| {
+        (
+            "t".to_owned(),
+            vec![("int8", Value::Int(1)), ("onlyshow", texts(&["int8"]))],
+        )
+    }),
+    Example {
+        kind: "exit",
+        make: |_| ("e".to_owned(), vec![("code", Value::Int(1))]),
+        converges: false,
+        touches: false,
+    },
+    example("_panic", |_| ("_panic".to_owned(), vec![])),
+];
+
+impl Example {
+    fn on(&self, bench: &Bench) -> Subject {
+        let (name, parameters) = (self.make)(bench);
+        bench.resource(self.kind, &name, &parameters)
+    }
+}
+
+#[test]
+fn every_kind_has_an_example() {
+    for spec in KINDS {
+        let kind = spec.schema.kind;
+        assert!(EXAMPLES.iter().any(|example| example.kind == kind), "{kind}");
+    }
+}
+
+#[test]
+fn a_run_without_repair_changes_nothing_and_reports_what_a_run_with_it_repairs() {
+    for (index, example) in EXAMPLES.iter().enumerate() {
+        let bench = Bench::new();
+        let mut subject = example.on(&bench);
+        let before = bench.tree(".");
+        let planned = subject.check();
+        assert!(
+            planned.result.is_ok(),
+            "{index} {}: {}",
+            example.kind,
+            planned.failure()
+        );
+        assert_eq!(bench.tree("."), before, "{index} {}", example.kind);
+        assert!(
+            planned.drifts.iter().all(|drift| !drift.repaired),
+            "{index} {}",
+            example.kind
+        );
+        let applied = subject.apply();
+        assert!(
+            applied.result.is_ok(),
+            "{index} {}: {}",
+            example.kind,
+            applied.failure()
+        );
+        assert_eq!(applied.report(), planned.report(), "{index} {}", example.kind);
+        assert!(
+            applied.drifts.iter().all(|drift| drift.repaired),
+            "{index} {}",
+            example.kind
+        );
+    }
+}
+
+#[test]
+fn a_second_run_finds_nothing_and_so_does_another_process() {
+    for (index, example) in EXAMPLES
+        .iter()
+        .enumerate()
+        .filter(|(_, example)| example.converges)
+    {
+        let bench = Bench::new();
+        let mut subject = example.on(&bench);
+        subject.apply();
+        let after = bench.tree(".");
+        let again = subject.apply();
+        assert!(
+            again.result.is_ok(),
+            "{index} {}: {}",
+            example.kind,
+            again.failure()
+        );
+        assert_eq!(again.report(), Vec::<String>::new(), "{index} {}", example.kind);
+        assert_eq!(bench.tree("."), after, "{index} {}", example.kind);
+    }
+}
+
+#[test]
+fn a_watch_that_is_declared_fires_on_a_real_change() {
+    let hub = WatchHub::new().unwrap();
+    for (index, example) in EXAMPLES.iter().enumerate() {
+        let bench = Bench::new();
+        let mut subject = example.on(&bench);
+        let fired = Arc::new(Mutex::new(0usize));
+        let counter = fired.clone();
+        let subscriber = hub.subscribe(Arc::new(move |events: &[WatchEvent]| {
+            *counter.lock().unwrap() += events.len();
+        }));
+        let mut handles = Vec::new();
+        for watch in subject.resource.watches() {
+            if let Watch::Path { path, depth, follow } = watch {
+                handles.push(subscriber.watch(&path, depth, follow, WatchToken(0)).unwrap());
+            }
+        }
+        if handles.is_empty() || !example.touches {
+            continue;
+        }
+        hub.catch_up().unwrap();
+        *fired.lock().unwrap() = 0;
+        subject.apply();
+        hub.catch_up().unwrap();
+        assert!(*fired.lock().unwrap() > 0, "{index} {}", example.kind);
+    }
+}
+
+#[test]
+fn sensitive_parameters_are_in_no_report() {
+    for (index, example) in EXAMPLES.iter().enumerate() {
+        let bench = Bench::new();
+        let (name, parameters) = (example.make)(&bench);
+        let marked: Parameters = parameters
+            .into_iter()
+            .map(|(name, value)| (name, value.sensitive()))
+            .collect();
+        let run = bench.resource(example.kind, &name, &marked).apply();
+        let hidden = |value: &DriftValue| matches!(value, DriftValue::Sensitive | DriftValue::Absent);
+        let open: Vec<&Drift> = run
+            .drifts
+            .iter()
+            .filter(|drift| !hidden(&drift.is) || !hidden(&drift.want))
+            .collect();
+        // What is not named like a sensitive parameter may be shown; all parameters are sensitive here.
+        assert!(
+            marked.is_empty() || open.is_empty(),
+            "{index} {}: {open:?}",
+            example.kind
+        );
+    }
+}
+
+#[test]
+fn everything_is_documented() {
+    for spec in KINDS {
+        let schema = spec.schema;
+        let mut docs = vec![(schema.kind, schema.doc)];
+        docs.extend(
+            schema
+                .parameters
+                .iter()
+                .map(|parameter| (parameter.name, parameter.doc)),
+        );
+        docs.extend(schema.sends.iter().map(|key| (key.name, key.doc)));
+        for (name, doc) in docs {
+            let first = doc.lines().next().unwrap_or_default();
+            assert!(!first.is_empty(), "{} {name}", schema.kind);
+            assert!(!first.contains("This "), "{} {name}: {first}", schema.kind);
+        }
+    }
+}
+
+#[test]
+fn each_parameter_refuses_a_wrong_type_and_takes_a_right_one() {
+    for spec in KINDS {
+        for parameter in spec.schema.parameters {
+            let (kind, name) = (spec.schema.kind, parameter.name);
+            if let Some(wrong) = wrong_for(parameter.native) {
+                let refused = refused(kind, "/n", &[(name, wrong)]);
+                assert!(
+                    refused.iter().any(|line| line.starts_with(&format!("{name}: "))),
+                    "{kind} {name}: {refused:?}"
+                );
+            }
+            assert_decodes(spec, name, right_for(parameter.native));
+        }
+    }
+}
+
+fn assert_decodes(spec: &KindSpec, name: &'static str, value: Value) {
+    let parameters = setpoint_graph::Parameters::new([(name, value.clone())]);
+    let decoded = (spec.decode)("/n", &parameters);
+    let mut resource = decoded.unwrap_or_else(|invalid| panic!("{} {name}: {invalid:?}", spec.schema.kind));
+    resource.set_parameter(name, Some(&value)).unwrap();
+    resource.set_parameter(name, None).unwrap();
+    assert!(resource.set_parameter("no such parameter", None).is_err());
+}
+
+fn wrong_for(native: &Native) -> Option<Value> {
+    match native {
+        Native::Any => None,
+        Native::Optional(inner) => wrong_for(inner),
+        Native::Str => Some(Value::Int(1)),
+        Native::Bool
+        | Native::Int { .. }
+        | Native::Float { .. }
+        | Native::List(_)
+        | Native::Array(..)
+        | Native::Map(..)
+        | Native::Struct(_)
+        | Native::Func(_) => Some(text("wrong")),
+    }
+}
+
+fn right_for(native: &Native) -> Value {
+    match native {
+        Native::Any => Value::Int(1),
+        Native::Optional(inner) => right_for(inner),
+        Native::Str => text("x"),
+        Native::Bool => yes(),
+        Native::Int { .. } => Value::Int(7),
+        Native::Float { .. } => Value::float(0.5),
+        Native::List(element) | Native::Array(element, _) => Value::list(element.ty(), [right_for(element)]),
+        Native::Map(key, value) => Value::Map(Map::new(
+            key.ty(),
+            value.ty(),
+            [(right_for(key), right_for(value))],
+        )),
+        Native::Struct(fields) => {
+            let values: Vec<Value> = fields.iter().map(|(_, native)| right_for(native)).collect();
+            Value::structure(native.ty(), values)
+        }
+        Native::Func(_) => Value::Func(Func::new(native.ty(), Constant)),
+    }
+}
+
+struct Constant;
+
+impl setpoint_value::Callable for Constant {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
+    fn call(&self, _: &[Value]) -> Result<Value, setpoint_value::CallError> {
+        Ok(text("called"))
+    }
+}
+
+#[test]
+fn types_are_those_of_the_languages() {
+    let ty = |kind: &str, parameter: &str| -> Type {
+        crate::harness::spec(kind)
+            .schema
+            .parameter(parameter)
+            .unwrap()
+            .native
+            .ty()
+    };
+    for (kind, parameter, wanted) in [
+        ("exec", "env", "map{str: str}"),
+        ("exec", "args", "[]str"),
+        ("exec", "ifequals", "str"),
+        ("file", "content", "str"),
+        ("file", "fragments", "[]str"),
+        ("test", "func1", "func(0 int) str"),
+        ("test", "interface", "variant"),
+        ("test", "mapintfloat", "map{int: float}"),
+        ("timer", "interval", "int"),
+        ("value", "any", "variant"),
+    ] {
+        assert_eq!(ty(kind, parameter).to_string(), wanted, "{kind} {parameter}");
+    }
+}

@@ -393,7 +393,7 @@ fn a_cancelled_command_gets_its_signal_and_the_run_has_failed() {
     let mut exec = shell(&bench, command, &more);
     let cancellation = exec.cancellation.clone();
     let run = cancelled_when_ready(&bench, &mut exec, move || {
-        cancellation.cancel(CancelCause::Stopping)
+        cancellation.cancel(CancelCause::Stopping);
     });
     assert_eq!(
         run.result.as_ref().unwrap_err().reason(),

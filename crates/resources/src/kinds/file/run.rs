@@ -223,7 +223,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         let file = self.file;
         if let Some(content) = &file.content {
-            self.write_bytes(content.clone(), file.fingerprint)?;
+            self.write_bytes(content.clone(), file.fingerprint, false)?;
         }
         if file.is_directory() {
             if !file.source.is_empty() || file.purge {
@@ -235,13 +235,14 @@ impl<'r, 'a> Run<'r, 'a> {
         if !file.fragments.is_empty() {
             let bytes = self.fragments()?;
             let fingerprint = fingerprint(bytes.as_bytes());
-            self.write_bytes(bytes, Some(fingerprint))?;
+            let secret = self.apply.is_sensitive("fragments");
+            self.write_bytes(bytes, Some(fingerprint), secret)?;
         }
         Ok(())
     }
 
-    /// These bytes, whatever is there.
-    fn write_bytes(&mut self, bytes: Text, fingerprint: Option<u64>) -> Result<(), Failure> {
+    /// These bytes, whatever is there. With `secret` no report shows them, even if `content` itself is not sensitive.
+    fn write_bytes(&mut self, bytes: Text, fingerprint: Option<u64>, secret: bool) -> Result<(), Failure> {
         if let Some(found) = self.target()? {
             let verified = self.apply.handle().verified();
             let known =
@@ -259,11 +260,14 @@ impl<'r, 'a> Run<'r, 'a> {
                 return Ok(());
             }
         }
-        let is = self.contents_found()?;
-        let want = with_digest(
-            DriftValue::content(bytes.as_bytes()),
-            &Sha256::digest(bytes.as_bytes()),
-        );
+        let (is, want) = if secret || self.apply.is_sensitive("content") {
+            let is = self.place.found.map(|_| DriftValue::Sensitive);
+            (is.unwrap_or(DriftValue::Absent), DriftValue::Sensitive)
+        } else {
+            let digest = Sha256::digest(bytes.as_bytes());
+            let want = with_digest(DriftValue::content(bytes.as_bytes()), &digest);
+            (self.contents_found()?, want)
+        };
         if !self.apply.drift("content", is, want) {
             return self.not_permitted();
         }
