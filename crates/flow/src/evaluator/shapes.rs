@@ -5,7 +5,7 @@ use std::sync::Arc;
 use setpoint_value::{CallError, Func, Marks, ScopeArgument, ScopeBuilder, Shape, ShapeState, Value};
 
 use super::Evaluator;
-use super::arena::{Join, Kind, NodeId, Reference};
+use super::arena::{Input, Join, Kind, NodeId, Reference};
 use super::environment::{Binding, EnvironmentId, ScopeId};
 use super::plain::{guarded, redacted, unknown_result};
 use super::state::State;
@@ -265,9 +265,9 @@ impl Evaluator {
             fixed: State::Pending,
             marks: Marks::none(),
         }));
-        let switch = Reference::Node(self.arena.id(index));
-        let shown = self.add_node(kind, site, scope, chain, &[switch]);
-        self.arena.inputs[shown as usize].push(super::arena::Input::Nothing);
+        // No edge from the switch: that would keep the switch when nobody asks for the shape's result any more.
+        let shown = self.add_node(kind, site, scope, chain, &[]);
+        self.arena.inputs[shown as usize].extend([Input::Nothing, Input::Nothing]);
         self.arena.pinned[shown as usize] = true;
         let id: NodeId = self.arena.id(shown);
         self.arena.push_input(join, Reference::Node(id));
@@ -313,7 +313,7 @@ impl Evaluator {
 
     /// Lets a shape make its result.
     fn collect(&mut self, index: u32, changed: &[usize]) -> State {
-        let Some(super::arena::Input::Node { index: switch, .. }) = self.arena.inputs[index as usize].first()
+        let Some(Input::Node { index: switch, .. }) = self.arena.inputs[index as usize].first()
         else {
             return State::Pending;
         };

@@ -2,5 +2,7 @@
 
 mod incremental;
 mod library;
+mod oracle;
 mod program_builder;
+mod random_programs;
 mod world;
