@@ -12,4 +12,5 @@ pub(crate) mod rand;
 pub(crate) mod runtime;
 pub(crate) mod strconv;
 pub(crate) mod strings;
+pub(crate) mod template;
 pub(crate) mod text;

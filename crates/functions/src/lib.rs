@@ -49,6 +49,7 @@ pub static MODULES: &[&Module] = &[
     &example::MODULE,
     &example::NESTED,
     &fmt::MODULE,
+    &golang::template::MODULE,
     &golang::html::MODULE,
     &golang::math::MODULE,
     &golang::rand::MODULE,
