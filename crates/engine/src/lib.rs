@@ -9,6 +9,8 @@
 extern crate self as setpoint_engine;
 
 mod apply;
+#[cfg(test)]
+mod apply_tests;
 mod drift;
 mod events;
 mod failure;

@@ -169,7 +169,9 @@ impl Text {
 
 impl Default for Text {
     fn default() -> Text {
-        Text(Str::from(""))
+        // One for all: most parameters of most resources are not set.
+        static EMPTY: std::sync::LazyLock<Str> = std::sync::LazyLock::new(|| Str::from(""));
+        Text(EMPTY.clone())
     }
 }
 

@@ -166,7 +166,7 @@ pub trait Resource: Described {
     fn after_receive(&mut self) {}
 
     /// Once, after the last run, if `init` succeeded.
-    fn cleanup(&mut self) {}
+    fn cleanup(&mut self, _handle: &Handle) {}
 }
 
 /// A [`Resource`] of any kind, with the name it has. [`Instance`] is the one implementation.
@@ -220,7 +220,7 @@ pub trait DynamicResource: Send + Sync + Any {
     /// See [`Resource::after_receive`].
     fn after_receive(&mut self);
     /// See [`Resource::cleanup`].
-    fn cleanup(&mut self);
+    fn cleanup(&mut self, handle: &Handle);
 }
 
 /// A resource of kind `T` with what the engine needs beside it.
@@ -346,8 +346,8 @@ impl<T: Resource> DynamicResource for Instance<T> {
         self.resource.after_receive();
     }
 
-    fn cleanup(&mut self) {
-        self.resource.cleanup();
+    fn cleanup(&mut self, handle: &Handle) {
+        self.resource.cleanup(handle);
     }
 }
 

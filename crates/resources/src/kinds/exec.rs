@@ -203,9 +203,15 @@ impl Resource for Exec {
                 [Identity::PackageFile(path.clone()), Identity::File(path)]
             })
             .collect();
-        let account = |name: &str| Account {
-            name: Some(name.to_owned()),
-            id: name.parse().ok(),
+        let account = |text: &str| match text.parse() {
+            Ok(id) => Account {
+                name: None,
+                id: Some(id),
+            },
+            Err(_) => Account {
+                name: Some(text.to_owned()),
+                id: None,
+            },
         };
         if !self.user.is_empty() {
             identities.push(Identity::User(account(&self.user)));

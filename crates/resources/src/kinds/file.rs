@@ -219,6 +219,12 @@ impl Resource for File {
     fn after_receive(&mut self) {
         self.fingerprint = None;
     }
+
+    fn cleanup(&mut self, handle: &Handle) {
+        if let Ok(path) = self.effective_path() {
+            handle.verified().forget(path.as_path());
+        }
+    }
 }
 
 impl File {
