@@ -85,7 +85,7 @@ fn to_float(a: i64) -> f64 {
 #[function(
     module = "convert",
     example(call = "convert.to_int(-2.9)", result = "-2"),
-    example(call = "convert.to_int(1e300) <|> 0", result = "0")
+    example(call = "convert.to_int(1000000000000000000000.0) <|> 0", result = "0")
 )]
 fn to_int(a: f64) -> Result<i64, CallError> {
     // 2^63 is exact as a float; everything below it truncates into range.

@@ -1,0 +1,146 @@
+//! The cases of the stage *graph*: programs through compiler and evaluator, on a simulated machine.
+//!
+//! The expectation has what is wrong, then the desired graph, a resource or edge a line, as `setpoint graph --format json` has
+//! them. A case with steps goes on from there: each line changes the machine, and what follows from it is written below.
+//!
+//! ```text
+//! set file /etc/motd "text"      remove file /etc/motd      tick 1500ms
+//! ```
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use setpoint::{Assembly, DirectoryLoader};
+use setpoint_diagnostics::{Diagnostics, SourceMap};
+use setpoint_flow::{Evaluator, SourceId, Step};
+use setpoint_graph::json::{edge_json, resource_json};
+use setpoint_mcl::{CompileOptions, Entry, compile};
+use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
+use setpoint_value::{SimulatedCapabilities, Wake};
+
+fn main() -> ExitCode {
+    cases::main(&[Stage::Graph], run)
+}
+
+fn run(case: &Case) -> Result<String, String> {
+    let library = Assembly::standard().library("host.example");
+    let name = case
+        .path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let (root, entry) = if case.is_folder {
+        (case.path.clone(), Entry::Directory(String::new()))
+    } else {
+        (
+            case.path.parent().map(ToOwned::to_owned).unwrap_or_default(),
+            Entry::File(name),
+        )
+    };
+    let loader = DirectoryLoader::new(&root);
+    let modules = case.path.join("modules");
+    let options = CompileOptions {
+        modules_directory: (case.is_folder && modules.is_dir()).then(|| "modules/".to_owned()),
+        skip_types: false,
+    };
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let compiled = compile(
+        &entry,
+        &options,
+        &loader,
+        &library,
+        &mut sources,
+        &mut diagnostics,
+    );
+    let mut sections = Sections::new();
+    let Some(program) = compiled.program else {
+        if !diagnostics.has_errors() {
+            return Err("there is neither a program nor an error".to_owned());
+        }
+        sections.add("diagnostics", &diagnostics_text(&diagnostics, &sources));
+        return Ok(sections.finish());
+    };
+    let machine = SimulatedCapabilities::new().without_effects();
+    let woken: Arc<Mutex<BTreeSet<SourceId>>> = Arc::default();
+    let waking = woken.clone();
+    let wake = move |source: SourceId| {
+        let waking = waking.clone();
+        Wake::new(move || {
+            waking.lock().unwrap().insert(source);
+        })
+    };
+    let mut evaluator = Evaluator::new(program, machine.shared(), Box::new(wake));
+    let step = evaluator.step(&[]);
+    let mut all = diagnostics;
+    all.extend(step.diagnostics.clone());
+    sections.add("diagnostics", &diagnostics_text(&all, &sources));
+    sections.add("pending", &pending_text(&step));
+    sections.add("graph", &graph_text(&step, &sources));
+    for line in case
+        .steps
+        .iter()
+        .flat_map(|steps| steps.lines())
+        .filter(|line| !line.is_empty())
+    {
+        change(&machine, line)?;
+        let news: Vec<SourceId> = std::mem::take(&mut *woken.lock().unwrap()).into_iter().collect();
+        let step = evaluator.step(&news);
+        let mut text = diagnostics_text(&step.diagnostics, &sources);
+        text.push_str(&pending_text(&step));
+        text.push_str(&graph_text(&step, &sources));
+        sections.add(line, if text.is_empty() { "(the same)" } else { &text });
+    }
+    Ok(sections.finish())
+}
+
+fn graph_text(step: &Step, sources: &SourceMap) -> String {
+    let Some(graph) = &step.graph else {
+        return String::new();
+    };
+    let hidden = graph.hidden.values().flatten();
+    let mut lines: Vec<String> = graph
+        .resources
+        .values()
+        .chain(hidden)
+        .map(|resource| resource_json(resource, sources).to_string())
+        .collect();
+    lines.extend(graph.edges.values().map(|edge| edge_json(edge).to_string()));
+    if lines.is_empty() {
+        "(empty)\n".to_owned()
+    } else {
+        lines.join("\n") + "\n"
+    }
+}
+
+fn pending_text(step: &Step) -> String {
+    step.pending
+        .iter()
+        .map(|pending| format!("waits for `{}`\n", pending.function))
+        .collect()
+}
+
+fn change(machine: &SimulatedCapabilities, line: &str) -> Result<(), String> {
+    let bad = || format!("no step: {line}");
+    let words: Vec<&str> = line.splitn(4, ' ').collect();
+    match words.as_slice() {
+        ["set", "file", path, content] => {
+            let content: String =
+                serde_json::from_str(content).map_err(|error| format!("{line}: {error}"))?;
+            machine.set_file(path, content);
+        }
+        ["remove", "file", path] => machine.remove_file(path),
+        ["tick", time] => {
+            let (number, unit) = time.split_at(time.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?);
+            let number: u64 = number.parse().map_err(|_| bad())?;
+            machine.advance(match unit {
+                "ms" => Duration::from_millis(number),
+                "s" => Duration::from_secs(number),
+                _ => return Err(bad()),
+            });
+        }
+        _ => return Err(bad()),
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! The commands as a user calls them: what they print where, and their exit codes.
+
+use setpoint_testing::{Finished, Hermetic};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+fn setpoint(place: &Hermetic, arguments: &[&str]) -> Finished {
+    place.run(BINARY, arguments)
+}
+
+#[test]
+fn a_graph_is_one_json_object_on_standard_output_and_nothing_else() {
+    let place = Hermetic::new();
+    place.write(
+        "app/main.mcl",
+        "test \"a\" {\n\tint64 => 42,\n\tBefore => Test[\"b\"],\n}\n\ntest \"b\" {}\n",
+    );
+    let finished = setpoint(&place, &["graph", "--format", "json", "app/"]);
+    assert_eq!((finished.code, &*finished.stderr), (0, ""));
+    let object: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    let a = serde_json::json!({
+        "kind": "test", "name": "a", "params": {"int64": 42}, "meta": {},
+        "span": {"file": "main.mcl", "line": 1, "col": 1}
+    });
+    assert_eq!(object["resources"][0], a);
+    let edge = serde_json::json!({
+        "from": {"kind": "test", "name": "a"}, "to": {"kind": "test", "name": "b"}, "notify": false, "send": []
+    });
+    assert_eq!(object["edges"], serde_json::json!([edge]));
+    assert_eq!(object["diagnostics"], serde_json::json!([]));
+}
+
+#[test]
+fn an_error_leaves_the_graph_empty_and_names_its_place() {
+    let place = Hermetic::new();
+    place.write("app/metadata.yaml", "main: sub/start.mcl\n");
+    place.write("app/sub/start.mcl", "import \"x.mcl\"\n");
+    place.write("app/sub/x.mcl", "$y = 1\n$z = (\n");
+    let finished = setpoint(&place, &["graph", "--format=json", "app"]);
+    assert_eq!(finished.code, 1);
+    let object: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(
+        (&object["resources"], &object["edges"]),
+        (&serde_json::json!([]), &serde_json::json!([]))
+    );
+    let first = &object["diagnostics"][0];
+    let place_of = |row: &serde_json::Value| (row["file"].clone(), row["line"].clone());
+    assert_eq!(
+        (&first["stage"], &first["severity"]),
+        (&"scope".into(), &"error".into())
+    );
+    assert_eq!(place_of(first), ("sub/x.mcl".into(), 2.into()));
+    assert_eq!(place_of(&first["related"][0]), ("sub/start.mcl".into(), 1.into()));
+    // People see the path that they can open.
+    let finished = setpoint(&place, &["graph", "app"]);
+    assert_eq!((finished.code, &*finished.stdout), (1, ""));
+    assert!(
+        finished.stderr.contains("--> app/sub/x.mcl:2:"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn every_form_of_input_reaches_the_program() {
+    let place = Hermetic::new();
+    place.write("m/metadata.yaml", "");
+    place.write("m/main.mcl", "test \"m\" {}\n");
+    place.write("one.mcl", "test \"one\" {}\n");
+    for (argument, name) in [
+        ("m/metadata.yaml", "m"),
+        ("m/", "m"),
+        ("m", "m"),
+        ("one.mcl", "one"),
+        ("test \"code\" {}", "code"),
+    ] {
+        let finished = setpoint(&place, &["graph", argument]);
+        assert_eq!(finished.code, 0, "{argument}: {}", finished.stderr);
+        assert!(
+            finished.stdout.starts_with(&format!("test \"{name}\"")),
+            "{}",
+            finished.stdout
+        );
+    }
+    let mut command = place.command(BINARY);
+    command
+        .args(["graph", "-"])
+        .stdin(std::fs::File::open(place.path("one.mcl")).unwrap());
+    assert!(String::from_utf8_lossy(&command.output().unwrap().stdout).starts_with("test \"one\""));
+    for wrong in ["", "metadata.yaml", "no/such/path", "none.mcl", "none/"] {
+        let finished = setpoint(&place, &["graph", "--format", "json", wrong]);
+        let object: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+        assert_eq!(
+            (finished.code, &object["diagnostics"][0]["code"]),
+            (1, &"E0117".into()),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn a_source_without_a_first_value_is_an_error_at_its_call() {
+    let place = Hermetic::new();
+    place.write("p.mcl", "import \"test\"\n\ntest [test.slow_string()] {}\n");
+    let finished = setpoint(
+        &place,
+        &["graph", "--format", "json", "--timeout", "0.2", "p.mcl"],
+    );
+    let object: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    let row = &object["diagnostics"][0];
+    assert_eq!(
+        (finished.code, &row["code"], &row["stage"]),
+        (1, &"E0304".into(), &"eval".into())
+    );
+    assert_eq!((&row["line"], &row["col"]), (&3.into(), &7.into()));
+}
+
+#[test]
+fn check_warns_of_layout_and_fails_only_for_errors() {
+    let place = Hermetic::new();
+    place.write("p.mcl", "$x=1\n");
+    let finished = setpoint(&place, &["check", "--json", "p.mcl"]);
+    let object: serde_json::Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(
+        (finished.code, &object["diagnostics"][0]["stage"]),
+        (0, &"format".into())
+    );
+    let finished = setpoint(&place, &["check", "lang", "--json", "--skip-fmt", "p.mcl"]);
+    assert_eq!((finished.code, &*finished.stdout), (0, "{\"diagnostics\":[]}\n"));
+    place.write("p.mcl", "test \"a\" { int64 => \"b\", }\n");
+    assert_eq!(setpoint(&place, &["check", "--skip-fmt", "p.mcl"]).code, 1);
+    assert_eq!(
+        setpoint(&place, &["check", "--skip-fmt", "--skip-unify", "p.mcl"]).code,
+        0
+    );
+}
+
+#[test]
+fn fmt_rewrites_in_place_keeps_the_mode_and_leaves_broken_files_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Hermetic::new();
+    let good = place.write("d/good.mcl", "$x=42 # c\n");
+    place.write("d/deeper/fine.mcl", "$x = 42\n");
+    let broken = place.write("d/broken.mcl", "$x=\n");
+    place.write("d/not.txt", "$x=42");
+    std::fs::set_permissions(&good, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let finished = setpoint(&place, &["fmt", "--check", "d/good.mcl", "d/deeper/"]);
+    assert_eq!(
+        (finished.code, &*finished.stdout),
+        (1, "d/good.mcl is not formatted\n")
+    );
+    assert_eq!(std::fs::read_to_string(&good).unwrap(), "$x=42 # c\n");
+    let finished = setpoint(&place, &["fmt", "d/"]);
+    assert_eq!((finished.code, &*finished.stdout), (1, "d/good.mcl\n"));
+    assert!(finished.stderr.contains("d/broken.mcl:1:"), "{}", finished.stderr);
+    assert_eq!(std::fs::read_to_string(&good).unwrap(), "$x = 42 # c\n");
+    assert_eq!(
+        std::fs::metadata(&good).unwrap().permissions().mode() & 0o7777,
+        0o640
+    );
+    assert_eq!(std::fs::read_to_string(&broken).unwrap(), "$x=\n");
+    assert_eq!(setpoint(&place, &["fmt", "-t", "d/good.mcl"]).code, 0);
+}
+
+#[test]
+fn wrong_usage_is_64_and_help_is_0() {
+    let place = Hermetic::new();
+    for arguments in [
+        &[][..],
+        &["graph"],
+        &["nonsense"],
+        &["graph", "--nonsense", "x"],
+        &["graph", "lang"],
+    ] {
+        let finished = setpoint(&place, arguments);
+        assert_eq!((finished.code, &*finished.stdout), (64, ""), "{arguments:?}");
+        assert!(!finished.stderr.is_empty());
+    }
+    for arguments in [
+        &["--help"][..],
+        &["graph", "--help"],
+        &["--version"],
+        &["--license"],
+    ] {
+        let finished = setpoint(&place, arguments);
+        assert_eq!((finished.code, &*finished.stderr), (0, ""), "{arguments:?}");
+        assert!(!finished.stdout.is_empty());
+    }
+}
+
+#[test]
+fn explain_prints_pages_and_suggests_codes() {
+    let place = Hermetic::new();
+    assert!(
+        setpoint(&place, &["explain", "e0101"])
+            .stdout
+            .starts_with("# E0101: ")
+    );
+    assert!(setpoint(&place, &["explain"]).stdout.contains("E0001  lex"));
+    let finished = setpoint(&place, &["explain", "E1010"]);
+    assert_eq!(finished.code, 1);
+    assert!(finished.stderr.contains("did you mean"), "{}", finished.stderr);
+}
+
+#[test]
+fn docs_and_completions_print() {
+    let place = Hermetic::new();
+    assert!(setpoint(&place, &["docs", "kinds"]).stdout.contains("print"));
+    assert!(
+        setpoint(&place, &["docs", "kinds", "test"])
+            .stdout
+            .contains("int64")
+    );
+    assert!(
+        setpoint(&place, &["docs", "functions", "fmt.printf"])
+            .stdout
+            .contains("format str")
+    );
+    assert!(
+        setpoint(&place, &["docs", "kinds", "--markdown"])
+            .stdout
+            .starts_with("# Kinds")
+    );
+    assert_eq!(setpoint(&place, &["docs", "kinds", "tset"]).code, 1);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(
+            setpoint(&place, &["completions", shell])
+                .stdout
+                .contains("setpoint"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let place = Hermetic::new();
+    let mut command = place.command("/bin/sh");
+    command.args(["-c", &format!("{BINARY} docs functions --markdown | head -n 1")]);
+    let output = command.output().unwrap();
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
