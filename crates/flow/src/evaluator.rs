@@ -122,6 +122,8 @@ pub struct Recomputed {
     pub template: TemplateId,
     /// The slot.
     pub slot: Slot,
+    /// Which node it is: no other has this number while the evaluator lives, or at worst after very many steps.
+    pub node: u64,
 }
 
 impl Evaluator {
@@ -234,10 +236,12 @@ impl Evaluator {
                 if self.record.is_some() {
                     let site = self.arena.site[at];
                     let slot = Slot(self.program.template(site.template).inputs + site.node);
-                    if let Some(record) = &mut self.record {
-                        let template = site.template;
-                        record.push(Recomputed { template, slot });
-                    }
+                    let id = self.arena.id(index);
+                    let node = u64::from(id.generation) << 32 | u64::from(id.index);
+                    let template = site.template;
+                    self.record
+                        .get_or_insert_default()
+                        .push(Recomputed { template, slot, node });
                 }
                 self.compute(index);
             }

@@ -530,6 +530,14 @@ fn check(world: &World, step: &Step, moment: &Moment) {
     }
 }
 
+/// In one step a node is computed once at most: none sees a mixture of old and new.
+fn no_node_twice(world: &mut World) {
+    let mut seen = BTreeSet::new();
+    for node in world.evaluator.take_record() {
+        assert!(seen.insert(node.node), "{node:?} was computed twice");
+    }
+}
+
 const SAYABLE: [Kind; 5] = [Kind::Int, Kind::Bool, Kind::Str, Kind::List, Kind::Map];
 
 fn run(choices: &[u16], first: &[u16], events: &[(u8, u16)]) {
@@ -547,6 +555,7 @@ fn run(choices: &[u16], first: &[u16], events: &[(u8, u16)]) {
     let mut world = World::on(machine, built, &[]);
     let step = world.step();
     check(&world, &step, &evaluate(&program, &world.machine));
+    no_node_twice(&mut world);
     for (which, number) in events {
         let kind = SAYABLE[usize::from(*which) % 5];
         let key = format!("{}{}", prefix(kind), (which / 5) % 4);
@@ -557,6 +566,7 @@ fn run(choices: &[u16], first: &[u16], events: &[(u8, u16)]) {
         }
         let step = world.step();
         check(&world, &step, &evaluate(&program, &world.machine));
+        no_node_twice(&mut world);
         let again = world.step();
         assert_eq!(again.recomputed, 0);
         assert!(again.graph.is_none());
