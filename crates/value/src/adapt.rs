@@ -7,8 +7,8 @@
 use crate::call::{self, prepare};
 use crate::conformance::Matching;
 use crate::{
-    ArgumentError, CallError, FunctionSpec, InferArguments, Inferred, Type, Value, conforms, convert,
-    converts_safely, unify,
+    ArgumentError, CallError, FunctionSpec, InferArguments, Inferred, Signature, Type, Value, conforms,
+    convert, converts_safely, unify,
 };
 
 /// The type that mcl uses for values of a type: lists for tuples and sets, the inner type of an optional. None when a
@@ -157,11 +157,24 @@ pub fn call_adapted(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> 
 /// for the call to refuse.
 #[must_use]
 pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value> {
+    let candidates = || {
+        spec.alternatives()
+            .iter()
+            .filter(|s| s.accepts_count(arguments.len()))
+    };
+    let fits = |signature: &Signature| {
+        let mut matching = Matching::new(&signature.limits);
+        arguments.iter().enumerate().all(|(index, argument)| {
+            let parameter = signature.parameter(index);
+            argument.is_null() || parameter.is_some_and(|p| matching.matches(&argument.ty(), &p.ty).is_ok())
+        })
+    };
+    // What fits without conversion is not converted.
+    if candidates().any(fits) {
+        return arguments.to_vec();
+    }
     let mut nearest = None;
-    for signature in spec.alternatives() {
-        if !signature.accepts_count(arguments.len()) {
-            continue;
-        }
+    for signature in candidates() {
         let mut all = true;
         let mut convert_one = |(index, argument): (usize, &Value)| {
             let wanted = signature.parameter(index).map_or(&Type::Dynamic, |p| &p.ty);

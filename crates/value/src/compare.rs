@@ -40,7 +40,11 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
         (Value::Int(a), Value::Int(b)) => Equality::of(a == b),
         (Value::Float(a), Value::Float(b)) => Equality::of(a.0 == b.0),
         (Value::Str(a), Value::Str(b)) => Equality::of(a == b),
-        (Value::List(a), Value::List(b)) if a.len() == b.len() => all(a.iter().zip(b.iter())),
+        (Value::List(a), Value::List(b))
+            if a.len() == b.len() && could_be_alike(a.element_type(), b.element_type()) =>
+        {
+            all(a.iter().zip(b.iter()))
+        }
         (Value::Tuple(a), Value::Tuple(b)) if a.len() == b.len() => all(a.iter().zip(b.iter())),
         (Value::Struct(a), Value::Struct(b))
             if a.ty() == b.ty()
@@ -49,7 +53,11 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
         {
             all(a.fields().iter().zip(b.fields()))
         }
-        (Value::Map(a), Value::Map(b)) if a.len() == b.len() => {
+        (Value::Map(a), Value::Map(b))
+            if a.len() == b.len()
+                && could_be_alike(a.key_type(), b.key_type())
+                && could_be_alike(a.value_type(), b.value_type()) =>
+        {
             let mut result = Equality::Equal;
             for (key, value) in a.iter() {
                 match b.get(key).map(|other| equals(value, other)) {
@@ -61,7 +69,9 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
             result
         }
         (Value::Set(_), Value::Set(_)) if !(a.is_wholly_known() && b.is_wholly_known()) => Equality::Unknown,
-        (Value::Set(a), Value::Set(b)) => Equality::of(a.len() == b.len() && a.iter().all(|v| b.contains(v))),
+        (Value::Set(a), Value::Set(b)) if could_be_alike(a.element_type(), b.element_type()) => {
+            Equality::of(a.len() == b.len() && a.iter().all(|v| b.contains(v)))
+        }
         (Value::Func(a), Value::Func(b)) => Equality::of(a == b),
         (Value::Opaque(a), Value::Opaque(b)) => Equality::of(a == b),
         _ => Equality::Unequal,
@@ -85,9 +95,9 @@ fn could_be_equal(unknown: &Unknown, other: &Value) -> bool {
 
 /// Whether values of two types may be of one type once everything is known.
 fn could_be_alike(a: &Type, b: &Type) -> bool {
-    conforms(a, b).is_ok() || conforms(b, a).is_ok() || (a.is_open() && b.is_open()) || {
+    a == b || {
         let (a, b) = (plain(a), plain(b));
-        conforms(a, b).is_ok() || conforms(b, a).is_ok()
+        conforms(a, b).is_ok() || conforms(b, a).is_ok() || (a.is_open() && b.is_open())
     }
 }
 

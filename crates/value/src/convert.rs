@@ -233,7 +233,7 @@ fn convert_within(value: &Value, to: &Type, sensitive: bool) -> Result<Value, Co
         (Value::Null(ty), _) if ty == to => Ok(value.clone()),
         (Value::Null(_), _) => Err(ConversionError::new(NULL)),
         (_, Type::Optional(inner)) => convert_within(value, inner, sensitive),
-        _ if !to.is_open() && value_conforms(value, to).is_ok() => Ok(value.clone()),
+        _ if value.ty() == *to => Ok(value.clone()),
         (Value::Int(_) | Value::Float(_), Type::Number) => Ok(value.clone()),
         (Value::Int(i), Type::Float) => Ok(Value::float(*i as f64)),
         (Value::Float(f), Type::Int) => whole(f.0)

@@ -1,0 +1,244 @@
+//! JSON and CSV.
+
+use std::fmt::Write;
+
+use setpoint_value::{
+    ArgumentError, CallError, Refinement, Type, Value, format_float, function, infer_adapted,
+};
+
+use super::{argument, flags, not_null, plain, refuse, text};
+
+/// A value as JSON on one line, fields and keys sorted.
+///
+/// Sets become sorted arrays. Functions and opaque values have no JSON, nor have NaN and infinities.
+#[function(
+    module = "cty",
+    raw,
+    signature = "func(val dynamic) str",
+    flags = &[flags("!?~")],
+    refine = not_null,
+    example(call = r#"cty.json_encode([1, 2])"#, result = r#""[1,2]""#),
+    example(call = r#"cty.json_encode(struct{b => "x", a => true})"#, result = r#""{\"a\":true,\"b\":\"x\"}""#)
+)]
+pub fn json_encode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    let value = argument(arguments, 0)?;
+    if !value.is_wholly_known() {
+        let first = first_byte(value).unwrap_or_default();
+        return Ok(Value::refined(
+            Type::Str,
+            Refinement::not_null().with_prefix(first),
+        ));
+    }
+    let mut out = String::new();
+    match write_json(value, &mut out) {
+        Ok(()) => Ok(Value::str(out)),
+        Err(problem) => refuse(0, problem),
+    }
+}
+
+/// What the JSON of a value begins with, where its type decides that.
+fn first_byte(value: &Value) -> Option<&'static str> {
+    let not_null = value
+        .as_unknown()
+        .is_none_or(|unknown| unknown.refinement.not_null);
+    match plain(&value.ty()) {
+        _ if !not_null => None,
+        Type::Str => Some("\""),
+        Type::List(_) | Type::Set(_) | Type::Tuple(_) => Some("["),
+        Type::Map(_) | Type::Struct(_) => Some("{"),
+        _ => None,
+    }
+}
+
+/// Writes a wholly known value.
+pub(super) fn write_json(value: &Value, out: &mut String) -> Result<(), String> {
+    match value.unmarked() {
+        Value::Null(_) => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Int(value) => {
+            let _ = write!(out, "{value}");
+        }
+        Value::Float(value) if value.0.is_finite() => out.push_str(&format_float(value.0)),
+        Value::Float(_) => return Err("JSON has neither NaN nor infinities".to_owned()),
+        Value::Str(text) => match text.as_str() {
+            Some(text) => write_string(text, out),
+            None => return Err("a string is not valid UTF-8".to_owned()),
+        },
+        Value::List(list) => write_array(&mut list.iter(), out)?,
+        Value::Set(set) => write_array(&mut set.iter(), out)?,
+        Value::Tuple(items) => write_array(&mut items.iter(), out)?,
+        Value::Struct(s) => {
+            let mut fields: Vec<_> = s.iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            write_object(fields, out)?;
+        }
+        Value::Map(map) => {
+            let mut entries = Vec::with_capacity(map.len());
+            for (key, value) in map.iter() {
+                let key = setpoint_value::convert(key, &Type::Str).ok();
+                let Some(key) = key.as_ref().and_then(|k| k.as_str()?.as_str()) else {
+                    return Err("a key is no text".to_owned());
+                };
+                entries.push((key.to_owned(), value));
+            }
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            write_object(entries, out)?;
+        }
+        other @ (Value::Func(_) | Value::Opaque(_)) => return Err(format!("{} has no JSON", other.ty())),
+        Value::Unknown(_) | Value::Marked(_) => return Err("a part is not known".to_owned()),
+    }
+    Ok(())
+}
+
+fn write_array(items: &mut dyn Iterator<Item = &Value>, out: &mut String) -> Result<(), String> {
+    out.push('[');
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_json(item, out)?;
+    }
+    out.push(']');
+    Ok(())
+}
+
+fn write_object(fields: Vec<(String, &Value)>, out: &mut String) -> Result<(), String> {
+    out.push('{');
+    for (index, (name, value)) in fields.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_string(&name, out);
+        out.push(':');
+        write_json(value, out)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+/// A JSON string, with the characters escaped that would end a script in a web page, as Go's encoder does.
+pub(super) fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// The value that a text of JSON spells: structs, tuples, and numbers as they are written.
+///
+/// In mcl the text is a constant, as it decides the type.
+#[function(
+    module = "cty",
+    raw,
+    signature = "func(str str) dynamic",
+    result_type = |arguments| match known_text(arguments) {
+        Some(text) => Ok(decode_json(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
+        None => Ok(Type::Dynamic),
+    },
+    adapted = |arguments| infer_adapted(&JSON_DECODE, arguments),
+    example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
+)]
+pub fn json_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    decode_json(text(arguments, 0)?).or_else(|problem| refuse(0, problem))
+}
+
+fn known_text(arguments: &[Value]) -> Option<&str> {
+    argument(arguments, 0).ok()?.as_str()?.as_str()
+}
+
+fn decode_json(text: &str) -> Result<Value, String> {
+    let json: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
+    decoded(json)
+}
+
+fn decoded(json: serde_json::Value) -> Result<Value, String> {
+    Ok(match json {
+        serde_json::Value::Null => Value::Null(Type::Dynamic),
+        serde_json::Value::Bool(value) => Value::Bool(value),
+        serde_json::Value::String(text) => Value::str(text),
+        serde_json::Value::Number(number) => {
+            let float = || number.as_f64().filter(|f| f.is_finite()).map(Value::float);
+            let value = number.as_i64().map(Value::Int).or_else(float);
+            value.ok_or_else(|| "a number is too big".to_owned())?
+        }
+        serde_json::Value::Array(items) => {
+            Value::tuple(items.into_iter().map(decoded).collect::<Result<Vec<_>, _>>()?)
+        }
+        serde_json::Value::Object(fields) => {
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| Ok((name, decoded(value)?)));
+            Value::object(fields.collect::<Result<Vec<_>, String>>()?)
+        }
+    })
+}
+
+/// The rows of a text of CSV (RFC 4180), as structs whose fields are named by the first row.
+///
+/// In mcl the text is a constant, as it decides the type.
+#[function(
+    module = "cty",
+    raw,
+    signature = "func(str str) []dynamic",
+    result_type = |arguments| match known_text(arguments) {
+        Some(text) => Ok(decode_csv(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
+        None => Ok(Type::Dynamic),
+    },
+    adapted = |arguments| infer_adapted(&CSV_DECODE, arguments),
+    refine = not_null,
+    example(call = r#"cty.csv_decode("a,b\n1,2\n")"#, result = r#"[struct{a => "1", b => "2"}]"#)
+)]
+pub fn csv_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    decode_csv(text(arguments, 0)?).or_else(|problem| refuse(0, problem))
+}
+
+fn decode_csv(text: &str) -> Result<Value, String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(true)
+        .from_reader(text.as_bytes());
+    let headers = reader.headers().map_err(|error| csv_problem(&error))?.clone();
+    if headers.is_empty() {
+        return Err("a row of names is missing".to_owned());
+    }
+    for (index, name) in headers.iter().enumerate() {
+        if headers.iter().take(index).any(|earlier| earlier == name) {
+            return Err(format!("two columns have the name `{name}`"));
+        }
+    }
+    let ty = Type::structure(headers.iter().map(|name| (name, Type::Str)));
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| csv_problem(&error))?;
+        let fields: Vec<Value> = record.iter().map(Value::str).collect();
+        rows.push(Value::structure(ty.clone(), fields));
+    }
+    Ok(Value::list(ty, rows))
+}
+
+fn csv_problem(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => {
+            let line = pos.as_ref().map_or(0, csv::Position::line);
+            format!("line {line} has {len} fields where the first has {expected_len}")
+        }
+        _ => format!("is not CSV: {error}"),
+    }
+}

@@ -1,0 +1,270 @@
+//! Text, counted in what a reader takes for characters: grapheme clusters.
+
+use setpoint_value::{Bound, CallError, Refinement, Type, Value, function};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{DYNAMIC, UNKNOWN, argument, count, flags, not_null, refuse, text};
+use crate::golang::text::{LONGEST, to_lower, to_upper, upper as upper_character};
+
+/// Far more than any text is indented by, and little enough to be no danger.
+const WIDEST_INDENT: i64 = 1000;
+
+/// All letters in upper case.
+#[function(
+    module = "cty",
+    flags = DYNAMIC,
+    refine = not_null,
+    example(call = r#"cty.upper("hé")"#, result = r#""HÉ""#)
+)]
+pub fn upper(str: &str) -> String {
+    to_upper(str.as_bytes())
+}
+
+/// All letters in lower case.
+#[function(
+    module = "cty",
+    flags = DYNAMIC,
+    refine = not_null,
+    example(call = r#"cty.lower("HÉ")"#, result = r#""hé""#)
+)]
+pub fn lower(str: &str) -> String {
+    to_lower(str.as_bytes())
+}
+
+/// The characters from the last to the first.
+#[function(
+    module = "cty",
+    flags = DYNAMIC,
+    refine = not_null,
+    example(call = r#"cty.reverse("abc")"#, result = r#""cba""#)
+)]
+pub fn reverse(str: &str) -> String {
+    str.graphemes(true).rev().collect()
+}
+
+/// How many characters a text has.
+#[function(
+    module = "cty",
+    raw,
+    signature = "func(str str) int",
+    flags = &[flags("!~")],
+    refine = not_null,
+    example(call = r#"cty.strlen("añb")"#, result = "3")
+)]
+pub fn strlen(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    let Some(unknown) = argument(arguments, 0)?.as_unknown() else {
+        return Ok(count(text(arguments, 0)?.graphemes(true).count()));
+    };
+    let prefix = unknown
+        .refinement
+        .prefix
+        .as_ref()
+        .map_or(&b""[..], |p| p.as_bytes());
+    // What follows may join the last cluster, but cannot take one away.
+    let known = prefix
+        .utf8_chunks()
+        .next()
+        .map_or(0, |chunk| chunk.valid().graphemes(true).count());
+    Ok(Value::refined(
+        Type::Int,
+        Refinement::not_null().with_lower(Bound::inclusive(known as f64)),
+    ))
+}
+
+/// `length` characters from `offset` on; a negative offset counts from the end, a length of −1 is the rest.
+#[function(
+    module = "cty",
+    flags = &[flags("!"), flags("")],
+    refine = not_null,
+    example(call = r#"cty.substr("hello", 1, 3)"#, result = r#""ell""#),
+    example(call = r#"cty.substr("hello", -2, -1)"#, result = r#""lo""#)
+)]
+pub fn substr(str: &str, offset: i64, length: i64) -> Result<String, CallError> {
+    let characters: Vec<&str> = str.graphemes(true).collect();
+    let total = i64::try_from(characters.len()).unwrap_or(i64::MAX);
+    let start = if offset < 0 {
+        (total.saturating_add(offset)).max(0)
+    } else {
+        offset.min(total)
+    };
+    let end = match length {
+        -1 => total,
+        0.. => start.saturating_add(length).min(total),
+        _ => return refuse(2, "a length is not negative, or is -1 for the rest"),
+    };
+    // Both are between 0 and the number of characters.
+    Ok(characters[start as usize..end as usize].concat())
+}
+
+/// The texts of all lists, one after another, with a separator between them.
+#[function(
+    module = "cty",
+    raw,
+    signature = "func(separator str, first []str, more []str…) str",
+    refine = not_null,
+    example(call = r#"cty.join(", ", ["a", "b"], ["c"])"#, result = r#""a, b, c""#)
+)]
+pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
+    let separator = text(arguments, 0)?;
+    let mut joined = String::new();
+    let mut first = true;
+    for (index, list) in arguments.iter().enumerate().skip(1) {
+        let Some(list) = list.as_list() else {
+            return refuse(index, "is not a list");
+        };
+        for (position, item) in list.iter().enumerate() {
+            if !first {
+                joined.push_str(separator);
+            }
+            first = false;
+            match item {
+                Value::Str(item) => match item.as_str() {
+                    Some(item) => joined.push_str(item),
+                    None => return refuse(index, format!("element {position} is not valid UTF-8")),
+                },
+                Value::Unknown(_) => {
+                    return Ok(Value::refined(
+                        Type::Str,
+                        Refinement::not_null().with_prefix(joined),
+                    ));
+                }
+                _ => return refuse(index, format!("element {position} is no str")),
+            }
+        }
+    }
+    Ok(Value::str(joined))
+}
+
+/// The pieces between the separators; with an empty separator, the characters.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.split(",", "a,b,c")"#, result = r#"["a", "b", "c"]"#)
+)]
+pub fn split(separator: &str, str: &str) -> Vec<String> {
+    if separator.is_empty() {
+        return str.chars().map(String::from).collect();
+    }
+    str.split(separator).map(str::to_owned).collect()
+}
+
+/// The texts in the order of their characters' numbers.
+#[function(
+    module = "cty",
+    raw,
+    signature = "func(list []str) []str",
+    flags = UNKNOWN,
+    refine = not_null,
+    example(call = r#"cty.sort(["b", "c", "a"])"#, result = r#"["a", "b", "c"]"#)
+)]
+pub fn sort(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    let list = argument(arguments, 0)?;
+    if !list.is_wholly_known() {
+        let (least, most) = setpoint_value::length_range(list).unwrap_or((0, None));
+        return Ok(Value::refined(
+            ty.clone(),
+            Refinement::not_null().with_length(least, most),
+        ));
+    }
+    let Value::List(list) = list else {
+        return refuse(0, "is not a list");
+    };
+    let mut items: Vec<Value> = list.iter().cloned().collect();
+    items.sort_by(setpoint_value::compare);
+    Ok(Value::list(Type::Str, items))
+}
+
+/// The text without the ends of lines at its end.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.chomp("a\n\n")"#, result = r#""a""#)
+)]
+pub fn chomp(str: &str) -> String {
+    str.trim_end_matches(['\n', '\r']).to_owned()
+}
+
+/// All lines but the first with so many blanks before them.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#)
+)]
+pub fn indent(spaces: i64, str: &str) -> Result<String, CallError> {
+    let width = match usize::try_from(spaces) {
+        Ok(width) if spaces <= WIDEST_INDENT => width,
+        _ => return refuse(0, format!("an indent is between 0 and {WIDEST_INDENT}")),
+    };
+    if str.lines().count().saturating_mul(width) > LONGEST {
+        return refuse(1, "has too many lines to be indented so far");
+    }
+    Ok(str.replace('\n', &format!("\n{}", " ".repeat(width))))
+}
+
+/// The first letter of each word in upper case.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.title("one two_x 3d")"#, result = r#""One Two_x 3d""#)
+)]
+pub fn title(str: &str) -> String {
+    let mut inside_word = false;
+    str.chars()
+        .map(|c| {
+            let begins = !inside_word;
+            inside_word =
+                c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace() && inside_word);
+            if begins { upper_character(c) } else { c }
+        })
+        .collect()
+}
+
+/// The text without blanks at its ends.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.trim_space("  a b\n")"#, result = r#""a b""#)
+)]
+pub fn trim_space(str: &str) -> String {
+    str.trim().to_owned()
+}
+
+/// The text without any of the characters in `cutset` at its ends.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.trim("?!hello?", "!?")"#, result = r#""hello""#)
+)]
+pub fn trim(str: &str, cutset: &str) -> String {
+    str.trim_matches(|c| cutset.contains(c)).to_owned()
+}
+
+/// The text without `prefix`, if it begins so.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.trim_prefix("hello", "he")"#, result = r#""llo""#)
+)]
+pub fn trim_prefix(str: &str, prefix: &str) -> String {
+    str.strip_prefix(prefix).unwrap_or(str).to_owned()
+}
+
+/// The text without `suffix`, if it ends so.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.trim_suffix("hello", "lo")"#, result = r#""hel""#)
+)]
+pub fn trim_suffix(str: &str, suffix: &str) -> String {
+    str.strip_suffix(suffix).unwrap_or(str).to_owned()
+}
+
+/// The text with something else for each `substr`.
+#[function(
+    module = "cty",
+    refine = not_null,
+    example(call = r#"cty.replace("a-b-c", "-", "+")"#, result = r#""a+b+c""#)
+)]
+pub fn replace(str: &str, substr: &str, by: &str) -> Result<Vec<u8>, CallError> {
+    crate::golang::text::replace(str.as_bytes(), substr.as_bytes(), by.as_bytes(), -1)
+}
