@@ -195,7 +195,12 @@ impl<'a> Shown<'a> {
             at
         };
         let start = place(span.start);
-        start..place(span.end).max(start)
+        let mut end = place(span.end).max(start);
+        // The end of a line is shown behind the line, not as a span of two.
+        if end > start && self.text.as_bytes()[end - 1] == b'\n' {
+            end -= 1;
+        }
+        start..end
     }
 }
 

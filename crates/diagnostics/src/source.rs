@@ -138,11 +138,17 @@ impl SourceMap {
             .unwrap_or("")
     }
 
-    /// Where a span begins and where it ends (exclusive).
+    /// Where a span begins and where it ends (exclusive). A span up to and with the end of a line ends on that line.
     #[must_use]
     pub fn positions(&self, span: Span) -> (Position, Position) {
         let file = self.file(span.file);
-        (file.position(span.start), file.position(span.end.max(span.start)))
+        let start = file.position(span.start);
+        let last = span.end.max(span.start).min(file.text.len() as u32);
+        if last > span.start && file.text.as_bytes()[last as usize - 1] == b'\n' {
+            let end = file.position(last - 1);
+            return (start, Position { line: end.line, column: end.column + 1 });
+        }
+        (start, file.position(last))
     }
 
     /// All files, in the order in which they came.
@@ -162,5 +168,18 @@ mod tests {
         assert_eq!(map.file(file).position(3), Position { line: 1, column: 3 });
         assert_eq!(map.file(file).position(8), Position { line: 2, column: 2 });
         assert_eq!(map.file(file).position(99), Position { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn the_end_of_a_line_is_one_column_wide() {
+        let mut map = SourceMap::new();
+        let file = map.add("a.mcl", "ab\n\nc");
+        let columns = |start, end| {
+            let (start, end) = map.positions(Span::new(file, start, end));
+            (start.line, start.column, end.line, end.column)
+        };
+        assert_eq!(columns(2, 3), (1, 3, 1, 4));
+        assert_eq!(columns(3, 4), (2, 1, 2, 2));
+        assert_eq!(columns(0, 9), (1, 1, 3, 2));
     }
 }

@@ -174,7 +174,7 @@ pub fn diagnostics_text(diagnostics: &Diagnostics, sources: &SourceMap) -> Strin
             let _ = write!(out, " {}", code.rule);
         }
         if let Some((_, file)) = sources.files().nth(span.file.0 as usize) {
-            let (start, end) = (file.position(span.start), file.position(span.end));
+            let (start, end) = sources.positions(span);
             let name = &file.name;
             let _ = write!(
                 out,
