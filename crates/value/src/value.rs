@@ -5,6 +5,7 @@ mod handles;
 mod scalars;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::{Mark, Marks, Path, PathStep, Refinement, Type, Unknown};
 
@@ -40,6 +41,48 @@ impl Contents {
     /// Nothing but ordinary, known data.
     pub(crate) fn is_plain(self) -> bool {
         self == Contents::default()
+    }
+}
+
+/// What is in a container, found out when it is first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct LazyContents(AtomicU8);
+
+impl LazyContents {
+    const KNOWN: u8 = 1;
+    const MARKED: u8 = 2;
+    const UNKNOWN: u8 = 4;
+
+    /// What has been found out, if it has.
+    pub(crate) fn get(&self) -> Option<Contents> {
+        // Whoever finds nothing looks himself, and everybody finds the same: no order is needed.
+        let bits = self.0.load(Ordering::Relaxed);
+        (bits != 0).then_some(Contents {
+            marked: bits & Self::MARKED != 0,
+            unknown: bits & Self::UNKNOWN != 0,
+        })
+    }
+
+    pub(crate) fn get_or_look(&self, look: impl FnOnce() -> Contents) -> Contents {
+        self.get().unwrap_or_else(|| {
+            let contents = look();
+            self.0
+                .store(LazyContents::from(contents).0.into_inner(), Ordering::Relaxed);
+            contents
+        })
+    }
+}
+
+impl From<Contents> for LazyContents {
+    fn from(contents: Contents) -> LazyContents {
+        let mut bits = Self::KNOWN;
+        if contents.marked {
+            bits |= Self::MARKED;
+        }
+        if contents.unknown {
+            bits |= Self::UNKNOWN;
+        }
+        LazyContents(AtomicU8::new(bits))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::Contents;
+use super::{Contents, LazyContents};
 use crate::{MapKey, Type, Value};
 
 /// A list. A changed copy shares all but the path to what changed, so that finding a difference between two versions
@@ -14,7 +14,7 @@ pub struct List(Arc<ListData>);
 struct ListData {
     element: Type,
     items: imbl::Vector<Value>,
-    contents: Contents,
+    contents: LazyContents,
 }
 
 impl List {
@@ -26,35 +26,30 @@ impl List {
         List(Arc::new(ListData {
             element,
             items,
-            contents,
+            contents: contents.into(),
         }))
     }
 
-    /// A list over an existing persistent vector, which is looked through once for marks and unknowns. For a changed copy
-    /// of a list [`List::with_item`] is cheaper.
+    /// A list over an existing persistent vector.
     #[must_use]
     pub fn from_vector(element: Type, items: imbl::Vector<Value>) -> List {
-        let contents = Contents::of_all(items.iter());
         List(Arc::new(ListData {
             element,
             items,
-            contents,
+            contents: LazyContents::default(),
         }))
     }
 
-    /// The list with another item at an index, or with one more at its end when there is no such index. Shares the rest.
+    /// The list with another item at an index, or with one more at its end when there is no such index. Shares the rest,
+    /// also what is known of its contents.
     #[must_use]
     pub fn with_item(&self, index: usize, item: Value) -> List {
-        let mut contents = self.0.contents;
-        contents.add(&item);
+        let contents = still_plain(&self.0.contents, &[&item]);
         let mut items = self.0.items.clone();
         if index >= items.len() {
             items.push_back(item);
         } else {
             items.set(index, item);
-        }
-        if !self.0.contents.is_plain() {
-            contents = Contents::of_all(items.iter());
         }
         List(Arc::new(ListData {
             element: self.0.element.clone(),
@@ -64,7 +59,9 @@ impl List {
     }
 
     pub(super) fn contents(&self) -> Contents {
-        self.0.contents
+        self.0
+            .contents
+            .get_or_look(|| Contents::of_all(self.0.items.iter()))
     }
 
     /// The type of the elements.
@@ -132,7 +129,7 @@ struct MapData {
     key: Type,
     value: Type,
     entries: imbl::OrdMap<MapKey, Value>,
-    contents: Contents,
+    contents: LazyContents,
 }
 
 impl Map {
@@ -143,39 +140,32 @@ impl Map {
         Map::from_entries(key, value, entries)
     }
 
-    /// A map over an existing persistent one, which is looked through once for marks and unknowns. For a changed copy of
-    /// a map [`Map::with_entry`] is cheaper.
+    /// A map over an existing persistent one.
     #[must_use]
     pub fn from_entries(key: Type, value: Type, entries: imbl::OrdMap<MapKey, Value>) -> Map {
-        let contents = Contents::of_all(entries.iter().flat_map(|(k, v)| [&k.0, v]));
         Map(Arc::new(MapData {
             key,
             value,
             entries,
-            contents,
+            contents: LazyContents::default(),
         }))
     }
 
-    /// The map with an entry more, which replaces one of equal key. Shares the rest.
+    /// The map with an entry more, which replaces one of equal key. Shares the rest, also what is known of its contents.
     #[must_use]
     pub fn with_entry(&self, key: Value, value: Value) -> Map {
-        let mut contents = self.0.contents;
-        contents.add(&key);
-        contents.add(&value);
-        let entries = self.0.entries.update(MapKey(key), value);
-        if !self.0.contents.is_plain() {
-            return Map::from_entries(self.0.key.clone(), self.0.value.clone(), entries);
-        }
+        let contents = still_plain(&self.0.contents, &[&key, &value]);
         Map(Arc::new(MapData {
             key: self.0.key.clone(),
             value: self.0.value.clone(),
-            entries,
+            entries: self.0.entries.update(MapKey(key), value),
             contents,
         }))
     }
 
     pub(super) fn contents(&self) -> Contents {
-        self.0.contents
+        let entries = || self.0.entries.iter().flat_map(|(k, v)| [&k.0, v]);
+        self.0.contents.get_or_look(|| Contents::of_all(entries()))
     }
 
     /// The type of the keys.
@@ -405,5 +395,15 @@ impl Hash for Struct {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.ty.hash(state);
         self.0.fields.hash(state);
+    }
+}
+
+/// The contents of a changed copy: plain if the original is known to be and the new parts are; else to be found out.
+fn still_plain(before: &LazyContents, new: &[&Value]) -> LazyContents {
+    let plain = before.get().is_some_and(Contents::is_plain) && new.iter().all(|v| v.contents().is_plain());
+    if plain {
+        Contents::default().into()
+    } else {
+        LazyContents::default()
     }
 }

@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use proptest::prelude::*;
 use setpoint_value::{
-    Equality, Map, Mark, Refinement, Type, Value, call, compare, conforms, convert, converted_type,
-    converts_safely, equals, operators, unify, value_conforms,
+    CallError, Equality, FunctionSpec, List, Map, Mark, ParameterFlags, Refinement, Type, Value, call,
+    compare, conforms, convert, converted_type, converts_safely, equals, operators, unify, value_conforms,
 };
 
 use crate::generate::{Choices, any_type, any_value, blur, decisions, tag, value_of};
@@ -69,6 +69,36 @@ proptest! {
         let mixed = tag(&blur(&a, &ty, &mut Choices::new(bits)), &ty, &mut Choices::new(more));
         prop_assert_eq!(mixed.has_marks(), mixed.any_part(&mut |v| matches!(v, Value::Marked(_))));
         prop_assert_eq!(mixed.is_wholly_known(), !mixed.any_part(&mut |v| matches!(v, Value::Unknown(_))));
+    }
+
+    #[test]
+    fn a_changed_copy_knows_what_is_inside_it(
+        states in prop::collection::vec(0u8..3, 0..6), index in 0usize..8, new in 0u8..3, asked in any::<bool>()
+    ) {
+        let value = |state: u8| match state {
+            0 => Value::Int(1),
+            1 => Value::unknown(Type::Int),
+            _ => Value::Int(1).sensitive(),
+        };
+        let items: Vec<Value> = states.iter().map(|s| value(*s)).collect();
+        let list = if asked {
+            List::new(Type::Int, items.clone())
+        } else {
+            List::from_vector(Type::Int, items.iter().cloned().collect())
+        };
+        let entries = items.iter().enumerate().map(|(i, v)| (Value::Int(i as i64), v.clone()));
+        let map = Map::new(Type::Int, Type::Int, entries);
+        if asked {
+            let _ = Value::Map(map.clone()).has_marks();
+        }
+        let changed = [
+            Value::List(list.with_item(index, value(new))),
+            Value::Map(map.with_entry(Value::Int(index as i64), value(new))),
+        ];
+        for changed in changed {
+            prop_assert_eq!(changed.has_marks(), changed.any_part(&mut |v| matches!(v, Value::Marked(_))));
+            prop_assert_eq!(changed.is_wholly_known(), !changed.any_part(&mut |v| matches!(v, Value::Unknown(_))));
+        }
     }
 
     #[test]
@@ -202,6 +232,81 @@ proptest! {
         let marked = call::call(spec, &tagged[..count]).unwrap();
         prop_assert_eq!(marked.unmark().1.contains(&Mark::Sensitive), sensitive);
         prop_assert_eq!(marked.unmarked(), &result);
+    }
+}
+
+/// An argument in one of the states that the protocol tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Known,
+    Null,
+    Unknown,
+    Untyped,
+}
+
+fn argument() -> impl Strategy<Value = (State, bool, ParameterFlags)> {
+    let states = [State::Known, State::Null, State::Unknown, State::Untyped];
+    let flags = any::<[bool; 4]>().prop_map(|[allow_null, allow_unknown, allow_dynamic, allow_marked]| {
+        ParameterFlags {
+            allow_null,
+            allow_unknown,
+            allow_dynamic,
+            allow_marked,
+        }
+    });
+    (prop::sample::select(states.to_vec()), any::<bool>(), flags)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_protocol_decides_by_flags_and_states_alone(arguments in prop::collection::vec(argument(), 1..4)) {
+        let flags: Vec<ParameterFlags> = arguments.iter().map(|(_, _, flags)| *flags).collect();
+        // A description is static; a few thousand small ones may stay.
+        let spec: &'static FunctionSpec = Box::leak(Box::new(
+            FunctionSpec::pure("test", "any", &["func(args int…) str"], |seen, _| {
+                let marked = seen.iter().any(Value::has_marks);
+                Ok(Value::str(if marked { "ran, marked" } else { "ran" }))
+            })
+            .with_flags(flags.leak()),
+        ));
+        let values: Vec<Value> = arguments
+            .iter()
+            .map(|(state, marked, _)| {
+                let value = match state {
+                    State::Known => Value::Int(1),
+                    State::Null => Value::Null(Type::Dynamic),
+                    State::Unknown => Value::unknown(Type::Int),
+                    State::Untyped => Value::unknown(Type::Dynamic),
+                };
+                if *marked { value.sensitive() } else { value }
+            })
+            .collect();
+        let result = call::call(spec, &values);
+        let any = |test: fn(State, ParameterFlags) -> bool| arguments.iter().any(|(s, _, f)| test(*s, *f));
+        if any(|s, f| s == State::Null && !f.allow_null) {
+            prop_assert!(matches!(result, Err(CallError::Argument(_))), "{result:?}");
+            return Ok(());
+        }
+        let result = result.expect("nothing else is refused");
+        let expected = if any(|s, f| s == State::Untyped && !f.allow_dynamic) {
+            Some(Type::Dynamic)
+        } else {
+            any(|s, f| matches!(s, State::Unknown | State::Untyped) && !f.allow_unknown).then_some(Type::Str)
+        };
+        let kept = arguments.iter().any(|(_, marked, f)| *marked && f.allow_marked);
+        let taken = arguments.iter().any(|(_, marked, f)| *marked && !f.allow_marked);
+        match expected {
+            Some(ty) => {
+                prop_assert_eq!(result.unmarked(), &Value::unknown(ty));
+                prop_assert_eq!(result.is_sensitive(), kept || taken);
+            }
+            None => {
+                prop_assert_eq!(result.unmarked(), &Value::str(if kept { "ran, marked" } else { "ran" }));
+                prop_assert_eq!(result.is_sensitive(), taken);
+            }
+        }
     }
 }
 
