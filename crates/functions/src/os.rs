@@ -312,7 +312,7 @@ fn release(context: &CallContext<'_>, result: &Type) -> Result<Value, CallError>
         let value = line
             .filter(|(key, _)| *key == name)
             .map(|(_, value)| value)
-            .last();
+            .next_back();
         Value::str(unquoted(value.unwrap_or_default()))
     };
     Ok(Value::structure(

@@ -262,7 +262,7 @@ fn query(text: &[u8]) -> String {
     for byte in text {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push(char::from(*byte))
+                out.push(char::from(*byte));
             }
             b' ' => out.push('+'),
             other => {

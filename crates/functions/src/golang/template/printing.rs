@@ -540,7 +540,7 @@ fn in_go(value: &Datum) -> Vec<u8> {
     match value {
         Datum::Nothing => out.extend_from_slice(b"<nil>"),
         Datum::Str(text) => {
-            out.extend_from_slice(quoting::quote(text.as_bytes(), Keep::Printable).as_bytes())
+            out.extend_from_slice(quoting::quote(text.as_bytes(), Keep::Printable).as_bytes());
         }
         Datum::Byte(byte) => {
             let _ = write!(out, "{byte:#x}");

@@ -1,0 +1,8 @@
+//! The library as its users see it.
+
+mod census;
+mod laws;
+mod machine;
+mod pure;
+mod shapes;
+mod sources;
