@@ -1,8 +1,8 @@
 //! `#[function]`: a Rust function becomes a `static` description of a function of the library.
 //!
 //! The attribute emits data and one small wrapper, nothing else: the function stays as it was written, beside it a
-//! `static NAME: FunctionSpec` of the same visibility. Decoding of arguments and encoding of results are ordinary trait implementations in
-//! `setpoint_value::native`, so that what the macro writes is only their calls.
+//! `static NAME: FunctionSpec` of the same visibility. Decoding of arguments and encoding of results are ordinary trait
+//! implementations in `setpoint_value::native`, so that what the macro writes is only their calls.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -352,4 +352,77 @@ fn documentation(attributes: &[Attribute]) -> String {
         }
     }
     lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(attributes: TokenStream, item: TokenStream) -> String {
+        expand(attributes, item).to_string()
+    }
+
+    #[test]
+    fn the_signature_follows_from_the_rust_types() {
+        let text = expanded(
+            quote!(module = "m", example(call = "m.f(1)", result = "2")),
+            quote! {
+                /// Says something.
+                fn f(a: i64, r#type: &str, c: Vec<&[u8]>, d: Option<f64>) -> Result<Vec<u8>, CallError> { todo() }
+            },
+        );
+        assert!(
+            text.contains("\"func(a int, type str, c []str, d float?) str\""),
+            "{text}"
+        );
+        assert!(
+            text.contains("static F :") && text.contains("\"Says something.\""),
+            "{text}"
+        );
+        assert!(text.contains("allow_null : true"), "{text}");
+    }
+
+    #[test]
+    fn mistakes_are_errors_that_keep_the_function() {
+        for (attributes, item, problem) in [
+            (
+                quote!(modul = "m"),
+                quote!(
+                    fn f() -> bool {
+                        true
+                    }
+                ),
+                "is no option",
+            ),
+            (
+                quote!(),
+                quote!(
+                    fn f(a: &Value) -> bool {
+                        true
+                    }
+                ),
+                "says too little",
+            ),
+            (
+                quote!(),
+                quote!(
+                    fn f() {}
+                ),
+                "says too little",
+            ),
+            (
+                quote!(example(result = "1")),
+                quote!(
+                    fn f() -> bool {
+                        true
+                    }
+                ),
+                "has a `call`",
+            ),
+        ] {
+            let text = expanded(attributes, item);
+            assert!(text.contains("compile_error") && text.contains(problem), "{text}");
+            assert!(text.contains("fn f"), "{text}");
+        }
+    }
 }
