@@ -202,10 +202,7 @@ impl Arena {
 
     /// Empties an input; the node that was there.
     pub(super) fn clear_input(&mut self, index: u32, port: u32) -> Option<u32> {
-        let input = std::mem::replace(
-            &mut self.inputs[index as usize][port as usize],
-            Input::Nothing,
-        );
+        let input = std::mem::replace(&mut self.inputs[index as usize][port as usize], Input::Nothing);
         let Input::Node {
             index: source,
             position,

@@ -90,7 +90,10 @@ impl Evaluator {
             chain: place.chain,
             children: SmallVec::new(),
         }));
-        match place.parent.and_then(|parent| self.environments.get_mut(parent.0)) {
+        match place
+            .parent
+            .and_then(|parent| self.environments.get_mut(parent.0))
+        {
             Some(parent) => parent.children.push(id),
             None => {
                 if let Some(scope) = self.scopes.get_mut(place.scope.0) {
@@ -184,7 +187,11 @@ impl Evaluator {
                 Some(Binding::Unresolved) => {
                     // An input is never waiting to be made.
                     let is_input = at.1.0 < self.program.template(current.template).inputs;
-                    break if is_input { Found::Gone } else { Found::Unresolved(at.0, at.1) };
+                    break if is_input {
+                        Found::Gone
+                    } else {
+                        Found::Unresolved(at.0, at.1)
+                    };
                 }
                 Some(Binding::Constant(value)) => {
                     break Found::Reference(Reference::Constant(value.clone()));
@@ -195,7 +202,11 @@ impl Evaluator {
                 Some(Binding::Node(_)) => {
                     // An operation can be set up again; an input that its owner set does not come back.
                     let is_input = at.1.0 < self.program.template(current.template).inputs;
-                    break if is_input { Found::Gone } else { Found::Unresolved(at.0, at.1) };
+                    break if is_input {
+                        Found::Gone
+                    } else {
+                        Found::Unresolved(at.0, at.1)
+                    };
                 }
                 Some(Binding::Instance(id)) if want == Want::Instance => break Found::Instance(*id),
                 Some(Binding::Instance(id)) => {
@@ -409,7 +420,9 @@ impl Evaluator {
                 self.bind(environment, slot, Binding::Constant(value.clone()));
             }
             Operation::Closure(block) => {
-                let ty = program.template(site.template).nodes[site.node as usize].ty.clone();
+                let ty = program.template(site.template).nodes[site.node as usize]
+                    .ty
+                    .clone();
                 let closure = Closure {
                     owner: self.identity.clone(),
                     environment,
@@ -443,7 +456,10 @@ impl Evaluator {
         let count = self.prepared.of(site.template).operands(site.node).len();
         for at in 0..count {
             let operand = self.prepared.of(site.template).operands(site.node)[at];
-            if matches!(self.find(environment, operand, Want::Value), Found::Unresolved(..)) {
+            if matches!(
+                self.find(environment, operand, Want::Value),
+                Found::Unresolved(..)
+            ) {
                 tasks.push(Task::Value(environment, operand));
             }
         }
@@ -574,7 +590,10 @@ impl Evaluator {
     }
 
     /// Puts a body in place of an operation, for good.
-    #[expect(clippy::too_many_arguments, reason = "everything about the operation, and what is to be put there")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "everything about the operation, and what is to be put there"
+    )]
     fn inline(
         &mut self,
         program: &Program,
@@ -623,7 +642,10 @@ impl Evaluator {
         if let Operation::Instance { .. } = operation {
             let slot = Slot(program.template(template).inputs + node);
             tasks.push(Task::Effects(environment, at + 1));
-            if matches!(self.find(environment, slot, Want::Instance), Found::Unresolved(..)) {
+            if matches!(
+                self.find(environment, slot, Want::Instance),
+                Found::Unresolved(..)
+            ) {
                 self.put_in_place(program, environment, slot, tasks);
             }
             return;
@@ -739,7 +761,11 @@ impl Evaluator {
         let Some((first, second)) = rest.elements.next() else {
             return;
         };
-        let Some(template) = self.environments.get(rest.environment.0).map(|found| found.template) else {
+        let Some(template) = self
+            .environments
+            .get(rest.environment.0)
+            .map(|found| found.template)
+        else {
             return;
         };
         let (Operation::For { body, .. } | Operation::ForKv { body, .. }) =

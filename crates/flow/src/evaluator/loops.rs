@@ -70,7 +70,10 @@ impl Evaluator {
                 self.update_for(index, environment, body, list, marks);
                 return;
             }
-            Decided::Known(..) => self.fail(index, CallError::fatal("the loop is over something that is no list")),
+            Decided::Known(..) => self.fail(
+                index,
+                CallError::fatal("the loop is over something that is no list"),
+            ),
             Decided::Pending => State::Pending,
             Decided::Failed(failure) => State::Failed(failure),
             Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),
@@ -127,7 +130,10 @@ impl Evaluator {
                 self.update_key_loop(index, environment, body, map, marks);
                 return;
             }
-            Decided::Known(..) => self.fail(index, CallError::fatal("the loop is over something that is no map")),
+            Decided::Known(..) => self.fail(
+                index,
+                CallError::fatal("the loop is over something that is no map"),
+            ),
             Decided::Pending => State::Pending,
             Decided::Failed(failure) => State::Failed(failure),
             Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),
@@ -166,7 +172,9 @@ impl Evaluator {
                 match change {
                     DiffItem::Add(key, value) => added.push((&key.0, value)),
                     DiffItem::Remove(key, _) => self.remove_entry(body, key),
-                    DiffItem::Update { new: (key, value), .. } => {
+                    DiffItem::Update {
+                        new: (key, value), ..
+                    } => {
                         if let Some(entry) = body.entries.get(key) {
                             self.give(entry.element.given, value.clone().with_marks(&marks));
                         }

@@ -115,7 +115,10 @@ fn is_same(a: &Arc<StatementOutput>, b: &Arc<StatementOutput>) -> bool {
         || (a.resources.len() == b.resources.len()
             && a.edges == b.edges
             && a.unknown == b.unknown
-            && a.resources.iter().zip(&b.resources).all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
+            && a.resources
+                .iter()
+                .zip(&b.resources)
+                .all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
 }
 
 /// Lets a new output share with the old one what is the same in both.
@@ -270,7 +273,11 @@ impl Evaluator {
         for found in self.outputs.diagnostics.values() {
             diagnostics.extend(found.iter().cloned());
         }
-        let mut pending: Vec<Pending> = self.sources.pending().map(|index| self.pending_at(index)).collect();
+        let mut pending: Vec<Pending> = self
+            .sources
+            .pending()
+            .map(|index| self.pending_at(index))
+            .collect();
         pending.sort();
         let graph = if diagnostics.has_errors() || !pending.is_empty() {
             None

@@ -68,14 +68,17 @@ fn map(ty: &Type, values: &[Value]) -> Value {
 }
 
 fn field(ty: &Type, of: Option<&Value>, index: u32) -> Result<Value, CallError> {
-    let (plain, marks) = of.map(Value::unmark).unwrap_or((&Value::Null(Type::Nil), Marks::none()));
+    let absent = Value::Null(Type::Nil);
+    let (plain, marks) = of.unwrap_or(&absent).unmark();
     match plain {
         Value::Struct(fields) => match fields.fields().get(index as usize) {
             Some(value) => Ok(value.clone().with_marks(&marks)),
             None => Err(CallError::fatal("a struct has no such field")),
         },
         Value::Unknown(_) => Ok(Value::unknown(ty.clone()).with_marks(&marks)),
-        _ => Err(CallError::fatal("a field is taken of something that is no struct")),
+        _ => Err(CallError::fatal(
+            "a field is taken of something that is no struct",
+        )),
     }
 }
 

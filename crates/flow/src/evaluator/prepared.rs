@@ -134,7 +134,11 @@ fn bottom_up(program: &Program) -> Vec<usize> {
         .iter()
         .map(|template| {
             let named = template.nodes.iter().flat_map(|node| named(&node.operation));
-            named.flatten().map(|id| id.0 as usize).filter(|id| *id < count).collect()
+            named
+                .flatten()
+                .map(|id| id.0 as usize)
+                .filter(|id| *id < count)
+                .collect()
         })
         .collect();
     let mut order = Vec::with_capacity(count);

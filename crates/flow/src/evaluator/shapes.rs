@@ -67,7 +67,8 @@ enum Wish {
 
 impl ScopeBuilder for Wishes {
     fn call(&mut self, slot: usize, function: &Func, arguments: &[ScopeArgument]) {
-        self.0.push(Wish::Call(slot, function.clone(), arguments.to_vec()));
+        self.0
+            .push(Wish::Call(slot, function.clone(), arguments.to_vec()));
     }
 
     fn truncate(&mut self, first: usize) {
@@ -313,8 +314,7 @@ impl Evaluator {
 
     /// Lets a shape make its result.
     fn collect(&mut self, index: u32, changed: &[usize]) -> State {
-        let Some(Input::Node { index: switch, .. }) = self.arena.inputs[index as usize].first()
-        else {
+        let Some(Input::Node { index: switch, .. }) = self.arena.inputs[index as usize].first() else {
             return State::Pending;
         };
         let switch = *switch as usize;

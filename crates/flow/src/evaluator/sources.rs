@@ -190,11 +190,18 @@ impl Evaluator {
     }
 
     /// Brings a call to the subscription for these arguments.
-    fn attach(&mut self, index: u32, source: &mut SourceNode, arguments: Vec<Value>) -> Result<(), CallError> {
+    fn attach(
+        &mut self,
+        index: u32,
+        source: &mut SourceNode,
+        arguments: Vec<Value>,
+    ) -> Result<(), CallError> {
         let Implementation::Source(implementation) = source.function.implementation else {
             return Err(CallError::fatal("this function is no source"));
         };
-        let result = Self::node_of(&self.program, self.arena.site[index as usize]).ty.clone();
+        let result = Self::node_of(&self.program, self.arena.site[index as usize])
+            .ty
+            .clone();
         let is_stateful = source.function.class == Class::Stateful;
         let reads_directory = implementation.reads_module_directory();
         let mut key = SourceKey {
@@ -348,5 +355,8 @@ fn is_same_key(a: &SourceKey, b: &SourceKey) -> bool {
         && a.result == b.result
         && a.module_directory == b.module_directory
         && a.arguments.len() == b.arguments.len()
-        && a.arguments.iter().zip(&b.arguments).all(|(a, b)| is_identical(a, b))
+        && a.arguments
+            .iter()
+            .zip(&b.arguments)
+            .all(|(a, b)| is_identical(a, b))
 }

@@ -122,7 +122,10 @@ pub(super) fn has_subtle_keys(map: &Map) -> bool {
     !matches!(
         map.key_type(),
         setpoint_value::Type::Str | setpoint_value::Type::Int | setpoint_value::Type::Bool
-    ) || map.iter().next().is_some_and(|(key, _)| matches!(key, Value::Marked(_)))
+    ) || map
+        .iter()
+        .next()
+        .is_some_and(|(key, _)| matches!(key, Value::Marked(_)))
 }
 
 /// Calls `each` with the index of every element that differs between two lists as far as both reach, until it answers
@@ -189,6 +192,9 @@ mod tests {
         });
         assert_eq!(found, [700]);
         assert!(!is_identical(&Value::List(a.clone()), &Value::List(b)));
-        assert!(is_identical(&Value::List(a.clone()), &Value::List(List::new(Type::Int, a.iter().cloned()))));
+        assert!(is_identical(
+            &Value::List(a.clone()),
+            &Value::List(List::new(Type::Int, a.iter().cloned()))
+        ));
     }
 }

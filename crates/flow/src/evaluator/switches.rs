@@ -34,9 +34,7 @@ pub(super) enum Body {
     /// `<|>`.
     Except { fallback: Option<ScopeId> },
     /// A call of a function value.
-    Apply {
-        called: Option<(Func, ScopeId, Marks)>,
-    },
+    Apply { called: Option<(Func, ScopeId, Marks)> },
     /// `for`.
     For(ForLoop),
     /// `forkv`.
@@ -247,7 +245,11 @@ impl Evaluator {
                 let block = match &Self::node_of(&program, self.arena.site[index as usize]).operation {
                     Operation::If { then, otherwise, .. } => Some(if branch { then } else { otherwise }),
                     Operation::IfStatement { then, otherwise, .. } => {
-                        if branch { then.as_ref() } else { otherwise.as_ref() }
+                        if branch {
+                            then.as_ref()
+                        } else {
+                            otherwise.as_ref()
+                        }
                     }
                     _ => None,
                 };
@@ -301,8 +303,7 @@ impl Evaluator {
                 if let Operation::Except { fallback: block, .. } = operation {
                     let inputs = Self::captures(&block.captures, environment).collect();
                     let scope = self.scope_of(index);
-                    let result =
-                        self.build_in(index, scope, environment, block.template, inputs, None, true);
+                    let result = self.build_in(index, scope, environment, block.template, inputs, None, true);
                     *fallback = Some(scope);
                     if let Some(result) = result {
                         self.show(join, result, Marks::none());
@@ -409,7 +410,9 @@ impl Evaluator {
                 ));
             };
             if !self.fits(template, arguments.len(), &captures) {
-                return Err(CallError::fatal("the function value takes another number of arguments"));
+                return Err(CallError::fatal(
+                    "the function value takes another number of arguments",
+                ));
             }
             let mut inputs = arguments;
             inputs.extend(Self::captures(&captures, home));
@@ -440,7 +443,10 @@ impl Evaluator {
     }
 
     /// Puts an instance into a scope of a switch.
-    #[expect(clippy::too_many_arguments, reason = "what to put in place, where, and what for")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what to put in place, where, and what for"
+    )]
     pub(super) fn build_in(
         &mut self,
         owner: u32,
@@ -493,7 +499,11 @@ impl Evaluator {
 
     /// An unknown of the type of a node.
     pub(super) fn unknown_of(&self, index: u32) -> Value {
-        Value::unknown(Self::node_of(&self.program, self.arena.site[index as usize]).ty.clone())
+        Value::unknown(
+            Self::node_of(&self.program, self.arena.site[index as usize])
+                .ty
+                .clone(),
+        )
     }
 
     /// What a switch comes to that has no scope to show: its join shows it; a statement notes it.

@@ -49,12 +49,22 @@ pub(crate) static NUMBERED: FunctionSpec = FunctionSpec::source(
 );
 
 /// The directory of the module that calls.
-pub(crate) static DIRECTORY: FunctionSpec =
-    FunctionSpec::source("outside", "directory", &["func() str"], Class::Environment, &Directory);
+pub(crate) static DIRECTORY: FunctionSpec = FunctionSpec::source(
+    "outside",
+    "directory",
+    &["func() str"],
+    Class::Environment,
+    &Directory,
+);
 
 /// Crashes.
-pub(crate) static CRASHES: FunctionSpec =
-    FunctionSpec::source("outside", "crashes", &["func(key str) str"], Class::Source, &Crashes);
+pub(crate) static CRASHES: FunctionSpec = FunctionSpec::source(
+    "outside",
+    "crashes",
+    &["func(key str) str"],
+    Class::Source,
+    &Crashes,
+);
 
 struct Outside;
 
@@ -141,7 +151,10 @@ struct Directory;
 
 impl Source for Directory {
     fn open(&self, context: &CallContext<'_>, _: &[Value]) -> Result<Box<dyn Subscription>, CallError> {
-        Ok(Box::new(OneNumber(0, Some(Value::str(&*context.site.module_directory)))))
+        Ok(Box::new(OneNumber(
+            0,
+            Some(Value::str(&*context.site.module_directory)),
+        )))
     }
 
     fn reads_module_directory(&self) -> bool {
@@ -180,14 +193,16 @@ pub(crate) static MODULO: FunctionSpec =
     });
 
 /// The number itself; 13 fails for good, 17 crashes.
-pub(crate) static PICKY: FunctionSpec =
-    FunctionSpec::pure("test", "picky", &["func(a int) int"], |arguments, _| {
-        match arguments[0].as_int() {
-            Some(13) => Err(CallError::fatal("13 is bad luck")),
-            Some(17) => panic!("17 is too much"),
-            _ => Ok(arguments[0].clone()),
-        }
-    });
+pub(crate) static PICKY: FunctionSpec = FunctionSpec::pure(
+    "test",
+    "picky",
+    &["func(a int) int"],
+    |arguments, _| match arguments[0].as_int() {
+        Some(13) => Err(CallError::fatal("13 is bad luck")),
+        Some(17) => panic!("17 is too much"),
+        _ => Ok(arguments[0].clone()),
+    },
+);
 
 /// How long a list is.
 pub(crate) static LEN: FunctionSpec =
@@ -196,8 +211,12 @@ pub(crate) static LEN: FunctionSpec =
     });
 
 /// `map(list, function)`.
-pub(crate) static MAP: FunctionSpec =
-    FunctionSpec::shape("test", "map", &["func(list []?1, f func(?1) ?2) []?2"], &Elements(Form::Map));
+pub(crate) static MAP: FunctionSpec = FunctionSpec::shape(
+    "test",
+    "map",
+    &["func(list []?1, f func(?1) ?2) []?2"],
+    &Elements(Form::Map),
+);
 
 /// `filter(list, function)`.
 pub(crate) static FILTER: FunctionSpec = FunctionSpec::shape(
@@ -286,7 +305,10 @@ impl ShapeState for ElementsState {
             Form::Filter => {
                 let kept = list.iter().zip(&self.kept);
                 let chosen = kept.filter(|(_, keep)| keep.as_bool() == Some(true));
-                Value::list(list.element_type().clone(), chosen.map(|(element, _)| element.clone()))
+                Value::list(
+                    list.element_type().clone(),
+                    chosen.map(|(element, _)| element.clone()),
+                )
             }
             Form::Reduce => self.kept.last().cloned().unwrap_or(Value::Int(0)),
         })

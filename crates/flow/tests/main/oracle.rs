@@ -219,9 +219,7 @@ impl Oracle<'_> {
                 let entries = values.chunks(2).map(|entry| (entry[0].clone(), entry[1].clone()));
                 Ok(Value::map(of.0.clone(), of.1.clone(), entries))
             }
-            Operation::Struct(fields) => {
-                Ok(Value::structure(node.ty.clone(), self.all(instance, fields)?))
-            }
+            Operation::Struct(fields) => Ok(Value::structure(node.ty.clone(), self.all(instance, fields)?)),
             Operation::Field { of, index } => {
                 let of = self.all(instance, &[*of])?.remove(0);
                 let (plain, marks) = of.unmark();
@@ -230,13 +228,20 @@ impl Oracle<'_> {
                     _ => unknown(&marks),
                 }
             }
-            Operation::Call { function, arguments, module_directory } => {
+            Operation::Call {
+                function,
+                arguments,
+                module_directory,
+            } => {
                 let values = self.all(instance, arguments)?;
                 self.call(function, &values, &node.ty, node.span, module_directory)
             }
             Operation::Closure(block) => Ok(Value::Func(Func::new(
                 node.ty.clone(),
-                NaiveClosure { home: instance.clone(), block: block.clone() },
+                NaiveClosure {
+                    home: instance.clone(),
+                    block: block.clone(),
+                },
             ))),
             Operation::Apply { function, arguments } => {
                 let function = self.all(instance, &[*function])?.remove(0);
@@ -258,7 +263,11 @@ impl Oracle<'_> {
                 let result = self.program.template(inner.template).result.unwrap();
                 settled(self.value(&inner, result))
             }
-            Operation::If { condition, then, otherwise } => {
+            Operation::If {
+                condition,
+                then,
+                otherwise,
+            } => {
                 let condition = self.all(instance, &[*condition])?.remove(0);
                 let (plain, marks) = condition.unmark();
                 let Value::Bool(condition) = plain else {
@@ -288,7 +297,11 @@ impl Oracle<'_> {
     }
 
     fn apply(&self, function: &Func, mut inputs: Vec<Input>) -> Outcome {
-        let closure = function.implementation().as_any().downcast_ref::<NaiveClosure>().unwrap();
+        let closure = function
+            .implementation()
+            .as_any()
+            .downcast_ref::<NaiveClosure>()
+            .unwrap();
         inputs.extend(slots(&closure.home, &closure.block.captures));
         let inner = Instance::new(self.program, closure.block.template, inputs);
         let result = self.program.template(closure.block.template).result.unwrap();
@@ -304,7 +317,11 @@ impl Oracle<'_> {
         directory: &Arc<str>,
     ) -> Result<Value, Outcome> {
         let hide = |error: CallError| {
-            if values.iter().any(Value::is_sensitive) { hidden(error) } else { error }
+            if values.iter().any(Value::is_sensitive) {
+                hidden(error)
+            } else {
+                error
+            }
         };
         let mut marks = Marks::none();
         let plain: Vec<Value> = values.iter().map(|value| value.unmark_deep(&mut marks)).collect();
@@ -317,7 +334,10 @@ impl Oracle<'_> {
                 let context = CallContext {
                     capabilities: &self.capabilities,
                     wake: Wake::new(|| ()),
-                    site: CallSite { id: 0, module_directory: directory.clone() },
+                    site: CallSite {
+                        id: 0,
+                        module_directory: directory.clone(),
+                    },
                     result: ty,
                 };
                 let opened = source.open(&context, &plain);
@@ -333,7 +353,9 @@ impl Oracle<'_> {
             Implementation::Shape(shape) => {
                 let mut state = shape.start();
                 let mut calls = Calls::default();
-                state.update(&plain, &mut calls).map_err(|error| self.fail(hide(error), span))?;
+                state
+                    .update(&plain, &mut calls)
+                    .map_err(|error| self.fail(hide(error), span))?;
                 let mut results: Vec<Outcome> = Vec::new();
                 for (function, arguments) in calls.0 {
                     let inputs = arguments.iter().map(|argument| match argument {
@@ -392,7 +414,10 @@ impl Oracle<'_> {
     fn statement(&self, instance: &Arc<Instance>, index: usize, operation: &Operation, span: Span) {
         let template = self.program.template(instance.template);
         let inside = |block: &Block, first: Vec<Value>| {
-            let mut inputs: Vec<Input> = first.into_iter().map(|v| Input::Value(Outcome::Value(v))).collect();
+            let mut inputs: Vec<Input> = first
+                .into_iter()
+                .map(|v| Input::Value(Outcome::Value(v)))
+                .collect();
             inputs.extend(slots(instance, &block.captures));
             self.statements(&Instance::new(self.program, block.template, inputs));
         };
@@ -437,10 +462,18 @@ impl Oracle<'_> {
                     _ => false,
                 };
                 if fires {
-                    self.seen.lock().unwrap().wrong.insert(("E0303", span, String::new()));
+                    self.seen
+                        .lock()
+                        .unwrap()
+                        .wrong
+                        .insert(("E0303", span, String::new()));
                 }
             }
-            Operation::IfStatement { condition, then, otherwise } => {
+            Operation::IfStatement {
+                condition,
+                then,
+                otherwise,
+            } => {
                 let Some(values) = self.needed(instance, &[*condition]) else {
                     return;
                 };
@@ -486,28 +519,38 @@ impl Oracle<'_> {
 
     fn unknown_block(&self, span: Span) {
         self.seen.lock().unwrap().outputs.push(StatementOutput {
-            unknown: vec![UnknownPart { span, what: UnknownWhat::Block }],
+            unknown: vec![UnknownPart {
+                span,
+                what: UnknownWhat::Block,
+            }],
             span: Some(span),
             ..StatementOutput::default()
         });
     }
 
     fn has_statements(&self, template: TemplateId) -> bool {
-        self.program.template(template).nodes.iter().any(|node| match &node.operation {
-            Operation::Instance { template, .. } => self.has_statements(*template),
-            Operation::IfStatement { .. }
-            | Operation::For { .. }
-            | Operation::ForKv { .. }
-            | Operation::Resource(_)
-            | Operation::Edge(_)
-            | Operation::Panic { .. } => true,
-            _ => false,
-        })
+        self.program
+            .template(template)
+            .nodes
+            .iter()
+            .any(|node| match &node.operation {
+                Operation::Instance { template, .. } => self.has_statements(*template),
+                Operation::IfStatement { .. }
+                | Operation::For { .. }
+                | Operation::ForKv { .. }
+                | Operation::Resource(_)
+                | Operation::Edge(_)
+                | Operation::Panic { .. } => true,
+                _ => false,
+            })
     }
 }
 
 fn slots(instance: &Arc<Instance>, slots: &[Slot]) -> Vec<Input> {
-    slots.iter().map(|slot| Input::Slot(instance.clone(), *slot)).collect()
+    slots
+        .iter()
+        .map(|slot| Input::Slot(instance.clone(), *slot))
+        .collect()
 }
 
 fn settled(outcome: Outcome) -> Result<Value, Outcome> {

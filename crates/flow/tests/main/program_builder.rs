@@ -85,14 +85,6 @@ impl ProgramBuilder {
         id
     }
 
-    /// A block without captures.
-    pub(crate) fn block(template: TemplateId) -> Block {
-        Block {
-            template,
-            captures: Vec::new(),
-        }
-    }
-
     /// The program that starts with this template.
     pub(crate) fn finish(mut self, entry: TemplateBuilder) -> Built {
         let entry = self.add(entry, None);
@@ -183,7 +175,7 @@ impl TemplateBuilder {
         self.call(&setpoint_value::operators::CONCAT, &[a, b], Type::Str)
     }
 
-    pub(crate) fn to_str(&mut self, a: Slot) -> Slot {
+    pub(crate) fn text_of(&mut self, a: Slot) -> Slot {
         self.call(&library::TO_STR, &[a], Type::Str)
     }
 
@@ -205,7 +197,12 @@ impl TemplateBuilder {
         self.node(operation, ty)
     }
 
-    pub(crate) fn if_statement(&mut self, condition: Slot, then: Option<Block>, otherwise: Option<Block>) -> Slot {
+    pub(crate) fn if_statement(
+        &mut self,
+        condition: Slot,
+        then: Option<Block>,
+        otherwise: Option<Block>,
+    ) -> Slot {
         let operation = Operation::IfStatement {
             condition,
             then,

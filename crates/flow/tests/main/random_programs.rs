@@ -95,7 +95,12 @@ impl Generator<'_> {
                 let condition = self.expression(open, Kind::Bool, depth);
                 let (then, first) = self.body(open, kind, depth, &[]);
                 let (otherwise, second) = self.body(open, kind, depth, &[]);
-                open.template.if_(condition, block(then, &first), block(otherwise, &second), kind.ty())
+                open.template.if_(
+                    condition,
+                    block(then, &first),
+                    block(otherwise, &second),
+                    kind.ty(),
+                )
             }
             4 => {
                 let value = self.expression(open, kind, depth);
@@ -118,7 +123,8 @@ impl Generator<'_> {
                 let a = self.leaf(open, Kind::Int);
                 let f = self.leaf(open, Kind::Func);
                 let ty = kind.ty();
-                open.template.node(setpoint_flow::Operation::Struct(vec![a, f]), ty)
+                open.template
+                    .node(setpoint_flow::Operation::Struct(vec![a, f]), ty)
             }
             _ if from_outside => {
                 let key = format!("{}{number}", prefix(kind));
@@ -143,7 +149,7 @@ impl Generator<'_> {
             }
             Kind::Str => {
                 let a = self.expression(open, Kind::Int, depth);
-                open.template.to_str(a)
+                open.template.text_of(a)
             }
             Kind::List => match self.choose(3) {
                 0 => {
@@ -174,7 +180,8 @@ impl Generator<'_> {
                         (key, self.expression(open, Kind::Int, depth))
                     })
                     .collect();
-                open.template.node(setpoint_flow::Operation::Map(entries), kind.ty())
+                open.template
+                    .node(setpoint_flow::Operation::Map(entries), kind.ty())
             }
             Kind::Func => {
                 let (body, captures) = self.body(open, Kind::Int, depth, &[Kind::Int]);
@@ -183,7 +190,8 @@ impl Generator<'_> {
             Kind::Pair => {
                 let a = self.expression(open, Kind::Int, depth);
                 let f = self.expression(open, Kind::Func, depth);
-                open.template.node(setpoint_flow::Operation::Struct(vec![a, f]), kind.ty())
+                open.template
+                    .node(setpoint_flow::Operation::Struct(vec![a, f]), kind.ty())
             }
         }
     }
@@ -232,7 +240,7 @@ impl Generator<'_> {
                 // A source whose arguments move.
                 let a = self.expression(open, Kind::Int, depth);
                 let a = open.template.call(&library::MODULO, &[a], Type::Int);
-                let (text, prefix) = (open.template.to_str(a), open.template.str("i"));
+                let (text, prefix) = (open.template.text_of(a), open.template.str("i"));
                 let key = open.template.concat(prefix, text);
                 open.template.call(&library::OUTSIDE, &[key], Type::Int)
             }
@@ -327,7 +335,11 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self, open: &mut Open, depth: u32, loops: &[Slot]) {
-        let choice = if depth == 0 { self.choose(3) } else { self.choose(12) };
+        let choice = if depth == 0 {
+            self.choose(3)
+        } else {
+            self.choose(12)
+        };
         match choice {
             0..=2 => self.resource(open, depth, loops),
             3 | 4 => {
@@ -335,7 +347,8 @@ impl Generator<'_> {
                 let (then, first) = self.nested(open, depth, loops);
                 let otherwise = (self.choose(2) == 1).then(|| self.nested(open, depth, loops));
                 let otherwise = otherwise.map(|(body, captures)| block(body, &captures));
-                open.template.if_statement(condition, Some(block(then, &first)), otherwise);
+                open.template
+                    .if_statement(condition, Some(block(then, &first)), otherwise);
             }
             5 | 6 => {
                 let list = self.expression(open, Kind::List, depth);
@@ -380,7 +393,12 @@ impl Generator<'_> {
     }
 
     /// A block of statements; what tells the elements of loops around it apart is captured too.
-    fn nested(&mut self, open: &mut Open, depth: u32, loops: &[Slot]) -> (setpoint_flow::TemplateId, Vec<Slot>) {
+    fn nested(
+        &mut self,
+        open: &mut Open,
+        depth: u32,
+        loops: &[Slot],
+    ) -> (setpoint_flow::TemplateId, Vec<Slot>) {
         let (mut inner, captures, inner_loops) = self.inside_loops(open, &[], loops);
         self.statements(&mut inner, depth - 1, &inner_loops);
         (self.builder.add(inner.template, None), captures)
@@ -394,13 +412,22 @@ impl Generator<'_> {
         loops: &[Slot],
     ) -> (setpoint_flow::TemplateId, Vec<Slot>) {
         let (mut inner, captures, mut inner_loops) = self.inside_loops(open, &[first, Kind::Int], loops);
-        let own = if first == Kind::Int { inner.template.to_str(Slot(0)) } else { Slot(0) };
+        let own = if first == Kind::Int {
+            inner.template.text_of(Slot(0))
+        } else {
+            Slot(0)
+        };
         inner_loops.push(own);
         self.statements(&mut inner, depth - 1, &inner_loops);
         (self.builder.add(inner.template, None), captures)
     }
 
-    fn inside_loops(&mut self, open: &mut Open, parameters: &[Kind], loops: &[Slot]) -> (Open, Vec<Slot>, Vec<Slot>) {
+    fn inside_loops(
+        &mut self,
+        open: &mut Open,
+        parameters: &[Kind],
+        loops: &[Slot],
+    ) -> (Open, Vec<Slot>, Vec<Slot>) {
         let count = open.visible.len();
         open.visible.extend(loops.iter().map(|slot| (*slot, Kind::Str)));
         let mut captured: Vec<(Slot, Kind)> = open.visible[count..].to_vec();
@@ -444,7 +471,7 @@ fn value_of(kind: Kind, number: u16) -> Value {
     let n = i64::from(number % 7);
     match kind {
         Kind::Int => Value::Int(n - 2),
-        Kind::Bool => Value::Bool(number % 2 == 0),
+        Kind::Bool => Value::Bool(number.is_multiple_of(2)),
         Kind::Str => Value::str(format!("t{n}")),
         Kind::List => crate::world::ints(&(0..n % 5).map(|i| (i * n) % 4).collect::<Vec<_>>()),
         Kind::Map => {
@@ -459,12 +486,12 @@ fn value_of(kind: Kind, number: u16) -> Value {
 fn said(kind: Kind, number: u16) -> Value {
     let plain = value_of(kind, number >> 4);
     match number % 16 {
-        0 if number % 3 == 0 => Value::str("!fail"),
-        1 if number % 5 == 0 => Value::str("!fatal"),
-        2 if number % 3 == 0 => Value::unknown(kind.ty()),
-        3 if number % 3 == 0 => plain.sensitive(),
+        0 if number.is_multiple_of(3) => Value::str("!fail"),
+        1 if number.is_multiple_of(5) => Value::str("!fatal"),
+        2 if number.is_multiple_of(3) => Value::unknown(kind.ty()),
+        3 if number.is_multiple_of(3) => plain.sensitive(),
         4 if kind == Kind::Int => Value::Int(13),
-        5 if kind == Kind::Int && number % 3 == 0 => Value::Int(17),
+        5 if kind == Kind::Int && number.is_multiple_of(3) => Value::Int(17),
         6 if kind == Kind::List => crate::world::ints(&[1, 666]),
         7 if kind == Kind::Int => Value::Int(90),
         _ => plain,
@@ -508,7 +535,9 @@ fn check(world: &World, step: &Step, moment: &Moment) {
     assert_eq!(pending, moment.pending);
     let others = |list: &setpoint_diagnostics::Diagnostics| {
         let codes = list.iter().filter(|d| !d.code.code.starts_with("E03"));
-        codes.map(|d| (d.code.code, d.primary.span)).collect::<BTreeSet<_>>()
+        codes
+            .map(|d| (d.code.code, d.primary.span))
+            .collect::<BTreeSet<_>>()
     };
     match &moment.graph {
         None => {

@@ -1,1 +1,147 @@
-//! 
+//! Functions that build scopes.
+
+use setpoint_flow::Slot;
+use setpoint_value::{FunctionSpec, Type, Value};
+
+use crate::library;
+use crate::program_builder::{Built, ProgramBuilder, block, int_to_int};
+use crate::world::{World, codes, ints};
+
+/// `shape(list, func($x) { $x + captured })` as the value of `r`.
+fn over_list(shape: &'static FunctionSpec) -> Built {
+    let mut builder = ProgramBuilder::new();
+    let is_filter = std::ptr::eq(shape, &raw const library::FILTER);
+    let is_reduce = std::ptr::eq(shape, &raw const library::REDUCE);
+    let parameters = if is_reduce { 2 } else { 1 };
+    let mut body = builder.template("a function", parameters + 1);
+    let captured = Slot(parameters);
+    let result = if is_filter {
+        body.call(&setpoint_value::operators::LESS, &[Slot(0), captured], Type::Bool)
+    } else if is_reduce {
+        let sum = body.add(Slot(0), Slot(1));
+        body.add(sum, captured)
+    } else {
+        body.add(Slot(0), captured)
+    };
+    body.named("body", result);
+    let body = builder.add(body, Some(result));
+    let mut entry = builder.template("the entry", 0);
+    let list = entry.outside("list", Type::list(Type::Int));
+    let captured = entry.outside("captured", Type::Int);
+    let function = entry.closure(block(body, &[captured]), int_to_int());
+    let ty = if is_reduce {
+        Type::Int
+    } else {
+        Type::list(Type::Int)
+    };
+    let value = entry.call(shape, &[list, function], ty);
+    entry.named("shape", value);
+    let name = entry.str("r");
+    entry.resource(name, value);
+    builder.finish(entry)
+}
+
+#[test]
+fn map_follows_elements_captures_and_length() {
+    let values = [("list", ints(&[1, 2, 3])), ("captured", Value::Int(10))];
+    let mut world = World::started(over_list(&library::MAP), &values);
+    assert_eq!(world.resources(), ["r=[11, 12, 13]"]);
+    world.recomputed();
+    // The source, the switch, the sum, its join, the gathering node and the resource.
+    assert_eq!(world.set("list", ints(&[1, 5, 3])).recomputed, 6);
+    assert_eq!(world.resources(), ["r=[11, 15, 13]"]);
+    world.set_int("captured", 20);
+    assert_eq!(world.resources(), ["r=[21, 25, 23]"]);
+    world.set("list", ints(&[1]));
+    assert_eq!(world.resources(), ["r=[21]"]);
+    world.set("list", ints(&[1, 2, 3, 4]));
+    assert_eq!(world.resources(), ["r=[21, 22, 23, 24]"]);
+    world.set("list", ints(&[]));
+    assert_eq!(world.resources(), ["r=[]"]);
+}
+
+#[test]
+fn filter_and_reduce_follow_too() {
+    let values = [("list", ints(&[1, 5, 3])), ("captured", Value::Int(4))];
+    let mut world = World::started(over_list(&library::FILTER), &values);
+    assert_eq!(world.resources(), ["r=[1, 3]"]);
+    world.set_int("captured", 6);
+    assert_eq!(world.resources(), ["r=[1, 5, 3]"]);
+    let values = [("list", ints(&[1, 5, 3])), ("captured", Value::Int(0))];
+    let mut world = World::started(over_list(&library::REDUCE), &values);
+    assert_eq!(world.resources(), ["r=9"]);
+    world.set("list", ints(&[1, 6, 3, 100]));
+    assert_eq!(world.resources(), ["r=110"]);
+    world.set_int("captured", 1);
+    assert_eq!(world.resources(), ["r=114"]);
+}
+
+#[test]
+fn a_fold_over_a_hundred_thousand_elements_needs_no_stack() {
+    let values = [("list", ints(&vec![2; 100_000])), ("captured", Value::Int(0))];
+    let mut world = World::started(over_list(&library::REDUCE), &values);
+    assert_eq!(world.resources(), ["r=200000"]);
+    world.set("list", ints(&[]));
+    assert_eq!(world.resources(), ["r=0"]);
+    assert_eq!(world.evaluator.live_nodes(), 4);
+}
+
+#[test]
+fn a_failure_in_a_call_is_that_of_the_shape_and_can_be_caught_outside() {
+    let mut builder = ProgramBuilder::new();
+    let mut body = builder.template("a function", 1);
+    let hundred = body.int(100);
+    let value = body.divide(hundred, Slot(0));
+    body.named("division", value);
+    let body = builder.add(body, Some(value));
+    let mut fallback = builder.template("the fallback", 0);
+    let none = fallback.constant(ints(&[]));
+    let fallback = builder.add(fallback, Some(none));
+    let mut entry = builder.template("the entry", 0);
+    let list = entry.outside("list", Type::list(Type::Int));
+    let function = entry.closure(block(body, &[]), int_to_int());
+    let value = entry.call(&library::MAP, &[list, function], Type::list(Type::Int));
+    let caught = entry.except(value, block(fallback, &[]), Type::list(Type::Int));
+    let (r, s) = (entry.str("r"), entry.str("s"));
+    entry.resource(r, caught);
+    entry.resource(s, value);
+    let mut world = World::started(builder.finish(entry), &[("list", ints(&[1, 2]))]);
+    assert_eq!(world.resources(), ["r=[100, 50]", "s=[100, 50]"]);
+    let step = world.set("list", ints(&[1, 0, 5]));
+    assert_eq!(codes(&step), ["E0301"]);
+    let found = step.diagnostics.iter().next().unwrap();
+    assert_eq!(found.primary.span, world.built.span("division"));
+    assert_eq!(codes(&world.set("list", ints(&[666]))), ["E0301"]);
+    world.set("list", ints(&[4]));
+    assert_eq!(world.resources(), ["r=[25]", "s=[25]"]);
+}
+
+#[test]
+fn a_shape_that_nobody_asks_for_any_more_is_gone_with_all_its_calls() {
+    let mut builder = ProgramBuilder::new();
+    let mut body = builder.template("a function", 1);
+    let key = body.text_of(Slot(0));
+    let value = body.call(&library::OUTSIDE, &[key], Type::Int);
+    let body = builder.add(body, Some(value));
+    let mut then = builder.template("then", 1);
+    let name = then.str("r");
+    then.resource(name, Slot(0));
+    let then = builder.add(then, None);
+    let mut entry = builder.template("the entry", 0);
+    let condition = entry.outside("condition", Type::Bool);
+    let list = entry.constant(ints(&[1, 2, 3]));
+    let function = entry.closure(block(body, &[]), int_to_int());
+    let value = entry.call(&library::MAP, &[list, function], Type::list(Type::Int));
+    entry.if_statement(condition, Some(block(then, &[value])), None);
+    let one = || Value::Int(1);
+    let values = [
+        ("condition", Value::Bool(true)),
+        ("1", one()),
+        ("2", one()),
+        ("3", one()),
+    ];
+    let mut world = World::started(builder.finish(entry), &values);
+    assert_eq!(world.followed(), 4);
+    world.set("condition", Value::Bool(false));
+    assert_eq!((world.followed(), world.evaluator.live_nodes()), (1, 2));
+}

@@ -58,7 +58,9 @@ impl World {
 
     /// Makes a step with whatever has news.
     pub(crate) fn step(&mut self) -> Step {
-        let woken: Vec<SourceId> = std::mem::take(&mut *self.woken.lock().unwrap()).into_iter().collect();
+        let woken: Vec<SourceId> = std::mem::take(&mut *self.woken.lock().unwrap())
+            .into_iter()
+            .collect();
         let step = self.evaluator.step(&woken);
         if let Some(graph) = &step.graph {
             assert!(step.pending.is_empty() && !step.diagnostics.has_errors());
