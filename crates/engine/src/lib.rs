@@ -14,14 +14,18 @@ mod apply_tests;
 mod drift;
 mod events;
 mod failure;
+mod graph_files;
 mod handle;
 mod identity;
 mod local_values;
 pub mod machine;
 pub mod parameter;
+mod prepare;
 mod resource;
+mod state_files;
 mod value_encoding;
 mod watch_declaration;
+mod workers;
 
 pub use apply::{
     Apply, CancelCause, Cancellation, Level, LogLine, Observer, Outcome, Received, RunInput, Sent,
@@ -37,4 +41,6 @@ pub use resource::{
     Background, Decode, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource, RunShape, check,
 };
 pub use setpoint_derive::{ParameterStruct, Resource, Sends};
+pub use state_files::StateFiles;
 pub use watch_declaration::{OwnWatch, Watch, WatchFuture, Watcher};
+pub use workers::{Engine, EngineOptions, Status, Submitted};

@@ -235,7 +235,7 @@ impl Machine {
                 level,
                 message,
             } => {
-                let slot = self.slot(vertex);
+                let slot = vertex.and_then(|vertex| self.slot(vertex));
                 self.emit(
                     slot,
                     What::Log {

@@ -68,10 +68,10 @@ pub enum Input {
         /// Why it failed, if it did. It is only reported.
         failure: Option<Failure>,
     },
-    /// A line of a resource for the log.
+    /// A line for the log.
     Log {
-        /// Whose, if it is not gone.
-        vertex: VertexId,
+        /// Of which resource, if it is of one and that is not gone.
+        vertex: Option<VertexId>,
         /// `debug`, `info`, `warning`, `error` or `display`.
         level: &'static str,
         /// The line.

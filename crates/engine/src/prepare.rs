@@ -1,0 +1,241 @@
+//! From a desired graph to one that the machine may take: decoded, validated, with automatic edges, free of circles
+//! (engine.md §11).
+//!
+//! This may do I/O and take its time, so it happens beside the machine, one graph at a time. What did not change since the
+//! graph before is not looked at again.
+
+mod autoedges;
+mod order;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use setpoint_diagnostics::{Diagnostic, Diagnostics};
+use setpoint_graph::{DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
+
+use crate::{DynamicResource, Identity, KindSpec};
+use autoedges::{AutomaticEdges, Interests};
+use order::Order;
+
+/// Kinds by name.
+pub(crate) type Kinds = FxHashMap<&'static str, KindSpec>;
+
+/// Instances that were made on the way, by identity; each belongs to the resource beside it and to no other.
+pub(crate) type Instances = FxHashMap<ResourceId, (Arc<DesiredResource>, Box<dyn DynamicResource>)>;
+
+/// A graph that the machine may take.
+pub(crate) struct Prepared {
+    pub(crate) graph: DesiredGraph,
+    pub(crate) instances: Instances,
+    /// The paths of its files, when they changed, for the view that resources have of the graph.
+    pub(crate) files: Option<BTreeSet<(Vec<u8>, ResourceId)>>,
+    /// Automatic edges that were left out, as lines for the log.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Prepares one graph after the other.
+pub(crate) struct Preparer {
+    kinds: Arc<Kinds>,
+    automatic_edges: bool,
+    /// The graph as it came last, and as it was given on.
+    came: DesiredGraph,
+    given: DesiredGraph,
+    interests: FxHashMap<ResourceId, Interests>,
+    automatic: AutomaticEdges,
+}
+
+impl Preparer {
+    pub(crate) fn new(kinds: Arc<Kinds>, automatic_edges: bool) -> Preparer {
+        Preparer {
+            kinds,
+            automatic_edges,
+            came: DesiredGraph::default(),
+            given: DesiredGraph::default(),
+            interests: FxHashMap::default(),
+            automatic: AutomaticEdges::default(),
+        }
+    }
+
+    /// One that has seen nothing.
+    pub(crate) fn anew(&self) -> Preparer {
+        Preparer::new(self.kinds.clone(), self.automatic_edges)
+    }
+
+    /// Prepares a graph.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it. Nothing has changed then.
+    pub(crate) fn prepare(&mut self, graph: &DesiredGraph) -> Result<Prepared, Diagnostics> {
+        let change = setpoint_graph::diff(&self.came, graph);
+        let mut diagnostics = Diagnostics::new();
+        let mut instances = Instances::default();
+        let changed = change.changed.iter().map(|(_, new)| new);
+        for resource in change.added.iter().chain(changed) {
+            if let Some(instance) = self.decode(resource, &mut diagnostics) {
+                instances.insert(resource.id.clone(), (resource.clone(), instance));
+            }
+        }
+        for hidden in change.hidden.iter().flat_map(|change| &change.new) {
+            if !self.kinds.contains_key(&*hidden.id.kind) {
+                diagnostics.push(unknown_kind(hidden));
+            }
+        }
+        if diagnostics.has_errors() {
+            return Err(diagnostics);
+        }
+
+        let written_changed = !change.edges_added.is_empty() || !change.edges_removed.is_empty();
+        let mut order = None;
+        if written_changed {
+            match Order::of(graph.edges.keys().map(|(from, to)| (from, to))) {
+                Ok(found) => order = Some(found),
+                Err(circle) => {
+                    diagnostics.push(describe_circle(graph, &circle));
+                    return Err(diagnostics);
+                }
+            }
+        }
+
+        // From here on nothing is refused.
+        let mut interests_changed = false;
+        for resource in &change.removed {
+            let known = self.interests.remove(&resource.id);
+            interests_changed |= known.is_some_and(|interests| !interests.is_empty());
+        }
+        for (id, (resource, instance)) in &instances {
+            let takes_part = self.automatic_edges && resource.meta.autoedge && resource.schema.autoedge;
+            let interests = Interests::of(&**instance, takes_part);
+            let before = self.interests.get(id);
+            if before.map_or(!interests.is_empty(), |before| *before != interests) {
+                interests_changed = true;
+                self.interests.insert(id.clone(), interests);
+            }
+        }
+        let mut warnings = Vec::new();
+        let mut automatic = None;
+        if interests_changed || (written_changed && !self.interests.is_empty()) {
+            let order = order.or_else(|| Order::of(graph.edges.keys().map(|(from, to)| (from, to))).ok());
+            let order = order.unwrap_or_default();
+            automatic = Some(AutomaticEdges::find(&self.interests, graph, order, &mut warnings));
+        }
+
+        // Built from what was given before, so that the two share what did not change.
+        let mut change = change;
+        change.changed.retain(|(old, new)| {
+            let is_same = self.is_the_same(old, new);
+            if is_same {
+                instances.remove(&new.id);
+            }
+            !is_same
+        });
+        let mut given = change.apply(&self.given);
+        if let Some(automatic) = automatic {
+            for edge in self.automatic.iter().filter(|edge| !automatic.contains(edge)) {
+                let key = (edge.from.clone(), edge.to.clone());
+                if !graph.edges.contains_key(&key) {
+                    given.edges.remove(&key);
+                }
+            }
+            for edge in automatic.iter() {
+                let key = (edge.from.clone(), edge.to.clone());
+                if !given.edges.contains_key(&key) {
+                    given.edges.insert(key, edge.clone());
+                }
+            }
+            self.automatic = automatic;
+        }
+        self.came = graph.clone();
+        self.given = given.clone();
+        Ok(Prepared {
+            graph: given,
+            instances,
+            files: interests_changed.then(|| self.files()),
+            warnings,
+        })
+    }
+
+    fn files(&self) -> BTreeSet<(Vec<u8>, ResourceId)> {
+        #[expect(clippy::iter_over_hash_type, reason = "the result is sorted")]
+        let all = self.interests.iter();
+        all.flat_map(|(id, interests)| {
+            let files = interests.has.iter().filter_map(|identity| match identity {
+                Identity::File(path) => Some(path.clone()),
+                _ => None,
+            });
+            files.map(move |path| (path, id.clone()))
+        })
+        .collect()
+    }
+
+    fn decode(
+        &self,
+        resource: &DesiredResource,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Box<dyn DynamicResource>> {
+        let Some(spec) = self.kinds.get(&*resource.id.kind) else {
+            diagnostics.push(unknown_kind(resource));
+            return None;
+        };
+        let decoded = crate::workers::guarded("decode", || (spec.decode)(&resource.id.name, &resource.parameters));
+        let invalid = match decoded {
+            Ok(Ok(instance)) => {
+                let mut invalid = Vec::new();
+                instance.validate(&resource.meta, &mut invalid);
+                if invalid.is_empty() {
+                    return Some(instance);
+                }
+                invalid
+            }
+            Ok(Err(invalid)) => invalid,
+            Err(failure) => vec![Invalid::new(failure.chain())],
+        };
+        for invalid in invalid {
+            let message = format!("`{}` is not valid: {}", resource.id, invalid.message);
+            let mut found = Diagnostic::error(&codes::INVALID_RESOURCE, resource.span, message);
+            if let Some(parameter) = invalid.parameter {
+                found = found.because(resource.parameter_span(parameter), invalid.message);
+            }
+            diagnostics.push(found.help_if(invalid.help));
+        }
+        None
+    }
+
+    /// Whether the kind says that a resource which differs is the same to it. The old one stays in the graph then.
+    fn is_the_same(&self, old: &Arc<DesiredResource>, new: &Arc<DesiredResource>) -> bool {
+        let given = self.given.resources.get(&new.id).unwrap_or(old);
+        self.kinds.get(&*new.id.kind).is_some_and(|spec| {
+            let same = || (spec.same)(&new.id.name, &given.parameters, &new.parameters);
+            given.meta.is_same(&new.meta) && crate::workers::guarded("compare", same).unwrap_or(false)
+        })
+    }
+}
+
+fn unknown_kind(resource: &DesiredResource) -> Diagnostic {
+    let message = format!("there is no kind of resource `{}`", resource.id.kind);
+    Diagnostic::error(&codes::UNKNOWN_KIND, resource.span, message)
+}
+
+/// More resources of a circle than this are counted, not shown.
+const SHOWN: usize = 40;
+
+fn describe_circle(graph: &DesiredGraph, circle: &[ResourceId]) -> Diagnostic {
+    let mut path: Vec<String> = circle.iter().take(SHOWN).map(ToString::to_string).collect();
+    if circle.len() > SHOWN {
+        path.push(format!("… ({} more)", circle.len() - SHOWN));
+    }
+    path.extend(circle.first().map(ToString::to_string));
+    let message = format!("resources wait for each other: {}", path.join(" -> "));
+    let next = |at: usize| &circle[(at + 1) % circle.len()];
+    let edges = circle.iter().enumerate().filter_map(|(at, from)| {
+        let edge = graph.edges.get(&(from.clone(), next(at).clone()))?;
+        Some((edge.span, format!("`{from}` comes before `{}`", next(at))))
+    });
+    let mut edges = edges.take(SHOWN);
+    let Some((span, text)) = edges.next() else {
+        let nowhere = setpoint_diagnostics::Span::new(setpoint_diagnostics::FileId(0), 0, 0);
+        return Diagnostic::error(&codes::CYCLE, nowhere, message);
+    };
+    let found = Diagnostic::error(&codes::CYCLE, span, message).label(text);
+    edges.fold(found, |found, (span, text)| found.because(span, text))
+}

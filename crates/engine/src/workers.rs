@@ -1,0 +1,424 @@
+//! The engine: the machine, and the workers around it.
+//!
+//! ```text
+//!  submit ──▶ preparing (one at a time, beside) ──┐
+//!  watch hub, watch loops ────────────────────────┤                       ┌─▶ pool of threads: init, files, cleanup
+//!  answers of pool and tasks ─────────────────────┼─▶ inbox ─▶ owner ─────┼─▶ tasks: runs that wait for others
+//!  poke, pause, stop, status ─────────────────────┘        (machine.step) └─▶ event stream
+//! ```
+//!
+//! The *owner* is one thread. It takes what has arrived, steps the machine, and does what that wants: hands jobs to the
+//! pool, starts tasks, publishes events. It sleeps until something arrives or the machine's next deadline. Nothing it does
+//! blocks. An idle resource is an entry in the machine and one in `records`.
+
+mod background;
+mod execute;
+mod inbox;
+mod owner;
+mod pool;
+mod watching;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use setpoint_diagnostics::Diagnostics;
+use setpoint_graph::{DesiredGraph, ResourceId};
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::state::identity_directory;
+use setpoint_host::watch::{Cause, Subscriber, WatchEvent, WatchHub, WatchSink};
+use tokio::runtime::Handle as Runtime;
+use tokio::sync::{oneshot, watch};
+
+use crate::graph_files::GraphFiles;
+use crate::machine::{self, ExitReason, ExitReport, Input, StopStage, VertexId};
+use crate::prepare::{Kinds, Preparer};
+use crate::{
+    EventSink, EventStream, ExitRequest, Failure, Handle, KindSpec, Level, Services, StateFiles,
+};
+pub(crate) use execute::guarded;
+use execute::{Job, Task};
+pub use inbox::Status;
+use inbox::{Inbox, Message, WatchId};
+use owner::Owner;
+use pool::{Pool, Urgency};
+
+/// What an engine is started with.
+pub struct EngineOptions {
+    /// What the machine goes by. An `epoch` of zero is set to the present time.
+    pub machine: machine::Options,
+    /// Threads that look at resources at the same time; none: two a core, at least four.
+    pub threads: Option<usize>,
+    /// Events that are kept for slow consumers.
+    pub event_capacity: usize,
+    /// Whether automatic edges are made.
+    pub automatic_edges: bool,
+    /// The state on disk; without it nothing outlives the process, and private directories have no place.
+    pub state: Option<StateFiles>,
+    /// Called with each transition from and to convergence, in order, beside the engine; before the engine ends because
+    /// of one, this has returned.
+    pub on_converged: Option<Box<dyn FnMut(bool) + Send>>,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            machine: machine::Options::default(),
+            threads: None,
+            event_capacity: 16 * 1024,
+            automatic_edges: true,
+            state: None,
+            on_converged: None,
+        }
+    }
+}
+
+impl fmt::Debug for EngineOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EngineOptions")
+            .field("machine", &self.machine)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of a graph.
+#[derive(Debug)]
+pub enum Submitted {
+    /// It is swapped in.
+    Accepted,
+    /// A newer one came before it was looked at.
+    Superseded,
+    /// It is wrong; the old one runs on.
+    Rejected(Diagnostics),
+}
+
+/// A running engine. Clones are one and the same; when the last is dropped, the engine stops.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    submissions: Arc<Mutex<Submissions>>,
+    exit: watch::Receiver<Option<ExitReport>>,
+}
+
+/// What all workers share.
+pub(crate) struct Shared {
+    inbox: Arc<Inbox>,
+    pool: Pool<Job>,
+    services: Arc<Services>,
+    kinds: Arc<Kinds>,
+    state: Option<StateFiles>,
+    runtime: Runtime,
+    subscriber: Subscriber,
+    files: Arc<GraphFiles>,
+    /// None when the engine has ended, so that streams end.
+    events: Mutex<Option<EventSink>>,
+}
+
+/// The graph that is to be prepared next.
+struct Submissions {
+    newest: Option<(DesiredGraph, oneshot::Sender<Submitted>)>,
+    /// With whoever prepares at present.
+    preparer: Option<Preparer>,
+}
+
+/// Where there is no state on disk: a directory in which nothing is.
+const NOWHERE: &str = "/var/empty";
+
+impl Engine {
+    /// Starts an engine with no graph. Kinds are what resources can be of; `services` is what they are given, with the
+    /// view of the graph and the way to exit replaced by the engine's own; runs that wait are tasks of `runtime`.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the owner's thread, and the time that events begin with"
+    )]
+    #[must_use]
+    pub fn start(
+        mut options: EngineOptions,
+        kinds: &[KindSpec],
+        mut services: Services,
+        watches: &WatchHub,
+        runtime: Runtime,
+    ) -> Engine {
+        if options.machine.epoch.is_zero() {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            options.machine.epoch = now.unwrap_or_default();
+        }
+        let inbox = Arc::new(Inbox::default());
+        let files = Arc::new(GraphFiles::default());
+        services.graph = files.clone();
+        services.exit = Arc::new(Exit(inbox.clone()));
+        let busy = services.busy.subscribe();
+        let kinds: Arc<Kinds> = Arc::new(kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect());
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let shared = Arc::new(Shared {
+            pool: Pool::new(options.threads.unwrap_or((2 * cores).max(4))),
+            subscriber: watches.subscribe(Arc::new(Sink(inbox.clone()))),
+            inbox,
+            services: Arc::new(services),
+            kinds: kinds.clone(),
+            state: options.state,
+            runtime,
+            files,
+            events: Mutex::new(Some(EventSink::new(options.event_capacity))),
+        });
+        let (exited, exit) = watch::channel(None);
+        follow_busy(&shared, busy, exit.clone());
+        let owner = Owner::new(shared.clone(), options.machine, exited, options.on_converged);
+        std::thread::spawn(move || owner.run());
+        let submissions = Arc::new(Mutex::new(Submissions {
+            newest: None,
+            preparer: Some(Preparer::new(kinds, options.automatic_edges)),
+        }));
+        Engine(Arc::new(Inner {
+            shared,
+            submissions,
+            exit,
+        }))
+    }
+
+    /// Hands over a graph. It is prepared beside the engine; of graphs that come faster than that only the newest is
+    /// taken. The answer need not be waited for.
+    pub fn submit(&self, graph: DesiredGraph) -> oneshot::Receiver<Submitted> {
+        let (answer, answered) = oneshot::channel();
+        let mut submissions = lock(&self.0.submissions);
+        if let Some((_, older)) = submissions.newest.replace((graph, answer)) {
+            let _ = older.send(Submitted::Superseded);
+        }
+        if let Some(preparer) = submissions.preparer.take() {
+            self.0.shared.inbox.input(Input::Preparing(true));
+            let (shared, submissions) = (self.0.shared.clone(), self.0.submissions.clone());
+            let prepare = move || prepare_all(&shared, &submissions, preparer);
+            self.0.shared.runtime.spawn_blocking(prepare);
+        }
+        answered
+    }
+
+    /// Reports that a new program gave no graph, which is no reason to stop. The text is shown to users.
+    pub fn reject(&self, diagnostics: impl Into<String>) {
+        let diagnostics = diagnostics.into();
+        self.0.shared.inbox.input(Input::GraphRejected { diagnostics });
+    }
+
+    /// Says whether sources of the program have changes that have not reached a graph yet.
+    pub fn sources_busy(&self, busy: bool) {
+        self.0.shared.inbox.input(Input::SourcesBusy(busy));
+    }
+
+    /// Asks that a resource is looked at; one that failed for good starts again.
+    pub fn poke(&self, id: ResourceId) {
+        self.0.shared.inbox.input(Input::Poke(id));
+    }
+
+    /// No new runs until [`Engine::resume`].
+    pub fn pause(&self) {
+        self.0.shared.inbox.input(Input::Pause);
+    }
+
+    /// Runs begin again.
+    pub fn resume(&self) {
+        self.0.shared.inbox.input(Input::Resume);
+    }
+
+    /// Stops, or goes on to a further stage of stopping; with `escalate` the stages after it follow by themselves.
+    pub fn stop(&self, stage: StopStage, escalate: bool) {
+        self.0.shared.inbox.input(Input::Stop { stage, escalate });
+    }
+
+    /// Ends for a reason of its own.
+    pub fn exit(&self, reason: ExitReason) {
+        self.0.shared.inbox.input(Input::Exit(reason));
+    }
+
+    /// Everything that happens from now on.
+    #[must_use]
+    pub fn events(&self) -> EventStream {
+        match &*lock(&self.0.shared.events) {
+            Some(events) => events.subscribe(),
+            // A stream whose sender is gone: it has ended.
+            None => EventSink::new(1).subscribe(),
+        }
+    }
+
+    /// How things are; none after the engine has ended.
+    pub async fn status(&self) -> Option<Status> {
+        let (answer, answered) = oneshot::channel();
+        self.0.shared.inbox.push(Message::Status(answer));
+        let mut exit = self.0.exit.clone();
+        tokio::select! {
+            status = answered => status.ok(),
+            _ = exit.wait_for(Option::is_some) => None,
+        }
+    }
+
+    /// Waits until the engine has ended, and says how.
+    pub async fn wait(&self) -> ExitReport {
+        let mut exit = self.0.exit.clone();
+        let ended = exit.wait_for(Option::is_some).await;
+        let report = ended.ok().and_then(|report| report.clone());
+        report.unwrap_or_else(|| ExitReport {
+            reason: ExitReason::BackgroundFailed("the engine's own thread ended".into()),
+            failed: std::collections::BTreeMap::new(),
+            blocked: std::collections::BTreeMap::new(),
+            repaired: 0,
+            would_repair: 0,
+            hung: Vec::new(),
+        })
+    }
+
+    /// Whether the engine has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.0.exit.borrow().is_some()
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let stage = StopStage::Interrupt;
+        self.shared.inbox.input(Input::Stop {
+            stage,
+            escalate: true,
+        });
+    }
+}
+
+/// Prepares what was submitted until nothing newer is there.
+fn prepare_all(shared: &Shared, submissions: &Mutex<Submissions>, mut preparer: Preparer) {
+    loop {
+        let mut waiting = lock(submissions);
+        let Some((graph, answer)) = waiting.newest.take() else {
+            waiting.preparer = Some(preparer);
+            // Under the lock, so that a submission after it is announced after it.
+            shared.inbox.input(Input::Preparing(false));
+            return;
+        };
+        drop(waiting);
+        let prepared = guarded("prepare the graph", || preparer.prepare(&graph));
+        let submitted = match prepared {
+            Ok(Ok(prepared)) => {
+                shared.inbox.push(Message::Prepared(Box::new(prepared)));
+                Submitted::Accepted
+            }
+            Ok(Err(found)) => {
+                let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+                let diagnostics = messages.join("\n");
+                shared.inbox.input(Input::GraphRejected { diagnostics });
+                Submitted::Rejected(found)
+            }
+            Err(failure) => {
+                // Whatever it was amid: begin from nothing with the next.
+                preparer = preparer.anew();
+                let diagnostics = format!("failed to {}", failure.chain());
+                shared.inbox.input(Input::GraphRejected { diagnostics });
+                Submitted::Rejected(Diagnostics::new())
+            }
+        };
+        let _ = answer.send(submitted);
+    }
+}
+
+/// Tells the machine whenever somebody becomes busy or nobody is any more.
+fn follow_busy(
+    shared: &Shared,
+    mut busy: watch::Receiver<usize>,
+    mut exit: watch::Receiver<Option<ExitReport>>,
+) {
+    let inbox = shared.inbox.clone();
+    shared.runtime.spawn(async move {
+        let mut told = false;
+        loop {
+            let is_busy = *busy.borrow_and_update() > 0;
+            if std::mem::replace(&mut told, is_busy) != is_busy {
+                inbox.input(Input::Busy(is_busy));
+            }
+            tokio::select! {
+                changed = busy.changed() => if changed.is_err() { return },
+                _ = exit.wait_for(Option::is_some) => return,
+            }
+        }
+    });
+}
+
+impl Shared {
+    /// The handle of a resource.
+    fn handle(&self, id: &ResourceId) -> Handle {
+        let state = match &self.state {
+            Some(state) => state.path(id),
+            None => AbsolutePath::new(NOWHERE)
+                .expect("it is absolute")
+                .join(identity_directory(&id.kind, &id.name)),
+        };
+        Handle::new(self.services.clone(), id.clone(), state)
+    }
+
+    /// Queues jobs for the pool.
+    fn start(self: &Arc<Shared>, tasks: impl IntoIterator<Item = Task>) {
+        let jobs = tasks.into_iter().map(|task| {
+            let urgency = match &task {
+                Task::Run(run) => Urgency::run(run.request.priority),
+                Task::Init { .. } | Task::Arm { .. } | Task::Cleanup { .. } => Urgency::START,
+                Task::Disarm(_) | Task::ClearRefresh { .. } | Task::Sweep(..) => Urgency::LATER,
+            };
+            let shared = self.clone();
+            (urgency, Job { shared, task })
+        });
+        self.pool.push(jobs);
+    }
+
+    fn log(&self, level: Level, message: String) {
+        self.inbox.input(Input::Log {
+            vertex: None,
+            level: execute::level_name(level),
+            message,
+        });
+    }
+
+    fn log_of(&self, vertex: VertexId, level: &'static str, message: &str) {
+        self.inbox.input(Input::Log {
+            vertex: Some(vertex),
+            level,
+            message: message.to_owned(),
+        });
+    }
+}
+
+/// What the watch hub tells. Runs on the hub's thread and only passes on.
+struct Sink(Arc<Inbox>);
+
+impl WatchSink for Sink {
+    fn dirty(&self, events: &[WatchEvent]) {
+        self.0.push_all(events.iter().map(|event| {
+            let watch = WatchId::from_token(event.token.0);
+            match &event.cause {
+                Cause::Changed | Cause::Overflow => Message::WatchEvent(watch, None),
+                Cause::Failed(error) => {
+                    let failure = Failure::new("go on watching").because(error.clone());
+                    Message::WatchFailed(watch, failure)
+                }
+            }
+        }));
+    }
+}
+
+struct Exit(Arc<Inbox>);
+
+impl ExitRequest for Exit {
+    fn request_exit(&self, code: u8) {
+        self.0.input(Input::Exit(ExitReason::Requested(code)));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How often directories of unknown identities are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(24 * 3600);

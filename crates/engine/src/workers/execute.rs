@@ -1,0 +1,457 @@
+//! Doing what the machine wants done: `init`, arming, runs, `cleanup`. Here a kind's code is called, and nowhere else but
+//! while a graph is prepared; a panic in it ends here as a failure of its resource.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
+use tokio::runtime::RuntimeFlavor;
+
+use super::Shared;
+use super::inbox::{Message, WatchId};
+use super::pool::{Lane, Work};
+use super::watching::{Watches, arm, rearm};
+use crate::machine::{Check, Initialised, Input, RunRequest, RunResult, VertexId};
+use crate::{
+    Apply, Cancellation, Drift, DynamicResource, Failure, FailureReason, Level, Observer, Outcome, RunInput,
+};
+
+/// What the workers hold of one vertex.
+pub(super) struct Cell {
+    pub(super) resource: Arc<DesiredResource>,
+    /// With the run that is in progress, if that waits rather than blocks.
+    instance: Mutex<Option<Box<dyn DynamicResource>>>,
+    pub(super) watches: Mutex<Watches>,
+}
+
+impl Cell {
+    pub(super) fn new(resource: Arc<DesiredResource>, instance: Option<Box<dyn DynamicResource>>) -> Cell {
+        Cell {
+            resource,
+            instance: Mutex::new(instance),
+            watches: Mutex::default(),
+        }
+    }
+
+    fn instance(&self) -> MutexGuard<'_, Option<Box<dyn DynamicResource>>> {
+        self.instance.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn watches(&self) -> MutexGuard<'_, Watches> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A job of the pool.
+pub(super) struct Job {
+    pub(super) shared: Arc<Shared>,
+    pub(super) task: Task,
+}
+
+pub(super) enum Task {
+    Init {
+        vertex: VertexId,
+        cell: Arc<Cell>,
+        /// To be armed after success.
+        arm: Option<WatchId>,
+        load_refresh: bool,
+    },
+    Arm {
+        cell: Arc<Cell>,
+        watch: WatchId,
+    },
+    /// Ends watches by being dropped.
+    Disarm(Vec<setpoint_host::watch::WatchHandle>),
+    Run(Run),
+    Cleanup {
+        vertex: VertexId,
+        cell: Arc<Cell>,
+        initialised: bool,
+    },
+    ClearRefresh {
+        receiver: ResourceId,
+        senders: Vec<ResourceId>,
+        up_to_run: u64,
+    },
+    Sweep(DesiredGraph, Duration),
+}
+
+/// A run that is to be made.
+pub(super) struct Run {
+    pub(super) vertex: VertexId,
+    pub(super) cell: Arc<Cell>,
+    pub(super) request: Box<RunRequest>,
+    pub(super) cancellation: Cancellation,
+    /// Its watch, if it has one.
+    pub(super) watch: Option<WatchId>,
+}
+
+impl Work for Job {
+    fn run(self, lane: &Lane<Job>) {
+        let shared = &self.shared;
+        match self.task {
+            Task::Init {
+                vertex,
+                cell,
+                arm: watch,
+                load_refresh,
+            } => init(shared, vertex, &cell, watch, load_refresh),
+            Task::Arm { cell, watch } => arm_now(shared, &cell, watch),
+            Task::Disarm(handles) => drop(handles),
+            Task::Run(run) => run_blocking(shared, run, lane),
+            Task::Cleanup {
+                vertex,
+                cell,
+                initialised,
+            } => cleanup(shared, vertex, &cell, initialised),
+            Task::ClearRefresh {
+                receiver,
+                senders,
+                up_to_run,
+            } => {
+                if let Some(state) = &shared.state
+                    && let Err(error) = state.clear(&receiver, &senders, up_to_run)
+                {
+                    // At worst the receiver is refreshed once too often after a restart.
+                    shared.log(Level::Warning, format!("failed to clear the notifications of {receiver}: {error}"));
+                }
+            }
+            Task::Sweep(graph, now) => {
+                if let Some(state) = &shared.state
+                    && let Err(error) = state.sweep(graph.resources.keys(), now)
+                {
+                    shared.log(Level::Warning, format!("failed to remove old state directories: {error}"));
+                }
+            }
+        }
+    }
+}
+
+/// Calls a kind's code; a panic is a failure.
+pub(crate) fn guarded<T>(attempted: &'static str, call: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| panicked(attempted, &*panic))
+}
+
+/// The same for code that waits.
+pub(super) async fn guarded_future<T>(
+    attempted: &'static str,
+    future: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let mut future = pin!(future);
+    std::future::poll_fn(move |context| {
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => std::task::Poll::Ready(Err(panicked(attempted, &*panic))),
+        }
+    })
+    .await
+}
+
+fn panicked(attempted: &'static str, panic: &(dyn Any + Send)) -> Failure {
+    let message = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned());
+    Failure::new(attempted)
+        .because(format!("this is a bug of the kind, which panicked: {message}"))
+        .reasoned(FailureReason::Bug)
+}
+
+fn init(shared: &Arc<Shared>, vertex: VertexId, cell: &Cell, watch: Option<WatchId>, load_refresh: bool) {
+    let mut guard = cell.instance();
+    let result = initialise(shared, cell, &mut guard);
+    let result = result.map(|shape| {
+        let mut initialised = Initialised::default();
+        if load_refresh && let Some(state) = &shared.state {
+            match state.load_refresh(&cell.resource.id) {
+                Ok(senders) => initialised.refresh = senders,
+                Err(error) => shared.log(
+                    Level::Warning,
+                    format!("failed to read the notifications of {}: {error}", cell.resource.id),
+                ),
+            }
+        }
+        (initialised, shape)
+    });
+    let succeeded = result.is_ok();
+    shared.inbox.push(Message::InitEnded { vertex, result });
+    if let (true, Some(watch), Some(instance)) = (succeeded, watch, &*guard) {
+        arm(shared, cell, watch, &**instance);
+    }
+}
+
+fn initialise(
+    shared: &Arc<Shared>,
+    cell: &Cell,
+    instance: &mut Option<Box<dyn DynamicResource>>,
+) -> Result<crate::RunShape, Failure> {
+    let resource = &cell.resource;
+    if instance.is_none() {
+        let spec = shared.kinds.get(&*resource.id.kind);
+        let spec = spec.ok_or_else(|| Failure::new("find the kind").on(&resource.id.kind))?;
+        let decoded = guarded("decode", || (spec.decode)(&resource.id.name, &resource.parameters))?;
+        *instance = Some(decoded.map_err(|invalid| unfit("decode", &invalid))?);
+    }
+    let Some(instance) = instance else {
+        return Err(Failure::new("decode"));
+    };
+    let handle = shared.handle(&resource.id);
+    guarded("begin", || instance.init(&handle).map(|()| instance.shape()))?
+}
+
+fn unfit(attempted: &'static str, invalid: &[setpoint_graph::Invalid]) -> Failure {
+    let messages: Vec<&str> = invalid.iter().map(|invalid| invalid.message.as_str()).collect();
+    Failure::new(attempted)
+        .because(messages.join("; "))
+        .reasoned(FailureReason::Unfit)
+}
+
+/// Arms the watch of a vertex, after watch loops of an earlier arming have ended.
+fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId) {
+    let ending = cell.watches().take_ending();
+    if !ending.is_empty() {
+        let (shared, cell) = (shared.clone(), cell.clone());
+        let runtime = shared.runtime.clone();
+        runtime.spawn(async move {
+            for task in ending {
+                // A loop that panicked has ended too.
+                let _ = task.await;
+            }
+            shared.start([Task::Arm { cell, watch }]);
+        });
+        return;
+    }
+    match &*cell.instance() {
+        Some(instance) => arm(shared, cell, watch, &**instance),
+        None => shared
+            .inbox
+            .push(Message::Armed(watch, Err(Failure::new("watch, because there is no instance")))),
+    }
+}
+
+/// Cleans up, after watch loops have ended.
+fn cleanup(shared: &Arc<Shared>, vertex: VertexId, cell: &Arc<Cell>, initialised: bool) {
+    let ending = cell.watches().take_ending();
+    if !ending.is_empty() {
+        let (shared, cell) = (shared.clone(), cell.clone());
+        let runtime = shared.runtime.clone();
+        runtime.spawn(async move {
+            for task in ending {
+                let _ = task.await;
+            }
+            shared.start([Task::Cleanup {
+                vertex,
+                cell,
+                initialised,
+            }]);
+        });
+        return;
+    }
+    let instance = cell.instance().take();
+    let handle = shared.handle(&cell.resource.id);
+    let ended = guarded("clean up", move || {
+        if let Some(mut instance) = instance
+            && initialised
+        {
+            instance.cleanup(&handle);
+        }
+    });
+    let failure = ended.err();
+    shared.inbox.input(Input::CleanupEnded { vertex, failure });
+}
+
+/// What a kind says while it runs.
+struct RunObserver<'a> {
+    shared: &'a Shared,
+    vertex: VertexId,
+    id: &'a ResourceId,
+    request: &'a RunRequest,
+    /// The thread of the pool, for a run that blocks.
+    lane: Option<&'a Lane<Job>>,
+}
+
+impl Observer for RunObserver<'_> {
+    fn before_first_repair(&self) -> Result<(), Failure> {
+        if let Some(lane) = self.lane {
+            lane.repairs();
+        }
+        let Some(state) = self.shared.state.as_ref().filter(|_| !self.request.notifies.is_empty()) else {
+            return Ok(());
+        };
+        let mark = || {
+            let mut receivers = self.request.notifies.iter();
+            receivers.try_for_each(|receiver| state.mark(receiver, self.id, self.request.run))
+        };
+        let multi = self.shared.runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
+        if self.lane.is_none() && multi {
+            tokio::task::block_in_place(mark)
+        } else {
+            mark()
+        }
+    }
+
+    fn drift(&self, _: &Drift) {}
+
+    fn log(&self, level: Level, message: &str) {
+        self.shared.log_of(self.vertex, level_name(level), message);
+    }
+
+    fn display(&self, message: &str) {
+        self.shared.log_of(self.vertex, "display", message);
+    }
+}
+
+/// How a level is written in events.
+pub(super) fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Debug => "debug",
+        Level::Info => "info",
+        Level::Warning => "warning",
+        Level::Error => "error",
+    }
+}
+
+fn run_blocking(shared: &Arc<Shared>, run: Run, lane: &Lane<Job>) {
+    let result = match &mut *run.cell.instance() {
+        Some(instance) => {
+            let prepared = before_run(&run, &mut **instance);
+            let result = match prepared {
+                Err(result) => result,
+                Ok(()) => {
+                    let handle = shared.handle(&run.cell.resource.id);
+                    let observer = RunObserver {
+                        shared,
+                        vertex: run.vertex,
+                        id: &run.cell.resource.id,
+                        request: &run.request,
+                        lane: Some(lane),
+                    };
+                    let mut apply = Apply::new(RunInput {
+                        handle: &handle,
+                        repair: !run.request.noop,
+                        refresh: run.request.refresh,
+                        received: &run.request.received,
+                        cancellation: &run.cancellation,
+                        observer: &observer,
+                    });
+                    let ended = guarded("run", || instance.check_apply(&mut apply));
+                    after_run(ended, apply.finish())
+                }
+            };
+            if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
+                rearm(shared, &run.cell, watch, &**instance);
+            }
+            result
+        }
+        None => RunResult::failed(Failure::new("run, because there is no instance")),
+    };
+    shared.inbox.input(Input::RunEnded {
+        vertex: run.vertex,
+        result,
+    });
+}
+
+/// Makes a run that waits for others. It occupies no thread while it waits.
+pub(super) async fn run_waiting(shared: Arc<Shared>, run: Run) {
+    let taken = run.cell.instance().take();
+    let result = match taken {
+        Some(mut instance) => {
+            let prepared = before_run(&run, &mut *instance);
+            let result = match prepared {
+                Err(result) => result,
+                Ok(()) => {
+                    let handle = shared.handle(&run.cell.resource.id);
+                    let observer = RunObserver {
+                        shared: &shared,
+                        vertex: run.vertex,
+                        id: &run.cell.resource.id,
+                        request: &run.request,
+                        lane: None,
+                    };
+                    let mut apply = Apply::new(RunInput {
+                        handle: &handle,
+                        repair: !run.request.noop,
+                        refresh: run.request.refresh,
+                        received: &run.request.received,
+                        cancellation: &run.cancellation,
+                        observer: &observer,
+                    });
+                    // Made inside, so that a panic while it is made is caught too.
+                    let ended =
+                        guarded_future("run", async { instance.check_apply_waiting(&mut apply).await }).await;
+                    after_run(ended, apply.finish())
+                }
+            };
+            if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
+                rearm(&shared, &run.cell, watch, &*instance);
+            }
+            *run.cell.instance() = Some(instance);
+            result
+        }
+        None => RunResult::failed(Failure::new("run, because there is no instance")),
+    };
+    shared.inbox.input(Input::RunEnded {
+        vertex: run.vertex,
+        result,
+    });
+}
+
+/// Takes received values over. An error is the end of the run.
+fn before_run(run: &Run, instance: &mut dyn DynamicResource) -> Result<(), RunResult> {
+    let request = &run.request;
+    if !request.transfer.is_empty() {
+        let taken = guarded("receive", || {
+            for (parameter, value) in &request.transfer {
+                instance
+                    .set_parameter(parameter, value.as_ref())
+                    .map_err(|invalid| unfit("receive", &[invalid]).on(parameter))?;
+            }
+            let mut invalid = Vec::new();
+            instance.validate(&run.cell.resource.meta, &mut invalid);
+            if !invalid.is_empty() {
+                return Err(unfit("take what was received", &invalid));
+            }
+            instance.after_receive();
+            Ok(())
+        });
+        if let Err(failure) = taken.and_then(|taken| taken) {
+            return Err(RunResult {
+                transferred: false,
+                checked: false,
+                ..RunResult::failed(failure)
+            });
+        }
+    }
+    match request.check {
+        Check::Call => Ok(()),
+        Check::SkipAsOk | Check::SkipAsDrift => Err(RunResult {
+            checked: false,
+            ..RunResult::ok()
+        }),
+    }
+}
+
+fn after_run(ended: Result<Result<(), Failure>, Failure>, outcome: Outcome) -> RunResult {
+    let answered = ended.and_then(|answered| answered);
+    RunResult {
+        outcome: match outcome.refused {
+            Some(refused) => Err(refused),
+            None => answered,
+        },
+        drifts: outcome.drifts,
+        sent: outcome.sent,
+        transferred: true,
+        checked: true,
+        restart_interval: outcome.restart_interval,
+    }
+}
+
+/// Whether received values may have changed what is to be watched.
+fn has_moved(run: &Run, result: &RunResult) -> bool {
+    result.transferred && !run.request.transfer.is_empty()
+}

@@ -1,0 +1,398 @@
+//! The owner of the machine: takes what has arrived, steps, and does what the machine wants done.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use setpoint_graph::{DesiredResource, ResourceId};
+use tokio::sync::watch;
+
+use super::background::KindTasks;
+use super::execute::{Cell, Run, Task, run_waiting};
+use super::inbox::{Message, Status, WatchId};
+use super::{SWEEP_EVERY, Shared, lock};
+use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
+use crate::prepare::Instances;
+use crate::{Cancellation, EventSink, RunShape};
+
+/// What is known here of one vertex.
+struct Record {
+    vertex: VertexId,
+    cell: Arc<Cell>,
+    shape: RunShape,
+    /// The run in progress, to be told to stop.
+    cancellation: Option<Cancellation>,
+}
+
+pub(super) struct Owner {
+    shared: Arc<Shared>,
+    machine: Machine,
+    epoch: Duration,
+    began: Instant,
+    /// By the vertex's place.
+    records: Vec<Option<Record>>,
+    /// By the vertex's place: the number of the newest arming, so that what older ones say is not heard.
+    armings: Vec<u32>,
+    instances: Instances,
+    kinds: KindTasks,
+    /// Jobs for the pool, of the messages at hand.
+    jobs: Vec<Task>,
+    deadline: Option<Duration>,
+    next_sweep: Option<Duration>,
+    events: EventSink,
+    exit: watch::Sender<Option<ExitReport>>,
+    transitions: Option<mpsc::Sender<bool>>,
+    hook: Option<std::thread::JoinHandle<()>>,
+    report: Option<Box<ExitReport>>,
+}
+
+impl Owner {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the clock that the machine goes by, and a thread for the hooks of convergence"
+    )]
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        options: Options,
+        exit: watch::Sender<Option<ExitReport>>,
+        on_converged: Option<Box<dyn FnMut(bool) + Send>>,
+    ) -> Owner {
+        let events = lock(&shared.events).clone().unwrap_or_else(|| EventSink::new(1));
+        let mut transitions = None;
+        let mut hook = None;
+        if let Some(mut on_converged) = on_converged {
+            let (sender, receiver) = mpsc::channel();
+            transitions = Some(sender);
+            hook = Some(std::thread::spawn(move || {
+                for converged in receiver {
+                    on_converged(converged);
+                }
+            }));
+        }
+        Owner {
+            shared,
+            epoch: options.epoch,
+            machine: Machine::new(options),
+            began: Instant::now(),
+            records: Vec::new(),
+            armings: Vec::new(),
+            instances: Instances::default(),
+            kinds: KindTasks::default(),
+            jobs: Vec::new(),
+            deadline: None,
+            next_sweep: None,
+            events,
+            exit,
+            transitions,
+            hook,
+            report: None,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        let mut messages = Vec::new();
+        while self.report.is_none() {
+            let deadline = [self.deadline, self.next_sweep].into_iter().flatten().min();
+            let deadline = deadline.and_then(|at| self.began.checked_add(at));
+            self.shared.inbox.take(&mut messages, deadline);
+            let now = self.began.elapsed();
+            if messages.is_empty() {
+                self.step(now, Input::Timer);
+            }
+            for message in messages.drain(..) {
+                self.receive(now, message);
+            }
+            self.sweep(now);
+            if !self.jobs.is_empty() {
+                self.shared.start(self.jobs.drain(..));
+            }
+        }
+        self.end();
+    }
+
+    fn receive(&mut self, now: Duration, message: Message) {
+        match message {
+            Message::Input(input) => self.step(now, input),
+            Message::Prepared(prepared) => {
+                // What waits for an older one of its identity to be gone keeps its instance.
+                let graph = &prepared.graph;
+                self.instances.retain(|id, (resource, _)| {
+                    graph.resources.get(id).is_some_and(|wanted| Arc::ptr_eq(wanted, resource))
+                });
+                self.instances.extend(prepared.instances);
+                if let Some(files) = prepared.files {
+                    self.shared.files.replace(files);
+                }
+                self.step(now, Input::NewGraph(prepared.graph));
+                for message in prepared.warnings {
+                    let (vertex, level) = (None, "warning");
+                    let input = Input::Log {
+                        vertex,
+                        level,
+                        message,
+                    };
+                    self.step(now, input);
+                }
+                self.next_sweep.get_or_insert(now);
+            }
+            Message::InitEnded { vertex, result } => {
+                let result = result.map(|(initialised, shape)| {
+                    if let Some(record) = self.record(vertex) {
+                        record.shape = shape;
+                    }
+                    initialised
+                });
+                self.step(now, Input::InitEnded { vertex, result });
+            }
+            Message::Armed(watch, result) => {
+                if let Some((vertex, _)) = self.watched(watch) {
+                    self.step(now, Input::WatchArmed { vertex, result });
+                }
+            }
+            Message::WatchFailed(watch, failure) => {
+                if let Some((vertex, _)) = self.watched(watch) {
+                    self.step(now, Input::WatchFailed { vertex, failure });
+                }
+            }
+            Message::WatchEvent(watch, what) => {
+                if let Some((vertex, id)) = self.watched(watch) {
+                    let what = what.unwrap_or_else(|| id.name.clone());
+                    self.step(now, Input::WatchEvent { vertex, what });
+                }
+            }
+            Message::WatchLog(watch, level, message) => {
+                let vertex = self.watched(watch).map(|(vertex, _)| vertex);
+                self.step(
+                    now,
+                    Input::Log {
+                        vertex,
+                        level,
+                        message,
+                    },
+                );
+            }
+            Message::KindReady(kind) => self.jobs.extend(self.kinds.ready(kind)),
+            Message::KindEnded(kind, result) => self.kinds.ended(&self.shared, kind, result),
+            Message::Status(answer) => {
+                let _ = answer.send(Status {
+                    vertices: self.machine.status(),
+                    generation: self.machine.graph().map(|graph| graph.generation),
+                    converged: self.machine.is_converged(),
+                });
+            }
+        }
+    }
+
+    fn step(&mut self, now: Duration, input: Input) {
+        let cleaned = match &input {
+            Input::CleanupEnded { vertex, .. } => Some(*vertex),
+            _ => None,
+        };
+        if let Input::RunEnded { vertex, .. } = &input
+            && let Some(record) = self.record(*vertex)
+        {
+            record.cancellation = None;
+        }
+        if let Some(vertex) = cleaned
+            && let Some(record) = self.record(vertex)
+        {
+            let kind = record.cell.resource.id.kind.clone();
+            self.records[vertex.index()] = None;
+            self.kinds.remove(&kind);
+        }
+        let actions = self.machine.step(now, input);
+        self.deadline = actions.deadline;
+        for action in actions.list {
+            self.act(action);
+        }
+    }
+
+    fn record(&mut self, vertex: VertexId) -> Option<&mut Record> {
+        let record = self.records.get_mut(vertex.index())?.as_mut()?;
+        (record.vertex == vertex).then_some(record)
+    }
+
+    /// Whose watch it is, if it is the newest one.
+    fn watched(&self, watch: WatchId) -> Option<(VertexId, ResourceId)> {
+        let slot = watch.slot as usize;
+        let record = self.records.get(slot)?.as_ref()?;
+        (self.armings.get(slot) == Some(&watch.arming)).then(|| (record.vertex, record.cell.resource.id.clone()))
+    }
+
+    /// A new arming of a vertex; older ones are no longer heard.
+    fn next_arming(&mut self, vertex: VertexId, cell: &Cell) -> WatchId {
+        let arming = &mut self.armings[vertex.index()];
+        *arming = arming.wrapping_add(1);
+        cell.watches().arming = *arming;
+        WatchId {
+            slot: vertex.index() as u32,
+            arming: *arming,
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Emit(event) => self.events.publish(event),
+            Action::Init {
+                vertex,
+                resource,
+                arm,
+                load_refresh,
+            } => self.init(vertex, resource, arm, load_refresh),
+            Action::Arm { vertex } => {
+                if let Some(record) = self.record(vertex) {
+                    let cell = record.cell.clone();
+                    let watch = self.next_arming(vertex, &cell);
+                    self.jobs.push(Task::Arm { cell, watch });
+                }
+            }
+            Action::Disarm { vertex } => {
+                if let Some(record) = self.record(vertex) {
+                    let cell = record.cell.clone();
+                    self.next_arming(vertex, &cell);
+                    let handles = cell.watches().end();
+                    if !handles.is_empty() {
+                        self.jobs.push(Task::Disarm(handles));
+                    }
+                }
+            }
+            Action::Run { vertex, request } => self.start_run(vertex, request),
+            Action::Cancel { vertex, cause } => {
+                let record = self.record(vertex);
+                if let Some(cancellation) = record.and_then(|record| record.cancellation.as_ref()) {
+                    cancellation.cancel(cause);
+                }
+            }
+            Action::Interrupt { vertex } => {
+                let record = self.record(vertex);
+                if let Some(cancellation) = record.and_then(|record| record.cancellation.as_ref()) {
+                    cancellation.interrupt();
+                }
+            }
+            Action::Cleanup { vertex, initialised } => {
+                if let Some(record) = self.record(vertex) {
+                    let cell = record.cell.clone();
+                    self.jobs.push(Task::Cleanup {
+                        vertex,
+                        cell,
+                        initialised,
+                    });
+                }
+            }
+            Action::ClearRefresh {
+                receiver,
+                senders,
+                up_to_run,
+            } => {
+                if self.shared.state.is_some() {
+                    self.jobs.push(Task::ClearRefresh {
+                        receiver,
+                        senders,
+                        up_to_run,
+                    });
+                }
+            }
+            Action::Converged(converged) => {
+                if let Some(transitions) = &self.transitions {
+                    let _ = transitions.send(converged);
+                }
+            }
+            Action::Exit(report) => self.report = Some(report),
+        }
+    }
+
+    fn init(&mut self, vertex: VertexId, resource: Arc<DesiredResource>, arm: bool, load_refresh: bool) {
+        let slot = vertex.index();
+        if self.records.len() <= slot {
+            self.records.resize_with(slot + 1, || None);
+            self.armings.resize(slot + 1, 0);
+        }
+        let known = self.record(vertex).map(|record| record.cell.clone());
+        let is_new = known.is_none();
+        let cell = known.unwrap_or_else(|| {
+            let made = self.instances.remove(&resource.id);
+            let instance = made.filter(|(of, _)| Arc::ptr_eq(of, &resource));
+            let cell = Arc::new(Cell::new(resource.clone(), instance.map(|(_, instance)| instance)));
+            self.records[slot] = Some(Record {
+                vertex,
+                cell: cell.clone(),
+                shape: RunShape::Blocking,
+                cancellation: None,
+            });
+            cell
+        });
+        let arm = arm.then(|| self.next_arming(vertex, &cell));
+        let task = Task::Init {
+            vertex,
+            cell,
+            arm,
+            load_refresh,
+        };
+        self.jobs
+            .extend(self.kinds.add(&self.shared, &resource.id.kind, task, is_new));
+    }
+
+    fn start_run(&mut self, vertex: VertexId, request: Box<RunRequest>) {
+        let arming = self.armings.get(vertex.index()).copied().unwrap_or(0);
+        let Some(record) = self.record(vertex) else {
+            // A hidden resource has nothing that could run.
+            return self.shared.inbox.input(Input::RunEnded {
+                vertex,
+                result: crate::machine::RunResult {
+                    checked: false,
+                    ..crate::machine::RunResult::ok()
+                },
+            });
+        };
+        let cancellation = Cancellation::new();
+        record.cancellation = Some(cancellation.clone());
+        let shape = record.shape;
+        let polls = record.cell.resource.meta.poll != 0;
+        let watch = (!polls).then_some(WatchId {
+            slot: vertex.index() as u32,
+            arming,
+        });
+        let run = Run {
+            vertex,
+            cell: record.cell.clone(),
+            request,
+            cancellation,
+            watch,
+        };
+        match shape {
+            RunShape::Blocking => self.jobs.push(Task::Run(run)),
+            RunShape::Waiting => {
+                self.shared.runtime.spawn(run_waiting(self.shared.clone(), run));
+            }
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the age of directories goes by the clock on the wall"
+    )]
+    fn sweep(&mut self, now: Duration) {
+        if self.next_sweep.is_none_or(|at| at > now) {
+            return;
+        }
+        self.next_sweep = Some(now + SWEEP_EVERY);
+        if let (Some(graph), Some(_)) = (self.machine.graph(), &self.shared.state) {
+            let wall = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+            let wall = wall.unwrap_or(self.epoch);
+            self.jobs.push(Task::Sweep(graph.clone(), wall));
+        }
+    }
+
+    fn end(mut self) {
+        // The hooks of the last transition come before the end.
+        self.transitions = None;
+        if let Some(hook) = self.hook.take() {
+            let _ = hook.join();
+        }
+        self.shared.pool.close();
+        *lock(&self.shared.events) = None;
+        let report = self.report.take().map(|report| *report);
+        drop(self.events);
+        self.exit.send_replace(report);
+    }
+}

@@ -1,0 +1,167 @@
+//! Arming and ending the watches of a vertex: paths at the hub, loops of a kind's own as tasks, intervals by the machine.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use setpoint_host::watch::{WatchHandle, WatchToken};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::Shared;
+use super::execute::{Cell, guarded, guarded_future, level_name};
+use super::inbox::{Message, WatchId};
+use crate::machine::Armed;
+use crate::{DynamicResource, Failure, OwnWatch, Watch, Watcher};
+
+/// The watches of one vertex.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    /// The arming that is wanted; what an earlier one brings is dropped.
+    pub(super) arming: u32,
+    paths: Vec<WatchHandle>,
+    loops: Vec<Loop>,
+    /// Loops that were told to end.
+    ending: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Loop {
+    cancellation: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Watches {
+    /// Ends them. The handles are for somebody who has the time to drop them.
+    pub(super) fn end(&mut self) -> Vec<WatchHandle> {
+        for ended in self.loops.drain(..) {
+            ended.cancellation.cancel();
+            self.ending.push(ended.task);
+        }
+        std::mem::take(&mut self.paths)
+    }
+
+    /// Loops that were told to end, to be waited for.
+    pub(super) fn take_ending(&mut self) -> Vec<JoinHandle<()>> {
+        self.ending.retain(|task| !task.is_finished());
+        std::mem::take(&mut self.ending)
+    }
+}
+
+/// What is told when all parts of a watch are armed.
+struct Arming {
+    shared: Arc<Shared>,
+    watch: WatchId,
+    /// Loops whose first event has not come.
+    left: AtomicUsize,
+    armed: Armed,
+    /// Only the first arming is an answer to the machine.
+    answers: bool,
+}
+
+impl Arming {
+    fn one_armed(&self) {
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 && self.answers {
+            self.shared.inbox.push(Message::Armed(self.watch, Ok(self.armed)));
+        }
+    }
+}
+
+/// Arms everything that an instance declares, and answers.
+pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn DynamicResource) {
+    if let Err(failure) = build(shared, cell, watch, instance, true) {
+        shared.inbox.push(Message::Armed(watch, Err(failure)));
+    }
+}
+
+/// Arms what an instance declares now in place of what it declared before; it stays armed. What changed before the new
+/// watches were there is found by one more run.
+pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn DynamicResource) {
+    match build(shared, cell, watch, instance, false) {
+        Ok(()) => shared.inbox.push(Message::WatchEvent(watch, None)),
+        Err(failure) => shared.inbox.push(Message::WatchFailed(watch, failure)),
+    }
+}
+
+fn build(
+    shared: &Arc<Shared>,
+    cell: &Cell,
+    watch: WatchId,
+    instance: &dyn DynamicResource,
+    answers: bool,
+) -> Result<(), Failure> {
+    let declared = guarded("say what to watch", || instance.watches())?;
+    let mut paths = Vec::new();
+    let mut own: Vec<OwnWatch> = Vec::new();
+    let mut interval: Option<Duration> = None;
+    for declared in declared {
+        match declared {
+            Watch::Path { path, depth, follow } => {
+                let handle = shared
+                    .subscriber
+                    .watch(&path, depth, follow, WatchToken(watch.token()))
+                    .map_err(|error| Failure::new("watch").on(&path).because(error))?;
+                paths.push(handle);
+            }
+            Watch::Interval(period) => interval = Some(interval.map_or(period, |other| other.min(period))),
+            Watch::Own(watch) => own.push(watch),
+        }
+    }
+    let arming = Arc::new(Arming {
+        shared: shared.clone(),
+        watch,
+        // One for ourselves, given back when all loops are known.
+        left: AtomicUsize::new(own.len() + 1),
+        armed: Armed { interval },
+        answers,
+    });
+    let mut watches = cell.watches();
+    if watches.arming != watch.arming {
+        // It was ended meanwhile.
+        return Ok(());
+    }
+    let replaced = watches.end();
+    watches.paths = paths;
+    let loops = own.into_iter().map(|own| start_loop(shared, cell, own, &arming));
+    watches.loops = loops.collect();
+    drop(watches);
+    drop(replaced);
+    arming.one_armed();
+    Ok(())
+}
+
+fn start_loop(shared: &Arc<Shared>, cell: &Cell, own: OwnWatch, arming: &Arc<Arming>) -> Loop {
+    let cancellation = CancellationToken::new();
+    let watch = arming.watch;
+    let first = AtomicBool::new(true);
+    let (inbox, arming) = (shared.clone(), arming.clone());
+    let event = move |what: &str| {
+        if first.swap(false, Ordering::AcqRel) && arming.answers {
+            arming.one_armed();
+        } else {
+            inbox.inbox.push(Message::WatchEvent(watch, Some(what.into())));
+        }
+    };
+    let logger = shared.clone();
+    let watcher = Watcher {
+        handle: shared.handle(&cell.resource.id),
+        cancellation: cancellation.clone(),
+        event: Box::new(event),
+        log: Box::new(move |level, message| {
+            logger.inbox.push(Message::WatchLog(watch, level_name(level), message.to_owned()));
+        }),
+    };
+    let (shared, token) = (shared.clone(), cancellation.clone());
+    let task = shared.runtime.clone().spawn(async move {
+        let ended = guarded_future("watch", async move { own.start(watcher).await }).await;
+        if token.is_cancelled() {
+            return;
+        }
+        let failure = match ended.and_then(|ended| ended) {
+            Ok(()) => Failure::new("go on watching: the watch ended"),
+            Err(failure) => failure,
+        };
+        shared.inbox.push(Message::WatchFailed(watch, failure));
+    });
+    Loop { cancellation, task }
+}
