@@ -213,11 +213,12 @@ static MODINFO_LOADED: FunctionSpec = FunctionSpec::source(
     &Follow::new(
         |reading, arguments| {
             let module = text(arguments, 0)?;
-            let content = reading
-                .capabilities
-                .files()
-                .read(MODULES_FILE)
-                .map_err(|error| CallError::fatal(format!("can't read `{MODULES_FILE}`: {error}")))?;
+            let content = match reading.capabilities.files().read(MODULES_FILE) {
+                Ok(content) => content,
+                // A kernel without modules has loaded none.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+                Err(error) => return Err(CallError::fatal(format!("can't read `{MODULES_FILE}`: {error}"))),
+            };
             let content = String::from_utf8_lossy(&content);
             let mut names = content.lines().filter_map(|line| line.split_whitespace().next());
             Ok(Value::Bool(names.any(|name| name == module)))

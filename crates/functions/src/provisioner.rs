@@ -14,7 +14,13 @@ macro_rules! options {
                 reads_module_directory: false,
             },
         )
-        .documented($doc, &[Example { call: concat!("provisioner.", $name, "()"), result: "" }]);)*
+        .documented($doc, match $default {
+            // Without the option the call is an error.
+            Default::Missing => &[],
+            Default::Text(_) | Default::Nothing | Default::Bool(_) => {
+                &[Example { call: concat!("provisioner.", $name, "()"), result: "" }]
+            }
+        });)*
 
         pub(crate) static MODULE: Module = Module::new(
             "embedded/provisioner",

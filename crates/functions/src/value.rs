@@ -16,7 +16,7 @@ const DOC: &str = "The value of a key and whether it has one. It follows changes
                    the zero of its type.";
 
 macro_rules! get {
-    ($($static:ident $name:literal $ty:literal $zero:literal;)*) => {
+    ($($static:ident $name:literal $ty:literal $use:literal => $result:literal;)*) => {
         $(static $static: FunctionSpec = FunctionSpec::source(
             "value",
             $name,
@@ -25,18 +25,18 @@ macro_rules! get {
             &FOLLOW,
         )
         .documented(DOC, &[Example {
-            call: concat!("value.", $name, "(\"nobody sets this\")->value"),
-            result: $zero,
+            call: concat!("value.", $name, "(\"nobody sets this\")->value", $use),
+            result: $result,
         }]);)*
     };
 }
 
 get! {
-    GET "get" "?1" "";
-    GET_BOOL "get_bool" "bool" "false";
-    GET_FLOAT "get_float" "float" "0.0";
-    GET_INT "get_int" "int" "0";
-    GET_STR "get_str" "str" "\"\"";
+    GET "get" "?1" " + 1" => "1";
+    GET_BOOL "get_bool" "bool" "" => "false";
+    GET_FLOAT "get_float" "float" "" => "0.0";
+    GET_INT "get_int" "int" "" => "0";
+    GET_STR "get_str" "str" "" => "\"\"";
 }
 
 fn read(reading: &Reading<'_>, arguments: &[Value]) -> Result<Value, CallError> {

@@ -11,7 +11,7 @@ pub(crate) static MODULE: Module = Module::new("golang/os/exec", "Programs of th
     module = "golang/os/exec",
     environment,
     example(
-        call = r#"golang_os_exec.look_path("no such program") <|> "none""#,
+        call = r#"exec.look_path("no such program") <|> "none""#,
         result = r#""none""#
     )
 )]

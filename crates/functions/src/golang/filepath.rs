@@ -31,7 +31,7 @@ pub(crate) static MODULE: Module = Module::new(
 #[function(
     module = "golang/path/filepath",
     environment,
-    example(call = r#"golang_path_filepath.abs("/a/../b")"#, result = r#""/b""#)
+    example(call = r#"filepath.abs("/a/../b")"#, result = r#""/b""#)
 )]
 fn abs(context: &CallContext<'_>, path: &[u8]) -> Result<Vec<u8>, CallError> {
     if path::is_abs(path) {
@@ -45,7 +45,7 @@ fn abs(context: &CallContext<'_>, path: &[u8]) -> Result<Vec<u8>, CallError> {
 /// The last element of a path.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.base("/a/b")"#, result = r#""b""#)
+    example(call = r#"filepath.base("/a/b")"#, result = r#""b""#)
 )]
 fn base(path: &[u8]) -> Vec<u8> {
     path::base(path)
@@ -54,7 +54,7 @@ fn base(path: &[u8]) -> Vec<u8> {
 /// The shortest path that leads to the same place.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.clean("/a//b/..")"#, result = r#""/a""#)
+    example(call = r#"filepath.clean("/a//b/..")"#, result = r#""/a""#)
 )]
 fn clean(path: &[u8]) -> Vec<u8> {
     path::clean(path)
@@ -63,7 +63,7 @@ fn clean(path: &[u8]) -> Vec<u8> {
 /// All but the last element of a path.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.dir("/a/b")"#, result = r#""/a""#)
+    example(call = r#"filepath.dir("/a/b")"#, result = r#""/a""#)
 )]
 fn dir(path: &[u8]) -> Vec<u8> {
     path::dir(path)
@@ -75,7 +75,7 @@ fn dir(path: &[u8]) -> Vec<u8> {
 #[function(
     module = "golang/path/filepath",
     environment,
-    example(call = r#"golang_path_filepath.eval_symlinks("/")"#, result = r#""/""#)
+    example(call = r#"filepath.eval_symlinks("/")"#, result = r#""/""#)
 )]
 fn eval_symlinks(context: &CallContext<'_>, path: &str) -> Result<String, CallError> {
     let resolved = context.capabilities.files().canonical(path);
@@ -85,7 +85,7 @@ fn eval_symlinks(context: &CallContext<'_>, path: &str) -> Result<String, CallEr
 /// The extension of a path's last element, with its dot.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.ext("a.txt")"#, result = r#"".txt""#)
+    example(call = r#"filepath.ext("a.txt")"#, result = r#"".txt""#)
 )]
 fn ext(path: &[u8]) -> Vec<u8> {
     path::ext(path)
@@ -94,7 +94,7 @@ fn ext(path: &[u8]) -> Vec<u8> {
 /// The path itself.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.from_slash("a/b")"#, result = r#""a/b""#)
+    example(call = r#"filepath.from_slash("a/b")"#, result = r#""a/b""#)
 )]
 fn from_slash(path: &[u8]) -> Vec<u8> {
     path.to_vec()
@@ -103,7 +103,7 @@ fn from_slash(path: &[u8]) -> Vec<u8> {
 /// Whether a path begins with a text, which need not end at a slash.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.has_prefix("/ab", "/a")"#, result = "true")
+    example(call = r#"filepath.has_prefix("/ab", "/a")"#, result = "true")
 )]
 fn has_prefix(p: &[u8], prefix: &[u8]) -> bool {
     p.starts_with(prefix)
@@ -112,7 +112,7 @@ fn has_prefix(p: &[u8], prefix: &[u8]) -> bool {
 /// Whether a path begins at the root.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.is_abs("a")"#, result = "false")
+    example(call = r#"filepath.is_abs("a")"#, result = "false")
 )]
 fn is_abs(path: &[u8]) -> bool {
     path::is_abs(path)
@@ -121,7 +121,7 @@ fn is_abs(path: &[u8]) -> bool {
 /// Whether a path stays below the directory that it is seen from.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.is_local("a/../../b")"#, result = "false")
+    example(call = r#"filepath.is_local("a/../../b")"#, result = "false")
 )]
 fn is_local(path: &[u8]) -> bool {
     if path.is_empty() || path::is_abs(path) {
@@ -134,7 +134,7 @@ fn is_local(path: &[u8]) -> bool {
 /// The elements as one path, empty ones left out.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.join(["/a", "b"])"#, result = r#""/a/b""#)
+    example(call = r#"filepath.join(["/a", "b"])"#, result = r#""/a/b""#)
 )]
 fn join(elem: Vec<&[u8]>) -> Vec<u8> {
     path::join(elem)
@@ -145,7 +145,7 @@ fn join(elem: Vec<&[u8]>) -> Vec<u8> {
 /// One that is not plain and relative fails in a way that `<|>` catches.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.localize("a/b")"#, result = r#""a/b""#)
+    example(call = r#"filepath.localize("a/b")"#, result = r#""a/b""#)
 )]
 fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
     let valid = std::str::from_utf8(path).is_ok()
@@ -167,7 +167,7 @@ fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
 #[function(
     module = "golang/path/filepath",
     name = "match",
-    example(call = r#"golang_path_filepath.match("a?", "ab")"#, result = "true")
+    example(call = r#"filepath.match("a?", "ab")"#, result = "true")
 )]
 fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
     path::matches(pattern, name)
@@ -179,7 +179,7 @@ fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
 #[function(
     module = "golang/path/filepath",
     signature = "func(basePath str, targPath str) str",
-    example(call = r#"golang_path_filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#)
+    example(call = r#"filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#)
 )]
 fn rel(base: &[u8], target: &[u8]) -> Result<Vec<u8>, CallError> {
     let (base, target) = (path::clean(base), path::clean(target));
@@ -215,7 +215,7 @@ fn rel(base: &[u8], target: &[u8]) -> Result<Vec<u8>, CallError> {
 /// The path itself.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.to_slash("a/b")"#, result = r#""a/b""#)
+    example(call = r#"filepath.to_slash("a/b")"#, result = r#""a/b""#)
 )]
 fn to_slash(path: &[u8]) -> Vec<u8> {
     path.to_vec()
@@ -224,7 +224,7 @@ fn to_slash(path: &[u8]) -> Vec<u8> {
 /// The volume of a path; on Unix there are none.
 #[function(
     module = "golang/path/filepath",
-    example(call = r#"golang_path_filepath.volume_name("/a")"#, result = r#""""#)
+    example(call = r#"filepath.volume_name("/a")"#, result = r#""""#)
 )]
 fn volume_name(path: &[u8]) -> &'static str {
     let _ = path;

@@ -11,7 +11,7 @@ pub(crate) static MODULE: Module = Module::new(
 /// `& < > " '` as HTML entities.
 #[function(
     module = "golang/html",
-    example(call = r#"golang_html.escape_string("a<b")"#, result = r#""a&lt;b""#)
+    example(call = r#"html.escape_string("a<b")"#, result = r#""a&lt;b""#)
 )]
 pub(crate) fn escape_string(s: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(s.len());
@@ -31,7 +31,7 @@ pub(crate) fn escape_string(s: &[u8]) -> Vec<u8> {
 /// HTML entities as the characters that they stand for.
 #[function(
     module = "golang/html",
-    example(call = r#"golang_html.unescape_string("&eacute;&#33;")"#, result = r#""é!""#)
+    example(call = r#"html.unescape_string("&eacute;&#33;")"#, result = r#""é!""#)
 )]
 fn unescape_string(s: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(s.len());

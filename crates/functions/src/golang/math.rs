@@ -87,115 +87,109 @@ macro_rules! floats {
 
 floats! {
     /// The number without its sign.
-    abs(x) = x.abs(); "golang_math.abs(-1.5)" => "1.5"
+    abs(x) = x.abs(); "math.abs(-1.5)" => "1.5"
     /// The arc cosine.
-    acos(x) = x.acos(); "golang_math.acos(1.0)" => "0.0"
+    acos(x) = x.acos(); "math.acos(1.0)" => "0.0"
     /// The inverse hyperbolic cosine.
-    acosh(x) = x.acosh(); "golang_math.acosh(1.0)" => "0.0"
+    acosh(x) = x.acosh(); "math.acosh(1.0)" => "0.0"
     /// The arc sine.
-    asin(x) = x.asin(); "golang_math.asin(0.0)" => "0.0"
+    asin(x) = x.asin(); "math.asin(0.0)" => "0.0"
     /// The inverse hyperbolic sine.
-    asinh(x) = x.asinh(); "golang_math.asinh(0.0)" => "0.0"
+    asinh(x) = x.asinh(); "math.asinh(0.0)" => "0.0"
     /// The arc tangent.
-    atan(x) = x.atan(); "golang_math.atan(0.0)" => "0.0"
+    atan(x) = x.atan(); "math.atan(0.0)" => "0.0"
     /// The angle of the point (x, y).
-    atan_2(y, x) = y.atan2(x); "golang_math.atan_2(0.0, 1.0)" => "0.0"
+    atan_2(y, x) = y.atan2(x); "math.atan_2(0.0, 1.0)" => "0.0"
     /// The inverse hyperbolic tangent.
-    atanh(x) = x.atanh(); "golang_math.atanh(0.0)" => "0.0"
+    atanh(x) = x.atanh(); "math.atanh(0.0)" => "0.0"
     /// The cube root.
-    cbrt(x) = x.cbrt(); "golang_math.cbrt(27.0)" => "3.0"
+    cbrt(x) = x.cbrt(); "math.cbrt(27.0)" => "3.0"
     /// The least whole number that is not less.
-    ceil(x) = x.ceil(); "golang_math.ceil(1.2)" => "2.0"
+    ceil(x) = x.ceil(); "math.ceil(1.2)" => "2.0"
     /// The size of `f` with the sign of `sign`.
-    copysign(f, sign) = f.copysign(sign); "golang_math.copysign(3.0, -1.0)" => "-3.0"
+    copysign(f, sign) = f.copysign(sign); "math.copysign(3.0, -1.0)" => "-3.0"
     /// The cosine.
-    cos(x) = x.cos(); "golang_math.cos(0.0)" => "1.0"
+    cos(x) = x.cos(); "math.cos(0.0)" => "1.0"
     /// The hyperbolic cosine.
-    cosh(x) = x.cosh(); "golang_math.cosh(0.0)" => "1.0"
+    cosh(x) = x.cosh(); "math.cosh(0.0)" => "1.0"
     /// `x` − `y`, or 0 if that is negative.
-    dim(x, y) = if x - y <= 0.0 { 0.0 } else { x - y }; "golang_math.dim(4.0, 1.5)" => "2.5"
+    dim(x, y) = if x - y <= 0.0 { 0.0 } else { x - y }; "math.dim(4.0, 1.5)" => "2.5"
     /// The error function.
-    erf(x) = error_function::erf(x); "golang_math.erf(0.0)" => "0.0"
+    erf(x) = error_function::erf(x); "math.erf(0.0)" => "0.0"
     /// One minus the error function.
-    erfc(x) = error_function::erfc(x); "golang_math.erfc(0.0)" => "1.0"
+    erfc(x) = error_function::erfc(x); "math.erfc(0.0)" => "1.0"
     /// The inverse of `erfc`.
-    erfcinv(x) = error_function::inverse_complement(x); "golang_math.erfcinv(1.0)" => "0.0"
+    erfcinv(x) = error_function::inverse_complement(x); "math.erfcinv(1.0)" => "0.0"
     /// The inverse of `erf`.
-    erfinv(x) = error_function::inverse(x); "golang_math.erfinv(0.0)" => "0.0"
+    erfinv(x) = error_function::inverse(x); "math.erfinv(0.0)" => "0.0"
     /// e to the power of `x`.
-    exp(x) = x.exp(); "golang_math.exp(0.0)" => "1.0"
+    exp(x) = x.exp(); "math.exp(0.0)" => "1.0"
     /// 2 to the power of `x`.
-    exp_2(x) = x.exp2(); "golang_math.exp_2(3.0)" => "8.0"
+    exp_2(x) = x.exp2(); "math.exp_2(3.0)" => "8.0"
     /// e to the power of `x`, minus 1.
-    expm_1(x) = x.exp_m1(); "golang_math.expm_1(0.0)" => "0.0"
+    expm_1(x) = x.exp_m1(); "math.expm_1(0.0)" => "0.0"
     /// The greatest whole number that is not greater.
-    floor(x) = x.floor(); "golang_math.floor(-1.2)" => "-2.0"
+    floor(x) = x.floor(); "math.floor(-1.2)" => "-2.0"
     /// `x` · `y` + `z`, rounded once.
-    fma(x, y, z) = x.mul_add(y, z); "golang_math.fma(2.0, 3.0, 4.0)" => "10.0"
+    fma(x, y, z) = x.mul_add(y, z); "math.fma(2.0, 3.0, 4.0)" => "10.0"
     /// The gamma function.
-    gamma(x) = gamma::gamma(x); "golang_math.gamma(5.0)" => "24.0"
+    gamma(x) = gamma::gamma(x); "math.gamma(5.0)" => "24.0"
     /// The length of (p, q).
-    hypot(p, q) = p.hypot(q); "golang_math.hypot(3.0, 4.0)" => "5.0"
+    hypot(p, q) = p.hypot(q); "math.hypot(3.0, 4.0)" => "5.0"
     /// The Bessel function of the first kind of order 0.
-    j_0(x) = bessel::j0(x); "golang_math.j_0(0.0)" => "1.0"
+    j_0(x) = bessel::j0(x); "math.j_0(0.0)" => "1.0"
     /// The Bessel function of the first kind of order 1.
-    j_1(x) = bessel::j1(x); "golang_math.j_1(0.0)" => "0.0"
+    j_1(x) = bessel::j1(x); "math.j_1(0.0)" => "0.0"
     /// The natural logarithm.
-    log(x) = x.ln(); "golang_math.log(1.0)" => "0.0"
+    log(x) = x.ln(); "math.log(1.0)" => "0.0"
     /// The decimal logarithm.
-    log_10(x) = x.log10(); "golang_math.log_10(100.0)" => "2.0"
+    log_10(x) = x.log10(); "math.log_10(100.0)" => "2.0"
     /// The natural logarithm of 1 + `x`.
-    log_1_p(x) = x.ln_1p(); "golang_math.log_1_p(0.0)" => "0.0"
+    log_1_p(x) = x.ln_1p(); "math.log_1_p(0.0)" => "0.0"
     /// The binary logarithm.
-    log_2(x) = x.log2(); "golang_math.log_2(8.0)" => "3.0"
+    log_2(x) = x.log2(); "math.log_2(8.0)" => "3.0"
     /// The binary exponent.
-    logb(x) = bits::logb(x); "golang_math.logb(10.0)" => "3.0"
+    logb(x) = bits::logb(x); "math.logb(10.0)" => "3.0"
     /// The greater number.
-    max(x, y) = bits::max(x, y); "golang_math.max(1.0, 2.0)" => "2.0"
+    max(x, y) = bits::max(x, y); "math.max(1.0, 2.0)" => "2.0"
     /// The lesser number.
-    min(x, y) = bits::min(x, y); "golang_math.min(1.0, 2.0)" => "1.0"
+    min(x, y) = bits::min(x, y); "math.min(1.0, 2.0)" => "1.0"
     /// The next float after `x` towards `y`.
-    nextafter(x, y) = bits::next_after(x, y); "golang_math.nextafter(1.0, 1.0)" => "1.0"
+    nextafter(x, y) = bits::next_after(x, y); "math.nextafter(1.0, 1.0)" => "1.0"
     /// `x` to the power of `y`.
-    pow(x, y) = x.powf(y); "golang_math.pow(2.0, 3.0)" => "8.0"
+    pow(x, y) = x.powf(y); "math.pow(2.0, 3.0)" => "8.0"
     /// The remainder of a division rounded to the nearest, as in IEEE 754.
-    remainder(x, y) = bits::remainder(x, y); "golang_math.remainder(7.0, 4.0)" => "-1.0"
+    remainder(x, y) = bits::remainder(x, y); "math.remainder(7.0, 4.0)" => "-1.0"
     /// The nearest whole number, halves away from zero.
-    round(x) = x.round(); "golang_math.round(2.5)" => "3.0"
+    round(x) = x.round(); "math.round(2.5)" => "3.0"
     /// The nearest whole number, halves to the even one.
-    round_to_even(x) = x.round_ties_even(); "golang_math.round_to_even(2.5)" => "2.0"
+    round_to_even(x) = x.round_ties_even(); "math.round_to_even(2.5)" => "2.0"
     /// The sine.
-    sin(x) = x.sin(); "golang_math.sin(0.0)" => "0.0"
+    sin(x) = x.sin(); "math.sin(0.0)" => "0.0"
     /// The hyperbolic sine.
-    sinh(x) = x.sinh(); "golang_math.sinh(0.0)" => "0.0"
+    sinh(x) = x.sinh(); "math.sinh(0.0)" => "0.0"
     /// The square root.
-    sqrt(x) = x.sqrt(); "golang_math.sqrt(9.0)" => "3.0"
+    sqrt(x) = x.sqrt(); "math.sqrt(9.0)" => "3.0"
     /// The tangent.
-    tan(x) = x.tan(); "golang_math.tan(0.0)" => "0.0"
+    tan(x) = x.tan(); "math.tan(0.0)" => "0.0"
     /// The hyperbolic tangent.
-    tanh(x) = x.tanh(); "golang_math.tanh(0.0)" => "0.0"
+    tanh(x) = x.tanh(); "math.tanh(0.0)" => "0.0"
     /// The whole number towards zero.
-    trunc(x) = x.trunc(); "golang_math.trunc(-1.9)" => "-1.0"
+    trunc(x) = x.trunc(); "math.trunc(-1.9)" => "-1.0"
     /// The Bessel function of the second kind of order 0.
-    y_0(x) = bessel::y0(x); "golang_math.y_0(1.0) > 0.0" => "true"
+    y_0(x) = bessel::y0(x); "math.y_0(1.0) > 0.0" => "true"
     /// The Bessel function of the second kind of order 1.
-    y_1(x) = bessel::y1(x); "golang_math.y_1(1.0) < 0.0" => "true"
+    y_1(x) = bessel::y1(x); "math.y_1(1.0) < 0.0" => "true"
 }
 
 /// The binary exponent as an int.
-#[function(
-    module = "golang/math",
-    example(call = "golang_math.ilogb(10.0)", result = "3")
-)]
+#[function(module = "golang/math", example(call = "math.ilogb(10.0)", result = "3"))]
 fn ilogb(x: f64) -> i64 {
     bits::exponent(x)
 }
 
 /// Infinity; negative if `sign` is.
-#[function(
-    module = "golang/math",
-    example(call = "golang_math.inf(1) > 0.0", result = "true")
-)]
+#[function(module = "golang/math", example(call = "math.inf(1) > 0.0", result = "true"))]
 fn inf(sign: i64) -> f64 {
     if sign >= 0 {
         f64::INFINITY
@@ -207,35 +201,26 @@ fn inf(sign: i64) -> f64 {
 /// Whether a number is infinite, of a sign; either if `sign` is 0.
 #[function(
     module = "golang/math",
-    example(call = "golang_math.is_inf(1.0, 0)", result = "false")
+    example(call = "math.is_inf(1.0, 0)", result = "false")
 )]
 fn is_inf(f: f64, sign: i64) -> bool {
     sign >= 0 && f == f64::INFINITY || sign <= 0 && f == f64::NEG_INFINITY
 }
 
 /// Whether something is no number.
-#[function(
-    module = "golang/math",
-    example(call = "golang_math.is_na_n(1.0)", result = "false")
-)]
+#[function(module = "golang/math", example(call = "math.is_na_n(1.0)", result = "false"))]
 fn is_na_n(f: f64) -> bool {
     f.is_nan()
 }
 
 /// The Bessel function of the first kind of order `n`.
-#[function(
-    module = "golang/math",
-    example(call = "golang_math.jn(2, 0.0)", result = "0.0")
-)]
+#[function(module = "golang/math", example(call = "math.jn(2, 0.0)", result = "0.0"))]
 fn jn(n: i64, x: f64) -> Result<f64, CallError> {
     bessel::jn(n, x).ok_or_else(order_too_great)
 }
 
 /// `frac` · 2 to the power of `exp`.
-#[function(
-    module = "golang/math",
-    example(call = "golang_math.ldexp(0.5, 4)", result = "8.0")
-)]
+#[function(module = "golang/math", example(call = "math.ldexp(0.5, 4)", result = "8.0"))]
 fn ldexp(frac: f64, exp: i64) -> f64 {
     bits::scale(frac, exp)
 }
@@ -244,7 +229,7 @@ fn ldexp(frac: f64, exp: i64) -> f64 {
 #[function(
     module = "golang/math",
     name = "mod",
-    example(call = "golang_math.mod(-7.0, 3.0)", result = "-1.0")
+    example(call = "math.mod(-7.0, 3.0)", result = "-1.0")
 )]
 fn r#mod(x: f64, y: f64) -> f64 {
     x % y
@@ -253,17 +238,14 @@ fn r#mod(x: f64, y: f64) -> f64 {
 /// What is no number.
 #[function(
     module = "golang/math",
-    example(call = "golang_math.is_na_n(golang_math.na_n())", result = "true")
+    example(call = "math.is_na_n(math.na_n())", result = "true")
 )]
 fn na_n() -> f64 {
     f64::NAN
 }
 
 /// 10 to the power of `n`.
-#[function(
-    module = "golang/math",
-    example(call = "golang_math.pow_10(2)", result = "100.0")
-)]
+#[function(module = "golang/math", example(call = "math.pow_10(2)", result = "100.0"))]
 fn pow_10(n: i64) -> f64 {
     match n {
         -323..=308 => format!("1e{n}").parse().unwrap_or(f64::NAN),
@@ -273,10 +255,7 @@ fn pow_10(n: i64) -> f64 {
 }
 
 /// Whether a number is negative, or negative zero.
-#[function(
-    module = "golang/math",
-    example(call = "golang_math.signbit(-1.0)", result = "true")
-)]
+#[function(module = "golang/math", example(call = "math.signbit(-1.0)", result = "true"))]
 fn signbit(x: f64) -> bool {
     x.is_sign_negative()
 }
@@ -284,7 +263,7 @@ fn signbit(x: f64) -> bool {
 /// The Bessel function of the second kind of order `n`.
 #[function(
     module = "golang/math",
-    example(call = "golang_math.yn(2, 1.0) < 0.0", result = "true")
+    example(call = "math.yn(2, 1.0) < 0.0", result = "true")
 )]
 fn yn(n: i64, x: f64) -> Result<f64, CallError> {
     bessel::yn(n, x).ok_or_else(order_too_great)

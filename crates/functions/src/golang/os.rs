@@ -36,7 +36,7 @@ pub(crate) static MODULE: Module = Module::new(
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.executable()", result = "")
+    example(call = "os.executable()", result = "")
 )]
 fn executable(context: &CallContext<'_>) -> Result<String, CallError> {
     let path = context.capabilities.host().executable();
@@ -47,7 +47,7 @@ fn executable(context: &CallContext<'_>) -> Result<String, CallError> {
 #[function(
     module = "golang/os",
     environment,
-    example(call = r#"golang_os.expand_env("a$NO_SUCH_VARIABLE!")"#, result = r#""a!""#)
+    example(call = r#"os.expand_env("a$NO_SUCH_VARIABLE!")"#, result = r#""a!""#)
 )]
 fn expand_env(context: &CallContext<'_>, s: &[u8]) -> Vec<u8> {
     let variables = context.capabilities.host().environment();
@@ -61,7 +61,7 @@ fn expand_env(context: &CallContext<'_>, s: &[u8]) -> Vec<u8> {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.getegid()", result = "")
+    example(call = "os.getegid()", result = "")
 )]
 fn getegid(context: &CallContext<'_>) -> i64 {
     id(context, 3)
@@ -71,7 +71,7 @@ fn getegid(context: &CallContext<'_>) -> i64 {
 #[function(
     module = "golang/os",
     environment,
-    example(call = r#"golang_os.getenv("NO_SUCH_VARIABLE")"#, result = r#""""#)
+    example(call = r#"os.getenv("NO_SUCH_VARIABLE")"#, result = r#""""#)
 )]
 fn getenv(context: &CallContext<'_>, key: &str) -> String {
     variable(context, key).unwrap_or_default()
@@ -81,18 +81,14 @@ fn getenv(context: &CallContext<'_>, key: &str) -> String {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.geteuid()", result = "")
+    example(call = "os.geteuid()", result = "")
 )]
 fn geteuid(context: &CallContext<'_>) -> i64 {
     id(context, 1)
 }
 
 /// Group of the process.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "golang_os.getgid()", result = "")
-)]
+#[function(module = "golang/os", environment, example(call = "os.getgid()", result = ""))]
 fn getgid(context: &CallContext<'_>) -> i64 {
     id(context, 2)
 }
@@ -101,18 +97,14 @@ fn getgid(context: &CallContext<'_>) -> i64 {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.getpagesize()", result = "")
+    example(call = "os.getpagesize()", result = "")
 )]
 fn getpagesize(context: &CallContext<'_>) -> i64 {
     i64::try_from(context.capabilities.host().page_size()).unwrap_or(i64::MAX)
 }
 
 /// Number of the process.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "golang_os.getpid()", result = "")
-)]
+#[function(module = "golang/os", environment, example(call = "os.getpid()", result = ""))]
 fn getpid(context: &CallContext<'_>) -> i64 {
     i64::from(context.capabilities.host().process_ids()[0])
 }
@@ -121,28 +113,20 @@ fn getpid(context: &CallContext<'_>) -> i64 {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.getppid()", result = "")
+    example(call = "os.getppid()", result = "")
 )]
 fn getppid(context: &CallContext<'_>) -> i64 {
     i64::from(context.capabilities.host().process_ids()[1])
 }
 
 /// User of the process.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "golang_os.getuid()", result = "")
-)]
+#[function(module = "golang/os", environment, example(call = "os.getuid()", result = ""))]
 fn getuid(context: &CallContext<'_>) -> i64 {
     id(context, 0)
 }
 
 /// The working directory.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "golang_os.getwd()", result = "")
-)]
+#[function(module = "golang/os", environment, example(call = "os.getwd()", result = ""))]
 fn getwd(context: &CallContext<'_>) -> Result<String, CallError> {
     let directory = context.capabilities.host().working_directory();
     directory.ok_or_else(|| CallError::catchable("the working directory is not known"))
@@ -152,7 +136,7 @@ fn getwd(context: &CallContext<'_>) -> Result<String, CallError> {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.hostname()", result = "")
+    example(call = "os.hostname()", result = "")
 )]
 fn hostname(context: &CallContext<'_>) -> String {
     context.capabilities.host().system_hostname()
@@ -172,7 +156,7 @@ static MKDIR_TEMP: FunctionSpec = FunctionSpec::source(
     "Makes a directory with a new name and gives its path; once for each call site.\n\nThe last `*` of `pattern` is \
      replaced by a random text, or that is added at the end. An empty `dir` means the directory for temporary files.",
     &[Example {
-        call: r#"golang_os.mkdir_temp("", "x*")"#,
+        call: r#"os.mkdir_temp("", "x*")"#,
         result: "",
     }],
 )
@@ -212,7 +196,7 @@ fn mkdir_temp(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, C
     module = "golang/os",
     environment,
     signature = "func(name str) str",
-    example(call = r#"golang_os.read_file("/no/such") <|> "-""#, result = r#""-""#)
+    example(call = r#"os.read_file("/no/such") <|> "-""#, result = r#""-""#)
 )]
 fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallError> {
     let path = text(std::slice::from_ref(name), 0)?;
@@ -227,7 +211,7 @@ fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallErr
     module = "golang/os",
     environment,
     signature = "func(name str) str",
-    example(call = r#"golang_os.readlink("/no/such") <|> "-""#, result = r#""-""#)
+    example(call = r#"os.readlink("/no/such") <|> "-""#, result = r#""-""#)
 )]
 fn readlink(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> {
     let path = text(std::slice::from_ref(name), 0)?;
@@ -241,7 +225,7 @@ fn readlink(context: &CallContext<'_>, name: &Value) -> Result<String, CallError
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.temp_dir()", result = "")
+    example(call = "os.temp_dir()", result = "")
 )]
 fn temp_dir(context: &CallContext<'_>) -> String {
     variable(context, "TMPDIR").unwrap_or_else(|| "/tmp".to_owned())
@@ -251,7 +235,7 @@ fn temp_dir(context: &CallContext<'_>) -> String {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.user_cache_dir()", result = "")
+    example(call = "os.user_cache_dir()", result = "")
 )]
 fn user_cache_dir(context: &CallContext<'_>) -> Result<String, CallError> {
     below_home(context, "XDG_CACHE_HOME", ".cache")
@@ -261,7 +245,7 @@ fn user_cache_dir(context: &CallContext<'_>) -> Result<String, CallError> {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.user_config_dir()", result = "")
+    example(call = "os.user_config_dir()", result = "")
 )]
 fn user_config_dir(context: &CallContext<'_>) -> Result<String, CallError> {
     below_home(context, "XDG_CONFIG_HOME", ".config")
@@ -271,7 +255,7 @@ fn user_config_dir(context: &CallContext<'_>) -> Result<String, CallError> {
 #[function(
     module = "golang/os",
     environment,
-    example(call = "golang_os.user_home_dir()", result = "")
+    example(call = "os.user_home_dir()", result = "")
 )]
 fn user_home_dir(context: &CallContext<'_>) -> Result<String, CallError> {
     variable(context, "HOME").ok_or_else(|| CallError::catchable("$HOME is not defined"))

@@ -11,7 +11,7 @@ pub(crate) static MODULE: Module = Module::new(
 /// The last element of a path.
 #[function(
     module = "golang/path",
-    example(call = r#"golang_path.base("/a/b/")"#, result = r#""b""#)
+    example(call = r#"path.base("/a/b/")"#, result = r#""b""#)
 )]
 pub(super) fn base(path: &[u8]) -> Vec<u8> {
     if path.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn base(path: &[u8]) -> Vec<u8> {
 /// The shortest path that leads to the same place.
 #[function(
     module = "golang/path",
-    example(call = r#"golang_path.clean("a//b/../c/.")"#, result = r#""a/c""#)
+    example(call = r#"path.clean("a//b/../c/.")"#, result = r#""a/c""#)
 )]
 pub(super) fn clean(path: &[u8]) -> Vec<u8> {
     let rooted = path.starts_with(b"/");
@@ -56,7 +56,7 @@ pub(super) fn clean(path: &[u8]) -> Vec<u8> {
 /// All but the last element of a path.
 #[function(
     module = "golang/path",
-    example(call = r#"golang_path.dir("/a/b")"#, result = r#""/a""#)
+    example(call = r#"path.dir("/a/b")"#, result = r#""/a""#)
 )]
 pub(super) fn dir(path: &[u8]) -> Vec<u8> {
     let end = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
@@ -66,7 +66,7 @@ pub(super) fn dir(path: &[u8]) -> Vec<u8> {
 /// The extension of a path's last element, with its dot.
 #[function(
     module = "golang/path",
-    example(call = r#"golang_path.ext("/a/b.tar.gz")"#, result = r#"".gz""#)
+    example(call = r#"path.ext("/a/b.tar.gz")"#, result = r#"".gz""#)
 )]
 pub(super) fn ext(path: &[u8]) -> Vec<u8> {
     let last = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn ext(path: &[u8]) -> Vec<u8> {
 /// Whether a path begins at the root.
 #[function(
     module = "golang/path",
-    example(call = r#"golang_path.is_abs("/a")"#, result = "true")
+    example(call = r#"path.is_abs("/a")"#, result = "true")
 )]
 pub(super) fn is_abs(path: &[u8]) -> bool {
     path.starts_with(b"/")
@@ -86,7 +86,7 @@ pub(super) fn is_abs(path: &[u8]) -> bool {
 /// The elements as one path, empty ones left out.
 #[function(
     module = "golang/path",
-    example(call = r#"golang_path.join(["a", "", "../b"])"#, result = r#""b""#)
+    example(call = r#"path.join(["a", "", "../b"])"#, result = r#""b""#)
 )]
 pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
     let elements: Vec<&[u8]> = elem.into_iter().filter(|e| !e.is_empty()).collect();
@@ -102,7 +102,7 @@ pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
 #[function(
     module = "golang/path",
     name = "match",
-    example(call = r#"golang_path.match("*.conf", "a.conf")"#, result = "true")
+    example(call = r#"path.match("*.conf", "a.conf")"#, result = "true")
 )]
 fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
     matches(pattern, name)

@@ -22,7 +22,7 @@ pub(crate) static MODULE: Module = Module::new(
     module = "golang/math/rand",
     environment,
     unpredictable,
-    example(call = "golang_math_rand.exp_float_64()", result = "")
+    example(call = "rand.exp_float_64()", result = "")
 )]
 fn exp_float_64(context: &CallContext<'_>) -> f64 {
     exponential(context.capabilities.random())
@@ -33,19 +33,14 @@ fn exp_float_64(context: &CallContext<'_>) -> f64 {
     module = "golang/math/rand",
     environment,
     unpredictable,
-    example(call = "golang_math_rand.float_64()", result = "")
+    example(call = "rand.float_64()", result = "")
 )]
 fn float_64(context: &CallContext<'_>) -> f64 {
     unit(context.capabilities.random())
 }
 
-/// A whole number from 0 up.
-#[function(
-    module = "golang/math/rand",
-    environment,
-    unpredictable,
-    example(call = "golang_math_rand.int()", result = "")
-)]
+/// A whole number from 0 up. In mcl, where `int` is reserved, `int_63` is the same.
+#[function(module = "golang/math/rand", environment, unpredictable)]
 fn int(context: &CallContext<'_>) -> i64 {
     int_63(context)
 }
@@ -55,7 +50,7 @@ fn int(context: &CallContext<'_>) -> i64 {
     module = "golang/math/rand",
     environment,
     unpredictable,
-    example(call = "golang_math_rand.int_63()", result = "")
+    example(call = "rand.int_63()", result = "")
 )]
 fn int_63(context: &CallContext<'_>) -> i64 {
     i64::try_from(bits(context.capabilities.random()) >> 1).unwrap_or(0)
@@ -66,7 +61,7 @@ fn int_63(context: &CallContext<'_>) -> i64 {
     module = "golang/math/rand",
     environment,
     unpredictable,
-    example(call = "golang_math_rand.int_63_n(1)", result = "0")
+    example(call = "rand.int_63_n(1)", result = "0")
 )]
 fn int_63_n(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)
@@ -77,7 +72,7 @@ fn int_63_n(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
     module = "golang/math/rand",
     environment,
     unpredictable,
-    example(call = "golang_math_rand.intn(1)", result = "0")
+    example(call = "rand.intn(1)", result = "0")
 )]
 fn intn(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)
@@ -88,7 +83,7 @@ fn intn(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
     module = "golang/math/rand",
     environment,
     unpredictable,
-    example(call = "golang_math_rand.norm_float_64()", result = "")
+    example(call = "rand.norm_float_64()", result = "")
 )]
 fn norm_float_64(context: &CallContext<'_>) -> f64 {
     let random = context.capabilities.random();
@@ -102,7 +97,7 @@ fn norm_float_64(context: &CallContext<'_>) -> f64 {
     module = "golang/math/rand",
     environment,
     unpredictable,
-    example(call = r#"golang_math_rand.read("abc")"#, result = "3")
+    example(call = r#"rand.read("abc")"#, result = "3")
 )]
 fn read(_context: &CallContext<'_>, p: &[u8]) -> i64 {
     i64::try_from(p.len()).unwrap_or(i64::MAX)

@@ -25,7 +25,7 @@ pub(crate) static MODULE: Module = Module::new(
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = r#"golang_runtime.cpu_profile() <|> "none""#, result = r#""none""#)
+    example(call = r#"runtime.cpu_profile() <|> "none""#, result = r#""none""#)
 )]
 fn cpu_profile(_context: &CallContext<'_>) -> Result<String, CallError> {
     Err(not_available())
@@ -35,7 +35,7 @@ fn cpu_profile(_context: &CallContext<'_>) -> Result<String, CallError> {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = "golang_runtime.gomaxprocs(1)", result = "")
+    example(call = "runtime.gomaxprocs(1)", result = "")
 )]
 fn gomaxprocs(context: &CallContext<'_>, n: i64) -> i64 {
     let _ = n;
@@ -46,7 +46,7 @@ fn gomaxprocs(context: &CallContext<'_>, n: i64) -> i64 {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = "golang_runtime.goroot()", result = r#""""#)
+    example(call = "runtime.goroot()", result = r#""""#)
 )]
 fn goroot(_context: &CallContext<'_>) -> &'static str {
     ""
@@ -56,7 +56,7 @@ fn goroot(_context: &CallContext<'_>) -> &'static str {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = "golang_runtime.num_cgo_call()", result = "0")
+    example(call = "runtime.num_cgo_call()", result = "0")
 )]
 fn num_cgo_call(_context: &CallContext<'_>) -> i64 {
     0
@@ -66,7 +66,7 @@ fn num_cgo_call(_context: &CallContext<'_>) -> i64 {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = "golang_runtime.num_cpu()", result = "")
+    example(call = "runtime.num_cpu()", result = "")
 )]
 fn num_cpu(context: &CallContext<'_>) -> i64 {
     online_processors(context.capabilities.files()).unwrap_or(1)
@@ -76,7 +76,7 @@ fn num_cpu(context: &CallContext<'_>) -> i64 {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = "golang_runtime.num_goroutine()", result = "1")
+    example(call = "runtime.num_goroutine()", result = "1")
 )]
 fn num_goroutine(_context: &CallContext<'_>) -> i64 {
     1
@@ -86,7 +86,7 @@ fn num_goroutine(_context: &CallContext<'_>) -> i64 {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = r#"golang_runtime.read_trace() <|> "none""#, result = r#""none""#)
+    example(call = r#"runtime.read_trace() <|> "none""#, result = r#""none""#)
 )]
 fn read_trace(_context: &CallContext<'_>) -> Result<String, CallError> {
     Err(not_available())
@@ -96,7 +96,7 @@ fn read_trace(_context: &CallContext<'_>) -> Result<String, CallError> {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = "golang_runtime.set_mutex_profile_fraction(1)", result = "0")
+    example(call = "runtime.set_mutex_profile_fraction(1)", result = "0")
 )]
 fn set_mutex_profile_fraction(_context: &CallContext<'_>, rate: i64) -> i64 {
     let _ = rate;
@@ -107,7 +107,7 @@ fn set_mutex_profile_fraction(_context: &CallContext<'_>, rate: i64) -> i64 {
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = r#"golang_runtime.stack("", false) <|> 0"#, result = "0")
+    example(call = r#"runtime.stack("", false) <|> 0"#, result = "0")
 )]
 fn stack(_context: &CallContext<'_>, buf: &[u8], all: bool) -> Result<i64, CallError> {
     let _ = (buf, all);
@@ -118,7 +118,7 @@ fn stack(_context: &CallContext<'_>, buf: &[u8], all: bool) -> Result<i64, CallE
 #[function(
     module = "golang/runtime",
     environment,
-    example(call = "golang_runtime.version()", result = "")
+    example(call = "runtime.version()", result = "")
 )]
 fn version(context: &CallContext<'_>) -> String {
     context.capabilities.host().version()

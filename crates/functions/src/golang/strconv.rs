@@ -33,7 +33,7 @@ pub(crate) static MODULE: Module = Module::new(
 /// `dst` with `true` or `false` after it.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.append_bool("is ", true)"#, result = r#""is true""#)
+    example(call = r#"strconv.append_bool("is ", true)"#, result = r#""is true""#)
 )]
 fn append_bool(dst: &[u8], b: bool) -> Vec<u8> {
     [dst, format_bool(b).as_bytes()].concat()
@@ -42,7 +42,7 @@ fn append_bool(dst: &[u8], b: bool) -> Vec<u8> {
 /// `dst` with a number in some base after it.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.append_int("0x", 255, 16)"#, result = r#""0xff""#)
+    example(call = r#"strconv.append_int("0x", 255, 16)"#, result = r#""0xff""#)
 )]
 fn append_int(dst: &[u8], i: i64, base: i64) -> Result<Vec<u8>, CallError> {
     Ok([dst, format_int(i, base)?.as_bytes()].concat())
@@ -51,10 +51,7 @@ fn append_int(dst: &[u8], i: i64, base: i64) -> Result<Vec<u8>, CallError> {
 /// `dst` with a quoted text after it.
 #[function(
     module = "golang/strconv",
-    example(
-        call = r#"golang_strconv.append_quote("say ", "hi")"#,
-        result = r#""say \"hi\"""#
-    )
+    example(call = r#"strconv.append_quote("say ", "hi")"#, result = r#""say \"hi\"""#)
 )]
 fn append_quote(dst: &[u8], s: &[u8]) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Printable).as_bytes()].concat()
@@ -64,7 +61,7 @@ fn append_quote(dst: &[u8], s: &[u8]) -> Vec<u8> {
 #[function(
     module = "golang/strconv",
     example(
-        call = r#"golang_strconv.append_quote_to_ascii("", "é")"#,
+        call = r#"strconv.append_quote_to_ascii("", "é")"#,
         result = r#""\"\\u00e9\"""#
     )
 )]
@@ -75,10 +72,7 @@ fn append_quote_to_ascii(dst: &[u8], s: &[u8]) -> Vec<u8> {
 /// `dst` with a quoted text after it, blanks of all kinds as they are.
 #[function(
     module = "golang/strconv",
-    example(
-        call = r#"golang_strconv.append_quote_to_graphic("", "é")"#,
-        result = r#""\"é\"""#
-    )
+    example(call = r#"strconv.append_quote_to_graphic("", "é")"#, result = r#""\"é\"""#)
 )]
 fn append_quote_to_graphic(dst: &[u8], s: &[u8]) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Graphic).as_bytes()].concat()
@@ -89,7 +83,7 @@ fn append_quote_to_graphic(dst: &[u8], s: &[u8]) -> Vec<u8> {
 /// Any other text fails in a way that `<|>` catches.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.atoi("-7")"#, result = "-7")
+    example(call = r#"strconv.atoi("-7")"#, result = "-7")
 )]
 fn atoi(s: &[u8]) -> Result<i64, CallError> {
     numbers::parse_int(s, 10, 64).map_err(|error| failure("Atoi", s, error))
@@ -98,7 +92,7 @@ fn atoi(s: &[u8]) -> Result<i64, CallError> {
 /// Whether a text can stand between back quotes.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.can_backquote("a\tb")"#, result = "true")
+    example(call = r#"strconv.can_backquote("a\tb")"#, result = "true")
 )]
 fn can_backquote(s: &[u8]) -> bool {
     quoting::can_backquote(s)
@@ -107,7 +101,7 @@ fn can_backquote(s: &[u8]) -> bool {
 /// `true` or `false`.
 #[function(
     module = "golang/strconv",
-    example(call = "golang_strconv.format_bool(true)", result = r#""true""#)
+    example(call = "strconv.format_bool(true)", result = r#""true""#)
 )]
 fn format_bool(b: bool) -> &'static str {
     if b { "true" } else { "false" }
@@ -116,7 +110,7 @@ fn format_bool(b: bool) -> &'static str {
 /// A number in a base from 2 to 36.
 #[function(
     module = "golang/strconv",
-    example(call = "golang_strconv.format_int(-255, 16)", result = r#""-ff""#)
+    example(call = "strconv.format_int(-255, 16)", result = r#""-ff""#)
 )]
 fn format_int(i: i64, base: i64) -> Result<String, CallError> {
     let radix = u64::try_from(base).ok().filter(|base| (2..=36).contains(base));
@@ -140,7 +134,7 @@ fn format_int(i: i64, base: i64) -> Result<String, CallError> {
 /// A number in decimal.
 #[function(
     module = "golang/strconv",
-    example(call = "golang_strconv.itoa(7)", result = r#""7""#)
+    example(call = "strconv.itoa(7)", result = r#""7""#)
 )]
 fn itoa(i: i64) -> String {
     i.to_string()
@@ -152,7 +146,7 @@ fn itoa(i: i64) -> String {
 #[function(
     module = "golang/strconv",
     signature = "func(str str) bool",
-    example(call = r#"golang_strconv.parse_bool("t")"#, result = "true")
+    example(call = r#"strconv.parse_bool("t")"#, result = "true")
 )]
 fn parse_bool(text: &[u8]) -> Result<bool, CallError> {
     numbers::parse_bool(text).ok_or_else(|| failure("ParseBool", text, NumberError::Syntax))
@@ -164,7 +158,7 @@ fn parse_bool(text: &[u8]) -> Result<bool, CallError> {
 #[function(
     module = "golang/strconv",
     signature = "func(s str, bitSize int) float",
-    example(call = r#"golang_strconv.parse_float("1e3", 64)"#, result = "1000.0")
+    example(call = r#"strconv.parse_float("1e3", 64)"#, result = "1000.0")
 )]
 fn parse_float(s: &[u8], bit_size: i64) -> Result<f64, CallError> {
     numbers::parse_float(s, bit_size).map_err(|error| failure("ParseFloat", s, error))
@@ -176,7 +170,7 @@ fn parse_float(s: &[u8], bit_size: i64) -> Result<f64, CallError> {
 #[function(
     module = "golang/strconv",
     signature = "func(s str, base int, bitSize int) int",
-    example(call = r#"golang_strconv.parse_int("0xff", 0, 64)"#, result = "255")
+    example(call = r#"strconv.parse_int("0xff", 0, 64)"#, result = "255")
 )]
 fn parse_int(s: &[u8], base: i64, bit_size: i64) -> Result<i64, CallError> {
     numbers::parse_int(s, base, bit_size).map_err(|error| failure("ParseInt", s, error))
@@ -185,7 +179,7 @@ fn parse_int(s: &[u8], base: i64, bit_size: i64) -> Result<i64, CallError> {
 /// A text in quotes, with escapes for what does not print.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.quote("a\n")"#, result = r#""\"a\\n\"""#)
+    example(call = r#"strconv.quote("a\n")"#, result = r#""\"a\\n\"""#)
 )]
 fn quote(s: &[u8]) -> String {
     quoting::quote(s, Keep::Printable)
@@ -194,7 +188,7 @@ fn quote(s: &[u8]) -> String {
 /// A text in quotes, with escapes for what is not printable ASCII.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.quote_to_ascii("é")"#, result = r#""\"\\u00e9\"""#)
+    example(call = r#"strconv.quote_to_ascii("é")"#, result = r#""\"\\u00e9\"""#)
 )]
 fn quote_to_ascii(s: &[u8]) -> String {
     quoting::quote(s, Keep::Ascii)
@@ -203,7 +197,7 @@ fn quote_to_ascii(s: &[u8]) -> String {
 /// A text in quotes, with blanks of all kinds as they are.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.quote_to_graphic("é")"#, result = r#""\"é\"""#)
+    example(call = r#"strconv.quote_to_graphic("é")"#, result = r#""\"é\"""#)
 )]
 fn quote_to_graphic(s: &[u8]) -> String {
     quoting::quote(s, Keep::Graphic)
@@ -214,7 +208,7 @@ fn quote_to_graphic(s: &[u8]) -> String {
 /// A text that does not begin so fails in a way that `<|>` catches.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.quoted_prefix("\"a\" b")"#, result = r#""\"a\"""#)
+    example(call = r#"strconv.quoted_prefix("\"a\" b")"#, result = r#""\"a\"""#)
 )]
 fn quoted_prefix(s: &[u8]) -> Result<Vec<u8>, CallError> {
     let (_, length) = quoting::unquote_prefix(s).ok_or_else(invalid_syntax)?;
@@ -226,7 +220,7 @@ fn quoted_prefix(s: &[u8]) -> Result<Vec<u8>, CallError> {
 /// A text that is not quoted fails in a way that `<|>` catches.
 #[function(
     module = "golang/strconv",
-    example(call = r#"golang_strconv.unquote("`a`")"#, result = r#""a""#)
+    example(call = r#"strconv.unquote("`a`")"#, result = r#""a""#)
 )]
 fn unquote(s: &[u8]) -> Result<Vec<u8>, CallError> {
     quoting::unquote(s).ok_or_else(invalid_syntax)

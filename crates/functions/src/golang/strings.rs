@@ -44,7 +44,7 @@ pub(crate) static MODULE: Module = Module::new(
 /// The text itself.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.clone("a")"#, result = r#""a""#)
+    example(call = r#"strings.clone("a")"#, result = r#""a""#)
 )]
 fn clone(s: &[u8]) -> Vec<u8> {
     s.to_vec()
@@ -53,7 +53,7 @@ fn clone(s: &[u8]) -> Vec<u8> {
 /// −1, 0 or 1: which text is first by its bytes.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.compare("a", "b")"#, result = "-1")
+    example(call = r#"strings.compare("a", "b")"#, result = "-1")
 )]
 fn compare(a: &[u8], b: &[u8]) -> i64 {
     match a.cmp(b) {
@@ -66,7 +66,7 @@ fn compare(a: &[u8], b: &[u8]) -> i64 {
 /// Whether `substr` is somewhere in `s`.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.contains("hello", "ell")"#, result = "true")
+    example(call = r#"strings.contains("hello", "ell")"#, result = "true")
 )]
 fn contains(s: &[u8], substr: &[u8]) -> bool {
     text::find(s, substr).is_some()
@@ -75,7 +75,7 @@ fn contains(s: &[u8], substr: &[u8]) -> bool {
 /// Whether a character of `chars` is somewhere in `s`.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.contains_any("hello", "xyo")"#, result = "true")
+    example(call = r#"strings.contains_any("hello", "xyo")"#, result = "true")
 )]
 fn contains_any(s: &[u8], chars: &[u8]) -> bool {
     index_any(s, chars) >= 0
@@ -84,7 +84,7 @@ fn contains_any(s: &[u8], chars: &[u8]) -> bool {
 /// How often `substr` is in `s`, without overlaps; an empty one once more than there are characters.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.count("cheese", "e")"#, result = "3")
+    example(call = r#"strings.count("cheese", "e")"#, result = "3")
 )]
 fn count(s: &[u8], substr: &[u8]) -> i64 {
     let count = if substr.is_empty() {
@@ -98,7 +98,7 @@ fn count(s: &[u8], substr: &[u8]) -> i64 {
 /// Whether two texts differ at most in the case of their letters.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.equal_fold("Straße", "STRAßE")"#, result = "true")
+    example(call = r#"strings.equal_fold("Straße", "STRAßE")"#, result = "true")
 )]
 fn equal_fold(s: &[u8], t: &[u8]) -> bool {
     let folded = |text| text::runes(text).map(|(_, _, c)| text::folded(c));
@@ -108,7 +108,7 @@ fn equal_fold(s: &[u8], t: &[u8]) -> bool {
 /// Whether `s` begins with `prefix`.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.has_prefix("hello", "he")"#, result = "true")
+    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
 )]
 fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
     s.starts_with(prefix)
@@ -117,7 +117,7 @@ fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
 /// Whether `s` ends with `suffix`.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.has_suffix("hello", "lo")"#, result = "true")
+    example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true")
 )]
 fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
     s.ends_with(suffix)
@@ -126,7 +126,7 @@ fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
 /// At which byte `substr` begins first; −1 if nowhere.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.index("chicken", "ken")"#, result = "4")
+    example(call = r#"strings.index("chicken", "ken")"#, result = "4")
 )]
 fn index(s: &[u8], substr: &[u8]) -> i64 {
     place(text::find(s, substr))
@@ -135,7 +135,7 @@ fn index(s: &[u8], substr: &[u8]) -> i64 {
 /// At which byte the first character is that is in `chars`; −1 if nowhere.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.index_any("golang", "gy")"#, result = "0")
+    example(call = r#"strings.index_any("golang", "gy")"#, result = "0")
 )]
 fn index_any(s: &[u8], chars: &[u8]) -> i64 {
     let mut runes = text::runes(s);
@@ -145,7 +145,7 @@ fn index_any(s: &[u8], chars: &[u8]) -> i64 {
 /// The elements with `sep` between them.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#)
+    example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#)
 )]
 fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Vec<u8> {
     elems.join(sep)
@@ -154,7 +154,7 @@ fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Vec<u8> {
 /// At which byte `substr` begins last; −1 if nowhere.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.last_index("go gopher", "go")"#, result = "3")
+    example(call = r#"strings.last_index("go gopher", "go")"#, result = "3")
 )]
 fn last_index(s: &[u8], substr: &[u8]) -> i64 {
     place(text::find_last(s, substr))
@@ -163,7 +163,7 @@ fn last_index(s: &[u8], substr: &[u8]) -> i64 {
 /// At which byte the last character is that is in `chars`; −1 if nowhere.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.last_index_any("golang", "go")"#, result = "5")
+    example(call = r#"strings.last_index_any("golang", "go")"#, result = "5")
 )]
 fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
     let found = text::runes(s).filter(|(_, _, c)| is_in(*c, chars)).last();
@@ -173,7 +173,7 @@ fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
 /// The text so many times.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.repeat("na", 2)"#, result = r#""nana""#)
+    example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#)
 )]
 fn repeat(s: &[u8], count: i64) -> Result<Vec<u8>, CallError> {
     let count = usize::try_from(count).map_err(|_| CallError::fatal("negative repeat count"))?;
@@ -184,7 +184,7 @@ fn repeat(s: &[u8], count: i64) -> Result<Vec<u8>, CallError> {
 #[function(
     module = "golang/strings",
     example(
-        call = r#"golang_strings.replace("oink oink", "k", "ky", 1)"#,
+        call = r#"strings.replace("oink oink", "k", "ky", 1)"#,
         result = r#""oinky oink""#
     )
 )]
@@ -196,7 +196,7 @@ fn replace(s: &[u8], old: &[u8], new: &[u8], n: i64) -> Result<Vec<u8>, CallErro
 #[function(
     module = "golang/strings",
     example(
-        call = r#"golang_strings.replace_all("oink oink", "oink", "moo")"#,
+        call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
         result = r#""moo moo""#
     )
 )]
@@ -208,7 +208,7 @@ fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
 #[function(
     module = "golang/strings",
     example(
-        call = r#"golang_strings.title("her royal highness")"#,
+        call = r#"strings.title("her royal highness")"#,
         result = r#""Her Royal Highness""#
     )
 )]
@@ -226,7 +226,7 @@ fn title(s: &[u8]) -> String {
 /// Every letter in lower case.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.to_lower("ÄB")"#, result = r#""äb""#)
+    example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#)
 )]
 fn to_lower(s: &[u8]) -> String {
     text::to_lower(s)
@@ -235,7 +235,7 @@ fn to_lower(s: &[u8]) -> String {
 /// Every letter in title case.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.to_title("äb")"#, result = r#""ÄB""#)
+    example(call = r#"strings.to_title("äb")"#, result = r#""ÄB""#)
 )]
 fn to_title(s: &[u8]) -> String {
     text::runes(s).map(|(_, _, c)| text::title(c)).collect()
@@ -244,7 +244,7 @@ fn to_title(s: &[u8]) -> String {
 /// Every letter in upper case.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.to_upper("äb")"#, result = r#""ÄB""#)
+    example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#)
 )]
 fn to_upper(s: &[u8]) -> String {
     text::to_upper(s)
@@ -253,7 +253,7 @@ fn to_upper(s: &[u8]) -> String {
 /// `s` with each run of bytes that are no UTF-8 replaced.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#)
+    example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#)
 )]
 fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
     let mut out = Vec::with_capacity(s.len());
@@ -277,7 +277,7 @@ fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
 /// `s` without the characters at both ends that are in `cutset`.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.trim("¡¡Hello!!", "!¡")"#, result = r#""Hello""#)
+    example(call = r#"strings.trim("¡¡Hello!!", "!¡")"#, result = r#""Hello""#)
 )]
 fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
     let s = text::trim_start(s, |c| is_in(c, cutset));
@@ -287,7 +287,7 @@ fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
 /// `s` without the characters at the beginning that are in `cutset`.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.trim_left("xxa", "x")"#, result = r#""a""#)
+    example(call = r#"strings.trim_left("xxa", "x")"#, result = r#""a""#)
 )]
 fn trim_left(s: &[u8], cutset: &[u8]) -> Vec<u8> {
     text::trim_start(s, |c| is_in(c, cutset)).to_vec()
@@ -296,7 +296,7 @@ fn trim_left(s: &[u8], cutset: &[u8]) -> Vec<u8> {
 /// `s` without `prefix` at its beginning.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.trim_prefix("xxa", "x")"#, result = r#""xa""#)
+    example(call = r#"strings.trim_prefix("xxa", "x")"#, result = r#""xa""#)
 )]
 fn trim_prefix(s: &[u8], prefix: &[u8]) -> Vec<u8> {
     s.strip_prefix(prefix).unwrap_or(s).to_vec()
@@ -305,7 +305,7 @@ fn trim_prefix(s: &[u8], prefix: &[u8]) -> Vec<u8> {
 /// `s` without the characters at the end that are in `cutset`.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.trim_right("axx", "x")"#, result = r#""a""#)
+    example(call = r#"strings.trim_right("axx", "x")"#, result = r#""a""#)
 )]
 fn trim_right(s: &[u8], cutset: &[u8]) -> Vec<u8> {
     text::trim_end(s, |c| is_in(c, cutset)).to_vec()
@@ -314,7 +314,7 @@ fn trim_right(s: &[u8], cutset: &[u8]) -> Vec<u8> {
 /// `s` without the blanks at both ends.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.trim_space(" a ")"#, result = r#""a""#)
+    example(call = r#"strings.trim_space(" a ")"#, result = r#""a""#)
 )]
 fn trim_space(s: &[u8]) -> Vec<u8> {
     text::trim_space(s).to_vec()
@@ -323,7 +323,7 @@ fn trim_space(s: &[u8]) -> Vec<u8> {
 /// `s` without `suffix` at its end.
 #[function(
     module = "golang/strings",
-    example(call = r#"golang_strings.trim_suffix("axx", "x")"#, result = r#""ax""#)
+    example(call = r#"strings.trim_suffix("axx", "x")"#, result = r#""ax""#)
 )]
 fn trim_suffix(s: &[u8], suffix: &[u8]) -> Vec<u8> {
     s.strip_suffix(suffix).unwrap_or(s).to_vec()

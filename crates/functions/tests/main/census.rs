@@ -62,8 +62,17 @@ fn alternatives(text: &str) -> Vec<String> {
 
 #[test]
 fn every_function_is_documented_with_an_example() {
-    // What answers only in surroundings that examples do not have.
-    let without = ["example.vumeter", "math.fortytwo"];
+    // What no expression can call, or what answers only in surroundings that examples do not have.
+    let without = [
+        "example.vumeter",
+        "golang/math/rand.int",
+        "math.fortytwo",
+        "panic",
+        "embedded/provisioner.cli_interface",
+        "embedded/provisioner.cli_password",
+        "embedded/provisioner.cli_prefix",
+        "embedded/provisioner.cli_version",
+    ];
     for (name, spec) in offered() {
         let first = spec.doc.lines().next().unwrap_or_default();
         assert!(!first.is_empty() && first.ends_with('.'), "`{name}`: {first}");
