@@ -1,5 +1,6 @@
 //! The test behind `kill.sh`. It has no dependencies, so that `rustc` alone builds it.
 
+#[allow(dead_code, reason = "other benchmarks use the rest")]
 mod support;
 
 use std::fmt::Write as _;
@@ -21,20 +22,9 @@ fn main() {
     };
     let prefix = place.path("prefix");
     let programs = [program(&place, &files, 0), program(&place, &files, 1)];
-    let run = |version: usize| {
-        [
-            "run",
-            "--once",
-            "--prefix",
-            text(&prefix),
-            text(&programs[version]),
-        ]
-        .map(str::to_owned)
-    };
-    let words = |run: &[String; 5]| -> Vec<String> { run.to_vec() };
 
     files.clear();
-    let whole = place.run_well(&words(&run(0)).iter().map(String::as_str).collect::<Vec<_>>());
+    let whole = place.run_well(&["run", "--once", "--prefix", text(&prefix), text(&programs[0])]);
     println!(
         "{} files, a cold run takes {:.0} ms; seed {seed}",
         files.count,
@@ -50,8 +40,13 @@ fn main() {
             files.clear();
             let _ = fs::remove_dir_all(&prefix);
         }
-        let arguments = words(&run(version));
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = [
+            "run",
+            "--once",
+            "--prefix",
+            text(&prefix),
+            text(&programs[version]),
+        ];
         let mut running = Running(place.command(&arguments).spawn().expect("start the program"));
         std::thread::sleep(Duration::from_secs_f64(
             whole.as_secs_f64() * 1.1 * random.below(1000) as f64 / 1000.0,
@@ -79,9 +74,6 @@ fn main() {
             0,
             "round {round}: temporary files stay behind"
         );
-        if fresh {
-            continue;
-        }
     }
     println!(
         "{rounds} rounds, {killed} killed before their end, {half_done} of them with some files done and others not"
