@@ -122,11 +122,19 @@ impl Hir {
                     }
                 }
                 ExprKind::Lambda(function) => open.push(self.function(*function).body),
-                ExprKind::If { condition, then, otherwise } => open.extend([*condition, *then, *otherwise]),
-                ExprKind::Operator { left: a, right: b, .. }
+                ExprKind::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => open.extend([*condition, *then, *otherwise]),
+                ExprKind::Operator {
+                    left: a, right: b, ..
+                }
                 | ExprKind::In { left: a, right: b }
                 | ExprKind::Lookup { base: a, index: b }
-                | ExprKind::FieldOr { base: a, default: b, .. }
+                | ExprKind::FieldOr {
+                    base: a, default: b, ..
+                }
                 | ExprKind::Except { left: a, right: b } => open.extend([*a, *b]),
                 ExprKind::Not(inner) | ExprKind::Field { base: inner, .. } => open.push(*inner),
             }

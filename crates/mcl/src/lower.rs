@@ -133,7 +133,9 @@ impl Lowering<'_> {
                 continue;
             }
             let definition = hir.definition(id);
-            let DefinitionKind::Bind { value, .. } = &definition.kind else { continue };
+            let DefinitionKind::Bind { value, .. } = &definition.kind else {
+                continue;
+            };
             if seen {
                 let home = definition.body.map_or(self.entry, |body| self.home(holder, body));
                 self.new_definition(holder, id, home);
@@ -142,7 +144,10 @@ impl Lowering<'_> {
             open.push((holder, id, true));
             for (path, needed) in hir.variables(*value) {
                 let reached = self.through(holder, path);
-                let holder = self.typed.outward(reached, hir.definition(needed).owner).unwrap_or(reached);
+                let holder = self
+                    .typed
+                    .outward(reached, hir.definition(needed).owner)
+                    .unwrap_or(reached);
                 open.push((holder, needed, false));
             }
         }

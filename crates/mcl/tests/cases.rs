@@ -12,7 +12,10 @@ fn main() -> ExitCode {
 
 fn run(case: &Case) -> Result<String, String> {
     let text = case.text()?;
-    let name = case.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = case
+        .path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
     let mut sources = SourceMap::new();
     let file = sources.add(name.unwrap_or_default(), text.as_str());
     let mut sections = Sections::new();
@@ -30,7 +33,10 @@ fn run(case: &Case) -> Result<String, String> {
     sections.add("diagnostics", &diagnostics_text(&diagnostics, &sources));
     if !diagnostics.has_errors() {
         // What was understood, in the one spelling there is for it.
-        sections.add("understood as", &format::format_file(file, &text).map_err(|error| error.to_string())?);
+        sections.add(
+            "understood as",
+            &format::format_file(file, &text).map_err(|error| error.to_string())?,
+        );
     }
     Ok(sections.finish())
 }

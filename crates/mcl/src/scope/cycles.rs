@@ -1,23 +1,34 @@
-//! Definitions that depend on themselves (mcl-language §4.4), found over a whole file before names are resolved.
+//! What a file says too often or in a circle, found over the whole file before names are resolved (mcl-language §4.4): names that
+//! a block produces twice, and definitions that depend on themselves.
 //!
 //! Nodes are what statements produce: binds, functions, classes, aliased includes. A node depends on what it mentions and on
 //! what it contains, so every cycle is a strongly connected component, and every mention inside one is reported.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 
 use super::codes;
 use super::modules::default_alias;
 use super::nesting::{Entry, Nesting};
 use crate::syntax::{
-    Ast, Block, BodyItemKind, Callee, ExprId, ExprKind, ImportAlias, Parameters, Piece, StmtId, StmtKind,
-    interpolate,
+    Ast, Block, BodyItemKind, Callee, ExprId, ExprKind, Import, ImportAlias, Parameters, Piece, StmtId,
+    StmtKind, interpolate,
 };
 
-/// Reports every reference that is part of a cycle, in source order.
-pub(super) fn check(ast: &Ast, nesting: &Nesting, diagnostics: &mut Diagnostics) {
+/// What is wrong with a file.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Names that a block produces twice, at the later statement. Two imports at the top of the file are left to those who
+    /// follow them.
+    pub(super) clashes: Diagnostics,
+    /// Every reference that is part of a cycle, in source order.
+    pub(super) cycles: Diagnostics,
+}
+
+/// Looks at a whole file, classes that nothing includes among it.
+pub(super) fn check(ast: &Ast, nesting: &Nesting) -> Found {
     let mut walk = Walk {
         ast,
         nesting,
@@ -25,29 +36,15 @@ pub(super) fn check(ast: &Ast, nesting: &Nesting, diagnostics: &mut Diagnostics)
         nodes: Vec::new(),
         edges: Vec::new(),
         inside: None,
+        found: Found::default(),
     };
     walk.block(&ast.root, None, &[]);
-    let components = components(walk.nodes.len(), &walk.edges);
-    let mut found: Vec<(Span, usize)> = Vec::new();
-    for edge in &walk.edges {
-        let Some(span) = edge.reference else { continue };
-        let looped = components.of[edge.from] == components.of[edge.to];
-        if looped && (edge.from == edge.to || components.sizes[components.of[edge.from]] > 1) {
-            found.push((span, edge.to));
-        }
-    }
-    found.sort_unstable();
-    found.dedup();
-    for (span, node) in found {
-        let node = &walk.nodes[node];
-        let message = format!("{} depends on itself", node.what);
-        let error = Diagnostic::error(&codes::CYCLE, span, message).label("part of the cycle");
-        diagnostics.push(error.because(node.span, "defined here"));
-    }
+    walk.report_cycles();
+    walk.found
 }
 
 /// The three namespaces, and aliases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Space {
     Variable,
     Function,
@@ -55,11 +52,12 @@ enum Space {
     Alias,
 }
 
-/// What names of a block mean; `None` hides an outer producer.
-type Names = HashMap<(Space, Arc<str>), Option<usize>>;
+/// What names of a block mean, by [`Space`]; `None` hides an outer producer.
+type Names = [FxHashMap<Arc<str>, Option<usize>>; 4];
 
 struct Node {
-    what: String,
+    space: Space,
+    name: Arc<str>,
     span: Span,
 }
 
@@ -73,72 +71,83 @@ struct Dependency {
 struct Walk<'a> {
     ast: &'a Ast,
     nesting: &'a Nesting,
-    /// What names mean, innermost last; `None` hides an outer producer.
+    /// What names mean, innermost last.
     frames: Vec<Names>,
     nodes: Vec<Node>,
     edges: Vec<Dependency>,
-    /// The innermost node around the place where the walk is.
+    /// The innermost node around the place where the walk is. What is mentioned outside of all nodes cannot matter.
     inside: Option<usize>,
+    found: Found,
 }
 
 impl Walk<'_> {
-    fn node(&mut self, what: String, span: Span) -> usize {
-        let id = self.nodes.len();
-        self.nodes.push(Node { what, span });
-        if let Some(container) = self.inside {
-            self.edges.push(Dependency {
-                from: container,
-                to: id,
-                reference: None,
-            });
+    fn report_cycles(&mut self) {
+        let components = components(self.nodes.len(), &self.edges);
+        let mut looped: Vec<(Span, usize)> = Vec::new();
+        for edge in &self.edges {
+            let Some(span) = edge.reference else { continue };
+            let component = components.of[edge.from];
+            if component == components.of[edge.to]
+                && (edge.from == edge.to || components.sizes[component] > 1)
+            {
+                looped.push((span, edge.to));
+            }
         }
-        id
+        looped.sort_unstable();
+        looped.dedup();
+        for (span, node) in looped {
+            let Node {
+                space,
+                name,
+                span: at,
+            } = &self.nodes[node];
+            let what = match space {
+                Space::Variable => format!("`${name}`"),
+                Space::Function => format!("the function `{name}`"),
+                Space::Class => format!("the class `{name}`"),
+                Space::Alias => format!("the include as `{name}`"),
+            };
+            let error = Diagnostic::error(&codes::CYCLE, span, format!("{what} depends on itself"));
+            let error = error.label("part of the cycle").because(*at, "defined here");
+            self.found.cycles.push(error);
+        }
     }
 
     fn block(&mut self, block: &Block, class: Option<StmtId>, hidden: &[Arc<str>]) {
+        let is_top = self.frames.is_empty();
         self.hide(hidden);
         let ast = self.ast;
         let entries = self.nesting.entries(ast, block, class);
-        let mut frame = HashMap::new();
+        let mut frame = Names::default();
+        let mut imports: FxHashMap<Arc<str>, (&Import, Span)> = FxHashMap::default();
         let mut nodes: Vec<Option<usize>> = Vec::with_capacity(entries.len());
         for entry in &entries {
             let statement = ast.stmt(entry.statement);
-            let (key, what) = match &statement.kind {
-                StmtKind::Bind(bind) => (
-                    (Space::Variable, bind.name.text.clone()),
-                    format!("`${}`", bind.name.text),
+            let (space, name) = match &statement.kind {
+                StmtKind::Bind(bind) => (Space::Variable, &bind.name.text),
+                StmtKind::Func(func) => (Space::Function, &func.name.text),
+                StmtKind::Class(class) => (
+                    Space::Class,
+                    entry.class_name.as_ref().unwrap_or(&class.name.text),
                 ),
-                StmtKind::Func(func) => (
-                    (Space::Function, func.name.text.clone()),
-                    format!("the function `{}`", func.name.text),
-                ),
-                StmtKind::Class(_) => {
-                    let name = entry.class_name.clone().unwrap_or_default();
-                    ((Space::Class, name.clone()), format!("the class `{name}`"))
-                }
-                StmtKind::Include(include) => match &include.alias {
-                    Some(alias) => (
-                        (Space::Alias, alias.text.clone()),
-                        format!("the include of `{}`", include.class.text),
-                    ),
-                    None => {
-                        nodes.push(None);
-                        continue;
-                    }
-                },
+                StmtKind::Include(include) if let Some(alias) = &include.alias => (Space::Alias, &alias.text),
                 StmtKind::Import(import) => {
-                    let alias = match &import.alias {
-                        Some(ImportAlias::Name(name)) => Some(name.text.clone()),
-                        Some(ImportAlias::All(_)) => None,
-                        None => default_alias(&import.path.text).ok().map(Arc::from),
-                    };
-                    if let Some(alias) = alias {
-                        frame.insert((Space::Alias, alias), None);
-                    }
                     nodes.push(None);
+                    let Some(alias) = alias_of(import) else { continue };
+                    if let Some((first, span)) = imports.get(&alias) {
+                        if !is_top {
+                            self.import_clash(&alias, import, statement.span, first, *span);
+                        }
+                    } else if let Some(Some(node)) = frame[Space::Alias as usize].get(&alias) {
+                        self.clash(Space::Alias, &alias, statement.span, self.nodes[*node].span);
+                    } else {
+                        frame[Space::Alias as usize].insert(alias.clone(), None);
+                        imports.insert(alias, (import, statement.span));
+                    }
                     continue;
                 }
-                StmtKind::If(_)
+                StmtKind::Include(_)
+                | StmtKind::If(_)
                 | StmtKind::For(_)
                 | StmtKind::ForKv(_)
                 | StmtKind::Resource(_)
@@ -148,9 +157,18 @@ impl Walk<'_> {
                     continue;
                 }
             };
-            let id = self.node(what, statement.span);
-            frame.insert(key, Some(id));
+            let id = self.node(space, name, statement.span);
             nodes.push(Some(id));
+            // A class that is there twice was reported with the nesting of classes.
+            if space == Space::Class {
+                frame[space as usize].insert(name.clone(), Some(id));
+            } else if let Some(before) = frame[space as usize].insert(name.clone(), Some(id)) {
+                let before = match before {
+                    Some(node) => self.nodes[node].span,
+                    None => imports.get(name).map_or(statement.span, |(_, span)| *span),
+                };
+                self.clash(space, name, statement.span, before);
+            }
         }
         self.frames.push(frame);
         for (entry, node) in entries.iter().zip(nodes) {
@@ -165,13 +183,40 @@ impl Walk<'_> {
         self.frames.pop();
     }
 
+    fn node(&mut self, space: Space, name: &Arc<str>, span: Span) -> usize {
+        let id = self.nodes.len();
+        let name = name.clone();
+        self.nodes.push(Node { space, name, span });
+        if let Some(container) = self.inside {
+            self.edges.push(Dependency {
+                from: container,
+                to: id,
+                reference: None,
+            });
+        }
+        id
+    }
+
+    fn clash(&mut self, space: Space, name: &str, span: Span, before: Span) {
+        let sigil = if space == Space::Variable { "$" } else { "" };
+        let message = format!("`{sigil}{name}` is defined twice in this block");
+        let error = Diagnostic::error(&codes::DUPLICATE_NAME, span, message);
+        self.found.clashes.push(error.because(before, "the first one"));
+    }
+
+    fn import_clash(&mut self, alias: &str, import: &Import, span: Span, first: &Import, before: Span) {
+        let error = if import.path.text == first.path.text {
+            import_twice(&import.path.text, span)
+        } else {
+            alias_twice(alias, span)
+        };
+        self.found.clashes.push(error.because(before, "the first one"));
+    }
+
     fn hide(&mut self, names: &[Arc<str>]) {
-        self.frames.push(
-            names
-                .iter()
-                .map(|name| ((Space::Variable, name.clone()), None))
-                .collect(),
-        );
+        let mut frame = Names::default();
+        frame[Space::Variable as usize].extend(names.iter().map(|name| (name.clone(), None)));
+        self.frames.push(frame);
     }
 
     fn statement(&mut self, entry: &Entry) {
@@ -195,6 +240,9 @@ impl Walk<'_> {
                 );
             }
             StmtKind::Resource(resource) => {
+                if self.inside.is_none() {
+                    return;
+                }
                 self.expr(resource.name);
                 for item in &resource.items {
                     item.condition.iter().for_each(|id| self.expr(*id));
@@ -231,6 +279,9 @@ impl Walk<'_> {
     }
 
     fn expr(&mut self, id: ExprId) {
+        if self.inside.is_none() {
+            return;
+        }
         let ast = self.ast;
         let expr = ast.expr(id);
         match &expr.kind {
@@ -258,11 +309,7 @@ impl Walk<'_> {
             }
             _ => {}
         }
-        let mut children = Vec::new();
-        expr.kind.for_each_child(|child| children.push(child));
-        for child in children {
-            self.expr(child);
-        }
+        expr.kind.for_each_child(|child| self.expr(child));
     }
 
     fn variable(&mut self, name: &str, span: Span) {
@@ -274,8 +321,8 @@ impl Walk<'_> {
 
     fn mention(&mut self, space: Space, name: &str, span: Span) {
         let Some(from) = self.inside else { return };
-        let key = (space, Arc::from(name));
-        let found = self.frames.iter().rev().find_map(|frame| frame.get(&key));
+        let mut frames = self.frames.iter().rev();
+        let found = frames.find_map(|frame| frame[space as usize].get(name));
         if let Some(Some(to)) = found {
             self.edges.push(Dependency {
                 from,
@@ -284,6 +331,28 @@ impl Walk<'_> {
             });
         }
     }
+}
+
+/// The alias that an import produces, if it has one.
+pub(super) fn alias_of(import: &Import) -> Option<Arc<str>> {
+    match &import.alias {
+        None => default_alias(&import.path.text).ok().map(Arc::from),
+        Some(ImportAlias::Name(name)) => Some(name.text.clone()),
+        Some(ImportAlias::All(_)) => None,
+    }
+}
+
+/// M1.
+pub(super) fn import_twice(path: &str, span: Span) -> Diagnostic {
+    let message = format!("`{path}` is imported twice in this block");
+    Diagnostic::error(&codes::DUPLICATE_IMPORT, span, message)
+}
+
+/// M2.
+pub(super) fn alias_twice(alias: &str, span: Span) -> Diagnostic {
+    let message = format!("two imports of this block are called `{alias}`");
+    let error = Diagnostic::error(&codes::DUPLICATE_ALIAS, span, message);
+    error.help("give one of them another name with `as`")
 }
 
 fn names(parameters: &Parameters) -> Vec<Arc<str>> {

@@ -6,28 +6,35 @@ use std::sync::Arc;
 use setpoint_diagnostics::{Diagnostic, Loader, Span, did_you_mean};
 
 use super::codes;
+use super::cycles::{alias_of, alias_twice, import_twice};
 use super::modules::{Missing, Place, Target, default_alias, enter_directory, parse_import};
 use super::nesting::Entry as NestedEntry;
-use super::resolve::{Alias, FrameId, Resolver, join};
+use super::resolve::{Alias, FrameId, Resolver, Step, join};
 use crate::syntax::{Ast, ImportAlias, StmtKind};
 
 impl Resolver<'_> {
+    /// Follows the imports of a block, in source order, and enters their names.
     pub(super) fn imports(&mut self, frame: FrameId, ast: &Ast, entries: &[NestedEntry]) {
         let file = self.frames[frame.0].file;
-        let mut strings: HashMap<Arc<str>, Span> = HashMap::new();
+        let is_top = self.frames[frame.0].parent.is_none();
+        let step = if is_top { Step::Imports } else { Step::Names };
+        let mut strings: HashMap<Arc<str>, (Span, Option<Arc<str>>)> = HashMap::new();
         let mut aliases: HashMap<Arc<str>, Span> = HashMap::new();
         for entry in entries {
             let statement = ast.stmt(entry.statement);
             let StmtKind::Import(import) = &statement.kind else {
                 continue;
             };
-            if let Some(before) = strings.get(&import.path.text) {
-                let message = format!("`{}` is imported twice in this block", import.path.text);
-                let error = Diagnostic::error(&codes::DUPLICATE_IMPORT, statement.span, message);
-                self.report(file, error.because(*before, "the first one"));
+            let span = statement.span;
+            if let Some((before, alias)) = strings.get(&import.path.text) {
+                // In an inner block two of one name were found with the other names that it produces twice.
+                if is_top || alias.is_none() || *alias != alias_of(import) {
+                    let error = import_twice(&import.path.text, span);
+                    self.report_in(step, file, error.because(*before, "the first one"));
+                }
                 continue;
             }
-            strings.insert(import.path.text.clone(), statement.span);
+            strings.insert(import.path.text.clone(), (span, alias_of(import)));
             let target = parse_import(&import.path.text).and_then(|target| match &import.alias {
                 None => default_alias(&import.path.text).map(|alias| (target, Some(Arc::from(alias)))),
                 Some(ImportAlias::Name(name)) => Ok((target, Some(name.text.clone()))),
@@ -36,24 +43,21 @@ impl Resolver<'_> {
             let (target, alias) = match target {
                 Ok(found) => found,
                 Err(message) => {
-                    self.report(
-                        file,
-                        Diagnostic::error(&codes::BAD_IMPORT, statement.span, message),
-                    );
+                    self.report_in(step, file, Diagnostic::error(&codes::BAD_IMPORT, span, message));
                     continue;
                 }
             };
             if let Some(alias) = &alias {
                 if let Some(before) = aliases.get(alias) {
-                    let message = format!("two imports of this block are called `{alias}`");
-                    let error = Diagnostic::error(&codes::DUPLICATE_ALIAS, statement.span, message);
-                    let error = error.because(*before, "the first one");
-                    self.report(file, error.help("give one of them another name with `as`"));
+                    if is_top {
+                        let error = alias_twice(alias, span).because(*before, "the first one");
+                        self.report_in(step, file, error);
+                    }
                     continue;
                 }
-                aliases.insert(alias.clone(), statement.span);
+                aliases.insert(alias.clone(), span);
             }
-            let Some(scope) = self.follow(file, &target, statement.span) else {
+            let Some(scope) = self.follow(file, &target, step, span) else {
                 continue;
             };
             match alias {
@@ -66,7 +70,7 @@ impl Resolver<'_> {
     }
 
     /// Follows an import. None after an error, which is reported.
-    fn follow(&mut self, file: usize, target: &Target, span: Span) -> Option<Alias> {
+    fn follow(&mut self, file: usize, target: &Target, step: Step, span: Span) -> Option<Alias> {
         let place = self.files[file].place;
         let loader: &dyn Loader = if self.places[place].embedded {
             &*self.library.modules
@@ -74,11 +78,11 @@ impl Resolver<'_> {
             self.loader
         };
         let next = match target {
-            Target::System(name) => return self.follow_system(file, name, span),
+            Target::System(name) => return self.follow_system(file, name, step, span),
             Target::LocalFile(path) => {
                 let path = join(&self.places[place].base(), path);
                 if !loader.is_file(&path) {
-                    self.not_found(file, span, format!("there is no file `{path}`"), None);
+                    self.not_found(file, step, span, format!("there is no file `{path}`"), None);
                     return None;
                 }
                 Place {
@@ -97,17 +101,17 @@ impl Resolver<'_> {
                 match enter_directory(loader, &directory, Some(place), false) {
                     Ok(place) => place,
                     Err(missing) => {
-                        self.missing(file, span, missing);
+                        self.missing(file, step, span, missing);
                         return None;
                     }
                 }
             }
-            Target::Remote(module) => self.find_remote(file, place, module, span)?,
+            Target::Remote(module) => self.find_remote(file, place, module, step, span)?,
         };
-        self.enter(file, next, span).map(Alias::Module)
+        self.enter(file, next, step, span).map(Alias::Module)
     }
 
-    fn follow_system(&mut self, file: usize, name: &str, span: Span) -> Option<Alias> {
+    fn follow_system(&mut self, file: usize, name: &str, step: Step, span: Span) -> Option<Alias> {
         let has_functions = self.library.functions.module(name).is_some_and(|m| !m.is_empty())
             || !self.library.functions.variables(name).is_empty();
         let main = format!("{name}/main.mcl");
@@ -119,23 +123,31 @@ impl Resolver<'_> {
                 parent: None,
                 embedded: true,
             };
-            let frame = self.enter(file, place, span)?;
-            return Some(Alias::System(name.to_owned(), Some(frame)));
+            let frame = self.enter(file, place, step, span)?;
+            return Some(Alias::System(name.into(), Some(frame)));
         }
         if has_functions && !name.is_empty() {
-            return Some(Alias::System(name.to_owned(), None));
+            return Some(Alias::System(name.into(), None));
         }
         let message = format!("there is no system module `{name}`");
         let help = did_you_mean(name, self.library.functions.module_names())
             .unwrap_or_else(|| format!("for a file write `{name}.mcl`, for a directory `{name}/`"));
-        self.report(
+        self.report_in(
+            step,
             file,
             Diagnostic::error(&codes::UNKNOWN_MODULE, span, message).help(help),
         );
         None
     }
 
-    fn find_remote(&mut self, file: usize, importer: usize, module: &str, span: Span) -> Option<Place> {
+    fn find_remote(
+        &mut self,
+        file: usize,
+        importer: usize,
+        module: &str,
+        step: Step,
+        span: Span,
+    ) -> Option<Place> {
         let mut candidates: Vec<String> = Vec::new();
         let mut at = Some(importer);
         while let Some(index) = at {
@@ -157,7 +169,7 @@ impl Resolver<'_> {
                 return match enter_directory(self.loader, &directory, Some(importer), true) {
                     Ok(place) => Some(place),
                     Err(missing) => {
-                        self.missing(file, span, missing);
+                        self.missing(file, step, span, missing);
                         None
                     }
                 };
@@ -168,41 +180,45 @@ impl Resolver<'_> {
             None => format!("the module `{module}` cannot be looked for: there is no modules directory"),
         };
         let help = "set `path` in the module's `metadata.yaml`, or give a directory with `--module-path`";
-        self.not_found(file, span, message, Some(help));
+        self.not_found(file, step, span, message, Some(help));
         None
     }
 
-    fn missing(&mut self, file: usize, span: Span, missing: Missing) {
+    fn missing(&mut self, file: usize, step: Step, span: Span, missing: Missing) {
         match missing {
-            Missing::NotFound(message) => self.not_found(file, span, message, None),
+            Missing::NotFound(message) => self.not_found(file, step, span, message, None),
             Missing::BadMetadata(message) => {
                 let message = format!("bad `metadata.yaml`: {message}");
-                self.report(file, Diagnostic::error(&codes::BAD_METADATA, span, message));
+                self.report_in(step, file, Diagnostic::error(&codes::BAD_METADATA, span, message));
             }
         }
     }
 
-    fn not_found(&mut self, file: usize, span: Span, message: String, help: Option<&str>) {
+    fn not_found(&mut self, file: usize, step: Step, span: Span, message: String, help: Option<&str>) {
         let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, span, message);
-        self.report(file, error.help_if(help.map(str::to_owned)));
+        self.report_in(step, file, error.help_if(help.map(str::to_owned)));
     }
 
     /// Resolves the file of a place, for the import at `span`.
-    fn enter(&mut self, file: usize, place: Place, span: Span) -> Option<FrameId> {
+    fn enter(&mut self, file: usize, place: Place, step: Step, span: Span) -> Option<FrameId> {
         let key = format!("{}{}", if place.embedded { "embedded:" } else { "" }, place.file);
         if self.loading.contains(&key) || (!place.embedded && self.loading.first() == Some(&place.file)) {
             let message = format!("importing `{}` leads back to itself", place.file);
-            self.report(file, Diagnostic::error(&codes::RECURSIVE_IMPORT, span, message));
+            self.report_in(
+                step,
+                file,
+                Diagnostic::error(&codes::RECURSIVE_IMPORT, span, message),
+            );
             return None;
         }
         let text = match self.read(&place) {
             Ok(text) => text,
             Err(message) => {
-                self.not_found(file, span, message, None);
+                self.not_found(file, step, span, message, None);
                 return None;
             }
         };
-        let mut imports = vec![span];
+        let mut imports = vec![(step, span)];
         imports.extend(self.files[file].imports.iter().copied());
         let name = place.file.clone();
         self.places.push(place);

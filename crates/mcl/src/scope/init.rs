@@ -7,12 +7,12 @@ use setpoint_graph::MetaName;
 use setpoint_value::Type;
 
 use super::codes;
-use crate::syntax::{Ast, Block, BodyItemKind, ExprId, ExprKind, Name, Parameters, StmtId, StmtKind};
+use crate::syntax::{Ast, Block, BodyItemKind, ExprId, ExprKind, Parameters, StmtId, StmtKind};
 
 /// Checks a whole file, in source order.
 pub(super) fn check(ast: &Ast, diagnostics: &mut Diagnostics) {
     let mut check = Check { ast, diagnostics };
-    check.block(&ast.root, false);
+    check.block(&ast.root, None);
 }
 
 struct Check<'a> {
@@ -21,18 +21,24 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn block(&mut self, block: &Block, in_loop: bool) {
+    fn block(&mut self, block: &Block, in_loop: Option<Span>) {
         for id in &block.statements {
             self.statement(*id, in_loop);
         }
     }
 
-    fn statement(&mut self, id: StmtId, in_loop: bool) {
+    fn statement(&mut self, id: StmtId, in_loop: Option<Span>) {
         let ast = self.ast;
         let statement = ast.stmt(id);
         match &statement.kind {
             StmtKind::Bind(bind) => {
-                self.name(&bind.name);
+                self.name(
+                    &bind.name.text,
+                    Span {
+                        end: bind.name.span.end,
+                        ..statement.span
+                    },
+                );
                 self.expr(bind.value);
             }
             StmtKind::If(branches) => {
@@ -44,8 +50,8 @@ impl Check<'_> {
             }
             StmtKind::For(body) | StmtKind::ForKv(body) => {
                 self.expr(body.iterable);
-                self.name(&body.key);
-                self.name(&body.value);
+                self.name(&body.key.text, with_dollar(body.key.span));
+                self.name(&body.value.text, with_dollar(body.value.span));
                 if body.key.text == body.value.text {
                     let message = format!("both variables of this loop are called `${}`", body.value.text);
                     let error = Diagnostic::error(&codes::DUPLICATE_LOOP_VARIABLE, body.value.span, message);
@@ -62,7 +68,7 @@ impl Check<'_> {
                         break;
                     }
                 }
-                self.block(&body.body, true);
+                self.block(&body.body, Some(statement.span));
             }
             StmtKind::Resource(resource) => {
                 self.expr(resource.name);
@@ -73,7 +79,7 @@ impl Check<'_> {
                 if let Some(parameters) = &class.parameters {
                     self.parameters(parameters);
                 }
-                self.class_in_loop(&class.body, statement.span, in_loop);
+                self.class_in_loop(&class.body, in_loop);
                 self.block(&class.body, in_loop);
             }
             StmtKind::Include(include) => {
@@ -91,10 +97,8 @@ impl Check<'_> {
     }
 
     /// An import in a class in a loop would be followed once and used by every element; refused like one directly in it.
-    fn class_in_loop(&mut self, body: &Block, span: Span, in_loop: bool) {
-        if !in_loop {
-            return;
-        }
+    fn class_in_loop(&mut self, body: &Block, in_loop: Option<Span>) {
+        let Some(span) = in_loop else { return };
         let ast = self.ast;
         for id in &body.statements {
             if let StmtKind::Import(_) = ast.stmt(*id).kind {
@@ -170,7 +174,7 @@ impl Check<'_> {
 
     fn parameters(&mut self, parameters: &Parameters) {
         for (index, parameter) in parameters.items.iter().enumerate() {
-            self.name(&parameter.name);
+            self.name(&parameter.name.text, parameter.span);
             let first = parameters.items[..index]
                 .iter()
                 .find(|p| p.name.text == parameter.name.text);
@@ -182,12 +186,11 @@ impl Check<'_> {
         }
     }
 
-    fn name(&mut self, name: &Name) {
-        let text = &*name.text;
+    fn name(&mut self, text: &str, span: Span) {
         let well_formed = !text.contains("__") && !text.contains("..") && !text.ends_with(['.', '_']);
         if !well_formed {
             let message = format!("`${text}` is not a proper name for a variable");
-            let error = Diagnostic::error(&codes::BAD_VARIABLE, name.span, message);
+            let error = Diagnostic::error(&codes::BAD_VARIABLE, span, message);
             self.diagnostics
                 .push(error.help("a name has no doubled underscore and does not end in one"));
         }
@@ -198,10 +201,10 @@ impl Check<'_> {
         let ast = self.ast;
         let expr = ast.expr(id);
         match &expr.kind {
-            ExprKind::Variable(name) => self.name(name),
+            ExprKind::Variable(name) => self.name(&name.text, expr.span),
             ExprKind::Call(call) => {
                 if let crate::syntax::Callee::Variable(name) = &call.callee {
-                    self.name(name);
+                    self.name(&name.text, with_dollar(name.span));
                 }
             }
             ExprKind::Lambda(function) => self.parameters(&function.parameters),
@@ -225,10 +228,7 @@ impl Check<'_> {
                 {
                     for piece in pieces {
                         if let crate::syntax::Piece::Variable { name, .. } = piece {
-                            self.name(&Name {
-                                text: name.into(),
-                                span: expr.span,
-                            });
+                            self.name(&name, expr.span);
                         }
                     }
                 }
@@ -247,11 +247,7 @@ impl Check<'_> {
             | ExprKind::StructLookupOptional { .. }
             | ExprKind::Except { .. } => {}
         }
-        let mut children = Vec::new();
-        expr.kind.for_each_child(|child| children.push(child));
-        for child in children {
-            self.expr(child);
-        }
+        expr.kind.for_each_child(|child| self.expr(child));
     }
 
     fn map_keys(&mut self, entries: &[crate::syntax::MapEntry], span: Span) {
@@ -296,6 +292,14 @@ impl Check<'_> {
                 return;
             }
         }
+    }
+}
+
+/// The span of a variable by that of its name.
+fn with_dollar(name: Span) -> Span {
+    Span {
+        start: name.start.saturating_sub(1),
+        ..name
     }
 }
 

@@ -27,6 +27,9 @@ pub(super) fn parse_import(text: &str) -> Result<Target, String> {
     if text.starts_with('/') {
         return Err("an import cannot be an absolute path".to_owned());
     }
+    if text.contains(|c: char| c.is_ascii_control()) {
+        return Err("an import cannot hold control characters".to_owned());
+    }
     let (scheme, rest) = split_scheme(text)?;
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (host, path) = match (scheme, rest.strip_prefix("//")) {
@@ -34,8 +37,12 @@ pub(super) fn parse_import(text: &str) -> Result<Target, String> {
             Some((host, path)) => (host, format!("/{path}")),
             None => (rest, String::new()),
         },
+        (Some(_), None) if !rest.starts_with('/') => ("", String::new()),
         _ => ("", rest.to_owned()),
     };
+    if !escapes_are_whole(host) || !escapes_are_whole(&path) {
+        return Err("a `%` in an import stands before two hexadecimal digits".to_owned());
+    }
     if path.is_empty() || path == "/" {
         return Err("the import has no path".to_owned());
     }
@@ -47,7 +54,13 @@ pub(super) fn parse_import(text: &str) -> Result<Target, String> {
         if host.matches(':').count() > 1 {
             return Err(format!("the host `{host}` has more than one colon"));
         }
-        let host = host.split(':').next().unwrap_or_default();
+        let (host, port) = host.split_once(':').unwrap_or((host, ""));
+        if !port.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(format!("the port `{port}` is not a number"));
+        }
+        if host.contains([' ', '<', '>', '"', '^', '`', '{', '}', '|', '\\']) {
+            return Err(format!("`{host}` is not the name of a host"));
+        }
         let module = format!("{host}{}/", path.trim_end_matches('/'));
         return Ok(Target::Remote(module.trim_start_matches('/').to_owned()));
     }
@@ -106,9 +119,22 @@ fn split_scheme(text: &str) -> Result<(Option<&str>, &str), String> {
     }
 }
 
+/// Whether every `%` has its two hexadecimal digits.
+fn escapes_are_whole(text: &str) -> bool {
+    let hexadecimal = |b: Option<&u8>| b.is_some_and(u8::is_ascii_hexdigit);
+    let bytes = text.as_bytes();
+    bytes
+        .iter()
+        .enumerate()
+        .all(|(at, byte)| *byte != b'%' || (hexadecimal(bytes.get(at + 1)) && hexadecimal(bytes.get(at + 2))))
+}
+
 /// Whether a path equals itself after lexical cleaning, one trailing slash aside.
 fn is_clean(path: &str) -> bool {
     let body = path.strip_suffix('/').unwrap_or(path);
+    if body == "." {
+        return true;
+    }
     let body = body.strip_prefix('/').unwrap_or(body);
     let mut named = false;
     body.split('/').all(|part| match part {
@@ -297,6 +323,10 @@ mod tests {
             "git://h",
             "a/./b",
             "git://h:1:2/x",
+            "git:x",
+            "git://h:port/x",
+            "a%zz/",
+            "a\nb",
         ] {
             assert!(parse_import(text).is_err(), "{text}");
         }

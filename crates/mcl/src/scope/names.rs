@@ -58,16 +58,12 @@ impl Resolver<'_> {
                 Some((Path::default(), self.library_definition(&key, Value::str(text))))
             }
             Alias::Include(include) => {
-                let inner = self.class_frame(self.linked_class(*include)?)?;
+                let class = self.linked_class(*include)?;
+                let inner = self.class_frame(class)?;
                 let (path, found) = self.find_variable(inner, name)?;
                 Some((prefixed(*include, &path), found))
             }
         }
-    }
-
-    pub(super) fn linked_class(&self, include: IncludeId) -> Option<ClassId> {
-        let class = self.hir.include(include).class;
-        (class != ClassId(u32::MAX)).then_some(class)
     }
 
     fn library_variable(&mut self, name: &str) -> Option<DefinitionId> {
@@ -131,7 +127,8 @@ impl Resolver<'_> {
                     .map(FoundFunction::Library)
             }),
             Alias::Include(include) => {
-                let inner = self.class_frame(self.linked_class(*include)?)?;
+                let class = self.linked_class(*include)?;
+                let inner = self.class_frame(class)?;
                 Some(match self.find_function(inner, name)? {
                     FoundFunction::Program(path, id) => FoundFunction::Program(prefixed(*include, &path), id),
                     library @ FoundFunction::Library(_) => library,
@@ -170,7 +167,8 @@ impl Resolver<'_> {
             Alias::Module(top) | Alias::System(_, Some(top)) => self.class_in(*top, name),
             Alias::System(_, None) => None,
             Alias::Include(include) => {
-                let inner = self.class_frame(self.linked_class(*include)?)?;
+                let class = self.linked_class(*include)?;
+                let inner = self.class_frame(class)?;
                 let (path, class) = self.find_class(inner, name)?;
                 Some((prefixed(*include, &path), class))
             }

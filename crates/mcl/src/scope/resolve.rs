@@ -8,18 +8,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span, Stage, did_you_mean};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span, Stage};
 use setpoint_graph::Library;
 use setpoint_value::{FunctionSpec, Type};
 
-use super::modules::{Missing, Place, default_alias, enter_directory};
+use super::classes::{ClassSource, IncludeSource};
+use super::modules::{Missing, Place, enter_directory};
 use super::nesting::{Entry as NestedEntry, Nesting};
 use super::{codes, cycles, init};
 use crate::hir::{
     Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
     Hir, Include, IncludeId, Owner, Path, Statement,
 };
-use crate::syntax::{self, Ast, Block, ImportAlias, Piece, StmtId, StmtKind, TypeExpr, TypeKind};
+use crate::syntax::{self, Ast, Block, Piece, StmtId, StmtKind, TypeExpr, TypeKind};
 
 /// Where a program begins.
 #[derive(Debug, Clone)]
@@ -69,6 +70,7 @@ pub fn resolve(
         files: Vec::new(),
         places: Vec::new(),
         class_sources: Vec::new(),
+        include_sources: Vec::new(),
         loading: Vec::new(),
         library_variables: HashMap::new(),
         including: 0,
@@ -128,8 +130,7 @@ pub fn resolve(
             let file = resolver.sources.add(resolver.places[0].file.clone(), "");
             let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, Span::new(file, 0, 0), message);
             resolver.errors.push(Found {
-                order: 0,
-                sub: 0,
+                order: Order::default(),
                 diagnostic: error,
             });
         }
@@ -139,7 +140,7 @@ pub fn resolve(
     let failed = errors
         .iter()
         .any(|e| e.diagnostic.severity == setpoint_diagnostics::Severity::Error);
-    errors.sort_by_key(|e| (e.order, e.sub));
+    errors.sort_by(|a, b| a.order.cmp(&b.order));
     if !failed {
         resolved.hir = std::mem::take(&mut resolver.hir);
     }
@@ -155,9 +156,6 @@ fn sources_add_missing(sources: &mut SourceMap, entry: &Entry) -> setpoint_diagn
     }
 }
 
-/// Includes inside included classes beyond this are refused.
-const MAXIMUM_INCLUDES: u32 = 200;
-
 pub(super) struct Resolver<'a> {
     pub(super) loader: &'a dyn Loader,
     pub(super) library: &'a Library,
@@ -168,29 +166,46 @@ pub(super) struct Resolver<'a> {
     pub(super) files: Vec<File>,
     pub(super) places: Vec<Place>,
     pub(super) class_sources: Vec<ClassSource>,
+    pub(super) include_sources: Vec<IncludeSource>,
     /// Files whose imports are being followed, outermost first.
     pub(super) loading: Vec<String>,
     pub(super) library_variables: HashMap<String, DefinitionId>,
     /// How many class bodies are being resolved inside each other.
-    including: u32,
+    pub(super) including: u32,
     errors: Vec<Found>,
     touched: Vec<String>,
 }
 
-/// An error with its place in the order of the entry file.
+/// An error with its place in the order in which errors count.
 struct Found {
-    order: u32,
-    sub: u32,
+    order: Order,
     diagnostic: Diagnostic,
+}
+
+/// Steps and places: of the import in the entry file that leads to the error, of the import in that file and so on, and of
+/// the error itself.
+type Order = Vec<(Step, u32)>;
+
+/// The steps of resolving a file, in the order in which their errors count (mcl-language §4.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// The imports at its top are followed.
+    Imports,
+    /// Names that a block produces twice are looked for, in the whole file.
+    Clashes,
+    /// Definitions that need themselves are looked for, in the whole file.
+    Cycles,
+    /// Names are looked up.
+    Names,
 }
 
 /// A text that is part of the program; one for each import that leads to it.
 pub(super) struct File {
-    ast: Arc<Ast>,
-    nesting: Arc<Nesting>,
+    pub(super) ast: Arc<Ast>,
+    pub(super) nesting: Arc<Nesting>,
     pub(super) place: usize,
-    /// The import statements that led here, innermost first.
-    pub(super) imports: Vec<Span>,
+    /// The import statements that led here, innermost first, each with the step that followed it.
+    pub(super) imports: Vec<(Step, Span)>,
     module_directory: Arc<str>,
 }
 
@@ -215,23 +230,9 @@ pub(super) enum Alias {
     /// A file or module directory: its top.
     Module(FrameId),
     /// A core module: its functions and variables, and its embedded text if it has one.
-    System(String, Option<FrameId>),
+    System(Arc<str>, Option<FrameId>),
     /// `include … as`.
     Include(IncludeId),
-}
-
-pub(super) struct ClassSource {
-    file: usize,
-    statement: StmtId,
-    defined_in: FrameId,
-    state: ClassState,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClassState {
-    Untouched,
-    InProgress,
-    Done(FrameId),
 }
 
 /// A function by name: of the program or of the library.
@@ -268,7 +269,13 @@ impl Resolver<'_> {
     }
 
     /// Runs the stages of one text up to scope. None after an error, which is reported.
-    pub(super) fn load(&mut self, name: &str, text: &str, place: usize, imports: Vec<Span>) -> Option<usize> {
+    pub(super) fn load(
+        &mut self,
+        name: &str,
+        text: &str,
+        place: usize,
+        imports: Vec<(Step, Span)>,
+    ) -> Option<usize> {
         let file = self.sources.add(name, text);
         let mut found = Diagnostics::new();
         let parsed = syntax::parse(file, text, &mut found);
@@ -296,14 +303,13 @@ impl Resolver<'_> {
             module_directory,
         });
         let id = self.files.len() - 1;
-        let mut cyclic = Diagnostics::new();
-        cycles::check(&self.files[id].ast, &self.files[id].nesting, &mut cyclic);
-        let failed = cyclic.has_errors();
-        for diagnostic in cyclic {
-            self.report(id, diagnostic);
-        }
         // Names are still looked up in a file with cycles, but no class is entered twice, so this ends.
-        let _ = failed;
+        let found = cycles::check(&self.files[id].ast, &self.files[id].nesting);
+        for (step, found) in [(Step::Clashes, found.clashes), (Step::Cycles, found.cycles)] {
+            for diagnostic in found {
+                self.report_in(step, id, diagnostic);
+            }
+        }
         Some(id)
     }
 
@@ -323,32 +329,31 @@ impl Resolver<'_> {
         }
     }
 
-    fn report_all(&mut self, diagnostics: Diagnostics, imports: &[Span]) {
+    fn report_all(&mut self, diagnostics: Diagnostics, imports: &[(Step, Span)]) {
         for diagnostic in diagnostics {
-            self.push(diagnostic, imports);
+            self.push(Step::Imports, diagnostic, imports);
         }
     }
 
     pub(super) fn report(&mut self, file: usize, diagnostic: Diagnostic) {
-        let imports = self.files[file].imports.clone();
-        self.push(diagnostic, &imports);
+        self.report_in(Step::Names, file, diagnostic);
     }
 
-    fn push(&mut self, mut diagnostic: Diagnostic, imports: &[Span]) {
-        let mut order = diagnostic.primary.span.start;
-        let sub = order;
-        if let Some(outermost) = imports.last() {
-            order = outermost.start;
+    pub(super) fn report_in(&mut self, step: Step, file: usize, diagnostic: Diagnostic) {
+        let imports = self.files[file].imports.clone();
+        self.push(step, diagnostic, &imports);
+    }
+
+    fn push(&mut self, step: Step, mut diagnostic: Diagnostic, imports: &[(Step, Span)]) {
+        let mut order: Order = imports.iter().rev().map(|(step, at)| (*step, at.start)).collect();
+        order.push((step, diagnostic.primary.span.start));
+        if !imports.is_empty() {
             diagnostic = diagnostic.at_stage(Stage::Scope);
-            for import in imports {
+            for (_, import) in imports {
                 diagnostic = diagnostic.via(*import, "imported here");
             }
         }
-        self.errors.push(Found {
-            order,
-            sub,
-            diagnostic,
-        });
+        self.errors.push(Found { order, diagnostic });
     }
 
     /// Resolves the top of a file and gives its frame.
@@ -385,7 +390,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn new_body(&mut self, file: usize) -> BodyId {
+    pub(super) fn new_body(&mut self, file: usize) -> BodyId {
         let module_directory = self.files[file].module_directory.clone();
         self.hir.bodies.push(Body {
             statements: Vec::new(),
@@ -394,7 +399,13 @@ impl Resolver<'_> {
         BodyId(self.hir.bodies.len() as u32 - 1)
     }
 
-    fn new_frame(&mut self, parent: Option<FrameId>, file: usize, owner: Owner, body: BodyId) -> FrameId {
+    pub(super) fn new_frame(
+        &mut self,
+        parent: Option<FrameId>,
+        file: usize,
+        owner: Owner,
+        body: BodyId,
+    ) -> FrameId {
         self.frames.push(Frame {
             parent,
             file,
@@ -461,48 +472,29 @@ impl Resolver<'_> {
         }
     }
 
-    /// Enters all names that the block produces, and reports those that it produces twice.
-    fn produced_names(&mut self, frame: FrameId, ast: &Ast, entries: &[NestedEntry]) -> Vec<Produced> {
-        let owner = self.frames[frame.0].owner;
-        let body = self.frames[frame.0].body;
-        let file = self.frames[frame.0].file;
-        let mut first: HashMap<(u8, Arc<str>), Span> = HashMap::new();
-        for entry in entries {
-            if let StmtKind::Import(import) = &ast.stmt(entry.statement).kind
-                && let Some(alias) = alias_of(import)
-            {
-                first.entry((2, alias)).or_insert(ast.stmt(entry.statement).span);
-            }
-        }
+    /// Enters all names that the block produces. Those that it produces twice have been reported.
+    pub(super) fn produced_names(
+        &mut self,
+        frame: FrameId,
+        ast: &Ast,
+        entries: &[NestedEntry],
+    ) -> Vec<Produced> {
+        let Frame {
+            owner, body, file, ..
+        } = self.frames[frame.0];
         let mut produced = Vec::with_capacity(entries.len());
         for entry in entries {
             let statement = ast.stmt(entry.statement);
-            let mut again = |space: u8, name: &Arc<str>, sigil: &str, this: &mut Self| {
-                if let Some(before) = first.get(&(space, name.clone())).copied() {
-                    let message = format!("`{sigil}{name}` is defined twice in this block");
-                    let error = Diagnostic::error(&codes::DUPLICATE_NAME, statement.span, message);
-                    this.report(file, error.because(before, "the first one"));
-                } else {
-                    first.insert((space, name.clone()), statement.span);
-                }
-            };
-            match &statement.kind {
+            produced.push(match &statement.kind {
                 StmtKind::Bind(bind) => {
-                    again(0, &bind.name.text, "$", self);
                     let annotation = bind.annotation.as_ref().map(annotation_type);
                     let kind = DefinitionKind::Bind {
                         value: ExprId(u32::MAX),
                         annotation,
                     };
-                    produced.push(Produced::Definition(self.define(
-                        frame,
-                        &bind.name.text,
-                        statement.span,
-                        kind,
-                    )));
+                    Produced::Definition(self.define(frame, &bind.name.text, statement.span, kind))
                 }
                 StmtKind::Func(func) => {
-                    again(1, &func.name.text, "", self);
                     let id = FunctionId(self.hir.functions.len() as u32);
                     self.hir.functions.push(Function {
                         name: Some(func.name.text.clone()),
@@ -513,7 +505,7 @@ impl Resolver<'_> {
                         owner,
                     });
                     self.frames[frame.0].functions.insert(func.name.text.clone(), id);
-                    produced.push(Produced::Function(id));
+                    Produced::Function(id)
                 }
                 StmtKind::Class(_) => {
                     let name = entry.class_name.clone().unwrap_or_default();
@@ -525,14 +517,10 @@ impl Resolver<'_> {
                         span: statement.span,
                         owner,
                     });
-                    self.class_sources.push(ClassSource {
-                        file,
-                        statement: entry.statement,
-                        defined_in: frame,
-                        state: ClassState::Untouched,
-                    });
+                    self.class_sources
+                        .push(ClassSource::new(file, entry.statement, frame));
                     self.frames[frame.0].classes.insert(name, id);
-                    produced.push(Produced::Nothing);
+                    Produced::Nothing
                 }
                 StmtKind::Include(include) => {
                     let id = IncludeId(self.hir.includes.len() as u32);
@@ -544,13 +532,14 @@ impl Resolver<'_> {
                         owner,
                         body,
                     });
+                    self.include_sources
+                        .push(IncludeSource::new(frame, include.class.text.clone()));
                     if let Some(alias) = &include.alias {
-                        again(2, &alias.text, "", self);
                         self.frames[frame.0]
                             .aliases
                             .insert(alias.text.clone(), Alias::Include(id));
                     }
-                    produced.push(Produced::Include(id));
+                    Produced::Include(id)
                 }
                 StmtKind::If(_)
                 | StmtKind::For(_)
@@ -558,55 +547,13 @@ impl Resolver<'_> {
                 | StmtKind::Resource(_)
                 | StmtKind::Edge(_)
                 | StmtKind::Import(_)
-                | StmtKind::Panic(_) => produced.push(Produced::Nothing),
-            }
-        }
-        // Classes of the includes come after all names are known, so that an alias can be used before its statement.
-        for (entry, produced) in entries.iter().zip(&produced) {
-            if let (StmtKind::Include(include), Produced::Include(id)) =
-                (&ast.stmt(entry.statement).kind, produced)
-            {
-                self.link_include(frame, *id, include, ast.stmt(entry.statement).span);
-            }
+                | StmtKind::Panic(_) => Produced::Nothing,
+            });
         }
         produced
     }
 
-    /// Finds the class of an include. Includes through the alias of a later include of the block need that one first.
-    fn link_include(&mut self, frame: FrameId, id: IncludeId, include: &syntax::Include, span: Span) {
-        if self.hir.include(id).class != ClassId(u32::MAX) {
-            return;
-        }
-        if let Some((alias, _)) = include.class.text.split_once('.')
-            && let Some(Alias::Include(through)) = self.frames[frame.0].aliases.get(alias).cloned()
-            && through != id
-            && self.hir.include(through).class == ClassId(u32::MAX)
-        {
-            let ast = self.ast_of(frame);
-            let through_span = self.hir.include(through).span;
-            let found = ast_includes(&ast, through_span);
-            if let Some(other) = found {
-                self.link_include(frame, through, &other, through_span);
-            }
-        }
-        match self.find_class(frame, &include.class.text) {
-            Some((path, class)) => {
-                let entry = &mut self.hir.includes[id.index()];
-                entry.path = path;
-                entry.class = class;
-            }
-            None => {
-                let file = self.file_of(frame);
-                let message = format!("there is no class `{}` here", include.class.text);
-                let names = self.class_names(frame);
-                let help = did_you_mean(&include.class.text, names.iter().map(String::as_str));
-                let error = Diagnostic::error(&codes::UNKNOWN_CLASS, span, message).label("not defined");
-                self.report(file, error.help_if(help));
-            }
-        }
-    }
-
-    fn statement(&mut self, frame: FrameId, ast: &Ast, id: StmtId, produced: Produced) {
+    pub(super) fn statement(&mut self, frame: FrameId, ast: &Ast, id: StmtId, produced: Produced) {
         let body = self.frames[frame.0].body;
         let statement = ast.stmt(id);
         let output = match (&statement.kind, produced) {
@@ -718,130 +665,15 @@ impl Resolver<'_> {
         self.block(inner, &entries);
         (body, definitions)
     }
-
-    fn include(&mut self, frame: FrameId, ast: &Ast, include: &syntax::Include, id: IncludeId, span: Span) {
-        let file = self.file_of(frame);
-        let items = include
-            .arguments
-            .as_ref()
-            .map(|a| a.items.as_slice())
-            .unwrap_or_default();
-        let arguments: Vec<ExprId> = items.iter().map(|id| self.expr(frame, ast, *id)).collect();
-        let given = arguments.len();
-        self.hir.includes[id.index()].arguments = arguments;
-        let class = self.hir.include(id).class;
-        if class == ClassId(u32::MAX) {
-            return;
-        }
-        let source = &self.class_sources[class.index()];
-        let class_ast = self.files[source.file].ast.clone();
-        let StmtKind::Class(definition) = &class_ast.stmt(source.statement).kind else {
-            return;
-        };
-        let wanted = definition.parameters.as_ref().map_or(0, |p| p.items.len());
-        if given != wanted {
-            let message = format!(
-                "the class `{}` takes {}, given {given}",
-                include.class.text,
-                count(wanted)
-            );
-            let error = Diagnostic::error(&codes::INCLUDE_ARGUMENTS, span, message);
-            let at = self.hir.class(class).span;
-            self.report(file, error.because(at, "the class"));
-            return;
-        }
-        if self.including >= MAXIMUM_INCLUDES {
-            let message = format!("classes include each other more than {MAXIMUM_INCLUDES} levels deep");
-            self.report(file, Diagnostic::error(&codes::TOO_DEEP, span, message));
-            return;
-        }
-        if source.state == ClassState::InProgress {
-            let message = format!("the class `{}` includes itself", include.class.text);
-            self.report(file, Diagnostic::error(&codes::RECURSIVE_CLASS, span, message));
-            return;
-        }
-        self.including += 1;
-        self.class_frame(class);
-        self.including -= 1;
-    }
-
-    /// Resolves the body of a class, the first time.
-    pub(super) fn class_frame(&mut self, class: ClassId) -> Option<FrameId> {
-        let source = &self.class_sources[class.index()];
-        let (file, statement, parent) = (source.file, source.statement, source.defined_in);
-        match source.state {
-            ClassState::Done(frame) => return Some(frame),
-            ClassState::InProgress => return None,
-            ClassState::Untouched => {}
-        }
-        self.class_sources[class.index()].state = ClassState::InProgress;
-        let ast = self.files[file].ast.clone();
-        let StmtKind::Class(definition) = &ast.stmt(statement).kind else {
-            return None;
-        };
-        let body = self.new_body(file);
-        let owner = Owner::Class(class);
-        let outer = self.new_frame(Some(parent), file, owner, body);
-        let mut parameters = Vec::new();
-        for (index, parameter) in definition.parameters.iter().flat_map(|p| &p.items).enumerate() {
-            let annotation = parameter.annotation.as_ref().map(annotation_type);
-            let kind = DefinitionKind::ClassParameter { index, annotation };
-            parameters.push(self.define(outer, &parameter.name.text, parameter.span, kind));
-        }
-        let inner = self.new_frame(Some(outer), file, owner, body);
-        self.hir.classes[class.index()].parameters = parameters;
-        self.hir.classes[class.index()].body = Some(body);
-        let entries = self.files[file]
-            .nesting
-            .clone()
-            .entries(&ast, &definition.body, Some(statement));
-        // Names first: what includes this class under an alias may already ask for them.
-        self.imports(inner, &ast, &entries);
-        let produced = self.produced_names(inner, &ast, &entries);
-        self.class_sources[class.index()].state = ClassState::Done(inner);
-        for (entry, produced) in entries.iter().zip(produced) {
-            self.statement(inner, &ast, entry.statement, produced);
-        }
-        Some(inner)
-    }
 }
 
 /// What a statement produces, found before any expression is resolved.
 #[derive(Debug, Clone, Copy)]
-enum Produced {
+pub(super) enum Produced {
     Nothing,
     Definition(DefinitionId),
     Function(FunctionId),
     Include(IncludeId),
-}
-
-fn alias_of(import: &syntax::Import) -> Option<Arc<str>> {
-    match &import.alias {
-        None => default_alias(&import.path.text).ok().map(Arc::from),
-        Some(ImportAlias::Name(name)) => Some(name.text.clone()),
-        Some(ImportAlias::All(_)) => None,
-    }
-}
-
-/// The include statement at a span.
-fn ast_includes(ast: &Ast, span: Span) -> Option<syntax::Include> {
-    (0..ast.stmt_count() as u32)
-        .map(StmtId)
-        .find_map(|id| match ast.stmt(id) {
-            syntax::Stmt {
-                kind: StmtKind::Include(include),
-                span: at,
-            } if *at == span => Some(include.clone()),
-            _ => None,
-        })
-}
-
-fn count(parameters: usize) -> String {
-    match parameters {
-        0 => "no arguments".to_owned(),
-        1 => "1 argument".to_owned(),
-        n => format!("{n} arguments"),
-    }
 }
 
 /// Joins a directory (empty or ending in `/`) with a relative path and resolves `..` lexically.

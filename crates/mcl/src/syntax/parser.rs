@@ -237,6 +237,26 @@ impl<'t> Parser<'t> {
         })
     }
 
+    /// Whether a `{` stands between here and the end of the line; what is inside other brackets does not count.
+    pub(super) fn brace_on_this_line(&self) -> bool {
+        let mut depth = 0_usize;
+        let mut position = self.position;
+        loop {
+            match self.tokens.kind(position) {
+                K::LeftBrace if depth == 0 => return true,
+                K::Newline if depth == 0 => return false,
+                K::EndOfFile => return false,
+                kind if kind.is_opening() => depth += 1,
+                K::RightBrace | K::RightParen | K::RightBracket => match depth.checked_sub(1) {
+                    Some(less) => depth = less,
+                    None => return false,
+                },
+                _ => {}
+            }
+            position += 1;
+        }
+    }
+
     /// The first token after this newline and those that follow it.
     pub(super) fn after_newlines(&self) -> K {
         let mut position = self.position;

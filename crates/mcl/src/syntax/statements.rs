@@ -98,9 +98,36 @@ impl Parser<'_> {
                     };
                     return self.unexpected_because("the end of the line", Some(help));
                 }
+                if self.at_stray_expression() {
+                    return self.unexpected("the end of the line");
+                }
                 Ok(())
             }
             _ => self.unexpected("the end of the line"),
+        }
+    }
+
+    /// Whether what follows a statement on its line, and could begin another one, is one expression too many: a variable that
+    /// is not bound, a call, a lambda.
+    fn at_stray_expression(&self) -> bool {
+        match self.kind {
+            K::Dollar => {
+                let [name, next, behind] = self.following();
+                let binds = match next {
+                    K::LeftBracket => behind == K::RightBracket,
+                    K::Equals | K::Equal | K::LeftBrace => true,
+                    K::Bool | K::Str | K::Int | K::Float | K::Variant | K::Map | K::Struct | K::Func => true,
+                    _ => false,
+                };
+                !(name.is_name() && binds)
+            }
+            K::Func => self.following::<1>() != [K::Identifier],
+            K::Identifier | K::Collect => match self.following() {
+                [K::Dot] => true,
+                [K::LeftParen] => !self.brace_on_this_line(),
+                _ => false,
+            },
+            _ => false,
         }
     }
 

@@ -324,8 +324,10 @@ impl<'a> Inference<'a> {
         let told = self.generation.iter().any(|d| d.code == &codes::TOO_DEEP);
         if !told {
             let message = "this unfolds into more calls and includes than can be handled";
-            let note = format!("at most {MAXIMUM_CALLS} calls inside each other, and {MAXIMUM_INSTANCES} in all");
-            self.generation.push(Diagnostic::error(&codes::TOO_DEEP, span, message).note(note));
+            let note =
+                format!("at most {MAXIMUM_CALLS} calls inside each other, and {MAXIMUM_INSTANCES} in all");
+            self.generation
+                .push(Diagnostic::error(&codes::TOO_DEEP, span, message).note(note));
         }
     }
 
@@ -383,7 +385,9 @@ impl<'a> Inference<'a> {
             if self.typed.instance(holder).definitions.contains_key(&id) {
                 continue;
             }
-            let DefinitionKind::Bind { value, .. } = &hir.definition(id).kind else { continue };
+            let DefinitionKind::Bind { value, .. } = &hir.definition(id).kind else {
+                continue;
+            };
             if seen {
                 self.new_definition_type(holder, id);
                 continue;

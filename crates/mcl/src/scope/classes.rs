@@ -1,0 +1,198 @@
+//! Classes and includes: which class an include means, and the body of a class, resolved when it is first needed.
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
+
+use super::codes;
+use super::resolve::{FrameId, Resolver, annotation_type};
+use crate::hir::{ClassId, DefinitionKind, ExprId, IncludeId, Owner};
+use crate::syntax::{self, Ast, StmtId, StmtKind};
+
+/// Includes inside included classes beyond this are refused.
+const MAXIMUM_INCLUDES: u32 = 200;
+
+/// What a class says, until its body is resolved.
+pub(super) struct ClassSource {
+    file: usize,
+    statement: StmtId,
+    defined_in: FrameId,
+    state: ClassState,
+}
+
+/// What an include says, until its class is looked for.
+pub(super) struct IncludeSource {
+    frame: FrameId,
+    class: Arc<str>,
+    state: IncludeState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IncludeState {
+    Untouched,
+    InProgress,
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClassState {
+    Untouched,
+    InProgress,
+    Done(FrameId),
+}
+
+impl ClassSource {
+    /// A class that nothing has needed yet.
+    pub(super) fn new(file: usize, statement: StmtId, defined_in: FrameId) -> ClassSource {
+        ClassSource {
+            file,
+            statement,
+            defined_in,
+            state: ClassState::Untouched,
+        }
+    }
+}
+
+impl IncludeSource {
+    /// An include in a frame, of a class by its name there.
+    pub(super) fn new(frame: FrameId, class: Arc<str>) -> IncludeSource {
+        IncludeSource {
+            frame,
+            class,
+            state: IncludeState::Untouched,
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// The class of an include, looked for when it is first needed: by its statement, or by a name behind its alias, which may
+    /// stand before it. None where there is none, which is reported.
+    pub(super) fn linked_class(&mut self, id: IncludeId) -> Option<ClassId> {
+        let source = &mut self.include_sources[id.index()];
+        if source.state == IncludeState::Untouched {
+            source.state = IncludeState::InProgress;
+            let (frame, name) = (source.frame, source.class.clone());
+            match self.find_class(frame, &name) {
+                Some((path, class)) => {
+                    let entry = &mut self.hir.includes[id.index()];
+                    entry.path = path;
+                    entry.class = class;
+                }
+                None => self.unknown_class(frame, &name, self.hir.include(id).span),
+            }
+            self.include_sources[id.index()].state = IncludeState::Done;
+        }
+        let class = self.hir.include(id).class;
+        (class != ClassId(u32::MAX)).then_some(class)
+    }
+
+    fn unknown_class(&mut self, frame: FrameId, name: &str, span: Span) {
+        let file = self.file_of(frame);
+        let names = self.class_names(frame);
+        let help = did_you_mean(name, names.iter().map(String::as_str));
+        let message = format!("there is no class `{name}` here");
+        let error = Diagnostic::error(&codes::UNKNOWN_CLASS, span, message).label("not defined");
+        self.report(file, error.help_if(help));
+    }
+
+    pub(super) fn include(
+        &mut self,
+        frame: FrameId,
+        ast: &Ast,
+        include: &syntax::Include,
+        id: IncludeId,
+        span: Span,
+    ) {
+        let file = self.file_of(frame);
+        let items = include
+            .arguments
+            .as_ref()
+            .map(|a| a.items.as_slice())
+            .unwrap_or_default();
+        let arguments: Vec<ExprId> = items.iter().map(|id| self.expr(frame, ast, *id)).collect();
+        let given = arguments.len();
+        self.hir.includes[id.index()].arguments = arguments;
+        let Some(class) = self.linked_class(id) else {
+            return;
+        };
+        let source = &self.class_sources[class.index()];
+        let class_ast = self.files[source.file].ast.clone();
+        let StmtKind::Class(definition) = &class_ast.stmt(source.statement).kind else {
+            return;
+        };
+        let wanted = definition.parameters.as_ref().map_or(0, |p| p.items.len());
+        if given != wanted {
+            let message = format!(
+                "the class `{}` takes {}, given {given}",
+                include.class.text,
+                count(wanted)
+            );
+            let error = Diagnostic::error(&codes::INCLUDE_ARGUMENTS, span, message);
+            let at = self.hir.class(class).span;
+            self.report(file, error.because(at, "the class"));
+            return;
+        }
+        if source.state == ClassState::InProgress {
+            let message = format!("the class `{}` includes itself", include.class.text);
+            self.report(file, Diagnostic::error(&codes::RECURSIVE_CLASS, span, message));
+            return;
+        }
+        self.class_frame(class);
+    }
+
+    /// Resolves the body of a class, the first time.
+    pub(super) fn class_frame(&mut self, class: ClassId) -> Option<FrameId> {
+        let source = &self.class_sources[class.index()];
+        let (file, statement, parent) = (source.file, source.statement, source.defined_in);
+        match source.state {
+            ClassState::Done(frame) => return Some(frame),
+            ClassState::InProgress => return None,
+            ClassState::Untouched => {}
+        }
+        if self.including >= MAXIMUM_INCLUDES {
+            let message = format!("classes include each other more than {MAXIMUM_INCLUDES} levels deep");
+            let span = self.hir.class(class).span;
+            self.report(file, Diagnostic::error(&codes::TOO_DEEP, span, message));
+            return None;
+        }
+        self.class_sources[class.index()].state = ClassState::InProgress;
+        let ast = self.files[file].ast.clone();
+        let StmtKind::Class(definition) = &ast.stmt(statement).kind else {
+            return None;
+        };
+        let body = self.new_body(file);
+        let owner = Owner::Class(class);
+        let outer = self.new_frame(Some(parent), file, owner, body);
+        let mut parameters = Vec::new();
+        for (index, parameter) in definition.parameters.iter().flat_map(|p| &p.items).enumerate() {
+            let annotation = parameter.annotation.as_ref().map(annotation_type);
+            let kind = DefinitionKind::ClassParameter { index, annotation };
+            parameters.push(self.define(outer, &parameter.name.text, parameter.span, kind));
+        }
+        let inner = self.new_frame(Some(outer), file, owner, body);
+        self.hir.classes[class.index()].parameters = parameters;
+        self.hir.classes[class.index()].body = Some(body);
+        let entries = self.files[file]
+            .nesting
+            .clone()
+            .entries(&ast, &definition.body, Some(statement));
+        // Names first: what includes this class under an alias may already ask for them.
+        self.imports(inner, &ast, &entries);
+        let produced = self.produced_names(inner, &ast, &entries);
+        self.class_sources[class.index()].state = ClassState::Done(inner);
+        self.including += 1;
+        for (entry, produced) in entries.iter().zip(produced) {
+            self.statement(inner, &ast, entry.statement, produced);
+        }
+        self.including -= 1;
+        Some(inner)
+    }
+}
+
+fn count(parameters: usize) -> String {
+    match parameters {
+        0 => "no arguments".to_owned(),
+        1 => "1 argument".to_owned(),
+        n => format!("{n} arguments"),
+    }
+}
