@@ -9,7 +9,7 @@
 //! Everything in a scope is higher than its switch, so a scope that goes away does so before its nodes would be computed.
 //! A join that comes to lie too low is raised with all that depends on it; heights never go down.
 //!
-//! **Demand** ([`instantiate`]): statements are there because the program says them, everything else because somebody
+//! **Demand** ([`instantiate`], [`finding`], [`statements`]): statements are there because the program says them, everything else because somebody
 //! asks for it, and for as long. What a branch captures is made when the branch is taken. What depends on no source is a
 //! constant and no node.
 //!
@@ -18,6 +18,7 @@
 mod arena;
 mod environment;
 mod errors;
+mod finding;
 mod instantiate;
 mod loops;
 mod outputs;
@@ -27,6 +28,7 @@ mod queue;
 mod shapes;
 mod sources;
 mod state;
+mod statements;
 mod switches;
 
 use std::collections::BTreeMap;

@@ -9,25 +9,16 @@ use std::sync::Arc;
 use setpoint_value::{Func, Implementation, Value};
 use smallvec::SmallVec;
 
-use super::arena::{Kind, NodeId, Reference, Site};
+use super::arena::{Kind, Reference, Site};
 use super::environment::{Binding, Closure, Environment, EnvironmentId, ScopeId};
+use super::finding::{Found, Want};
 use super::outputs::OutputKey;
 use super::sources::SourceNode;
 use super::state::Link;
+use super::statements::Unrolling;
 use super::switches::Body;
 use super::{Evaluator, plain};
-use crate::{Block, Operation, Program, Slot, TemplateId};
-
-/// The rest of a loop over a constant.
-pub(super) struct Unrolling {
-    environment: EnvironmentId,
-    node: u32,
-    at: u32,
-    /// Indexes or keys, and elements.
-    elements: std::vec::IntoIter<(Value, Value)>,
-    /// The instance for the element before.
-    last: Option<EnvironmentId>,
-}
+use crate::{Operation, Program, Slot, TemplateId};
 
 /// Something to be done while instantiating.
 pub(super) enum Task {
@@ -39,25 +30,6 @@ pub(super) enum Task {
     Effects(EnvironmentId, u32),
     /// Puts the body of a loop over a constant in place for each element.
     Unroll(Box<Unrolling>),
-}
-
-/// What a slot is asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Want {
-    /// Its value; that of an instance is the result of its body.
-    Value,
-    /// The instance that it stands for.
-    Instance,
-}
-
-/// Where looking for a slot ends.
-enum Found {
-    Reference(Reference),
-    Instance(EnvironmentId),
-    /// At an operation that nobody has asked for yet.
-    Unresolved(EnvironmentId, Slot),
-    /// At an instance that is gone, or a slot that never was.
-    Gone,
 }
 
 /// Where an instance is put.
@@ -146,118 +118,6 @@ impl Evaluator {
             .map(move |slot| Binding::Same(environment, *slot, None))
     }
 
-    /// What a slot stands for, making the nodes that this takes.
-    pub(super) fn demand(&mut self, environment: EnvironmentId, slot: Slot) -> Reference {
-        let mut tasks = vec![Task::Value(environment, slot)];
-        self.work(&mut tasks);
-        self.reference(environment, slot)
-    }
-
-    /// What a slot that was asked for stands for; a broken node if it cannot be found.
-    pub(super) fn reference(&mut self, environment: EnvironmentId, slot: Slot) -> Reference {
-        if let Found::Reference(reference) = self.find(environment, slot, Want::Value) {
-            return reference;
-        }
-        let (site, scope, chain) = match self.environments.get(environment.0) {
-            Some(found) => {
-                let template = self.program.template(found.template);
-                let last = (template.nodes.len() as u32).saturating_sub(1);
-                let node = slot.0.saturating_sub(template.inputs).min(last);
-                let template = found.template;
-                (Site { template, node }, found.scope, found.chain.clone())
-            }
-            None => {
-                let template = self.program.entry;
-                (Site { template, node: 0 }, self.entry_scope, None)
-            }
-        };
-        let index = self.add_node(Kind::Broken, site, scope, chain, &[]);
-        Reference::Node(self.arena.id(index))
-    }
-
-    /// Follows a slot as far as it has been asked for.
-    fn find(&mut self, environment: EnvironmentId, slot: Slot, want: Want) -> Found {
-        let (mut at, mut steps) = ((environment, slot), 0u32);
-        let found = loop {
-            let Some(current) = self.environments.get(at.0.0) else {
-                break Found::Gone;
-            };
-            match current.slots.get(at.1.0 as usize) {
-                None => break Found::Gone,
-                Some(Binding::Unresolved) => {
-                    // An input is never waiting to be made.
-                    let is_input = at.1.0 < self.program.template(current.template).inputs;
-                    break if is_input {
-                        Found::Gone
-                    } else {
-                        Found::Unresolved(at.0, at.1)
-                    };
-                }
-                Some(Binding::Constant(value)) => {
-                    break Found::Reference(Reference::Constant(value.clone()));
-                }
-                Some(Binding::Node(id)) if self.arena.is_alive(*id) => {
-                    break Found::Reference(Reference::Node(*id));
-                }
-                Some(Binding::Node(_)) => {
-                    // An operation can be set up again; an input that its owner set does not come back.
-                    let is_input = at.1.0 < self.program.template(current.template).inputs;
-                    break if is_input {
-                        Found::Gone
-                    } else {
-                        Found::Unresolved(at.0, at.1)
-                    };
-                }
-                Some(Binding::Instance(id)) if want == Want::Instance => break Found::Instance(*id),
-                Some(Binding::Instance(id)) => {
-                    let inner = self.environments.get(id.0);
-                    match inner.and_then(|inner| self.program.template(inner.template).result) {
-                        Some(result) => at = (*id, result),
-                        None => break Found::Gone,
-                    }
-                }
-                Some(Binding::Same(_, _, Some(id))) if self.arena.is_alive(*id) => {
-                    break Found::Reference(Reference::Node(*id));
-                }
-                Some(Binding::Same(next, slot, _)) => {
-                    at = (*next, *slot);
-                    steps += 1;
-                }
-            }
-        };
-        if steps > 1
-            && let Found::Reference(Reference::Node(id)) = &found
-        {
-            self.shorten(environment, slot, *id);
-        }
-        found
-    }
-
-    /// Notes along the way what was found at its end, so that long ways are walked once.
-    fn shorten(&mut self, environment: EnvironmentId, slot: Slot, id: NodeId) {
-        let mut at = (environment, slot);
-        while let Some(current) = self.environments.get_mut(at.0.0)
-            && let Some(Binding::Same(next, slot, cached)) = current.slots.get_mut(at.1.0 as usize)
-        {
-            *cached = Some(id);
-            at = (*next, *slot);
-        }
-    }
-
-    fn bind(&mut self, environment: EnvironmentId, slot: Slot, binding: Binding) {
-        if let Some(environment) = self.environments.get_mut(environment.0)
-            && let Some(place) = environment.slots.get_mut(slot.0 as usize)
-        {
-            *place = binding;
-        }
-    }
-
-    /// Lets a slot stand for a node.
-    pub(super) fn bind_node(&mut self, environment: EnvironmentId, slot: Slot, index: u32) {
-        let id = self.arena.id(index);
-        self.bind(environment, slot, Binding::Node(id));
-    }
-
     /// Does all tasks, and those that come up meanwhile.
     pub(super) fn work(&mut self, tasks: &mut Vec<Task>) {
         let program = Arc::clone(&self.program);
@@ -269,20 +129,6 @@ impl Evaluator {
                 Task::Unroll(rest) => self.unroll(&program, rest, tasks),
             }
         }
-    }
-
-    /// The operation behind a slot that is no input, with its number.
-    fn operation<'a>(
-        &self,
-        program: &'a Program,
-        environment: EnvironmentId,
-        slot: Slot,
-    ) -> Option<(Site, &'a Operation)> {
-        let id = self.environments.get(environment.0)?.template;
-        let template = program.template(id);
-        let node = slot.0.checked_sub(template.inputs)?;
-        let operation = &template.nodes.get(node as usize)?.operation;
-        Some((Site { template: id, node }, operation))
     }
 
     fn work_handle(
@@ -346,7 +192,7 @@ impl Evaluator {
     }
 
     /// Makes the instance behind an operation that is one.
-    fn put_in_place(
+    pub(super) fn put_in_place(
         &mut self,
         program: &Program,
         environment: EnvironmentId,
@@ -442,39 +288,12 @@ impl Evaluator {
             }
             _ => {
                 tasks.push(Task::Value(environment, slot));
-                if self.ask_for_operands(environment, site, tasks) {
+                if let Some(operands) = self.operands(program, environment, site, tasks) {
                     tasks.pop();
-                    self.make(program, environment, slot, site, operation, tasks);
+                    self.make(program, environment, slot, site, &operands, tasks);
                 }
             }
         }
-    }
-
-    /// Whether all operands of a node are there; if not, asks for those that are missing.
-    fn ask_for_operands(&mut self, environment: EnvironmentId, site: Site, tasks: &mut Vec<Task>) -> bool {
-        let before = tasks.len();
-        let count = self.prepared.of(site.template).operands(site.node).len();
-        for at in 0..count {
-            let operand = self.prepared.of(site.template).operands(site.node)[at];
-            if matches!(
-                self.find(environment, operand, Want::Value),
-                Found::Unresolved(..)
-            ) {
-                tasks.push(Task::Value(environment, operand));
-            }
-        }
-        tasks[before..].reverse();
-        tasks.len() == before
-    }
-
-    fn operand_references(&mut self, environment: EnvironmentId, site: Site) -> SmallVec<[Reference; 4]> {
-        let count = self.prepared.of(site.template).operands(site.node).len();
-        let mut references = SmallVec::with_capacity(count);
-        for at in 0..count {
-            let operand = self.prepared.of(site.template).operands(site.node)[at];
-            references.push(self.reference(environment, operand));
-        }
-        references
     }
 
     /// Sets up an operation whose operands are there: as a constant, as a part of its instance, or as a node.
@@ -484,12 +303,11 @@ impl Evaluator {
         environment: EnvironmentId,
         slot: Slot,
         site: Site,
-        operation: &Operation,
+        operands: &[Reference],
         tasks: &mut Vec<Task>,
     ) {
-        let operands = self.operand_references(environment, site);
         let node = &program.template(site.template).nodes[site.node as usize];
-        match operation {
+        match &node.operation {
             Operation::If {
                 condition: _,
                 then,
@@ -500,13 +318,13 @@ impl Evaluator {
                     let inputs = Self::captures(&block.captures, environment).collect();
                     self.inline(program, environment, slot, site, block.template, inputs, tasks);
                 }
-                _ => self.make_switch(environment, slot, site, &operands, Body::branch()),
+                _ => self.make_switch(environment, slot, site, operands, Body::branch()),
             },
             Operation::Except { value, .. } => match operands.first() {
                 Some(Reference::Constant(known)) if !known.is_unknown() => {
                     self.bind(environment, slot, Binding::Same(environment, *value, None));
                 }
-                _ => self.make_switch(environment, slot, site, &operands, Body::except()),
+                _ => self.make_switch(environment, slot, site, operands, Body::except()),
             },
             Operation::Apply { arguments, .. } => {
                 let closure = match operands.first() {
@@ -520,7 +338,7 @@ impl Evaluator {
                             .collect();
                         self.inline(program, environment, slot, site, template, inputs, tasks);
                     }
-                    _ => self.make_switch(environment, slot, site, &operands, Body::apply()),
+                    _ => self.make_switch(environment, slot, site, operands, Body::apply()),
                 }
             }
             Operation::Call {
@@ -530,16 +348,16 @@ impl Evaluator {
             } => match function.implementation {
                 Implementation::Source(_) => {
                     let kind = Kind::Source(Box::new(SourceNode::new(function, module_directory.clone())));
-                    self.make_node(environment, slot, site, kind, &operands);
+                    self.make_node(environment, slot, site, kind, operands);
                 }
                 Implementation::Shape(shape) => {
-                    self.make_switch(environment, slot, site, &operands, Body::shape(shape));
+                    self.make_switch(environment, slot, site, operands, Body::shape(shape));
                 }
                 Implementation::Pure(_) => {
-                    self.make_plain(environment, slot, site, node, &operands);
+                    self.make_plain(environment, slot, site, node, operands);
                 }
             },
-            _ => self.make_plain(environment, slot, site, node, &operands),
+            _ => self.make_plain(environment, slot, site, node, operands),
         }
     }
 
@@ -622,167 +440,5 @@ impl Evaluator {
     /// Whether a body takes so many arguments and captures.
     pub(super) fn fits(&self, template: TemplateId, arguments: usize, captures: &[Slot]) -> bool {
         self.program.template(template).inputs as usize == arguments + captures.len()
-    }
-
-    fn work_effects(
-        &mut self,
-        program: &Program,
-        environment: EnvironmentId,
-        at: u32,
-        tasks: &mut Vec<Task>,
-    ) {
-        let Some(template) = self.environments.get(environment.0).map(|found| found.template) else {
-            return;
-        };
-        let Some(node) = self.prepared.of(template).effects.get(at as usize).copied() else {
-            return;
-        };
-        let site = Site { template, node };
-        let operation = &program.template(template).nodes[node as usize].operation;
-        if let Operation::Instance { .. } = operation {
-            let slot = Slot(program.template(template).inputs + node);
-            tasks.push(Task::Effects(environment, at + 1));
-            if matches!(
-                self.find(environment, slot, Want::Instance),
-                Found::Unresolved(..)
-            ) {
-                self.put_in_place(program, environment, slot, tasks);
-            }
-            return;
-        }
-        let waiting = tasks.len();
-        tasks.push(Task::Effects(environment, at));
-        if self.ask_for_operands(environment, site, tasks) {
-            tasks[waiting] = Task::Effects(environment, at + 1);
-            self.make_statement(program, environment, site, operation, tasks);
-        }
-    }
-
-    fn make_statement(
-        &mut self,
-        program: &Program,
-        environment: EnvironmentId,
-        site: Site,
-        operation: &Operation,
-        tasks: &mut Vec<Task>,
-    ) {
-        let operands = self.operand_references(environment, site);
-        let constant = match operands.first() {
-            Some(Reference::Constant(value)) => Some(value),
-            _ => None,
-        };
-        match operation {
-            Operation::Resource(_) | Operation::Edge(_) => {
-                self.make_output(environment, site, operation, &operands);
-            }
-            Operation::Panic { .. } => {
-                let is_constant = operands.iter().all(|o| matches!(o, Reference::Constant(_)));
-                if !(is_constant && constant.is_some_and(plain::is_calm)) {
-                    self.make_root(environment, site, Kind::Panic, &operands);
-                }
-            }
-            Operation::IfStatement { then, otherwise, .. } => match constant.and_then(Value::as_bool) {
-                Some(chosen) => {
-                    let block = if chosen { then } else { otherwise };
-                    if let Some(block) = block {
-                        let inputs = Self::captures(&block.captures, environment).collect();
-                        let further = Some(u32::from(!chosen));
-                        let place =
-                            self.place_inside(program, environment, site.node, block.template, further);
-                        self.instance(block.template, inputs, place, tasks);
-                    }
-                }
-                None => self.make_statement_switch(environment, site, &operands, Body::statement()),
-            },
-            Operation::For { body, .. } => match constant.and_then(Value::as_list) {
-                Some(list) => {
-                    let marks = constant.map(|value| value.unmark().1).unwrap_or_default();
-                    let elements = list.iter().enumerate().map(|(index, element)| {
-                        (Value::Int(index as i64), element.clone().with_marks(&marks))
-                    });
-                    self.start_unrolling(environment, site, body, elements.collect(), tasks);
-                }
-                None => self.make_statement_switch(environment, site, &operands, Body::for_loop()),
-            },
-            Operation::ForKv { body, .. } => match constant.and_then(Value::as_map) {
-                Some(map) => {
-                    let marks = constant.map(|value| value.unmark().1).unwrap_or_default();
-                    let marked = |value: &Value| value.clone().with_marks(&marks);
-                    let elements = map.iter().map(|(key, value)| (marked(key), marked(value)));
-                    self.start_unrolling(environment, site, body, elements.collect(), tasks);
-                }
-                None => self.make_statement_switch(environment, site, &operands, Body::key_loop()),
-            },
-            _ => {}
-        }
-    }
-
-    /// A node that is there without anybody asking for it.
-    pub(super) fn make_root(
-        &mut self,
-        environment: EnvironmentId,
-        site: Site,
-        kind: Kind,
-        operands: &[Reference],
-    ) -> u32 {
-        let (scope, chain) = self.surroundings(environment);
-        let index = self.add_node(kind, site, scope, chain, operands);
-        self.arena.pinned[index as usize] = true;
-        if let Some(scope) = self.scopes.get_mut(scope.0) {
-            scope.roots.push(index);
-        }
-        index
-    }
-
-    fn start_unrolling(
-        &mut self,
-        environment: EnvironmentId,
-        site: Site,
-        body: &Block,
-        elements: Vec<(Value, Value)>,
-        tasks: &mut Vec<Task>,
-    ) {
-        if self.prepared.of(body.template).effects.is_empty() {
-            return;
-        }
-        tasks.push(Task::Unroll(Box::new(Unrolling {
-            environment,
-            node: site.node,
-            at: 0,
-            elements: elements.into_iter(),
-            last: None,
-        })));
-    }
-
-    fn unroll(&mut self, program: &Program, mut rest: Box<Unrolling>, tasks: &mut Vec<Task>) {
-        if let Some(last) = rest.last.take() {
-            self.forget_unless_lasting(last, Some(rest.environment));
-        }
-        let Some((first, second)) = rest.elements.next() else {
-            return;
-        };
-        let Some(template) = self
-            .environments
-            .get(rest.environment.0)
-            .map(|found| found.template)
-        else {
-            return;
-        };
-        let (Operation::For { body, .. } | Operation::ForKv { body, .. }) =
-            &program.template(template).nodes[rest.node as usize].operation
-        else {
-            return;
-        };
-        let inputs = [Binding::Constant(first), Binding::Constant(second)]
-            .into_iter()
-            .chain(Self::captures(&body.captures, rest.environment))
-            .collect();
-        let further = Some(rest.at);
-        let place = self.place_inside(program, rest.environment, rest.node, body.template, further);
-        let mut inner = Vec::new();
-        rest.last = Some(self.instance(body.template, inputs, place, &mut inner));
-        rest.at += 1;
-        tasks.push(Task::Unroll(rest));
-        tasks.append(&mut inner);
     }
 }

@@ -115,7 +115,10 @@ impl Evaluator {
             }
         }
         let start = body.elements.len();
-        for (at, value) in list.iter().enumerate().skip(start) {
+        for at in start..list.len() {
+            let Some(value) = list.get(at) else {
+                break;
+            };
             let first = Value::Int(at as i64);
             let value = value.clone().with_marks(&marks);
             let element = self.build_element(index, environment, first, value, at as u32);

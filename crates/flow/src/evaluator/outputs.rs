@@ -121,23 +121,27 @@ fn is_same(a: &Arc<StatementOutput>, b: &Arc<StatementOutput>) -> bool {
                 .all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
 }
 
-/// Lets a new output share with the old one what is the same in both.
-fn share(old: &StatementOutput, new: &mut StatementOutput) {
+/// Lets a new output share with the old one what is the same in both; whether that is everything.
+fn share(old: &StatementOutput, new: &mut StatementOutput) -> bool {
     let mut by_id: Option<FxHashMap<&ResourceId, &Arc<DesiredResource>>> = None;
+    let mut is_same = old.resources.len() == new.resources.len();
     for (at, resource) in new.resources.iter_mut().enumerate() {
         let known = match old.resources.get(at) {
             Some(known) if known.id == resource.id => Some(known),
-            _ => by_id
-                .get_or_insert_with(|| old.resources.iter().map(|known| (&known.id, known)).collect())
-                .get(&resource.id)
-                .copied(),
+            _ => {
+                is_same = false;
+                by_id
+                    .get_or_insert_with(|| old.resources.iter().map(|known| (&known.id, known)).collect())
+                    .get(&resource.id)
+                    .copied()
+            }
         };
-        if let Some(known) = known
-            && **known == **resource
-        {
-            *resource = known.clone();
+        match known {
+            Some(known) if **known == **resource => *resource = known.clone(),
+            _ => is_same = false,
         }
     }
+    is_same && old.edges == new.edges && old.unknown == new.unknown
 }
 
 /// What a statement gives for the values of its operands.
@@ -223,18 +227,14 @@ impl Evaluator {
             return;
         };
         self.outputs.note(&output.key, &new, diagnostics);
-        let old = output.output.take();
-        if let Some(old) = &old {
-            share(old, &mut new);
+        if let Some(old) = &output.output
+            && share(old, &mut new)
+        {
+            return;
         }
         let new = Arc::new(new);
-        match old {
-            Some(old) if is_same(&old, &new) => output.output = Some(old),
-            old => {
-                output.output = Some(new.clone());
-                self.outputs.record(output.key.clone(), old, Some(new));
-            }
-        }
+        let old = output.output.replace(new.clone());
+        self.outputs.record(output.key.clone(), old, Some(new));
     }
 
     /// A statement switch does not know what to build: the graph is told that there may be more in it.

@@ -103,8 +103,7 @@ impl Evaluator {
             return;
         };
         if take(followed) {
-            for at in 0..self.sources.followed[&id.0].nodes.len() {
-                let node = self.sources.followed[&id.0].nodes[at];
+            for node in followed.nodes.clone() {
                 self.enqueue(node);
             }
         }

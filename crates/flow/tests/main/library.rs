@@ -267,8 +267,8 @@ impl ShapeState for ElementsState {
         let (Some(list), Some(function)) = (arguments[0].as_list(), arguments[1].as_func()) else {
             return Err(CallError::fatal("a list and a function are needed"));
         };
-        if list.iter().any(|v| matches!(v, Value::Int(666))) {
-            return Err(CallError::catchable("666 is in the list"));
+        if list.iter().any(|v| matches!(v, Value::Int(666_666))) {
+            return Err(CallError::catchable("666666 is in the list"));
         }
         let is_same_function = self.function.as_ref() == Some(function);
         for (slot, element) in list.iter().enumerate() {

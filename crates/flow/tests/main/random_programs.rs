@@ -492,7 +492,7 @@ fn said(kind: Kind, number: u16) -> Value {
         3 if number.is_multiple_of(3) => plain.sensitive(),
         4 if kind == Kind::Int => Value::Int(13),
         5 if kind == Kind::Int && number.is_multiple_of(3) => Value::Int(17),
-        6 if kind == Kind::List => crate::world::ints(&[1, 666]),
+        6 if kind == Kind::List => crate::world::ints(&[1, 666_666]),
         7 if kind == Kind::Int => Value::Int(90),
         _ => plain,
     }

@@ -111,7 +111,7 @@ fn a_failure_in_a_call_is_that_of_the_shape_and_can_be_caught_outside() {
     assert_eq!(codes(&step), ["E0301"]);
     let found = step.diagnostics.iter().next().unwrap();
     assert_eq!(found.primary.span, world.built.span("division"));
-    assert_eq!(codes(&world.set("list", ints(&[666]))), ["E0301"]);
+    assert_eq!(codes(&world.set("list", ints(&[666_666]))), ["E0301"]);
     world.set("list", ints(&[4]));
     assert_eq!(world.resources(), ["r=[25]", "s=[25]"]);
 }
