@@ -6,10 +6,15 @@
 /// use setpoint_diagnostics::closest;
 /// assert_eq!(closest("contnet", ["content", "source"]), Some("content"));
 /// assert_eq!(closest("xyz", ["content", "source"]), None);
+/// assert_eq!(closest("x", ["y"]), None);
 /// ```
 #[must_use]
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (name.chars().count() / 3).max(1);
+    // Of names of one letter every other is one slip away, which would help nobody.
+    let allowed = match name.chars().count() {
+        0 | 1 => return None,
+        length => (length / 3).max(1),
+    };
     candidates
         .into_iter()
         .filter(|candidate| *candidate != name)

@@ -369,7 +369,7 @@ fn types_are_those_of_the_languages() {
         ("exec", "ifequals", "str"),
         ("file", "content", "str"),
         ("file", "fragments", "[]str"),
-        ("test", "func1", "func(0 int) str"),
+        ("test", "func1", "func(int) str"),
         ("test", "interface", "variant"),
         ("test", "mapintfloat", "map{int: float}"),
         ("timer", "interval", "int"),

@@ -21,9 +21,15 @@ pub use running::Running;
 
 use std::path::{Path, PathBuf};
 
-/// Root of the repository.
+/// Root of the repository whose test is running.
 #[must_use]
 pub fn repository() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.ancestors().nth(2).unwrap_or(manifest).to_owned()
+    // Cargo says where the package of the running test is; what was compiled in may be of another checkout.
+    let running = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let manifest = running.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    manifest
+        .ancestors()
+        .nth(2)
+        .map(Path::to_owned)
+        .unwrap_or(manifest)
 }

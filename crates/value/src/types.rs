@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// ```
 /// use setpoint_value::Type;
 /// let ty = Type::parse("func(map{str: []?7}, ?7) struct{a int; b ?7}").unwrap();
-/// assert_eq!(ty.to_string(), "func(0 map{str: []?1}, 1 ?1) struct{a int; b ?1}");
+/// assert_eq!(ty.to_string(), "func(map{str: []?1}, ?1) struct{a int; b ?1}");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -502,7 +502,11 @@ fn write_type(ty: &Type, names: &mut HashMap<u32, usize>, f: &mut fmt::Formatter
         Type::Func(func) => {
             f.write_str("func(")?;
             for (i, p) in func.parameters.iter().enumerate() {
-                write!(f, "{}{} ", if i == 0 { "" } else { ", " }, p.name)?;
+                f.write_str(if i == 0 { "" } else { ", " })?;
+                // A parameter without a name is known by its position, which nobody wrote.
+                if !p.name.starts_with(|c: char| c.is_ascii_digit()) {
+                    write!(f, "{} ", p.name)?;
+                }
                 write_type(&p.ty, names, f)?;
             }
             f.write_str(")")?;

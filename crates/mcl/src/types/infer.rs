@@ -678,7 +678,7 @@ impl<'a> Inference<'a> {
                             result
                         }
                         Err(error) => {
-                            let message = format!("`{}` {error}", shown(spec));
+                            let message = format!("`{}`: {error}", shown(spec));
                             let mut diagnostic = Diagnostic::error(&codes::BAD_ARGUMENTS, span, message);
                             if let Some(argument) = error.index.and_then(|index| arguments.get(index)) {
                                 diagnostic =
