@@ -23,7 +23,7 @@ pub(crate) use facts::system_hostname;
 use files::RealFiles;
 use kernel::KernelEvents;
 use network::RealNetwork;
-use random::SystemRandom;
+pub(crate) use random::SystemRandom;
 
 /// What sources are given. One a process: the watch hub in it is the engine's.
 pub(crate) struct RealCapabilities {

@@ -6,6 +6,7 @@ mod docs;
 mod explain;
 mod fmt;
 mod graph;
+mod run;
 
 use std::ffi::OsString;
 
@@ -34,6 +35,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Arguments),
     Graph(graph::Arguments),
     Check(check::Arguments),
     Fmt(fmt::Arguments),
@@ -75,6 +77,7 @@ fn dispatch(assembly: &Assembly, arguments: Vec<OsString>) -> Result<u8, Failure
         return Ok(exit_code::USAGE);
     };
     match command {
+        Command::Run(arguments) => run::run(assembly, &arguments),
         Command::Graph(arguments) => graph::run(assembly, &arguments),
         Command::Check(arguments) => check::run(assembly, &arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),

@@ -11,7 +11,14 @@ use setpoint_value::{Capabilities, Wake};
 
 /// Which sources have news. Wakes of one source coalesce.
 #[derive(Clone, Default)]
-pub(crate) struct Woken(Arc<(Mutex<BTreeSet<SourceId>>, Condvar)>);
+pub(crate) struct Woken(Arc<(Mutex<News>, Condvar)>);
+
+#[derive(Default)]
+struct News {
+    sources: BTreeSet<SourceId>,
+    /// Nobody takes news any more.
+    closed: bool,
+}
 
 impl Woken {
     /// What a source is given to say that it has news.
@@ -22,6 +29,7 @@ impl Woken {
             if sources
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
+                .sources
                 .insert(source)
             {
                 condition.notify_one();
@@ -29,11 +37,11 @@ impl Woken {
         })
     }
 
-    /// The sources that have news, as soon as there are some; none at the deadline.
-    fn wait(&self, deadline: Option<Instant>) -> Vec<SourceId> {
+    /// The sources that have news, as soon as there are some; none at the deadline, or when it was closed.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Vec<SourceId> {
         let (sources, condition) = &*self.0;
         let mut woken = sources.lock().unwrap_or_else(PoisonError::into_inner);
-        while woken.is_empty() {
+        while woken.sources.is_empty() && !woken.closed {
             woken = match deadline {
                 None => condition.wait(woken).unwrap_or_else(PoisonError::into_inner),
                 Some(deadline) => {
@@ -48,7 +56,37 @@ impl Woken {
                 }
             };
         }
-        std::mem::take(&mut *woken).into_iter().collect()
+        std::mem::take(&mut woken.sources).into_iter().collect()
+    }
+
+    /// Whether no source has news.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .sources
+            .is_empty()
+    }
+
+    /// Lets whoever waits go.
+    pub(crate) fn close(&self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.0.1.notify_all();
+    }
+
+    /// Whether it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).closed
+    }
+
+    /// Waits until it is closed; news are of no interest any more.
+    pub(crate) fn wait_for_close(&self) {
+        let (news, condition) = &*self.0;
+        let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
+        while !news.closed {
+            news = condition.wait(news).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }
 

@@ -24,8 +24,6 @@ pub(crate) enum Failure {
     Usage(String),
     /// The input is wrong, or the machine refused: what, in one line.
     Wrong(String),
-    /// The same, and the user was told already.
-    Reported,
     /// Nobody reads what we print any more. No reason for talk.
     ClosedPipe,
 }
@@ -49,7 +47,6 @@ impl Failure {
                 exit_code::USAGE,
             ),
             Failure::Wrong(message) => (Some(message.clone()), exit_code::WRONG),
-            Failure::Reported => (None, exit_code::WRONG),
             Failure::ClosedPipe => (None, exit_code::DONE),
         }
     }

@@ -25,7 +25,10 @@ mod failure;
 mod input;
 mod output;
 mod pages;
+mod prefix;
+mod program;
 mod session;
+mod view;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,6 +38,9 @@ pub use directory_loader::DirectoryLoader;
 pub use failure::exit_code;
 pub use pages::{PAGES, page};
 
+/// Address space for the stack of the command's thread, in bytes.
+const STACK: usize = 256 << 20;
+
 /// Runs the command line with these arguments, the program's name first, and answers its exit code.
 ///
 /// `#[must_use]` because an exit code that is dropped is a failure that nobody sees.
@@ -42,8 +48,19 @@ pub use pages::{PAGES, page};
 pub fn main(assembly: Assembly, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     failure::report_panics();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        commands::run(&assembly, arguments)
-    }));
-    ExitCode::from(answer.unwrap_or(exit_code::BUG))
+    // Syntax may nest, and programs are compiled by recursion over it: a roomy stack costs only what is used of it.
+    let work = move || commands::run(&assembly, arguments);
+    let thread = std::thread::Builder::new()
+        .name("main".to_owned())
+        .stack_size(STACK)
+        .spawn(work);
+    let answer = thread.map(std::thread::JoinHandle::join);
+    match answer {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(_)) => ExitCode::from(exit_code::BUG),
+        Err(error) => {
+            output::talk(&format!("error: the system gives no thread: {error}\n"));
+            ExitCode::from(exit_code::WRONG)
+        }
+    }
 }

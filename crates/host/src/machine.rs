@@ -6,20 +6,21 @@ use crate::users::Users;
 use crate::watch::WatchHub;
 use std::ffi::OsString;
 use std::io;
+use std::sync::Arc;
 
 /// The machine as resources see it. One for the whole process.
 #[derive(Debug)]
 pub struct Host {
     /// Replaces files.
-    pub committer: Committer,
+    pub committer: Arc<Committer>,
     /// Knows which files were found right.
-    pub verified: VerifiedFiles,
+    pub verified: Arc<VerifiedFiles>,
     /// Watches paths.
     pub watches: WatchHub,
     /// Runs commands.
     pub processes: Processes,
     /// Knows users and groups.
-    pub users: Users,
+    pub users: Arc<Users>,
     /// Where the parts of the system are that have a fixed place.
     pub roots: Roots,
 }
@@ -53,11 +54,11 @@ impl Host {
     /// The real machine. Programs are looked up along `search_path`, which has the form of the variable `PATH`.
     pub fn new(search_path: impl Into<OsString>) -> io::Result<Self> {
         Ok(Self {
-            committer: Committer::new(),
-            verified: VerifiedFiles::new(),
+            committer: Arc::new(Committer::new()),
+            verified: Arc::new(VerifiedFiles::new()),
             watches: WatchHub::new()?,
             processes: Processes::new(search_path),
-            users: Users::new(),
+            users: Arc::new(Users::new()),
             roots: Roots::default(),
         })
     }

@@ -6,7 +6,7 @@ use std::io::Read;
 use setpoint_value::Random;
 
 /// The kernel's generator.
-pub(super) struct SystemRandom;
+pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, buffer: &mut [u8]) {

@@ -1,0 +1,162 @@
+//! A program at work: its evaluator on a thread of its own, fed by sources, handing graphs to the engine.
+//!
+//! ```text
+//!  sources ─ wake ─▶ Woken ─▶ this thread: evaluator.step ─▶ engine.submit
+//! ```
+//!
+//! Wakes of one source coalesce, and whatever came while a step ran is taken together by the next one. Before the first graph, what
+//! is wrong ends the command; afterwards it is told, the machine stays with the newest good graph, and the next change is
+//! evaluated again.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use setpoint_diagnostics::{Diagnostics, SourceMap};
+use setpoint_engine::{Engine, Submitted};
+use setpoint_flow::{Evaluator, Step};
+use setpoint_value::Capabilities;
+use tokio::sync::Notify;
+
+use crate::evaluation::Woken;
+use crate::output;
+use crate::session::Session;
+
+/// A running program. Dropping it closes its sources.
+pub(crate) struct Program {
+    ended: Arc<Notify>,
+    woken: Woken,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The program cannot go on; what is wrong with it was told.
+pub(crate) struct Ended;
+
+impl Program {
+    /// Starts a compiled program. With `follow`, values that change make new graphs.
+    pub(crate) fn start(
+        session: Session,
+        capabilities: Arc<dyn Capabilities>,
+        engine: Engine,
+        follow: bool,
+    ) -> Program {
+        let ended = Arc::new(Notify::new());
+        let woken = Woken::default();
+        engine.sources_busy(true);
+        let (notify, waker) = (ended.clone(), woken.clone());
+        let work = move || {
+            if let Err(Ended) = evaluate(&session, capabilities, &engine, &waker, follow) {
+                notify.notify_one();
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("program".to_owned())
+            .spawn(work)
+            .ok();
+        if thread.is_none() {
+            output::talk("error: the system gives no thread for the program\n");
+            ended.notify_one();
+        }
+        Program { ended, woken, thread }
+    }
+
+    /// Waits until the program cannot go on. A program that is right never ends by itself.
+    pub(crate) async fn ended(&self) -> Ended {
+        self.ended.notified().await;
+        Ended
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.woken.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn evaluate(
+    session: &Session,
+    capabilities: Arc<dyn Capabilities>,
+    engine: &Engine,
+    woken: &Woken,
+    follow: bool,
+) -> Result<(), Ended> {
+    let Some(program) = session
+        .compiled
+        .as_ref()
+        .and_then(|compiled| compiled.program.clone())
+    else {
+        return Err(Ended);
+    };
+    let sources = session.shown_sources();
+    let (waking, busy) = (woken.clone(), engine.clone());
+    let mut evaluator = Evaluator::new(
+        program,
+        capabilities,
+        Box::new(move |source| {
+            let (wake, busy) = (waking.wake(source), busy.clone());
+            setpoint_value::Wake::new(move || {
+                // Before the news can be seen, so that there is no quiet moment between the two.
+                busy.sources_busy(true);
+                wake.wake();
+            })
+        }),
+    );
+    let mut told = Diagnostics::new();
+    let mut has_graph = false;
+    let mut step = evaluator.step(&[]);
+    loop {
+        take(step, engine, &sources, &mut told, &mut has_graph)?;
+        if !evaluator.has_sources() || (has_graph && !follow) {
+            engine.sources_busy(false);
+            woken.wait_for_close();
+            return Ok(());
+        }
+        if woken.is_empty() {
+            engine.sources_busy(!has_graph);
+        }
+        let news = woken.wait(None);
+        if woken.is_closed() {
+            return Ok(());
+        }
+        step = evaluator.step(&news);
+    }
+}
+
+/// Hands on what a step gave.
+fn take(
+    step: Step,
+    engine: &Engine,
+    sources: &SourceMap,
+    told: &mut Diagnostics,
+    has_graph: &mut bool,
+) -> Result<(), Ended> {
+    let mut found = step.diagnostics;
+    if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
+        match engine.submit(graph).blocking_recv() {
+            Ok(Submitted::Accepted | Submitted::Superseded) => *has_graph = true,
+            Ok(Submitted::Rejected(rejected)) => found.append(rejected),
+            // The engine has ended; so does everything.
+            Err(_) => return Ok(()),
+        }
+    }
+    // What is still wrong was told when it began to be.
+    if found != *told {
+        output::talk_diagnostics(&found, sources);
+        if found.has_errors() && *has_graph {
+            let first = found.iter().next().map(|d| d.message.clone()).unwrap_or_default();
+            engine.reject(first);
+            output::talk("the machine is kept as the last good values want it, until the program recovers\n");
+        }
+        if !found.has_errors() && told.has_errors() {
+            output::talk("the program has recovered\n");
+        }
+        told.clone_from(&found);
+    }
+    if found.has_errors() && !*has_graph {
+        Err(Ended)
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! What a person or a program sees of a run: lines made of the engine's events.
+
+use std::io::Write;
+use std::thread::JoinHandle;
+
+use setpoint_engine::{Engine, Event, EventStream, RunSummary, What};
+
+use crate::output;
+
+/// A consumer of events on a thread of its own.
+pub(crate) struct View(Option<JoinHandle<()>>);
+
+impl View {
+    /// Shows what happens from now on: as JSON on standard output, or as lines for people on standard error.
+    pub(crate) fn start(engine: &Engine, json: bool) -> View {
+        let events = engine.events();
+        let show = move || if json { print_json(events) } else { talk(events) };
+        View(
+            std::thread::Builder::new()
+                .name("view".to_owned())
+                .spawn(show)
+                .ok(),
+        )
+    }
+
+    /// Waits until everything is shown. The engine must have ended.
+    pub(crate) fn finish(mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn print_json(mut events: EventStream) {
+    let mut stdout = std::io::stdout().lock();
+    let mut lines = String::new();
+    while let Some(event) = events.blocking_next() {
+        lines.clear();
+        let mut next = Some(event);
+        // Whatever is there already goes out in one write.
+        while let Some(event) = next {
+            lines.push_str(&event.to_json());
+            lines.push('\n');
+            next = if lines.len() < 1 << 16 {
+                events.try_next()
+            } else {
+                None
+            };
+        }
+        if stdout
+            .write_all(lines.as_bytes())
+            .and_then(|()| stdout.flush())
+            .is_err()
+        {
+            // Nobody reads any more; the machine is kept right all the same.
+            return;
+        }
+    }
+}
+
+fn talk(mut events: EventStream) {
+    while let Some(event) = events.blocking_next() {
+        let mut text = String::new();
+        let mut next = Some(event);
+        while let Some(event) = next {
+            if let Some(line) = line(&event) {
+                text.push_str(&line);
+                text.push('\n');
+            }
+            next = if text.len() < 1 << 16 {
+                events.try_next()
+            } else {
+                None
+            };
+        }
+        if !text.is_empty() {
+            output::talk(&text);
+        }
+    }
+}
+
+/// What a person wants to know of an event; none for the many that say that all is well.
+fn line(event: &Event) -> Option<String> {
+    let who = event.identity().map(|id| id.to_string()).unwrap_or_default();
+    Some(match &event.what {
+        What::GraphAccepted {
+            added,
+            removed,
+            changed,
+            kept,
+        } => {
+            format!("graph: {added} new, {changed} changed, {removed} gone, {kept} as before")
+        }
+        What::Drift {
+            field,
+            is,
+            want,
+            repaired,
+        } => {
+            let verb = if *repaired { "repaired" } else { "would repair" };
+            format!("{who}: {verb} {field}: {is} -> {want}")
+        }
+        What::RunEnded {
+            result: RunSummary::Failed,
+            error,
+            ..
+        } => {
+            format!("{who}: failed to {}", error.as_deref().unwrap_or("run"))
+        }
+        What::BackingOff { tries_left, .. } => match tries_left {
+            Some(left) => format!("{who}: will be tried again, {left} more after that"),
+            None => format!("{who}: will be tried again"),
+        },
+        What::FailedForGood { error } => format!("{who}: failed for good: {error}"),
+        What::BlockedBy { by } => format!("{who}: waits, because {by} failed"),
+        What::Fighting { field, is, want } => {
+            format!(
+                "{who}: something keeps changing {field} to {is}, and it shall be {want}; repairs are spaced out"
+            )
+        }
+        What::Converged => "converged".to_owned(),
+        What::Stopping { stage, waiting_for } => match waiting_for.as_slice() {
+            [] => "stopping".to_owned(),
+            waiting => {
+                let how = ["waiting for", "cancelling", "killing"][usize::from((*stage).clamp(1, 3)) - 1];
+                format!("stopping: {how} {}", waiting.join(", "))
+            }
+        },
+        What::Log { level, message } if &**level == "display" => format!("{who}: {message}"),
+        What::Log { level, message } if matches!(&**level, "warning" | "error") => {
+            format!("{who}: {level}: {message}")
+        }
+        What::Paused => "paused".to_owned(),
+        What::Resumed => "resumed".to_owned(),
+        What::Gap { lost } => format!("({lost} events are not shown)"),
+        What::GraphSwapped { .. }
+        | What::GraphRejected { .. }
+        | What::Added
+        | What::Watching
+        | What::Dirty { .. }
+        | What::StartedRun { .. }
+        | What::Finishing
+        | What::RunEnded { .. }
+        | What::Sent { .. }
+        | What::Received { .. }
+        | What::RefreshPending { .. }
+        | What::RefreshConsumed { .. }
+        | What::LimitedUntil { .. }
+        | What::WaitingForSemaphore { .. }
+        | What::Removed
+        | What::Unconverged
+        | What::Log { .. } => return None,
+    })
+}
