@@ -312,3 +312,49 @@ fn a_program_that_lets_go_of_a_scope_with_ten_thousand_sources_ends_them_all() {
     world.evaluator.close();
     assert_eq!(world.machine.live_watches(), 0);
 }
+
+#[test]
+fn an_instance_is_captured_by_a_loop_and_asked_for_its_exports_there() {
+    let mut builder = ProgramBuilder::new();
+    let mut class = builder.template("class c", 1);
+    let double = class.add(Slot(0), Slot(0));
+    class.named("double", double);
+    let name = class.str("of the class");
+    class.resource(name, Slot(0));
+    class.exports.push(double);
+    let class = builder.add(class, None);
+    let mut body = builder.template("the body of the loop", 3);
+    let exported = body.exported(Slot(2), 0, Type::Int);
+    let sum = body.add(Slot(1), exported);
+    let name = body.text_of(Slot(0));
+    body.resource(name, sum);
+    let body = builder.add(body, None);
+    let mut entry = builder.template("the entry", 0);
+    let (a, list) = (
+        entry.outside("a", Type::Int),
+        entry.outside("list", Type::list(Type::Int)),
+    );
+    let fixed = entry.constant(ints(&[100]));
+    let included = entry.instance(class, &[a], Type::Nil);
+    entry.for_(fixed, block(body, &[included]));
+    let conditional = entry.outside("condition", Type::Bool);
+    let mut then = builder.template("then", 2);
+    then.for_(Slot(0), block(body, &[Slot(1)]));
+    let then = builder.add(then, None);
+    entry.if_statement(conditional, Some(block(then, &[list, included])), None);
+    let values = [
+        ("a", Value::Int(1)),
+        ("list", ints(&[])),
+        ("condition", Value::Bool(true)),
+    ];
+    let mut world = World::started(builder.finish(entry), &values);
+    assert_eq!(world.resources(), ["0=102", "of the class=1"]);
+    // The same name twice: the one of the static loop and the other must agree.
+    world.set("list", ints(&[100, 7]));
+    assert_eq!(world.resources(), ["0=102", "1=9", "of the class=1"]);
+    world.recomputed();
+    world.set_int("a", 2);
+    assert_eq!(world.resources(), ["0=104", "1=11", "of the class=2"]);
+    world.set("condition", Value::Bool(false));
+    assert_eq!(world.resources(), ["0=104", "of the class=2"]);
+}
