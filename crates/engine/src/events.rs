@@ -292,7 +292,6 @@ pub enum RunSummary {
     Failed,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
 fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     // Microseconds are as much as a double holds exactly enough for the dates of this century.
     serializer.serialize_f64((time.as_secs_f64() * 1e6).round() / 1e6)

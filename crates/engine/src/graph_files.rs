@@ -10,10 +10,13 @@ use crate::GraphView;
 
 /// The paths of all files of the running graph, sorted.
 #[derive(Debug, Default)]
-pub(crate) struct GraphFiles(RwLock<Arc<BTreeSet<(Vec<u8>, ResourceId)>>>);
+pub(crate) struct GraphFiles(RwLock<Arc<Paths>>);
+
+/// Paths with whose they are.
+pub(crate) type Paths = BTreeSet<(Vec<u8>, ResourceId)>;
 
 impl GraphFiles {
-    pub(crate) fn replace(&self, files: BTreeSet<(Vec<u8>, ResourceId)>) {
+    pub(crate) fn replace(&self, files: Paths) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(files);
     }
 }
@@ -24,7 +27,9 @@ impl GraphView for GraphFiles {
         let directory = directory.as_bytes();
         let directory = directory.strip_suffix(b"/").unwrap_or(directory);
         let from = (directory.to_vec(), ResourceId::new("", ""));
-        let below = files.range(from..).take_while(|(path, _)| path.starts_with(directory));
+        let below = files
+            .range(from..)
+            .take_while(|(path, _)| path.starts_with(directory));
         let mut found: Vec<AbsolutePath> = below
             // Not what only begins alike: `/etc/conf.d` is not below `/etc/conf`.
             .filter(|(path, id)| matches!(path.get(directory.len()), None | Some(b'/')) && id != except)
@@ -45,7 +50,14 @@ mod tests {
     #[test]
     fn files_under_a_directory_are_those_at_it_and_below_but_for_the_asker() {
         let files = GraphFiles::default();
-        let names = ["/etc/conf", "/etc/conf.d/x", "/etc/conf/", "/etc/conf/a", "/etc/conf/b/c", "/etc/d"];
+        let names = [
+            "/etc/conf",
+            "/etc/conf.d/x",
+            "/etc/conf/",
+            "/etc/conf/a",
+            "/etc/conf/b/c",
+            "/etc/d",
+        ];
         let all = names.map(|name| (name.as_bytes().to_vec(), ResourceId::new("file", name)));
         files.replace(all.into_iter().collect());
         let directory = AbsolutePath::new("/etc/conf/").unwrap();

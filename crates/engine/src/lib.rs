@@ -2,6 +2,18 @@
 //!
 //! One half faces the kinds of resources: [`Resource`] is what a kind writes, [`Apply`] and [`Handle`] what it is given,
 //! [`Watch`] what it declares, [`Failure`] what it answers when the machine refuses.
+//!
+//! The other half runs them. [`machine`] holds the running graph and decides everything, synchronously and without a
+//! clock; [`Engine`] is that with workers around it:
+//!
+//! | who | takes | gives |
+//! |---|---|---|
+//! | preparation, a blocking task while there is a graph to prepare | [`Engine::submit`] | a graph that is decoded, validated, with automatic edges |
+//! | the owner, one thread | the inbox: prepared graphs, events of watches, answers, pokes, signals | steps of the machine: jobs, tasks, [`Event`]s |
+//! | the pool, a few threads and more while they wait for the disk | `init`, arming, runs that block, `cleanup`, state files | answers, into the inbox |
+//! | tasks | runs that wait for others, watch loops of a kind's own, tasks of kinds | answers and events, into the inbox |
+//!
+//! [`StateFiles`] keeps what must outlive the process.
 
 #![forbid(unsafe_code)]
 
@@ -38,7 +50,8 @@ pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};
 pub use local_values::{FileValues, LocalValues};
 pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
 pub use resource::{
-    Background, Decode, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource, RunShape, check,
+    Background, Decode, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource,
+    RunShape, check,
 };
 pub use setpoint_derive::{ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;

@@ -274,9 +274,9 @@ impl Machine {
     fn next_deadline(&mut self) -> Option<Duration> {
         let vertices = &self.vertices;
         let is_void = |due: Due, at: Duration| match due {
-            Due::Hold { slot, incarnation } => vertices.get(slot as usize).is_none_or(|v| {
-                v.incarnation != incarnation || v.hold == Hold::None || v.hold_until != at
-            }),
+            Due::Hold { slot, incarnation } => vertices
+                .get(slot as usize)
+                .is_none_or(|v| v.incarnation != incarnation || v.hold == Hold::None || v.hold_until != at),
             Due::Timeout { slot, run } => vertices
                 .get(slot as usize)
                 .is_none_or(|v| v.run != run || !v.flags.running || v.flags.timed_out),
@@ -531,7 +531,9 @@ impl Machine {
             return;
         }
         vertex.flags.timed_out = true;
-        let Some(resource) = vertex.live.clone() else { return };
+        let Some(resource) = vertex.live.clone() else {
+            return;
+        };
         let after = Duration::from_millis(resource.meta.timeout);
         let vertex = self.id(slot);
         self.actions.push(Action::Cancel {

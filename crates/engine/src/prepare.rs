@@ -7,13 +7,13 @@
 mod autoedges;
 mod order;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_graph::{DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
 
+use crate::graph_files::Paths;
 use crate::{DynamicResource, Identity, KindSpec};
 use autoedges::{AutomaticEdges, Interests};
 use order::Order;
@@ -29,7 +29,7 @@ pub(crate) struct Prepared {
     pub(crate) graph: DesiredGraph,
     pub(crate) instances: Instances,
     /// The paths of its files, when they changed, for the view that resources have of the graph.
-    pub(crate) files: Option<BTreeSet<(Vec<u8>, ResourceId)>>,
+    pub(crate) files: Option<Paths>,
     /// Automatic edges that were left out, as lines for the log.
     pub(crate) warnings: Vec<String>,
 }
@@ -103,6 +103,7 @@ impl Preparer {
             let known = self.interests.remove(&resource.id);
             interests_changed |= known.is_some_and(|interests| !interests.is_empty());
         }
+        #[expect(clippy::iter_over_hash_type, reason = "each is looked at by itself")]
         for (id, (resource, instance)) in &instances {
             let takes_part = self.automatic_edges && resource.meta.autoedge && resource.schema.autoedge;
             let interests = Interests::of(&**instance, takes_part);
@@ -155,8 +156,7 @@ impl Preparer {
         })
     }
 
-    fn files(&self) -> BTreeSet<(Vec<u8>, ResourceId)> {
-        #[expect(clippy::iter_over_hash_type, reason = "the result is sorted")]
+    fn files(&self) -> Paths {
         let all = self.interests.iter();
         all.flat_map(|(id, interests)| {
             let files = interests.has.iter().filter_map(|identity| match identity {
@@ -177,7 +177,9 @@ impl Preparer {
             diagnostics.push(unknown_kind(resource));
             return None;
         };
-        let decoded = crate::workers::guarded("decode", || (spec.decode)(&resource.id.name, &resource.parameters));
+        let decoded = crate::workers::guarded("decode", || {
+            (spec.decode)(&resource.id.name, &resource.parameters)
+        });
         let invalid = match decoded {
             Ok(Ok(instance)) => {
                 let mut invalid = Vec::new();

@@ -54,9 +54,7 @@ impl StateFiles {
     /// The directory of an identity, whether it exists or not.
     #[must_use]
     pub fn path(&self, id: &ResourceId) -> AbsolutePath {
-        self.directory
-            .path()
-            .join(identity_directory(&id.kind, &id.name))
+        self.directory.path().join(identity_directory(&id.kind, &id.name))
     }
 
     fn receiver(&self, id: &ResourceId) -> Arc<Receiver> {
@@ -80,7 +78,9 @@ impl StateFiles {
             REFRESH_VERSION => serde_json::from_slice(&stored.payload).unwrap_or_default(),
             _ => Vec::new(),
         };
-        let senders = senders.into_iter().map(|(kind, name)| ResourceId::new(kind, name));
+        let senders = senders
+            .into_iter()
+            .map(|(kind, name)| ResourceId::new(kind, name));
         let senders: Vec<ResourceId> = senders.collect();
         let known = self.receiver(receiver);
         let mut marks = known.lock();
@@ -264,6 +264,7 @@ struct Marks {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "threads that mark at the same time")]
 mod tests {
     use super::*;
 
@@ -324,7 +325,10 @@ mod tests {
         for name in ["kept", "old", "reversed"] {
             files.mark(&id(name), &id("x"), 1).unwrap();
         }
-        let reversed = files.directory.subdirectory(&identity_directory("svc", "reversed")).unwrap();
+        let reversed = files
+            .directory
+            .subdirectory(&identity_directory("svc", "reversed"))
+            .unwrap();
         reversed.write(&files.committer, REVERSE, "record").unwrap();
         let days = |days: u64| Duration::from_secs((1000 + days) * 24 * 3600);
         let kept = [id("kept")];

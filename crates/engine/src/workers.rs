@@ -33,9 +33,7 @@ use tokio::sync::{oneshot, watch};
 use crate::graph_files::GraphFiles;
 use crate::machine::{self, ExitReason, ExitReport, Input, StopStage, VertexId};
 use crate::prepare::{Kinds, Preparer};
-use crate::{
-    EventSink, EventStream, ExitRequest, Failure, Handle, KindSpec, Level, Services, StateFiles,
-};
+use crate::{EventSink, EventStream, ExitRequest, Failure, Handle, KindSpec, Level, Services, StateFiles};
 pub(crate) use execute::guarded;
 use execute::{Job, Task};
 pub use inbox::Status;

@@ -91,7 +91,9 @@ impl Machine {
         for (id, counted, most) in self.semaphores.iter() {
             let real = held.get(&**id).copied().unwrap_or(0);
             if counted != real || real > most {
-                return Err(format!("semaphore {id}: {counted} counted, {real} held, {most} allowed"));
+                return Err(format!(
+                    "semaphore {id}: {counted} counted, {real} held, {most} allowed"
+                ));
             }
         }
         Ok(())
@@ -112,7 +114,11 @@ impl Machine {
                 return Err(format!("edge {index} does not notify, but its bit is set"));
             }
         }
-        let ends: usize = self.vertices.iter().map(|v| v.incoming.len() + v.outgoing.len()).sum();
+        let ends: usize = self
+            .vertices
+            .iter()
+            .map(|v| v.incoming.len() + v.outgoing.len())
+            .sum();
         if ends != 2 * self.edges.len() {
             return Err("a vertex has an edge that does not exist".to_owned());
         }

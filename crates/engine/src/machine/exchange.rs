@@ -15,10 +15,7 @@ impl Machine {
     /// What a vertex that is about to run receives. What changes is noted, and is what it holds once the run has set it.
     pub(super) fn prepare_transfer(&mut self, slot: u32) -> Result<Transfer, Failure> {
         let vertex = self.vertex(slot);
-        let receives = vertex
-            .incoming
-            .iter()
-            .any(|edge| self.edges.get(*edge).sends());
+        let receives = vertex.incoming.iter().any(|edge| self.edges.get(*edge).sends());
         let extras = vertex.extras.as_ref();
         let holds = extras.is_some_and(|extras| !extras.held.is_empty() || !extras.received.is_empty());
         if !receives && !holds {
@@ -122,9 +119,11 @@ impl Machine {
         self.emit(Some(slot), What::Sent { keys });
         for edge in edges {
             let edge = self.edges.get(edge);
-            let differs = edge.desired.send.iter().any(|(key, _)| {
-                before.as_ref().and_then(|before| before.get(key)) != sent.get(key)
-            });
+            let differs = edge
+                .desired
+                .send
+                .iter()
+                .any(|(key, _)| before.as_ref().and_then(|before| before.get(key)) != sent.get(key));
             if differs {
                 let to = edge.to;
                 let cause = Cause::ReceivedFrom(self.show(slot));

@@ -80,7 +80,10 @@ impl Machine {
         };
         let vertex = self.vertex_mut(slot);
         vertex.flags.initialised = true;
-        let polls = vertex.live.as_ref().is_some_and(|resource| resource.meta.poll != 0);
+        let polls = vertex
+            .live
+            .as_ref()
+            .is_some_and(|resource| resource.meta.poll != 0);
         vertex.phase = Phase::Arming;
         vertex.flags.armed = !polls;
         for sender in result.refresh {
@@ -255,7 +258,9 @@ impl Machine {
     /// Begins to take away what lives in a slot; with `realizing` it runs once before.
     pub(super) fn leave(&mut self, slot: u32, realizing: bool) {
         let vertex = self.vertex(slot);
-        let Some(resource) = vertex.live.clone() else { return };
+        let Some(resource) = vertex.live.clone() else {
+            return;
+        };
         if vertex.flags.leaving {
             return;
         }

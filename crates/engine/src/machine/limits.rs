@@ -95,7 +95,10 @@ impl Fight {
             };
             let times = &mut self.repairs[at].times;
             times.push_back(now);
-            while times.front().is_some_and(|first| now.saturating_sub(*first) > FIGHT_WINDOW) {
+            while times
+                .front()
+                .is_some_and(|first| now.saturating_sub(*first) > FIGHT_WINDOW)
+            {
                 times.pop_front();
             }
             if times.len() > FIGHT_REPAIRS {

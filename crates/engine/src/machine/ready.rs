@@ -162,7 +162,11 @@ impl Machine {
         let vertex = self.vertex_mut(slot);
         vertex.flags.ready = true;
         vertex.ticket = ticket;
-        let round = if vertex.round == current { current + 1 } else { current };
+        let round = if vertex.round == current {
+            current + 1
+        } else {
+            current
+        };
         let height = vertex.height;
         self.ready.queue.insert((round, Reverse(height), ticket, slot));
     }
@@ -249,7 +253,12 @@ impl Machine {
     fn wanted_semaphores(&mut self, slot: u32) -> Wanted {
         let resource = self.live(slot).clone();
         let for_all = self.options.sema.map(|count| format!(":{count}"));
-        let ids = resource.meta.sema.iter().map(String::as_str).chain(for_all.as_deref());
+        let ids = resource
+            .meta
+            .sema
+            .iter()
+            .map(String::as_str)
+            .chain(for_all.as_deref());
         self.semaphores.wanted(ids)
     }
 

@@ -156,7 +156,11 @@ impl Machine {
             self.publish(slot, sent);
         }
 
-        let error: Option<Arc<str>> = result.outcome.as_ref().err().map(|failure| failure.chain().into());
+        let error: Option<Arc<str>> = result
+            .outcome
+            .as_ref()
+            .err()
+            .map(|failure| failure.chain().into());
         let summary = match &error {
             Some(_) => RunSummary::Failed,
             None if result.drifts.is_empty() => RunSummary::Ok,
@@ -187,11 +191,11 @@ impl Machine {
             }
             None => {
                 self.consume_refresh(slot);
-                if result.checked || flags.hidden {
-                    if let Some(extras) = &mut self.vertex_mut(slot).extras {
-                        for received in &mut extras.received {
-                            received.changed = false;
-                        }
+                if (result.checked || flags.hidden)
+                    && let Some(extras) = &mut self.vertex_mut(slot).extras
+                {
+                    for received in &mut extras.received {
+                        received.changed = false;
                     }
                 }
                 if resource.meta.retryreset {
@@ -292,7 +296,9 @@ impl Machine {
 
     /// Takes stored notifications back, but for what a run of the sender in progress may store anew.
     pub(super) fn clear_stored_refresh(&mut self, receiver: u32, senders: Vec<(ResourceId, u32)>) {
-        let Some(receiver) = self.identity(receiver) else { return };
+        let Some(receiver) = self.identity(receiver) else {
+            return;
+        };
         let mut idle = Vec::new();
         for (sender, slot) in senders {
             let vertex = self.vertex(slot);

@@ -94,7 +94,9 @@ impl Machine {
     }
 
     fn enter_stage(&mut self, stage: StopStage) {
-        let Some(stopping) = &mut self.stopping else { return };
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
         stopping.stage = stage;
         self.announce_stage();
         for slot in 0..self.vertices.len() as u32 {
@@ -171,7 +173,9 @@ impl Machine {
     }
 
     fn end(&mut self, hung: Vec<ResourceId>) {
-        let Some(stopping) = &mut self.stopping else { return };
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
         stopping.ended = true;
         let report = ExitReport {
             reason: stopping.reason.clone(),
@@ -197,7 +201,9 @@ impl Machine {
         }
         for edge in self.vertex(slot).incoming.clone() {
             let from = self.edges.get(edge).from;
-            let Some(stopping) = &mut self.stopping else { return };
+            let Some(stopping) = &mut self.stopping else {
+                return;
+            };
             let Some(left) = stopping.successors.get_mut(from as usize) else {
                 continue;
             };

@@ -97,7 +97,8 @@ impl Machine {
             self.vertex_mut(slot).wanted = Some(resource);
         }
         let mut extended: BTreeSet<ResourceId> = BTreeSet::new();
-        self.vertices.reserve(change.added.len().saturating_sub(self.free.len()));
+        self.vertices
+            .reserve(change.added.len().saturating_sub(self.free.len()));
         self.index.reserve(change.added.len());
         for resource in &change.added {
             self.note_extended(&resource.id, &mut extended);
@@ -335,7 +336,9 @@ impl Machine {
         if edge.notifies() && (edge.refresh != Refresh::None || edge.perhaps) {
             self.clear_stored_refresh(edge.to, vec![(edge.desired.from.clone(), edge.from)]);
         }
-        self.vertex_mut(edge.from).outgoing.retain(|other| *other != index);
+        self.vertex_mut(edge.from)
+            .outgoing
+            .retain(|other| *other != index);
         let to = self.vertex_mut(edge.to);
         to.incoming.retain(|other| *other != index);
         to.cursor_epoch = 0;

@@ -282,7 +282,15 @@ mod tests {
     #[test]
     fn an_idle_vertex_is_small() {
         assert!(size_of::<Vertex>() <= 256, "{}", size_of::<Vertex>());
-        assert!(size_of::<super::super::Action>() <= 64, "{}", size_of::<super::super::Action>());
-        assert!(size_of::<super::super::Input>() <= 192, "{}", size_of::<super::super::Input>());
+        assert!(
+            size_of::<super::super::Action>() <= 64,
+            "{}",
+            size_of::<super::super::Action>()
+        );
+        assert!(
+            size_of::<super::super::Input>() <= 192,
+            "{}",
+            size_of::<super::super::Input>()
+        );
     }
 }

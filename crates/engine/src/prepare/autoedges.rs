@@ -24,7 +24,11 @@ impl Interests {
         // A panic in either costs the edges of this resource, not the graph.
         let has = crate::workers::guarded("say what it is", || resource.identities());
         let wanted = || crate::workers::guarded("say what it wants edges with", || resource.wanted());
-        let wants = if takes_part { wanted().unwrap_or_default() } else { Vec::new() };
+        let wants = if takes_part {
+            wanted().unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         Interests {
             has: has.unwrap_or_default(),
             wants,

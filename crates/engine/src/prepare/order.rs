@@ -59,7 +59,8 @@ impl Order {
         let roots = (0..order.nodes.len() as u32).filter(|node| left[*node as usize] == 0);
         // Of those that may come next the first by name, so that edges found later mostly agree.
         let by_name = |order: &Order, node: u32| Reverse((order.nodes[node as usize].id.clone(), node));
-        let mut ready: BinaryHeap<Reverse<(ResourceId, u32)>> = roots.map(|node| by_name(&order, node)).collect();
+        let mut ready: BinaryHeap<Reverse<(ResourceId, u32)>> =
+            roots.map(|node| by_name(&order, node)).collect();
         let mut position = 0;
         while let Some(Reverse((_, node))) = ready.pop() {
             position += 1;
@@ -95,7 +96,12 @@ impl Order {
             };
             if let Some(&start) = seen.get(&previous) {
                 let circle = way[start..].iter().rev();
-                return circle.map(|node| self.nodes[*node as usize].id.clone()).collect();
+                let mut circle: Vec<ResourceId> =
+                    circle.map(|node| self.nodes[*node as usize].id.clone()).collect();
+                // Wherever the search met it, it is shown from its first name on.
+                let least = (0..circle.len()).min_by_key(|at| &circle[*at]).unwrap_or(0);
+                circle.rotate_left(least);
+                return circle;
             }
             seen.insert(previous, way.len());
             way.push(previous);
@@ -137,7 +143,10 @@ impl Order {
                         way.push(at);
                     }
                     way.reverse();
-                    return Err(way.iter().map(|node| self.nodes[*node as usize].id.clone()).collect());
+                    return Err(way
+                        .iter()
+                        .map(|node| self.nodes[*node as usize].id.clone())
+                        .collect());
                 }
                 if self.nodes[next as usize].position < upper && !parent.contains_key(&next) {
                     parent.insert(next, node);
@@ -205,7 +214,9 @@ mod tests {
     fn random_edges_agree_with_a_search() {
         let mut state = 7u64;
         let mut random = move |bound: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             (state >> 33) % bound
         };
         for _ in 0..50 {
@@ -220,7 +231,11 @@ mod tests {
                 let mut at = 0;
                 while at < reached.len() {
                     let next: Vec<u64> = edges.iter().filter(|e| e.0 == reached[at]).map(|e| e.1).collect();
-                    reached.extend(next.into_iter().filter(|n| !reached.contains(n)).collect::<Vec<_>>());
+                    reached.extend(
+                        next.into_iter()
+                            .filter(|n| !reached.contains(n))
+                            .collect::<Vec<_>>(),
+                    );
                     at += 1;
                 }
                 let closes = reached.contains(&from);

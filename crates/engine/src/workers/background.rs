@@ -81,7 +81,9 @@ impl KindTasks {
         if state.phase != Phase::Ending {
             let failure = result.err().unwrap_or_else(|| Failure::new("go on: it ended"));
             let reason = format!("the kind {kind} failed to {}", failure.chain());
-            shared.inbox.input(Input::Exit(ExitReason::BackgroundFailed(reason.into())));
+            shared
+                .inbox
+                .input(Input::Exit(ExitReason::BackgroundFailed(reason.into())));
             return;
         }
         // Resources that came while it ended need another one.

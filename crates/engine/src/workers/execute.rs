@@ -117,14 +117,20 @@ impl Work for Job {
                     && let Err(error) = state.clear(&receiver, &senders, up_to_run)
                 {
                     // At worst the receiver is refreshed once too often after a restart.
-                    shared.log(Level::Warning, format!("failed to clear the notifications of {receiver}: {error}"));
+                    shared.log(
+                        Level::Warning,
+                        format!("failed to clear the notifications of {receiver}: {error}"),
+                    );
                 }
             }
             Task::Sweep(graph, now) => {
                 if let Some(state) = &shared.state
                     && let Err(error) = state.sweep(graph.resources.keys(), now)
                 {
-                    shared.log(Level::Warning, format!("failed to remove old state directories: {error}"));
+                    shared.log(
+                        Level::Warning,
+                        format!("failed to remove old state directories: {error}"),
+                    );
                 }
             }
         }
@@ -172,7 +178,10 @@ fn init(shared: &Arc<Shared>, vertex: VertexId, cell: &Cell, watch: Option<Watch
                 Ok(senders) => initialised.refresh = senders,
                 Err(error) => shared.log(
                     Level::Warning,
-                    format!("failed to read the notifications of {}: {error}", cell.resource.id),
+                    format!(
+                        "failed to read the notifications of {}: {error}",
+                        cell.resource.id
+                    ),
                 ),
             }
         }
@@ -194,7 +203,9 @@ fn initialise(
     if instance.is_none() {
         let spec = shared.kinds.get(&*resource.id.kind);
         let spec = spec.ok_or_else(|| Failure::new("find the kind").on(&resource.id.kind))?;
-        let decoded = guarded("decode", || (spec.decode)(&resource.id.name, &resource.parameters))?;
+        let decoded = guarded("decode", || {
+            (spec.decode)(&resource.id.name, &resource.parameters)
+        })?;
         *instance = Some(decoded.map_err(|invalid| unfit("decode", &invalid))?);
     }
     let Some(instance) = instance else {
@@ -228,9 +239,10 @@ fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId) {
     }
     match &*cell.instance() {
         Some(instance) => arm(shared, cell, watch, &**instance),
-        None => shared
-            .inbox
-            .push(Message::Armed(watch, Err(Failure::new("watch, because there is no instance")))),
+        None => shared.inbox.push(Message::Armed(
+            watch,
+            Err(Failure::new("watch, because there is no instance")),
+        )),
     }
 }
 
@@ -280,7 +292,12 @@ impl Observer for RunObserver<'_> {
         if let Some(lane) = self.lane {
             lane.repairs();
         }
-        let Some(state) = self.shared.state.as_ref().filter(|_| !self.request.notifies.is_empty()) else {
+        let Some(state) = self
+            .shared
+            .state
+            .as_ref()
+            .filter(|_| !self.request.notifies.is_empty())
+        else {
             return Ok(());
         };
         let mark = || {

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashSet;
 use tokio::sync::oneshot;
 
+use crate::machine::VertexId;
 use crate::machine::{Armed, Initialised, Input, VertexStatus};
 use crate::prepare::Prepared;
 use crate::{Failure, RunShape};
-use crate::machine::VertexId;
 
 /// A watch of a vertex: its place and the number of the arming. What an ended one says is not heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -117,7 +117,10 @@ impl Owner {
                 // What waits for an older one of its identity to be gone keeps its instance.
                 let graph = &prepared.graph;
                 self.instances.retain(|id, (resource, _)| {
-                    graph.resources.get(id).is_some_and(|wanted| Arc::ptr_eq(wanted, resource))
+                    graph
+                        .resources
+                        .get(id)
+                        .is_some_and(|wanted| Arc::ptr_eq(wanted, resource))
                 });
                 self.instances.extend(prepared.instances);
                 if let Some(files) = prepared.files {
@@ -216,7 +219,8 @@ impl Owner {
     fn watched(&self, watch: WatchId) -> Option<(VertexId, ResourceId)> {
         let slot = watch.slot as usize;
         let record = self.records.get(slot)?.as_ref()?;
-        (self.armings.get(slot) == Some(&watch.arming)).then(|| (record.vertex, record.cell.resource.id.clone()))
+        (self.armings.get(slot) == Some(&watch.arming))
+            .then(|| (record.vertex, record.cell.resource.id.clone()))
     }
 
     /// A new arming of a vertex; older ones are no longer heard.
@@ -312,7 +316,10 @@ impl Owner {
         let cell = known.unwrap_or_else(|| {
             let made = self.instances.remove(&resource.id);
             let instance = made.filter(|(of, _)| Arc::ptr_eq(of, &resource));
-            let cell = Arc::new(Cell::new(resource.clone(), instance.map(|(_, instance)| instance)));
+            let cell = Arc::new(Cell::new(
+                resource.clone(),
+                instance.map(|(_, instance)| instance),
+            ));
             self.records[slot] = Some(Record {
                 vertex,
                 cell: cell.clone(),

@@ -148,7 +148,9 @@ fn start_loop(shared: &Arc<Shared>, cell: &Cell, own: OwnWatch, arming: &Arc<Arm
         cancellation: cancellation.clone(),
         event: Box::new(event),
         log: Box::new(move |level, message| {
-            logger.inbox.push(Message::WatchLog(watch, level_name(level), message.to_owned()));
+            logger
+                .inbox
+                .push(Message::WatchLog(watch, level_name(level), message.to_owned()));
         }),
     };
     let (shared, token) = (shared.clone(), cancellation.clone());

@@ -6,11 +6,18 @@ use super::simulation::*;
 use setpoint_engine::machine::{ExitReason, Input, Options};
 
 fn waits(timeout: Duration) -> Options {
-    Options { converge: Some(timeout), ..Options::default() }
+    Options {
+        converge: Some(timeout),
+        ..Options::default()
+    }
 }
 
 fn once() -> Options {
-    Options { converge: Some(Duration::ZERO), exit_when_converged: true, ..Options::default() }
+    Options {
+        converge: Some(Duration::ZERO),
+        exit_when_converged: true,
+        ..Options::default()
+    }
 }
 
 #[test]
@@ -104,7 +111,10 @@ fn backing_off_is_not_quiet() {
 
 #[test]
 fn max_runtime_and_exit_resources_end_the_program() {
-    let mut sim = Simulation::with(Options { max_runtime: Some(s(30)), ..Options::default() });
+    let mut sim = Simulation::with(Options {
+        max_runtime: Some(s(30)),
+        ..Options::default()
+    });
     sim.swap(&Graph::new(&["a"]));
     sim.advance(s(31));
     assert_eq!(sim.exit.clone().unwrap().code(false), 1);

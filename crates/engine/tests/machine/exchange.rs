@@ -13,7 +13,9 @@ fn a_value_goes_over_an_edge_and_is_seen_as_changed_once() {
     sim.always("a", Run::sends("one"));
     sim.runs("b", [Run::fails("use it")]);
     let graph = Graph::new(&["a"])
-        .with_content("b", "from the program", |meta| (meta.retry, meta.delay) = (3, 100))
+        .with_content("b", "from the program", |meta| {
+            (meta.retry, meta.delay) = (3, 100);
+        })
         .sends("a", "b");
     sim.swap(&graph);
     sim.settle();
@@ -26,7 +28,11 @@ fn a_value_goes_over_an_edge_and_is_seen_as_changed_once() {
     };
     assert_eq!(changed(&sim), [true]);
     sim.advance(s(1));
-    assert_eq!(changed(&sim), [true, true], "the flag stays up until a run succeeds");
+    assert_eq!(
+        changed(&sim),
+        [true, true],
+        "the flag stays up until a run succeeds"
+    );
     sim.take();
     sim.event("b");
     sim.settle();
@@ -48,14 +54,38 @@ fn nothing_sent_fails_the_run_and_names_the_sender() {
     sim.swap(&Graph::new(&["a", "b"]).sends("a", "b"));
     sim.settle();
     let said = sim.take();
-    assert_eq!(said, ["a ok", "b failed: run: received nothing from thing[a]", "b failed for good"]);
+    assert_eq!(
+        said,
+        [
+            "a ok",
+            "b failed: run: received nothing from thing[a]",
+            "b failed for good"
+        ]
+    );
 }
 
 #[test]
 fn a_withheld_value_leaves_the_parameter_as_it_is() {
     let mut sim = Simulation::new();
-    sim.runs("a", [Run { sends: Some(None), ..Run::ok() }, Run::sends("one"), Run { sends: Some(None), ..Run::ok() }]);
-    sim.swap(&Graph::new(&["a"]).with_content("b", "program", |_| {}).sends("a", "b"));
+    sim.runs(
+        "a",
+        [
+            Run {
+                sends: Some(None),
+                ..Run::ok()
+            },
+            Run::sends("one"),
+            Run {
+                sends: Some(None),
+                ..Run::ok()
+            },
+        ],
+    );
+    sim.swap(
+        &Graph::new(&["a"])
+            .with_content("b", "program", |_| {})
+            .sends("a", "b"),
+    );
     sim.settle();
     assert_eq!(sim.ran(), ["a", "b"]);
     assert_eq!(content(&sim, "b"), Some(Value::str("program")));
@@ -70,7 +100,9 @@ fn a_withheld_value_leaves_the_parameter_as_it_is() {
 #[test]
 fn a_sender_that_is_settled_by_noop_withholds_everything() {
     let mut sim = Simulation::new();
-    let graph = Graph::new(&["b"]).with("a", |meta| meta.noop = true).sends("a", "b");
+    let graph = Graph::new(&["b"])
+        .with("a", |meta| meta.noop = true)
+        .sends("a", "b");
     sim.swap(&graph);
     sim.settle();
     assert_eq!(sim.take(), ["a ok", "b ok"]);
@@ -80,11 +112,24 @@ fn a_sender_that_is_settled_by_noop_withholds_everything() {
 fn a_transfer_that_is_refused_is_tried_again_with_the_same_values() {
     let mut sim = Simulation::new();
     sim.always("a", Run::sends("one"));
-    sim.runs("b", [Run { untransferred: true, ..Run::fails("receive: invalid") }]);
-    let graph = Graph::new(&["a"]).with("b", |meta| (meta.retry, meta.delay) = (1, 10)).sends("a", "b");
+    sim.runs(
+        "b",
+        [Run {
+            untransferred: true,
+            ..Run::fails("receive: invalid")
+        }],
+    );
+    let graph = Graph::new(&["a"])
+        .with("b", |meta| (meta.retry, meta.delay) = (1, 10))
+        .sends("a", "b");
     sim.swap(&graph);
     sim.advance(s(1));
-    let transfers: Vec<usize> = sim.requests.iter().filter(|(name, _)| name == "b").map(|(_, request)| request.transfer.len()).collect();
+    let transfers: Vec<usize> = sim
+        .requests
+        .iter()
+        .filter(|(name, _)| name == "b")
+        .map(|(_, request)| request.transfer.len())
+        .collect();
     assert_eq!(transfers, [1, 1]);
     assert_eq!(content(&sim, "b"), Some(Value::str("one")));
 }
@@ -93,7 +138,9 @@ fn a_transfer_that_is_refused_is_tried_again_with_the_same_values() {
 fn without_its_edge_a_parameter_returns_to_what_the_program_says() {
     let mut sim = Simulation::new();
     sim.always("a", Run::sends("one"));
-    let graph = Graph::new(&["a"]).with_content("b", "program", |_| {}).sends("a", "b");
+    let graph = Graph::new(&["a"])
+        .with_content("b", "program", |_| {})
+        .sends("a", "b");
     sim.swap(&graph);
     sim.settle();
     sim.take();

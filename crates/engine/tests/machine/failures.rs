@@ -16,7 +16,13 @@ fn what_is_behind_a_failure_is_blocked_and_the_rest_runs() {
     said.sort();
     assert_eq!(
         said,
-        ["a failed for good", "a failed: break", "b blocked by a", "c blocked by a", "d ok"]
+        [
+            "a failed for good",
+            "a failed: break",
+            "b blocked by a",
+            "c blocked by a",
+            "d ok"
+        ]
     );
     sim.swap(&graph.with_content("a", "repaired", |_| {}));
     sim.settle();
@@ -119,7 +125,10 @@ fn endless_retries_without_delay_starve_nobody() {
     sim.swap(&graph.with("c", |_| {}));
     sim.some_steps(20);
     assert_eq!(sim.starts("c").len(), 1);
-    sim.step(Input::Stop { stage: StopStage::Finish, escalate: false });
+    sim.step(Input::Stop {
+        stage: StopStage::Finish,
+        escalate: false,
+    });
     sim.some_steps(20);
     assert!(sim.exit.is_some());
 }
@@ -140,7 +149,11 @@ fn without_a_written_delay_tries_back_off_up_to_a_minute() {
 
 #[test]
 fn options_set_retry_and_delay_for_those_who_write_none() {
-    let options = Options { retry: Some(1), delay: Some(20), ..Options::default() };
+    let options = Options {
+        retry: Some(1),
+        delay: Some(20),
+        ..Options::default()
+    };
     let mut sim = Simulation::with(options);
     sim.always("a", Run::fails("break"));
     sim.always("b", Run::fails("break"));
@@ -191,14 +204,21 @@ fn a_failed_watch_cancels_the_run_which_does_not_count() {
 fn a_failed_init_is_tried_like_a_watch_and_then_never_again() {
     let mut sim = Simulation::new();
     sim.host("a").inits.extend([Err("begin"), Err("begin")]);
-    sim.swap(&Graph::new(&["b"]).with("a", |meta| (meta.retry, meta.delay) = (2, 10)).edges("a -> b"));
+    sim.swap(
+        &Graph::new(&["b"])
+            .with("a", |meta| (meta.retry, meta.delay) = (2, 10))
+            .edges("a -> b"),
+    );
     sim.advance(s(1));
     assert_eq!(sim.ran(), ["a", "b"]);
     assert_eq!(sim.starts("a"), [ms(20)]);
     sim.host("c").inits.push_back(Err("begin"));
     sim.swap(&Graph::new(&["c", "d"]).edges("c -> d"));
     sim.settle();
-    assert_eq!(sim.take(), ["a removed", "b removed", "c failed for good", "d blocked by c"].map(String::from));
+    assert_eq!(
+        sim.take(),
+        ["a removed", "b removed", "c failed for good", "d blocked by c"].map(String::from)
+    );
     sim.poke("c");
     sim.settle();
     assert_eq!(sim.ran(), ["c", "d"]);
@@ -208,11 +228,25 @@ fn a_failed_init_is_tried_like_a_watch_and_then_never_again() {
 fn a_timeout_cancels_the_run_and_names_the_time() {
     let mut sim = Simulation::new();
     sim.runs("a", [Run::ok().takes(s(60))]);
-    sim.runs("b", [Run { stubborn: true, ..Run::ok().takes(s(3)) }]);
-    let graph = Graph::default().with("a", |meta| meta.timeout = 1500).with("b", |meta| meta.timeout = 1500);
+    sim.runs(
+        "b",
+        [Run {
+            stubborn: true,
+            ..Run::ok().takes(s(3))
+        }],
+    );
+    let graph = Graph::default()
+        .with("a", |meta| meta.timeout = 1500)
+        .with("b", |meta| meta.timeout = 1500);
     sim.swap(&graph);
     sim.advance(s(10));
     let said = sim.take();
-    assert!(said.contains(&"a failed: finish: timeout after 1.5 seconds".to_owned()), "{said:?}");
-    assert!(said.contains(&"b ok".to_owned()), "success after the timeout counts: {said:?}");
+    assert!(
+        said.contains(&"a failed: finish: timeout after 1.5 seconds".to_owned()),
+        "{said:?}"
+    );
+    assert!(
+        said.contains(&"b ok".to_owned()),
+        "success after the timeout counts: {said:?}"
+    );
 }

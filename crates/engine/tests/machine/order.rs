@@ -6,7 +6,12 @@ use setpoint_engine::machine::{Input, Options, VertexState};
 #[test]
 fn a_chain_runs_in_order_and_a_diamond_runs_its_bottom_once() {
     let mut sim = Simulation::new();
-    sim.swap(&Graph::new(&["a", "b", "c", "x", "y", "z", "w"]).edges("a -> b -> c").edges("x -> y -> w").edges("x -> z -> w"));
+    sim.swap(
+        &Graph::new(&["a", "b", "c", "x", "y", "z", "w"])
+            .edges("a -> b -> c")
+            .edges("x -> y -> w")
+            .edges("x -> z -> w"),
+    );
     for name in ["a", "b", "c", "x", "y", "z", "w"] {
         sim.always(name, Run::drift().takes(ms(10)));
     }
@@ -15,7 +20,10 @@ fn a_chain_runs_in_order_and_a_diamond_runs_its_bottom_once() {
     let at = |sim: &Simulation, name: &str| sim.starts(name)[0];
     assert_eq!(at(&sim, "a"), at(&sim, "x"), "independent ones run at once");
     assert_eq!(at(&sim, "y"), at(&sim, "z"));
-    assert_eq!([at(&sim, "b"), at(&sim, "c"), at(&sim, "w")], [ms(10), ms(20), ms(20)]);
+    assert_eq!(
+        [at(&sim, "b"), at(&sim, "c"), at(&sim, "w")],
+        [ms(10), ms(20), ms(20)]
+    );
     ran.sort();
     assert_eq!(ran, ["a", "b", "c", "w", "x", "y", "z"], "each once");
 }
@@ -77,7 +85,10 @@ fn nothing_runs_before_the_first_event_of_its_watch() {
 
 #[test]
 fn of_those_that_may_run_the_longest_path_goes_first_and_nobody_waits_longer_than_a_round() {
-    let mut sim = Simulation::with(Options { jobs: 1, ..Options::default() });
+    let mut sim = Simulation::with(Options {
+        jobs: 1,
+        ..Options::default()
+    });
     let graph = Graph::new(&["a", "b", "c", "d", "e"]).edges("c -> d -> e");
     sim.swap(&graph);
     sim.settle();
@@ -170,7 +181,10 @@ fn all_semaphores_are_taken_at_once_or_none_first_come_first_served() {
 
 #[test]
 fn a_semaphore_for_all_is_added_by_option() {
-    let mut sim = Simulation::with(Options { sema: Some(1), ..Options::default() });
+    let mut sim = Simulation::with(Options {
+        sema: Some(1),
+        ..Options::default()
+    });
     for name in ["a1", "a2", "a3"] {
         sim.always(name, Run::ok().takes(s(1)));
     }
@@ -200,7 +214,10 @@ fn who_waits_for_a_semaphore_and_is_removed_makes_room() {
 
 #[test]
 fn under_noop_successors_are_checked_and_it_is_checked_again_on_each_event() {
-    let mut sim = Simulation::with(Options { noop: true, ..Options::default() });
+    let mut sim = Simulation::with(Options {
+        noop: true,
+        ..Options::default()
+    });
     sim.always("a", Run::drift());
     sim.always("svc[b]", Run::drift());
     sim.swap(&Graph::new(&["a", "svc[b]"]).edges("a => svc[b]"));
@@ -225,7 +242,10 @@ fn a_hidden_resource_does_not_run_but_holds_its_edges() {
     assert_eq!(sim.ran(), ["a"]);
     sim.advance(s(1));
     assert_eq!(sim.ran(), ["h", "h", "b"]);
-    assert_eq!(sim.requests.iter().filter(|(name, _)| name == "(hidden)").count(), 2);
+    assert_eq!(
+        sim.requests.iter().filter(|(name, _)| name == "(hidden)").count(),
+        2
+    );
     // Beside a normal one of the same identity.
     let graph = graph.with("h", |_| {});
     sim.always("h", Run::ok().takes(s(1)));

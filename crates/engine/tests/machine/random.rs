@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::simulation::*;
-use setpoint_engine::machine::{Action, Armed, Initialised, Input, Machine, Options, RunResult, VertexState};
 use setpoint_engine::Failure;
+use setpoint_engine::machine::{Action, Armed, Initialised, Input, Machine, Options, RunResult, VertexState};
 
 /// xorshift64*.
 struct Random(u64);
@@ -22,8 +22,18 @@ impl Random {
     }
 }
 
-const NAMES: [&str; 10] =
-    ["a", "b", "svc[c]", "d", "svc[e]", "f", "port:server[g]", "port:server[h]", "i", "svc[j]"];
+const NAMES: [&str; 10] = [
+    "a",
+    "b",
+    "svc[c]",
+    "d",
+    "svc[e]",
+    "f",
+    "port:server[g]",
+    "port:server[h]",
+    "i",
+    "svc[j]",
+];
 
 fn random_graph(random: &mut Random, realize: bool) -> Graph {
     let mut graph = Graph::default();
@@ -56,7 +66,13 @@ fn random_graph(random: &mut Random, realize: bool) -> Graph {
             if random.chance(20) {
                 let arrow = if random.chance(50) { "=>" } else { "->" };
                 graph = graph.edges(&format!("{from} {arrow} {to}"));
-            } else if random.chance(5) && !graph.desired.edges.values().any(|e| e.to == id(to) && !e.send.is_empty()) {
+            } else if random.chance(5)
+                && !graph
+                    .desired
+                    .edges
+                    .values()
+                    .any(|e| e.to == id(to) && !e.send.is_empty())
+            {
                 graph = graph.sends(from, to);
             }
         }
@@ -68,7 +84,10 @@ fn random_run(random: &mut Random) -> Run {
     let mut run = match random.below(10) {
         0..=4 => Run::ok(),
         5..=7 => Run::drift(),
-        8 => Run { fails: Some("go on"), ..Run::drift() },
+        8 => Run {
+            fails: Some("go on"),
+            ..Run::drift()
+        },
         _ => Run::fails("begin"),
     };
     run.takes = ms(random.below(3) * random.below(40));
@@ -79,9 +98,13 @@ fn random_run(random: &mut Random) -> Run {
 
 fn history(seed: u64) -> Vec<String> {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let options = Options { seed, jobs: 1 + random.below(6) as usize, ..Options::default() };
+    let options = Options {
+        seed,
+        jobs: 1 + random.below(6) as usize,
+        ..Options::default()
+    };
     let mut sim = Simulation::with(options);
-    let realize = seed % 4 == 0;
+    let realize = seed.is_multiple_of(4);
     for name in NAMES.into_iter().filter(|_| realize) {
         // These run under the edges of a graph before.
         sim.allow_realizing(name);
@@ -91,7 +114,11 @@ fn history(seed: u64) -> Vec<String> {
     let mut paused = false;
     for _ in 0..150 {
         for name in NAMES {
-            if sim.hosts.get(name).is_none_or(|behaviour| behaviour.runs.len() < 2) {
+            if sim
+                .hosts
+                .get(name)
+                .is_none_or(|behaviour| behaviour.runs.len() < 2)
+            {
                 let run = random_run(&mut random);
                 sim.runs(name, [run]);
             }
@@ -100,9 +127,17 @@ fn history(seed: u64) -> Vec<String> {
             .machine
             .status()
             .into_iter()
-            .filter(|status| !matches!(status.state, VertexState::WaitingToBeAdded | VertexState::Finishing))
+            .filter(|status| {
+                !matches!(
+                    status.state,
+                    VertexState::WaitingToBeAdded | VertexState::Finishing
+                )
+            })
             .map(|status| status.id.to_string())
-            .map(|id| id.strip_prefix("thing[").map_or(id.clone(), |name| name.trim_end_matches(']').to_owned()))
+            .map(|id| {
+                id.strip_prefix("thing[")
+                    .map_or(id.clone(), |name| name.trim_end_matches(']').to_owned())
+            })
             .collect();
         match random.below(100) {
             0..=49 if !alive.is_empty() => {
@@ -155,8 +190,18 @@ fn history(seed: u64) -> Vec<String> {
     }
     sim.advance(s(200));
     for status in sim.machine.status() {
-        assert_eq!(status.state, VertexState::Clean, "{} of seed {seed}\n{}", status.id, sim.trace(60));
-        assert!(!status.refresh_pending || status.noop, "{} of seed {seed}", status.id);
+        assert_eq!(
+            status.state,
+            VertexState::Clean,
+            "{} of seed {seed}\n{}",
+            status.id,
+            sim.trace(60)
+        );
+        assert!(
+            !status.refresh_pending || status.noop,
+            "{} of seed {seed}",
+            status.id
+        );
     }
     assert_eq!(sim.machine.status().len(), graph.desired.resources.len());
     sim.events.iter().map(|event| event.to_json()).collect()
@@ -188,17 +233,29 @@ fn converge(machine: &mut Machine, first: Input) -> (Duration, usize) {
         for action in actions.list {
             match action {
                 Action::Init { vertex, arm, .. } => {
-                    inputs.push_back(Input::InitEnded { vertex, result: Ok(Initialised::default()) });
+                    inputs.push_back(Input::InitEnded {
+                        vertex,
+                        result: Ok(Initialised::default()),
+                    });
                     if arm {
-                        inputs.push_back(Input::WatchArmed { vertex, result: Ok(Armed::default()) });
+                        inputs.push_back(Input::WatchArmed {
+                            vertex,
+                            result: Ok(Armed::default()),
+                        });
                     }
                 }
                 Action::Run { vertex, .. } => {
                     runs += 1;
-                    inputs.push_back(Input::RunEnded { vertex, result: RunResult::ok() });
+                    inputs.push_back(Input::RunEnded {
+                        vertex,
+                        result: RunResult::ok(),
+                    });
                 }
                 Action::Cleanup { vertex, .. } => {
-                    inputs.push_back(Input::CleanupEnded { vertex, failure: None::<Failure> });
+                    inputs.push_back(Input::CleanupEnded {
+                        vertex,
+                        failure: None::<Failure>,
+                    });
                 }
                 _ => {}
             }
@@ -232,7 +289,13 @@ fn ten_thousand_vertices_converge_in_linear_time_and_one_event_costs_one_vertex(
     desired.generation = 1;
     let (swap_time, runs) = converge(&mut machine, Input::NewGraph(desired));
     assert_eq!(runs, 1);
-    println!("flat {flat_time:?}, chain {chain_time:?}, swap {swap_time:?} ({:?})", began.elapsed());
+    println!(
+        "flat {flat_time:?}, chain {chain_time:?}, swap {swap_time:?} ({:?})",
+        began.elapsed()
+    );
     // Far above what it takes; a quadratic algorithm takes minutes.
-    assert!(flat_time + chain_time < Duration::from_secs(5), "{flat_time:?} {chain_time:?}");
+    assert!(
+        flat_time + chain_time < Duration::from_secs(5),
+        "{flat_time:?} {chain_time:?}"
+    );
 }

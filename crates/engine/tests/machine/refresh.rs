@@ -17,19 +17,34 @@ fn a_repair_refreshes_once_and_ok_does_not() {
     sim.event("a");
     sim.settle();
     let said = sim.take();
-    assert_eq!(said, ["a drift", "svc[b] refresh pending by a", "svc[b] ok", "svc[b] refresh consumed"]);
+    assert_eq!(
+        said,
+        [
+            "a drift",
+            "svc[b] refresh pending by a",
+            "svc[b] ok",
+            "svc[b] refresh consumed"
+        ]
+    );
     assert!(sim.store.is_empty(), "{:?}", sim.store);
 }
 
 #[test]
 fn a_failed_receiver_is_refreshed_again_at_its_retry() {
-    let graph = Graph::new(&["a"]).with("svc[b]", |meta| (meta.retry, meta.delay) = (3, 100)).edges("a => svc[b]");
+    let graph = Graph::new(&["a"])
+        .with("svc[b]", |meta| (meta.retry, meta.delay) = (3, 100))
+        .edges("a => svc[b]");
     let mut sim = Simulation::of(&graph);
     sim.runs("a", [Run::drift()]);
     sim.runs("svc[b]", [Run::fails("reload"), Run::fails("reload"), Run::ok()]);
     sim.event("a");
     sim.advance(s(1));
-    let refreshed: Vec<bool> = sim.requests.iter().filter(|(name, _)| name == "svc[b]").map(|(_, request)| request.refresh).collect();
+    let refreshed: Vec<bool> = sim
+        .requests
+        .iter()
+        .filter(|(name, _)| name == "svc[b]")
+        .map(|(_, request)| request.refresh)
+        .collect();
     assert_eq!(refreshed, [true, true, true]);
     sim.take();
     sim.event("svc[b]");
@@ -57,7 +72,11 @@ fn a_pending_refresh_survives_a_swap_and_replacement_of_both_ends() {
     sim.step(Input::Resume);
     sim.settle();
     let requests = &sim.requests;
-    assert!(requests.iter().any(|(name, request)| name == "svc[b]" && request.refresh));
+    assert!(
+        requests
+            .iter()
+            .any(|(name, request)| name == "svc[b]" && request.refresh)
+    );
     assert!(sim.take().contains(&"svc[b] refresh consumed".to_owned()));
 }
 
@@ -77,22 +96,44 @@ fn a_refresh_survives_a_kill() {
     next.swap(&graph());
     next.settle();
     let requests = next.requests.iter();
-    let refreshed: Vec<bool> = requests.filter(|(name, _)| name == "svc[b]").map(|(_, request)| request.refresh).collect();
+    let refreshed: Vec<bool> = requests
+        .filter(|(name, _)| name == "svc[b]")
+        .map(|(_, request)| request.refresh)
+        .collect();
     assert_eq!(refreshed, [true]);
     assert!(next.store.is_empty());
 }
 
 #[test]
 fn a_repair_that_fails_afterwards_notifies_at_the_next_success() {
-    let graph = Graph::new(&["svc[b]"]).with("a", |meta| (meta.retry, meta.delay) = (3, 100)).edges("a => svc[b]");
+    let graph = Graph::new(&["svc[b]"])
+        .with("a", |meta| (meta.retry, meta.delay) = (3, 100))
+        .edges("a => svc[b]");
     let mut sim = Simulation::of(&graph);
-    sim.runs("a", [Run { fails: Some("write the rest"), ..Run::drift() }, Run::ok()]);
+    sim.runs(
+        "a",
+        [
+            Run {
+                fails: Some("write the rest"),
+                ..Run::drift()
+            },
+            Run::ok(),
+        ],
+    );
     sim.event("a");
     sim.settle();
     assert!(!sim.take().contains(&"svc[b] refresh pending by a".to_owned()));
     assert_eq!(sim.store.len(), 1);
     sim.advance(s(1));
-    assert_eq!(sim.take(), ["a ok", "svc[b] refresh pending by a", "svc[b] ok", "svc[b] refresh consumed"]);
+    assert_eq!(
+        sim.take(),
+        [
+            "a ok",
+            "svc[b] refresh pending by a",
+            "svc[b] ok",
+            "svc[b] refresh consumed"
+        ]
+    );
     assert!(sim.store.is_empty());
 }
 
@@ -111,18 +152,26 @@ fn a_kind_that_cannot_be_refreshed_does_not_run_for_it_and_passes_nothing_on() {
 #[test]
 fn under_noop_a_pending_refresh_is_drift_and_stays() {
     let graph = |noop: bool| {
-        Graph::new(&["a"]).with("svc[b]", |meta| meta.noop = noop).edges("a => svc[b]")
+        Graph::new(&["a"])
+            .with("svc[b]", |meta| meta.noop = noop)
+            .edges("a => svc[b]")
     };
     let mut sim = Simulation::of(&graph(true));
     sim.runs("a", [Run::drift()]);
     sim.event("a");
     sim.settle();
-    assert_eq!(sim.take(), ["a drift", "svc[b] refresh pending by a", "svc[b] drift"]);
+    assert_eq!(
+        sim.take(),
+        ["a drift", "svc[b] refresh pending by a", "svc[b] drift"]
+    );
     sim.advance(s(100));
     assert_eq!(sim.ran(), [""; 0], "it is not due again because of it");
     sim.swap(&graph(false));
     sim.settle();
-    assert_eq!(sim.take(), ["svc[b] removed", "svc[b] ok", "svc[b] refresh consumed"]);
+    assert_eq!(
+        sim.take(),
+        ["svc[b] removed", "svc[b] ok", "svc[b] refresh consumed"]
+    );
 }
 
 #[test]
@@ -170,12 +219,22 @@ fn an_edge_that_goes_takes_its_bit_along() {
 
 #[test]
 fn noop_and_stopping_leave_no_marks() {
-    let mut sim = Simulation::with(Options { noop: true, ..Options::default() });
+    let mut sim = Simulation::with(Options {
+        noop: true,
+        ..Options::default()
+    });
     sim.always("a", Run::drift());
     sim.swap(&graph());
     sim.settle();
-    assert!(sim.requests.iter().all(|(_, request)| request.notifies.is_empty() && request.noop));
-    sim.step(Input::Stop { stage: StopStage::Finish, escalate: true });
+    assert!(
+        sim.requests
+            .iter()
+            .all(|(_, request)| request.notifies.is_empty() && request.noop)
+    );
+    sim.step(Input::Stop {
+        stage: StopStage::Finish,
+        escalate: true,
+    });
     sim.settle();
     assert!(sim.exit.is_some());
 }

@@ -16,8 +16,8 @@ use setpoint_engine::{
     CancelCause, Drift, DriftValue, Event, Failure, FailureReason, RunSummary, Sent, What,
 };
 use setpoint_graph::{
-    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaName, MetaParameters, Native, ParameterSchema,
-    Parameters, ResourceId, SendKey,
+    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaName, MetaParameters, Native,
+    ParameterSchema, Parameters, ResourceId, SendKey,
 };
 use setpoint_value::Value;
 
@@ -278,6 +278,9 @@ struct Model {
     dirtied: bool,
 }
 
+/// A run with where its end is in what is coming.
+type Underway = (Run, Box<RunRequest>, (Duration, u64));
+
 pub(crate) struct Simulation {
     pub(crate) machine: Machine,
     pub(crate) now: Duration,
@@ -287,7 +290,7 @@ pub(crate) struct Simulation {
     count: u64,
     pub(crate) hosts: BTreeMap<String, Behaviour>,
     model: BTreeMap<VertexId, Model>,
-    running: BTreeMap<VertexId, (Run, Box<RunRequest>, (Duration, u64))>,
+    running: BTreeMap<VertexId, Underway>,
     /// Stored *perhaps* marks: receiver, sender, run.
     pub(crate) store: BTreeMap<(String, String), u64>,
     /// What a resource's parameters hold.
@@ -548,13 +551,16 @@ impl Simulation {
                 model.armed = false;
                 model.watching = false;
                 // A host says nothing any more of a watch that was ended.
-                self.coming
-                    .retain(|_, input| !matches!(input, Input::WatchArmed { vertex: other, .. } if *other == vertex));
+                self.coming.retain(
+                    |_, input| !matches!(input, Input::WatchArmed { vertex: other, .. } if *other == vertex),
+                );
             }
             Action::Run { vertex, request } => self.run(vertex, request),
             Action::Cancel { vertex, cause } => {
                 // It may be ending already, or have ended with the input that this answers.
-                let Some((run, _, _)) = self.running.get(&vertex) else { return };
+                let Some((run, _, _)) = self.running.get(&vertex) else {
+                    return;
+                };
                 if !run.stubborn {
                     let mut result = RunResult::failed(Failure::cancelled("wait"));
                     if let CancelCause::Timeout(_) = cause {
@@ -564,16 +570,25 @@ impl Simulation {
                 }
             }
             Action::Interrupt { vertex } => {
-                let Some((run, _, _)) = self.running.get(&vertex) else { return };
+                let Some((run, _, _)) = self.running.get(&vertex) else {
+                    return;
+                };
                 if !run.immortal {
                     self.end_now(vertex, RunResult::failed(Failure::cancelled("wait")));
                 }
             }
             Action::Cleanup { vertex, initialised } => {
                 let model = self.model.remove(&vertex).expect("cleans what lives");
-                assert!(!model.running && (!model.armed || model.polls), "{} is cleaned too early", model.id);
+                assert!(
+                    !model.running && (!model.armed || model.polls),
+                    "{} is cleaned too early",
+                    model.id
+                );
                 assert_eq!(model.initialised, initialised);
-                let takes = self.hosts.get(&model.id).map_or(Duration::ZERO, |b| b.cleanup_takes);
+                let takes = self
+                    .hosts
+                    .get(&model.id)
+                    .map_or(Duration::ZERO, |b| b.cleanup_takes);
                 let failure = None;
                 self.later(takes, Input::CleanupEnded { vertex, failure });
             }
@@ -626,7 +641,10 @@ impl Simulation {
         let name = self.model[&vertex].id.clone();
         // Invariant 1.
         let model = &self.model[&vertex];
-        assert!(model.armed && model.initialised, "{name} runs before its watch is armed");
+        assert!(
+            model.armed && model.initialised,
+            "{name} runs before its watch is armed"
+        );
         assert!(!model.running, "{name} runs twice at once");
         let twins = self.model.values().filter(|m| m.id == name && m.running).count();
         assert_eq!(twins, 0, "{name} runs twice at once");
@@ -634,9 +652,16 @@ impl Simulation {
             for ancestor in self.ancestors(&name) {
                 let model = self.model.values().find(|m| m.id == ancestor);
                 // Of a hidden one the host knows nothing.
-                let hidden = self.machine.graph().is_some_and(|g| !g.resources.contains_key(&id(&ancestor)));
+                let hidden = self
+                    .machine
+                    .graph()
+                    .is_some_and(|g| !g.resources.contains_key(&id(&ancestor)));
                 let settled = hidden || model.is_some_and(|m| m.clean && m.armed && !m.running);
-                assert!(settled, "{name} runs before {ancestor} is settled: {model:?}\n{}", self.trace(40));
+                assert!(
+                    settled,
+                    "{name} runs before {ancestor} is settled: {model:?}\n{}",
+                    self.trace(40)
+                );
             }
         }
         // Invariant 5.
@@ -647,7 +672,10 @@ impl Simulation {
         model.dirtied = false;
 
         let letter = name.chars().next().unwrap_or(' ');
-        let same = self.model.values().filter(|m| m.running && m.id.starts_with(letter));
+        let same = self
+            .model
+            .values()
+            .filter(|m| m.running && m.id.starts_with(letter));
         let count = same.count();
         let most = self.most_running.entry(letter).or_default();
         *most = (*most).max(count);
@@ -749,8 +777,12 @@ impl Simulation {
     pub(crate) fn ran(&mut self) -> Vec<String> {
         let new = self.events[self.seen..].to_vec();
         self.seen = self.events.len();
-        let started = new.iter().filter(|event| matches!(event.what, What::StartedRun { .. }));
-        started.filter_map(|event| Some(short(&event.identity()?))).collect()
+        let started = new
+            .iter()
+            .filter(|event| matches!(event.what, What::StartedRun { .. }));
+        started
+            .filter_map(|event| Some(short(&event.identity()?)))
+            .collect()
     }
 
     /// When the runs of a resource began.

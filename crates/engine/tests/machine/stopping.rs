@@ -9,7 +9,11 @@ fn stop(stage: StopStage, escalate: bool) -> Input {
 
 #[test]
 fn a_graceful_stop_lets_runs_finish_and_cleans_up_backwards() {
-    let mut sim = Simulation::of(&Graph::new(&["a", "b", "c", "d"]).edges("a -> b -> c").edges("a -> d"));
+    let mut sim = Simulation::of(
+        &Graph::new(&["a", "b", "c", "d"])
+            .edges("a -> b -> c")
+            .edges("a -> d"),
+    );
     sim.runs("b", [Run::ok().takes(s(20))]);
     sim.host("c").cleanup_takes = s(1);
     sim.event("b");
@@ -21,7 +25,17 @@ fn a_graceful_stop_lets_runs_finish_and_cleans_up_backwards() {
     sim.advance(s(100));
     let said = sim.take();
     assert_eq!(said[0], "stopping 1 thing[b]");
-    assert_eq!(said[1..], ["b finishing", "d removed", "c removed", "b ok", "b removed", "a removed"]);
+    assert_eq!(
+        said[1..],
+        [
+            "b finishing",
+            "d removed",
+            "c removed",
+            "b ok",
+            "b removed",
+            "a removed"
+        ]
+    );
     assert_eq!(sim.exit.clone().unwrap().code(false), 0);
 }
 
@@ -29,7 +43,13 @@ fn a_graceful_stop_lets_runs_finish_and_cleans_up_backwards() {
 fn each_signal_is_harder() {
     let mut sim = Simulation::of(&Graph::new(&["soft", "hard"]));
     sim.runs("soft", [Run::ok().takes(s(1000))]);
-    sim.runs("hard", [Run { stubborn: true, ..Run::ok().takes(s(1000)) }]);
+    sim.runs(
+        "hard",
+        [Run {
+            stubborn: true,
+            ..Run::ok().takes(s(1000))
+        }],
+    );
     sim.event("soft");
     sim.event("hard");
     sim.settle();
@@ -39,10 +59,20 @@ fn each_signal_is_harder() {
     sim.take();
     sim.step(stop(StopStage::Cancel, false));
     sim.settle();
-    assert_eq!(sim.take(), ["stopping 2 thing[hard] thing[soft]", "soft failed: wait", "soft removed"]);
+    assert_eq!(
+        sim.take(),
+        [
+            "stopping 2 thing[hard] thing[soft]",
+            "soft failed: wait",
+            "soft removed"
+        ]
+    );
     sim.step(stop(StopStage::Interrupt, false));
     sim.settle();
-    assert_eq!(sim.take(), ["stopping 3 thing[hard]", "hard failed: wait", "hard removed"]);
+    assert_eq!(
+        sim.take(),
+        ["stopping 3 thing[hard]", "hard failed: wait", "hard removed"]
+    );
     let report = sim.exit.clone().unwrap();
     assert_eq!(report.code(false), 0);
     assert!(report.failed.is_empty());
@@ -51,13 +81,22 @@ fn each_signal_is_harder() {
 #[test]
 fn one_signal_of_a_service_manager_passes_all_stages() {
     let mut sim = Simulation::of(&Graph::new(&["a"]));
-    sim.runs("a", [Run { stubborn: true, ..Run::ok().takes(s(1000)) }]);
+    sim.runs(
+        "a",
+        [Run {
+            stubborn: true,
+            ..Run::ok().takes(s(1000))
+        }],
+    );
     sim.event("a");
     sim.settle();
     sim.take();
     sim.step(stop(StopStage::Finish, true));
     sim.advance(s(29));
-    assert_eq!(sim.take(), ["stopping 1 thing[a]", "a finishing", "stopping 2 thing[a]"]);
+    assert_eq!(
+        sim.take(),
+        ["stopping 1 thing[a]", "a finishing", "stopping 2 thing[a]"]
+    );
     sim.advance(s(1));
     assert_eq!(sim.now, s(30));
     assert!(sim.exit.is_some());
@@ -67,7 +106,14 @@ fn one_signal_of_a_service_manager_passes_all_stages() {
 #[test]
 fn what_hangs_is_named_in_the_end() {
     let mut sim = Simulation::of(&Graph::new(&["a", "b"]));
-    sim.runs("a", [Run { stubborn: true, immortal: true, ..Run::ok().takes(s(1000)) }]);
+    sim.runs(
+        "a",
+        [Run {
+            stubborn: true,
+            immortal: true,
+            ..Run::ok().takes(s(1000))
+        }],
+    );
     sim.event("a");
     sim.settle();
     sim.step(stop(StopStage::Interrupt, false));
@@ -83,7 +129,11 @@ fn a_stop_waits_neither_for_back_off_nor_for_what_is_to_be_added() {
     sim.runs("a", [Run::fails("break")]);
     sim.runs("x", [Run::ok().takes(s(1))]);
     sim.event("x");
-    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (1, 100_000)).with_content("x", "new", |_| {}));
+    sim.swap(
+        &Graph::default()
+            .with("a", |meta| (meta.retry, meta.delay) = (1, 100_000))
+            .with_content("x", "new", |_| {}),
+    );
     sim.settle();
     sim.step(stop(StopStage::Finish, false));
     sim.advance(s(2));

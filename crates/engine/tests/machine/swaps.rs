@@ -1,8 +1,8 @@
 //! The swap: only what changed is stopped.
 
 use super::simulation::*;
-use setpoint_engine::machine::{Input, VertexState};
 use setpoint_engine::What;
+use setpoint_engine::machine::{Input, VertexState};
 use setpoint_graph::DesiredGraph;
 
 #[test]
@@ -28,7 +28,11 @@ fn what_is_equal_keeps_its_watch_and_does_not_run_again() {
 
 #[test]
 fn a_replaced_resource_waits_for_the_run_of_the_old_one_and_a_newer_graph_supersedes_it() {
-    let graph = |content: &str| Graph::new(&["z"]).with_content("a", content, |_| {}).edges("a -> z");
+    let graph = |content: &str| {
+        Graph::new(&["z"])
+            .with_content("a", content, |_| {})
+            .edges("a -> z")
+    };
     let mut sim = Simulation::of(&graph("1"));
     sim.runs("a", [Run::ok().takes(s(10))]);
     sim.event("a");
@@ -44,7 +48,13 @@ fn a_replaced_resource_waits_for_the_run_of_the_old_one_and_a_newer_graph_supers
     assert_eq!(sim.ran(), [""; 0], "z waits for the new a");
     sim.advance(s(20));
     assert_eq!(sim.take(), ["a ok", "a removed", "a ok", "z ok"]);
-    let wanted = &sim.machine.graph().unwrap().resource("thing", "a").unwrap().parameters;
+    let wanted = &sim
+        .machine
+        .graph()
+        .unwrap()
+        .resource("thing", "a")
+        .unwrap()
+        .parameters;
     assert_eq!(wanted.get("content"), Some(&setpoint_value::Value::str("3")));
     assert_eq!(sim.content["a"], Some(setpoint_value::Value::str("3")));
 }
@@ -85,9 +95,16 @@ fn an_older_graph_is_refused() {
     let mut sim = Simulation::of(&Graph::new(&["a"]));
     sim.swap(&Graph::new(&["a", "b"]));
     sim.settle();
-    sim.step(Input::NewGraph(DesiredGraph { generation: 1, ..DesiredGraph::default() }));
+    sim.step(Input::NewGraph(DesiredGraph {
+        generation: 1,
+        ..DesiredGraph::default()
+    }));
     sim.settle();
-    assert!(sim.events.iter().any(|event| matches!(event.what, What::GraphRejected { .. })));
+    assert!(
+        sim.events
+            .iter()
+            .any(|event| matches!(event.what, What::GraphRejected { .. }))
+    );
     assert_eq!(sim.state("b"), VertexState::Clean);
 }
 
@@ -95,7 +112,9 @@ fn an_older_graph_is_refused() {
 fn a_rejected_graph_disturbs_nothing() {
     let mut sim = Simulation::of(&Graph::new(&["a"]));
     sim.step(Input::Preparing(true));
-    sim.step(Input::GraphRejected { diagnostics: "`a` needs `b`, which needs `a`".into() });
+    sim.step(Input::GraphRejected {
+        diagnostics: "`a` needs `b`, which needs `a`".into(),
+    });
     sim.step(Input::Preparing(false));
     sim.event("a");
     sim.settle();
@@ -107,7 +126,9 @@ fn rewatch_starts_what_failed_for_good_again_at_a_swap() {
     for rewatch in [true, false] {
         let mut sim = Simulation::new();
         sim.runs("a", [Run::fails("break")]);
-        let graph = Graph::new(&["b"]).with("a", |meta| meta.rewatch = rewatch).edges("a -> b");
+        let graph = Graph::new(&["b"])
+            .with("a", |meta| meta.rewatch = rewatch)
+            .edges("a -> b");
         sim.swap(&graph);
         sim.settle();
         sim.take();
@@ -124,17 +145,31 @@ fn rewatch_starts_what_failed_for_good_again_at_a_swap() {
 #[test]
 fn realize_lets_a_resource_run_that_is_wanted_only_for_a_moment() {
     let mut sim = Simulation::of(&Graph::new(&["p"]));
-    sim.swap(&Graph::new(&["p"]).with("a", |meta| meta.realize = true).with("b", |_| {}).edges("p -> a"));
+    sim.swap(
+        &Graph::new(&["p"])
+            .with("a", |meta| meta.realize = true)
+            .with("b", |_| {})
+            .edges("p -> a"),
+    );
     sim.allow_realizing("a");
     sim.swap(&Graph::new(&["p"]));
     sim.settle();
     let said = sim.take();
-    assert_eq!(said.iter().filter(|line| line.starts_with('a')).collect::<Vec<_>>(), ["a ok", "a removed"]);
+    assert_eq!(
+        said.iter()
+            .filter(|line| line.starts_with('a'))
+            .collect::<Vec<_>>(),
+        ["a ok", "a removed"]
+    );
     assert!(!said.contains(&"b ok".to_owned()));
     // Behind a predecessor that is not settled it does not.
     sim.runs("p", [Run::ok().takes(s(10))]);
     sim.event("p");
-    sim.swap(&Graph::new(&["p"]).with("a", |meta| meta.realize = true).edges("p -> a"));
+    sim.swap(
+        &Graph::new(&["p"])
+            .with("a", |meta| meta.realize = true)
+            .edges("p -> a"),
+    );
     sim.settle();
     sim.swap(&Graph::new(&["p"]));
     sim.settle();
@@ -163,10 +198,20 @@ fn of_graphs_that_come_fast_none_is_taken_half() {
         sim.some_steps(round);
     }
     sim.settle();
-    let mut left: Vec<String> = sim.machine.status().iter().map(|status| status.id.name.to_string()).collect();
+    let mut left: Vec<String> = sim
+        .machine
+        .status()
+        .iter()
+        .map(|status| status.id.name.to_string())
+        .collect();
     left.sort();
     assert_eq!(left, ["r0", "r1", "r2", "r5", "r6"]);
-    assert!(sim.machine.status().iter().all(|status| status.state == VertexState::Clean));
+    assert!(
+        sim.machine
+            .status()
+            .iter()
+            .all(|status| status.state == VertexState::Clean)
+    );
 }
 
 #[test]

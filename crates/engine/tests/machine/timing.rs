@@ -6,7 +6,9 @@ use setpoint_engine::machine::Input;
 
 #[test]
 fn a_limit_delays_events_beyond_the_burst_and_nothing_else() {
-    let graph = Graph::new(&["p"]).with("svc[a]", |meta| (meta.limit, meta.burst) = (1.0, 2)).edges("p => svc[a]");
+    let graph = Graph::new(&["p"])
+        .with("svc[a]", |meta| (meta.limit, meta.burst) = (1.0, 2))
+        .edges("p => svc[a]");
     let mut sim = Simulation::new();
     sim.swap(&graph);
     sim.settle();
@@ -26,7 +28,11 @@ fn a_limit_delays_events_beyond_the_burst_and_nothing_else() {
     sim.runs("p", [Run::drift()]);
     sim.event("p");
     sim.settle();
-    assert_eq!(sim.starts("svc[a]")[3..], [s(10), s(10), s(10)], "a refresh is not limited");
+    assert_eq!(
+        sim.starts("svc[a]")[3..],
+        [s(10), s(10), s(10)],
+        "a refresh is not limited"
+    );
 }
 
 #[test]

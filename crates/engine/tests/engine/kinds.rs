@@ -1,0 +1,230 @@
+//! Small kinds.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the machine here is a temporary directory"
+)]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use setpoint_engine::{
+    Account, Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, RunShape, Sends,
+    Wanted, WantedOrder, WantedReach, Watch,
+};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{AbsolutePath, Replace};
+
+/// A file with contents, the name being its path.
+#[derive(Debug, Resource)]
+#[resource(kind = "keep", receives, refreshable, autoedge, sends = Kept)]
+pub(crate) struct Keep {
+    /// Its contents; `panic`, `panic init` and the like do what they say.
+    content: String,
+    /// Its path, if that is not the name.
+    path: String,
+    #[name]
+    name: String,
+}
+
+/// What is sent.
+#[derive(Sends)]
+pub(crate) struct Kept {
+    /// The contents.
+    content: String,
+}
+
+impl Keep {
+    fn path(&self) -> &str {
+        if self.path.is_empty() {
+            &self.name
+        } else {
+            &self.path
+        }
+    }
+}
+
+impl Resource for Keep {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        if self.content == "invalid" {
+            invalid.push(Invalid::parameter("content", "is said to be invalid"));
+        }
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        let user = Account {
+            name: Some(self.name.clone()),
+            id: None,
+        };
+        vec![
+            Identity::File(self.name.as_bytes().to_vec()),
+            Identity::User(user),
+        ]
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let parents = self.name.match_indices('/').map(|(at, _)| &self.name[..at]).rev();
+        vec![Wanted {
+            order: WantedOrder::FoundFirst,
+            identities: parents
+                .map(|parent| Identity::File(parent.as_bytes().to_vec()))
+                .collect(),
+            reach: WantedReach::First,
+        }]
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        assert_ne!(self.content, "panic watch");
+        AbsolutePath::new(self.path())
+            .map(Watch::path)
+            .into_iter()
+            .collect()
+    }
+
+    fn init(&mut self, _: &Handle) -> Result<(), Failure> {
+        assert_ne!(self.content, "panic init");
+        Ok(())
+    }
+
+    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        assert_ne!(self.content, "panic");
+        if self.content == "fail" {
+            return Err(Failure::new("do it").on(&self.name));
+        }
+        if apply.refresh_pending() && apply.drift("refresh", "pending", "done") {
+            apply.log(setpoint_engine::Level::Info, "refreshed");
+        }
+        let is = std::fs::read_to_string(self.path()).ok();
+        if is.as_deref() != Some(&self.content) && apply.drift("content", is.clone(), self.content.as_str()) {
+            std::fs::write(self.path(), &self.content)
+                .map_err(|error| Failure::new("write").because(error))?;
+        }
+        apply.send(Kept {
+            content: self.content.clone(),
+        });
+        Ok(())
+    }
+}
+
+/// Takes its time, in milliseconds, without a thread.
+#[derive(Debug, Resource)]
+#[resource(kind = "wait")]
+pub(crate) struct Wait {
+    /// How long.
+    milliseconds: u64,
+    /// Does not listen when told to stop.
+    stubborn: bool,
+}
+
+impl Resource for Wait {
+    const SHAPE: RunShape = RunShape::Waiting;
+
+    async fn check_apply_waiting(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let cancellation = apply.cancellation();
+        let time = tokio::time::sleep(Duration::from_millis(self.milliseconds));
+        let told = async {
+            if self.stubborn {
+                cancellation.interrupted().await;
+            } else {
+                cancellation.cancelled().await;
+            }
+        };
+        tokio::select! {
+            () = time => Ok(()),
+            () = told => match cancellation.cause() {
+                Some(CancelCause::Timeout(_)) => Err(Failure::cancelled("wait for so long")),
+                _ => Err(Failure::cancelled("wait")),
+            },
+        }
+    }
+}
+
+/// Watches by itself: an event every so many milliseconds, and after some of them the end.
+#[derive(Debug, Resource)]
+#[resource(kind = "tick")]
+pub(crate) struct Tick {
+    /// Between events.
+    milliseconds: u64,
+    /// Events until the loop ends; 0 for never.
+    events: u32,
+    /// Panics instead of ending.
+    panics: bool,
+}
+
+impl Resource for Tick {
+    fn watches(&self) -> Vec<Watch> {
+        let (period, events, panics) = (Duration::from_millis(self.milliseconds), self.events, self.panics);
+        vec![Watch::own(move |watcher| async move {
+            (watcher.event)("start");
+            let mut count = 0;
+            loop {
+                tokio::select! {
+                    () = tokio::time::sleep(period) => {}
+                    () = watcher.cancellation.cancelled() => return Ok(()),
+                }
+                count += 1;
+                if count == events {
+                    assert!(!panics, "in the loop");
+                    return Ok(());
+                }
+                (watcher.event)("tick");
+            }
+        })]
+    }
+}
+
+/// How many tasks of the kind `daemon` run.
+pub(crate) static DAEMONS: AtomicU32 = AtomicU32::new(0);
+
+/// A resource of a kind with a task of its own.
+#[derive(Debug, Resource)]
+#[resource(kind = "daemon")]
+pub(crate) struct Daemon {
+    /// Nothing.
+    nothing: String,
+}
+
+impl Resource for Daemon {
+    const BACKGROUND: Option<setpoint_engine::Background> = Some(|task| Box::pin(serve(task)));
+
+    fn init(&mut self, _: &Handle) -> Result<(), Failure> {
+        assert_eq!(
+            DAEMONS.load(Ordering::SeqCst),
+            1,
+            "the task is there before its resources"
+        );
+        Ok(())
+    }
+
+    fn cleanup(&mut self, _: &Handle) {
+        assert_eq!(DAEMONS.load(Ordering::SeqCst), 1, "and goes after them");
+    }
+}
+
+async fn serve(task: KindTask) -> Result<(), Failure> {
+    DAEMONS.fetch_add(1, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    (task.ready)();
+    task.cancellation.cancelled().await;
+    DAEMONS.fetch_sub(1, Ordering::SeqCst);
+    Ok(())
+}
+
+/// A kind whose task fails.
+#[derive(Debug, Resource)]
+#[resource(kind = "crash")]
+pub(crate) struct Crash {
+    /// Nothing.
+    nothing: String,
+}
+
+impl Resource for Crash {
+    const BACKGROUND: Option<setpoint_engine::Background> = Some(|task| {
+        Box::pin(async move {
+            (task.ready)();
+            Err(Failure::new("open the socket"))
+        })
+    });
+}
+
+pub(crate) static KINDS: &[KindSpec] = &[Keep::SPEC, Wait::SPEC, Tick::SPEC, Daemon::SPEC, Crash::SPEC];
