@@ -27,7 +27,7 @@ mod output;
 mod pages;
 mod prefix;
 mod program;
-mod session;
+mod compilation;
 mod view;
 
 use std::ffi::OsString;

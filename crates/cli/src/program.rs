@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use crate::evaluation::Woken;
 use crate::output;
-use crate::session::Session;
+use crate::compilation::Compilation;
 
 /// A running program. Dropping it closes its sources.
 pub(crate) struct Program {
@@ -34,7 +34,7 @@ pub(crate) struct Ended;
 impl Program {
     /// Starts a compiled program. With `follow`, values that change make new graphs.
     pub(crate) fn start(
-        session: Session,
+        compilation: Compilation,
         capabilities: Arc<dyn Capabilities>,
         engine: Engine,
         follow: bool,
@@ -44,7 +44,7 @@ impl Program {
         engine.sources_busy(true);
         let (notify, waker) = (ended.clone(), woken.clone());
         let work = move || {
-            if let Err(Ended) = evaluate(&session, capabilities, &engine, &waker, follow) {
+            if let Err(Ended) = evaluate(&compilation, capabilities, &engine, &waker, follow) {
                 notify.notify_one();
             }
         };
@@ -76,20 +76,20 @@ impl Drop for Program {
 }
 
 fn evaluate(
-    session: &Session,
+    compilation: &Compilation,
     capabilities: Arc<dyn Capabilities>,
     engine: &Engine,
     woken: &Woken,
     follow: bool,
 ) -> Result<(), Ended> {
-    let Some(program) = session
+    let Some(program) = compilation
         .compiled
         .as_ref()
         .and_then(|compiled| compiled.program.clone())
     else {
         return Err(Ended);
     };
-    let sources = session.shown_sources();
+    let sources = compilation.shown_sources();
     let (waking, busy) = (woken.clone(), engine.clone());
     let mut evaluator = Evaluator::new(
         program,

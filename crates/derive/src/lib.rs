@@ -1,5 +1,7 @@
 //! The macros `#[derive(Resource)]` and `#[function]`: they turn a definition into a static description.
 
+#![forbid(unsafe_code)]
+
 use proc_macro::TokenStream;
 
 mod function;

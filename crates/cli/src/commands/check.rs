@@ -12,7 +12,7 @@ use super::graph::errors_first;
 use crate::arguments::ProgramArguments;
 use crate::codes::UNFORMATTED;
 use crate::failure::{Failure, exit_code};
-use crate::session::Session;
+use crate::compilation::Compilation;
 use crate::{Assembly, output};
 
 /// Check a program: syntax, modules, names, types, layout
@@ -51,19 +51,19 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
         output::talk("warning: there is one way to infer types; `--unify-…` has no effect\n");
     }
     let begin = Instant::now();
-    let mut session = Session::compile(arguments.program.input()?, &options, &library);
+    let mut compilation = Compilation::compile(arguments.program.input()?, &options, &library);
     let took = begin.elapsed();
     if !arguments.skip_fmt {
-        check_layout(&mut session);
+        check_layout(&mut compilation);
     }
-    let failed = session.diagnostics.has_errors();
+    let failed = compilation.diagnostics.has_errors();
     if arguments.json {
-        let diagnostics = diagnostics_json(&errors_first(&session), &session.sources);
+        let diagnostics = diagnostics_json(&errors_first(&compilation), &compilation.sources);
         output::print(&format!("{}\n", json!({ "diagnostics": diagnostics })))?;
     } else {
-        session.talk();
+        compilation.talk();
         if !failed {
-            let files = session.sources.files().count();
+            let files = compilation.sources.files().count();
             let files = if files == 1 {
                 "1 file".to_owned()
             } else {
@@ -79,10 +79,10 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
 }
 
 /// Warns of every file of the program whose layout is not the formatter's. What does not parse was reported already.
-fn check_layout(session: &mut Session) {
+fn check_layout(compilation: &mut Compilation) {
     let mut warnings = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
-    for (id, file) in session.sources.files() {
+    for (id, file) in compilation.sources.files() {
         // A file that is imported twice is there twice.
         if seen.contains(&&*file.name) {
             continue;
@@ -113,7 +113,7 @@ fn check_layout(session: &mut Session) {
             Span::new(id, line, end),
             "the file is not formatted",
         );
-        let name = session
+        let name = compilation
             .input
             .as_ref()
             .map_or(file.name.to_string(), |input| input.shown(&file.name));
@@ -124,6 +124,6 @@ fn check_layout(session: &mut Session) {
         warnings.push(warning.label("the first line that differs").help(help));
     }
     for warning in warnings {
-        session.diagnostics.push(warning);
+        compilation.diagnostics.push(warning);
     }
 }

@@ -12,7 +12,7 @@ use crate::arguments::{ProgramArguments, parse_seconds};
 use crate::capabilities::{ProgramFiles, RealCapabilities};
 use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
-use crate::session::Session;
+use crate::compilation::Compilation;
 use crate::{Assembly, output};
 
 /// Print the desired graph of a program
@@ -47,9 +47,9 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
     let hostname = arguments.program.hostname()?;
     let options = arguments.program.compile_options(false)?;
     let library = assembly.library(&hostname);
-    let mut session = Session::compile(arguments.program.input()?, &options, &library);
+    let mut compilation = Compilation::compile(arguments.program.input()?, &options, &library);
     let mut graph = None;
-    let program = session
+    let program = compilation
         .compiled
         .as_ref()
         .and_then(|compiled| Some((compiled, compiled.program.clone()?)));
@@ -60,18 +60,18 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
         );
         let files = ProgramFiles::new(
             compiled,
-            &session.loader,
+            &compilation.loader,
             options.modules_directory.as_deref(),
             String::new(),
         );
         let capabilities = RealCapabilities::new(&host, &hostname, files)
             .map_err(|error| Failure::io("start the clock", &error))?;
         let (found, diagnostics) = first_graph(program, Arc::new(capabilities), arguments.timeout);
-        session.diagnostics.append(diagnostics);
+        compilation.diagnostics.append(diagnostics);
         graph = found;
     }
-    let graph = graph.filter(|_| !session.diagnostics.has_errors());
-    print(arguments.format, graph.as_ref(), &session)?;
+    let graph = graph.filter(|_| !compilation.diagnostics.has_errors());
+    print(arguments.format, graph.as_ref(), &compilation)?;
     Ok(if graph.is_some() {
         exit_code::DONE
     } else {
@@ -79,27 +79,27 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
     })
 }
 
-fn print(format: Format, graph: Option<&DesiredGraph>, session: &Session) -> Result<(), Failure> {
+fn print(format: Format, graph: Option<&DesiredGraph>, compilation: &Compilation) -> Result<(), Failure> {
     if format == Format::Json {
         let nothing = DesiredGraph::default();
         let object = json::graph_json(
             graph.unwrap_or(&nothing),
-            &errors_first(session),
-            &session.sources,
+            &errors_first(compilation),
+            &compilation.sources,
         );
         return output::print(&format!("{object}\n"));
     }
-    session.talk();
+    compilation.talk();
     let Some(graph) = graph else { return Ok(()) };
     match format {
         Format::Dot => output::print(&dot::graph_dot(graph)),
-        _ => output::print(&text::graph_text(graph, Some(&session.shown_sources()))),
+        _ => output::print(&text::graph_text(graph, Some(&compilation.shown_sources()))),
     }
 }
 
 /// With errors, the first row is the one that rejects the program, whatever was warned about before.
-pub(super) fn errors_first(session: &Session) -> Diagnostics {
-    let mut diagnostics = session.diagnostics.clone().into_vec();
+pub(super) fn errors_first(compilation: &Compilation) -> Diagnostics {
+    let mut diagnostics = compilation.diagnostics.clone().into_vec();
     diagnostics.sort_by_key(|diagnostic| diagnostic.severity);
     let mut sorted = Diagnostics::new();
     sorted.extend(diagnostics);

@@ -22,7 +22,7 @@ use crate::capabilities::{ProgramFiles, RealCapabilities, RealEffects};
 use crate::failure::{Failure, exit_code};
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::program::{Ended, Program};
-use crate::session::Session;
+use crate::compilation::Compilation;
 use crate::view::View;
 use crate::{Assembly, output};
 
@@ -103,17 +103,17 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
     let settings = Settings::of(arguments)?;
     let hostname = arguments.program.hostname()?;
     let idle = arguments.program.words() == ["empty"];
-    let session = match idle {
+    let compilation = match idle {
         true => None,
         false => {
             let options = arguments.program.compile_options(false)?;
             let library = assembly.library(&hostname);
-            let session = Session::compile(arguments.program.input()?, &options, &library);
-            session.talk();
-            if session.diagnostics.has_errors() {
+            let compilation = Compilation::compile(arguments.program.input()?, &options, &library);
+            compilation.talk();
+            if compilation.diagnostics.has_errors() {
                 return Ok(exit_code::WRONG);
             }
-            Some((session, options))
+            Some((compilation, options))
         }
     };
     let prefix = Prefix::find(&arguments.prefix, &hostname)?;
@@ -143,21 +143,21 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
         runtime.handle().clone(),
     );
     let view = View::start(&engine, arguments.json);
-    let program = match session {
+    let program = match compilation {
         None => None,
-        Some((session, options)) => {
-            let Some(compiled) = &session.compiled else {
+        Some((compilation, options)) => {
+            let Some(compiled) = &compilation.compiled else {
                 return Ok(exit_code::BUG);
             };
             let state_directory = format!("{}/local/", prefix.path.display());
             let modules = options.modules_directory.as_deref();
-            let files = ProgramFiles::new(compiled, &session.loader, modules, state_directory);
+            let files = ProgramFiles::new(compiled, &compilation.loader, modules, state_directory);
             let capabilities = RealCapabilities::new(&host, &hostname, files)
                 .map_err(|error| Failure::io("start the clock", &error))?
                 .with_effects(RealEffects::new(host.clone()))
                 .with_values(values);
             Some(Program::start(
-                session,
+                compilation,
                 Arc::new(capabilities),
                 engine.clone(),
                 !arguments.no_stream_watch,

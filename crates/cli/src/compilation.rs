@@ -10,7 +10,7 @@ use crate::input::Input;
 use crate::output;
 
 /// A compilation.
-pub(crate) struct Session {
+pub(crate) struct Compilation {
     /// The input; none when it could not be found.
     pub(crate) input: Option<Input>,
     /// Where its files are.
@@ -23,10 +23,10 @@ pub(crate) struct Session {
     pub(crate) compiled: Option<Compiled>,
 }
 
-impl Session {
+impl Compilation {
     /// Finds and compiles a program.
-    pub(crate) fn compile(argument: &str, options: &CompileOptions, library: &Library) -> Session {
-        let mut session = Session {
+    pub(crate) fn compile(argument: &str, options: &CompileOptions, library: &Library) -> Compilation {
+        let mut compilation = Compilation {
             input: None,
             loader: DirectoryLoader::new(""),
             sources: SourceMap::new(),
@@ -36,23 +36,23 @@ impl Session {
         let input = match Input::find(argument, &mut std::io::stdin().lock()) {
             Ok(input) => input,
             Err(bad) => {
-                let file = session.sources.add(argument, "");
+                let file = compilation.sources.add(argument, "");
                 let error = Diagnostic::error(codes::module_not_found(), Span::new(file, 0, 0), bad.message);
-                session.diagnostics.push(error.help_if(bad.help));
-                return session;
+                compilation.diagnostics.push(error.help_if(bad.help));
+                return compilation;
             }
         };
-        session.loader = DirectoryLoader::new(&input.root);
-        session.compiled = Some(compile(
+        compilation.loader = DirectoryLoader::new(&input.root);
+        compilation.compiled = Some(compile(
             &input.entry,
             options,
-            &session.loader,
+            &compilation.loader,
             library,
-            &mut session.sources,
-            &mut session.diagnostics,
+            &mut compilation.sources,
+            &mut compilation.diagnostics,
         ));
-        session.input = Some(input);
-        session
+        compilation.input = Some(input);
+        compilation
     }
 
     /// The texts under names that the user can open.

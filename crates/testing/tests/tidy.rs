@@ -1,0 +1,267 @@
+//! What holds for the whole repository and no compiler checks.
+#![allow(clippy::disallowed_methods, reason = "reads the files of the repository")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use setpoint_testing::repository;
+
+/// Files that are longer than they should be, and why.
+const LONG: &[(&str, &str)] = &[];
+
+/// More lines than this need a reason.
+const LONGEST: usize = 900;
+
+/// Crates that may use tokio.
+const ASYNCHRONOUS: &[&str] = &["host", "engine", "resources", "cli"];
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc"];
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Files with this extension below a directory, sorted, relative to the repository.
+fn files(directory: &str, extension: &str) -> Vec<PathBuf> {
+    let root = repository();
+    let mut found = Vec::new();
+    let mut waiting = vec![root.join(directory)];
+    while let Some(directory) = waiting.pop() {
+        for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            if path.is_dir() {
+                if name != "target" && name != "corpus" && name != ".git" {
+                    waiting.push(path);
+                }
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path.strip_prefix(&root).unwrap_or(&path).to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn crates() -> Vec<String> {
+    let entries = std::fs::read_dir(repository().join("crates")).unwrap();
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Names in a section of a manifest.
+fn section(manifest: &str, section: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut names = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line == format!("[{section}]");
+        } else if inside
+            && let Some(name) = line.split(['=', '.', ' ']).next().filter(|name| !name.is_empty())
+        {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+fn fail_if_any(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn crates_use_what_the_architecture_allows() {
+    let text = read(&repository().join("ARCHITECTURE.md"));
+    let mut allowed: BTreeMap<String, Option<BTreeSet<String>>> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, _, uses, ..] = cells.as_slice() else {
+            continue;
+        };
+        let name = name.trim_matches('`').to_owned();
+        let uses = match *uses {
+            "all" => None,
+            "–" => Some(BTreeSet::new()),
+            uses => Some(uses.split(',').map(|word| word.trim().to_owned()).collect()),
+        };
+        allowed.entry(name).or_insert(uses);
+    }
+    let mut wrong = Vec::new();
+    for name in crates() {
+        let manifest = read(&repository().join(format!("crates/{name}/Cargo.toml")));
+        let Some(allowed) = allowed.get(&name) else {
+            wrong.push(format!("`{name}` is not in the table of ARCHITECTURE.md"));
+            continue;
+        };
+        let dependencies = section(&manifest, "dependencies");
+        let used = dependencies
+            .iter()
+            .filter_map(|used| used.strip_prefix("setpoint-"));
+        for used in used {
+            if allowed.as_ref().is_some_and(|allowed| !allowed.contains(used)) {
+                wrong.push(format!(
+                    "`{name}` uses `{used}`, which ARCHITECTURE.md does not allow"
+                ));
+            }
+        }
+        if dependencies.iter().any(|used| used.starts_with("tokio")) && !ASYNCHRONOUS.contains(&&*name) {
+            wrong.push(format!("`{name}` uses tokio"));
+        }
+    }
+    fail_if_any(&wrong);
+}
+
+#[test]
+fn no_crate_allows_unsafe_code() {
+    let without = crates().into_iter().filter(|name| {
+        let library = repository().join(format!("crates/{name}/src/lib.rs"));
+        !read(&library).contains("#![forbid(unsafe_code)]")
+    });
+    let without: Vec<String> = without.collect();
+    fail_if_any(&without);
+}
+
+#[test]
+fn every_module_begins_with_what_it_is() {
+    let mut wrong = Vec::new();
+    for path in files("crates", "rs") {
+        if !read(&repository().join(&path)).starts_with("//! ") {
+            wrong.push(format!("{} has no first line of documentation", path.display()));
+        }
+    }
+    fail_if_any(&wrong);
+}
+
+#[test]
+fn every_file_is_declared() {
+    let mut wrong = Vec::new();
+    for path in files("crates", "rs") {
+        let (Some(stem), Some(folder)) = (path.file_stem(), path.parent()) else {
+            continue;
+        };
+        let stem = stem.to_string_lossy();
+        let folder_name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let is_root = matches!(&*stem, "lib" | "main" | "build")
+            || matches!(&*folder_name, "tests" | "benches" | "examples") && folder.components().count() == 3;
+        // Inputs of the test of derive errors are compiled one by one.
+        if is_root
+            || path
+                .components()
+                .any(|part| part.as_os_str() == "refused" || part.as_os_str() == "ui")
+        {
+            continue;
+        }
+        // `a/b.rs` is declared in `a.rs`, or in the root file of the folder.
+        let parents = [
+            folder.with_extension("rs"),
+            folder.join("lib.rs"),
+            folder.join("main.rs"),
+            folder.join("mod.rs"),
+        ];
+        let declared = parents.iter().filter(|parent| **parent != path).any(|parent| {
+            let text = std::fs::read_to_string(repository().join(parent)).unwrap_or_default();
+            let declaration = format!("mod {stem};");
+            text.lines().any(|line| line.trim_start().ends_with(&declaration))
+        });
+        if !declared {
+            wrong.push(format!("{} is compiled by nobody", path.display()));
+        }
+    }
+    fail_if_any(&wrong);
+}
+
+#[test]
+fn files_are_short_or_have_a_reason() {
+    let mut wrong = Vec::new();
+    for path in files("crates", "rs") {
+        let lines = read(&repository().join(&path)).lines().count();
+        let has_reason = LONG.iter().any(|(long, _)| Path::new(long) == path);
+        if lines > LONGEST && !has_reason {
+            wrong.push(format!("{} has {lines} lines", path.display()));
+        } else if lines <= LONGEST && has_reason {
+            wrong.push(format!("{} needs its reason no more", path.display()));
+        }
+    }
+    fail_if_any(&wrong);
+}
+
+#[test]
+fn modules_have_names_that_say_something() {
+    // The core module `util` has its name from the language.
+    let allowed = [Path::new("crates/functions/src/util.rs")];
+    let wrong: Vec<String> = files("crates", "rs")
+        .into_iter()
+        .filter(|path| !allowed.contains(&path.as_path()))
+        .filter(|path| {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            EMPTY_NAMES.contains(&&*stem)
+        })
+        .map(|path| path.display().to_string())
+        .collect();
+    fail_if_any(&wrong);
+}
+
+#[test]
+fn nothing_is_left_for_later_without_a_word() {
+    // Spelt in halves, so that this file does not find itself.
+    let words = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["HA", "CK"]].map(|halves| halves.concat());
+    let mut wrong = Vec::new();
+    for path in files("crates", "rs") {
+        for (number, line) in read(&repository().join(&path)).lines().enumerate() {
+            let found = words.iter().any(|word| {
+                line.split(|c: char| !c.is_ascii_alphanumeric())
+                    .any(|part| part == word)
+            });
+            if found {
+                wrong.push(format!("{}:{}: {}", path.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    fail_if_any(&wrong);
+}
+
+#[test]
+fn syntax_knows_no_other_stage() {
+    let mut wrong = Vec::new();
+    for path in files("crates/mcl/src/syntax", "rs") {
+        for line in read(&repository().join(&path)).lines() {
+            let foreign =
+                line.contains("crate::") && !line.contains("crate::syntax") && line.contains("use ");
+            if foreign && !line.trim_start().starts_with("//") {
+                wrong.push(format!("{}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    fail_if_any(&wrong);
+}
+
+#[test]
+fn links_in_documents_lead_somewhere() {
+    let mut wrong = Vec::new();
+    let mut documents = files("docs", "md");
+    documents.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(PathBuf::from));
+    for path in documents {
+        let text = read(&repository().join(&path));
+        let mut is_code = false;
+        for line in text.lines() {
+            is_code ^= line.starts_with("```");
+            for (at, _) in line.match_indices("](").filter(|_| !is_code) {
+                let target = line[at + 2..].split(')').next().unwrap_or_default();
+                let target = target.split('#').next().unwrap_or_default();
+                if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+                    continue;
+                }
+                let folder = path.parent().unwrap_or(Path::new(""));
+                if !repository().join(folder).join(target).exists() {
+                    wrong.push(format!("{}: {target}", path.display()));
+                }
+            }
+        }
+    }
+    fail_if_any(&wrong);
+}
