@@ -235,9 +235,12 @@ impl Lowering<'_> {
         for id in used {
             let definition = self.hir.definition(id);
             let own = definition.body == Some(body) && definition.owner == Owner::Class(include.class);
-            if own && matches!(definition.kind, DefinitionKind::Bind { .. }) {
-                self.definition(instance, &[], id, builder);
-            }
+            match definition.kind {
+                DefinitionKind::Bind { .. } if own => self.definition(instance, &[], id, builder),
+                // Functions of the class may be the only ones to use it, and be called from outside.
+                DefinitionKind::ClassParameter { .. } if own => self.definition(instance, &[], id, parent),
+                _ => continue,
+            };
         }
         let arguments = self.builders.close(builder);
         let operation = Operation::Instance {

@@ -10,9 +10,12 @@
 //! [`Instance`] with types of its own.
 
 mod codes;
+mod completion;
 mod evident;
 mod infer;
 mod instances;
+mod messages;
+mod parked;
 mod resources;
 mod solver;
 

@@ -152,7 +152,7 @@ impl Lowering<'_> {
                     });
                 }
                 ItemKind::Meta { name, value } => {
-                    self.meta(at, instance, &mut statement, Some(*name), *value, item)
+                    self.meta(at, instance, &mut statement, Some(*name), *value, item);
                 }
                 ItemKind::MetaStruct { value } => self.meta(at, instance, &mut statement, None, *value, item),
             }

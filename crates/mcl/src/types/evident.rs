@@ -1,10 +1,22 @@
 //! What is plain from the text before solving: evident types (mcl-language §7.1) and static values (mcl-types §9.2).
 
+use rustc_hash::FxHashMap;
 use setpoint_value::{Map, Type, Value, call, operators};
 
 use super::InstanceId;
 use super::infer::Inference;
-use crate::hir::{Callee, DefinitionKind, ExprId, ExprKind};
+use crate::hir::{Callee, DefinitionId, DefinitionKind, ExprId, ExprKind};
+
+/// What was found, by definition.
+#[derive(Debug, Default)]
+pub(super) struct Plain {
+    types: FxHashMap<(InstanceId, DefinitionId), Option<Type>>,
+    values: FxHashMap<(InstanceId, DefinitionId), Option<Value>>,
+    /// How many steps are being looked ahead.
+    depth: u32,
+    /// Whether this look ended early, so that nothing that it does not find may be kept.
+    cut_off: bool,
+}
 
 /// How many steps from definition to definition are followed.
 const PLAIN: u32 = 1000;
@@ -12,13 +24,50 @@ const PLAIN: u32 = 1000;
 impl Inference<'_> {
     /// The type that the text makes evident.
     pub(super) fn evident(&mut self, instance: InstanceId, id: ExprId) -> Option<Type> {
+        // Literals are most of what is asked.
+        if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
+            return Some(value.ty());
+        }
+        self.deeper(|this| this.evident_of(instance, id))
+    }
+
+    /// Looks one step further, unless it is one too many.
+    fn deeper<T>(&mut self, look: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         // Beyond a long chain of definitions nothing is plain any more.
-        if self.depth > PLAIN {
+        if self.plain.depth > PLAIN {
+            self.plain.cut_off = true;
             return None;
         }
-        self.depth += 1;
-        let found = self.evident_of(instance, id);
-        self.depth -= 1;
+        self.plain.depth += 1;
+        let found = look(self);
+        self.plain.depth -= 1;
+        if self.plain.depth == 0 {
+            self.plain.cut_off = false;
+        }
+        found
+    }
+
+    /// The evident type of a bind or a class parameter.
+    fn evident_definition(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Type> {
+        if let Some(found) = self.plain.types.get(&(holder, id)) {
+            return found.clone();
+        }
+        let hir = self.hir;
+        let found = match &hir.definition(id).kind {
+            DefinitionKind::Bind { value, annotation } => {
+                annotation.clone().or_else(|| self.evident(holder, *value))
+            }
+            DefinitionKind::ClassParameter { index, annotation } => annotation.clone().or_else(|| {
+                let (site, id) = self.argument(holder, *index)?;
+                self.evident(site, id)
+            }),
+            DefinitionKind::Parameter { annotation, .. } => annotation.clone(),
+            DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
+            DefinitionKind::Library(value) => Some(value.ty()),
+        };
+        if !self.plain.cut_off {
+            self.plain.types.insert((holder, id), found.clone());
+        }
         found
     }
 
@@ -50,20 +99,7 @@ impl Inference<'_> {
             }
             ExprKind::Variable { path, definition } => {
                 let holder = self.follow(instance, path, hir.definition(*definition).owner);
-                match &hir.definition(*definition).kind {
-                    DefinitionKind::Bind { value, annotation } => {
-                        annotation.clone().or_else(|| self.evident(holder, *value))
-                    }
-                    DefinitionKind::ClassParameter { index, annotation } => {
-                        let argument = self.argument(holder, *index);
-                        annotation
-                            .clone()
-                            .or_else(|| argument.and_then(|(site, id)| self.evident(site, id)))
-                    }
-                    DefinitionKind::Parameter { annotation, .. } => annotation.clone(),
-                    DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
-                    DefinitionKind::Library(value) => Some(value.ty()),
-                }
+                self.evident_definition(holder, *definition)
             }
             ExprKind::If {
                 then: a,
@@ -113,15 +149,62 @@ impl Inference<'_> {
         }
     }
 
+    /// What is said to be of one type by the text of its definition, and is of another one by its value.
+    pub(super) fn contradiction(&mut self, instance: InstanceId, id: ExprId) -> Option<(Type, Type)> {
+        let hir = self.hir;
+        let ExprKind::Variable { path, definition } = &hir.expr(id).kind else {
+            return None;
+        };
+        let holder = self.follow(instance, path, hir.definition(*definition).owner);
+        match &hir.definition(*definition).kind {
+            DefinitionKind::Bind {
+                value,
+                annotation: Some(written),
+            } => {
+                let found = self.static_value(holder, *value)?.ty();
+                (found != *written).then(|| (written.clone(), found))
+            }
+            DefinitionKind::Bind {
+                value,
+                annotation: None,
+            } => self.deeper(|this| this.contradiction(holder, *value)),
+            DefinitionKind::ClassParameter { index, .. } => {
+                let (site, id) = self.argument(holder, *index)?;
+                self.deeper(|this| this.contradiction(site, id))
+            }
+            DefinitionKind::Parameter { .. }
+            | DefinitionKind::LoopKey
+            | DefinitionKind::LoopValue
+            | DefinitionKind::Library(_) => None,
+        }
+    }
+
     /// The value, where the text alone gives it.
     pub(super) fn static_value(&mut self, instance: InstanceId, id: ExprId) -> Option<Value> {
-        // Beyond a long chain of definitions nothing is plain any more.
-        if self.depth > PLAIN {
-            return None;
+        if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
+            return Some(value.clone());
         }
-        self.depth += 1;
-        let found = self.static_value_of(instance, id);
-        self.depth -= 1;
+        self.deeper(|this| this.static_value_of(instance, id))
+    }
+
+    /// The static value of a bind or a class parameter.
+    fn static_definition(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Value> {
+        if let Some(found) = self.plain.values.get(&(holder, id)) {
+            return found.clone();
+        }
+        let hir = self.hir;
+        let found = match &hir.definition(id).kind {
+            DefinitionKind::Bind { value, .. } => self.static_value(holder, *value),
+            DefinitionKind::ClassParameter { index, .. } => {
+                let argument = self.argument(holder, *index);
+                argument.and_then(|(site, id)| self.static_value(site, id))
+            }
+            DefinitionKind::Library(value) => Some(value.clone()),
+            DefinitionKind::Parameter { .. } | DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
+        };
+        if !self.plain.cut_off {
+            self.plain.values.insert((holder, id), found.clone());
+        }
         found
     }
 
@@ -172,17 +255,7 @@ impl Inference<'_> {
             }
             ExprKind::Variable { path, definition } => {
                 let holder = self.follow(instance, path, hir.definition(*definition).owner);
-                match &hir.definition(*definition).kind {
-                    DefinitionKind::Bind { value, .. } => self.static_value(holder, *value),
-                    DefinitionKind::ClassParameter { index, .. } => {
-                        let (site, id) = self.argument(holder, *index)?;
-                        self.static_value(site, id)
-                    }
-                    DefinitionKind::Library(value) => Some(value.clone()),
-                    DefinitionKind::Parameter { .. }
-                    | DefinitionKind::LoopKey
-                    | DefinitionKind::LoopValue => None,
-                }
+                self.static_definition(holder, *definition)
             }
             ExprKind::If {
                 condition,

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, did_you_mean};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
 use setpoint_value::{FunctionSpec, InferArguments, Signature, Type, operators};
 
 use super::codes;
+use super::completion::Check;
+use super::evident::Plain;
 use super::instances::{Instance, InstanceId, Typed};
+use super::messages::{Reason, conflict_diagnostic, counts, shown};
+use super::parked::{Parked, Waiting};
 use super::solver::{Conflict, Solver};
 use crate::hir::{
     BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, Hir, IncludeId, Owner, Part,
@@ -25,11 +29,14 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         typed: Typed::default(),
         recorded: Vec::new(),
         parked: Vec::new(),
+        imposed: Vec::new(),
+        failed: Vec::new(),
         checks: Vec::new(),
         names: Vec::new(),
         generation: Diagnostics::new(),
         solving: Diagnostics::new(),
-        completion: Diagnostics::new(),
+        completion: Vec::new(),
+        plain: Plain::default(),
         depth: 0,
         calls: 0,
     };
@@ -47,17 +54,24 @@ pub(super) struct Inference<'a> {
     pub(super) solver: Solver,
     pub(super) typed: Typed,
     /// Types of expressions in the order in which they were met.
-    recorded: Vec<((InstanceId, ExprId), Type)>,
-    parked: Vec<Parked>,
+    pub(super) recorded: Vec<((InstanceId, ExprId), Type)>,
+    pub(super) parked: Vec<Parked>,
+    /// Types written for what is a variable's value.
+    pub(super) imposed: Vec<Parked>,
+    /// Results of what cannot be built: that they stay open is not worth telling.
+    pub(super) failed: Vec<Type>,
     /// Checks on solved types.
-    checks: Vec<Check>,
+    pub(super) checks: Vec<Check>,
     /// Names of resources and edge halves that are not evident: str or list of str.
     pub(super) names: Vec<(Type, Span)>,
     pub(super) generation: Diagnostics,
     pub(super) solving: Diagnostics,
-    completion: Diagnostics,
+    /// Errors of the last phase, each with its place among the equations.
+    pub(super) completion: Vec<(u32, Diagnostic)>,
+    /// What was found to be plain from the text.
+    pub(super) plain: Plain,
     /// How many definitions are being typed inside each other.
-    pub(super) depth: u32,
+    depth: u32,
     /// How many calls of named functions are being typed inside each other.
     calls: u32,
 }
@@ -71,88 +85,6 @@ const MAXIMUM_CALLS: u32 = 400;
 /// A program with more includes and calls than this has grown out of hand (classes that include two classes that include
 /// two classes …).
 const MAXIMUM_INSTANCES: usize = 1 << 20;
-
-/// What waits for a type to become known.
-#[derive(Debug, Clone)]
-enum Parked {
-    Lookup {
-        key: (InstanceId, ExprId),
-        base: Type,
-        index: Type,
-        result: Type,
-        span: Span,
-    },
-    Field {
-        base: Type,
-        field: Arc<str>,
-        result: Type,
-        span: Span,
-    },
-    FieldOr {
-        base: Type,
-        field: Arc<str>,
-        result: Type,
-        span: Span,
-    },
-    Overload {
-        spec: &'static FunctionSpec,
-        candidates: Vec<usize>,
-        call: Type,
-        span: Span,
-    },
-}
-
-/// What is looked at when all types are known.
-#[derive(Debug, Clone)]
-enum Check {
-    /// The variable of an operator or function stands for one of these types.
-    OneOf {
-        what: String,
-        ty: Type,
-        allowed: Vec<Type>,
-        span: Span,
-    },
-    /// No function anywhere inside.
-    NoFunction {
-        what: &'static str,
-        ty: Type,
-        span: Span,
-    },
-    /// A map's key type.
-    Key { ty: Type, span: Span },
-    /// The library function that a call came out as is one that can be built.
-    Unsupported {
-        spec: &'static FunctionSpec,
-        call: Type,
-        span: Span,
-    },
-}
-
-/// Why two types must be the same, for the message.
-#[derive(Debug, Clone)]
-pub(super) enum Reason {
-    Element(Span),
-    Key(Span),
-    MapValue(Span),
-    Condition,
-    Branches(Span),
-    Fallback(Span),
-    Interpolation,
-    Annotation(Span),
-    Call(Span),
-    LibraryCall(&'static FunctionSpec),
-    Result(Span),
-    Operands(&'static str),
-    Index,
-    Parameter(Arc<str>, Arc<str>, &'static str),
-    Meta(&'static str),
-    MetaStruct,
-    Name,
-    List,
-    Map,
-    Argument(Span),
-    Panic,
-}
 
 impl<'a> Inference<'a> {
     pub(super) fn top(&mut self, body: BodyId) -> InstanceId {
@@ -335,16 +267,9 @@ impl<'a> Inference<'a> {
         let types: Vec<Type> = arguments.iter().map(|id| self.infer(instance, *id)).collect();
         match types.as_slice() {
             [condition] => {
-                let known = self.solver.shallow(condition);
-                match known {
-                    Type::Variable(_) | Type::Bool | Type::Str => {}
-                    other => {
-                        let message =
-                            format!("`panic` takes a bool or a str, not {}", self.solver.zonk(&other));
-                        self.completion
-                            .push(Diagnostic::error(&codes::UNSUPPORTED, span, message));
-                    }
-                }
+                let allowed = vec![Type::Bool, Type::Str];
+                let check = Check::one_of(self.order(), span, "panic", condition.clone(), allowed);
+                self.checks.push(check);
             }
             [condition, message] => {
                 self.equate(&Type::Bool, condition, span, &Reason::Panic);
@@ -409,11 +334,10 @@ impl<'a> Inference<'a> {
         let ty = match &definition.kind {
             DefinitionKind::Bind { value, annotation } => {
                 let ty = self.infer(holder, *value);
-                if let Some(wanted) = annotation {
-                    let span = hir.expr(*value).span;
-                    self.equate(wanted, &ty, span, &Reason::Annotation(definition.span));
+                match annotation {
+                    None => ty,
+                    Some(wanted) => self.annotated(wanted, ty, *value, definition.span),
                 }
-                ty
             }
             DefinitionKind::ClassParameter { index, .. } => self.argument_type(holder, *index),
             DefinitionKind::Library(value) => value.ty(),
@@ -426,6 +350,43 @@ impl<'a> Inference<'a> {
             .definitions
             .insert(id, ty.clone());
         ty
+    }
+
+    /// The type of a bind's value that has a written one.
+    fn annotated(&mut self, wanted: &Type, ty: Type, value: ExprId, bind: Span) -> Type {
+        let expr = self.hir.expr(value);
+        let reason = Reason::Annotation(bind);
+        if let ExprKind::Variable { .. } = expr.kind {
+            self.impose_later(wanted.clone(), &ty, expr.span, reason);
+            return ty;
+        }
+        match self.solver.unify(wanted, &ty) {
+            Ok(()) => ty,
+            Err(conflict) => {
+                let error = self.conflict(conflict, wanted, &ty, expr.span, &reason);
+                self.solving.push(error);
+                wanted.clone()
+            }
+        }
+    }
+
+    /// Says what a variable must be, without letting that decide anything.
+    fn impose_later(&mut self, wanted: Type, actual: &Type, span: Span, reason: Reason) {
+        let actual = actual.clone();
+        self.imposed.push(Parked {
+            order: self.order(),
+            span,
+            what: Waiting::Imposed {
+                wanted,
+                actual,
+                reason,
+            },
+        });
+    }
+
+    /// The place of an expression that is being typed among the equations.
+    pub(super) fn order(&self) -> u32 {
+        self.recorded.len() as u32
     }
 
     fn record(&mut self, instance: InstanceId, id: ExprId, ty: Type) -> Type {
@@ -449,6 +410,12 @@ impl<'a> Inference<'a> {
             ExprKind::Variable { path, definition } => {
                 let holder = self.follow(instance, path, hir.definition(*definition).owner);
                 return self.definition_type(holder, *definition);
+            }
+            // A lone variable is itself, and must be a str.
+            ExprKind::Interpolation(parts) if let [Part::Variable(id)] = parts.as_slice() => {
+                let ty = self.infer(instance, *id);
+                self.impose_later(Type::Str, &ty, span, Reason::Interpolation);
+                ty
             }
             ExprKind::Interpolation(parts) => {
                 for part in parts {
@@ -477,10 +444,7 @@ impl<'a> Inference<'a> {
                         &Reason::MapValue(hir.expr(entries[0].1).span),
                     );
                 }
-                self.checks.push(Check::Key {
-                    ty: key.clone(),
-                    span,
-                });
+                self.checks.push(Check::key(self.order(), span, key.clone()));
                 Type::map(key, value)
             }
             ExprKind::Struct(fields) => {
@@ -516,69 +480,100 @@ impl<'a> Inference<'a> {
                 right,
             } => {
                 let types = [self.infer(instance, *left), self.infer(instance, *right)];
-                self.library_signature(
-                    operator_spec(*operator),
-                    &types,
-                    span,
-                    &Reason::Operands(operator.text()),
-                )
+                self.contradictions(instance, &[*left, *right]);
+                let reason = Reason::Operands(operator.text());
+                self.library_signature(operator_spec(*operator), &types, span, &reason)
             }
             ExprKind::Not(inner) => {
                 let types = [self.infer(instance, *inner)];
+                self.contradictions(instance, &[*inner]);
                 self.library_signature(&operators::NOT, &types, span, &Reason::Operands("not"))
             }
             ExprKind::In { left, right } => {
                 let types = [self.infer(instance, *left), self.infer(instance, *right)];
                 self.library_signature(&operators::CONTAINS, &types, span, &Reason::Operands("in"))
             }
-            ExprKind::Lookup { base, index } => {
-                let (base, index) = (self.infer(instance, *base), self.infer(instance, *index));
-                let result = self.solver.fresh();
-                self.park(Parked::Lookup {
-                    key: (instance, id),
-                    base,
-                    index,
-                    result: result.clone(),
-                    span,
-                });
-                result
-            }
+            ExprKind::Lookup { base, index } => self.lookup((instance, id), *base, *index, span),
             ExprKind::Field { base, field } => {
-                let base = self.infer(instance, *base);
+                let ty = self.infer(instance, *base);
+                self.contradictions(instance, &[*base]);
                 let result = self.solver.fresh();
-                self.park(Parked::Field {
-                    base,
-                    field: field.clone(),
-                    result: result.clone(),
-                    span,
-                });
+                self.park_field(ty, field, &result, false, span);
                 result
             }
             ExprKind::FieldOr { base, field, default } => {
-                let evident = self.evident(instance, *base);
-                let base = self.infer(instance, *base);
+                let ty = self.infer(instance, *base);
                 let result = self.infer(instance, *default);
-                let field = field.clone();
+                self.contradictions(instance, &[*base, *default]);
                 // A struct type that is plain from the text makes a wrong default a type error at once.
-                if let Some(found) = evident
-                    .as_ref()
-                    .and_then(Type::as_struct)
-                    .and_then(|s| s.field(&field))
+                if let Some(Type::Struct(fields)) = self.evident(instance, *base)
+                    && let Some(found) = fields.field(field)
                 {
-                    let found = found.clone();
-                    self.equate(&found, &result, span, &Reason::Result(hir.expr(*default).span));
+                    let reason = Reason::Result(hir.expr(*default).span);
+                    self.equate(found, &result, span, &reason);
                 }
-                self.park(Parked::FieldOr {
-                    base,
-                    field,
-                    result: result.clone(),
-                    span,
-                });
+                self.park_field(ty, field, &result, true, span);
                 result
             }
             ExprKind::Call { callee, arguments } => self.call(instance, id, callee, arguments, span),
         };
         self.record(instance, id, ty)
+    }
+
+    /// `base[index]`: a list or a map where that is plain from the text, a map for an index that is plainly no int, and
+    /// otherwise whatever solving finds.
+    fn lookup(&mut self, key: (InstanceId, ExprId), base: ExprId, index: ExprId, span: Span) -> Type {
+        let instance = key.0;
+        let (base_type, index_type) = (self.infer(instance, base), self.infer(instance, index));
+        self.contradictions(instance, &[base, index]);
+        let result = self.solver.fresh();
+        match self.evident(instance, base) {
+            Some(Type::List(_)) => self.list_lookup(key, &base_type, &index_type, &result, span),
+            Some(Type::Map(_)) => self.map_lookup(key, &base_type, &index_type, &result, span),
+            Some(other) => {
+                self.failed.push(result.clone());
+                self.nothing_to_look_up(self.order(), &other, span);
+            }
+            None if self.evident(instance, index).is_some_and(|ty| ty != Type::Int) => {
+                self.map_lookup(key, &base_type, &index_type, &result, span);
+            }
+            None => self.parked.push(Parked {
+                order: self.order(),
+                span,
+                what: Waiting::Lookup {
+                    key,
+                    base: base_type,
+                    index: index_type,
+                    result: result.clone(),
+                },
+            }),
+        }
+        result
+    }
+
+    fn park_field(&mut self, base: Type, field: &Arc<str>, result: &Type, has_default: bool, span: Span) {
+        self.parked.push(Parked {
+            order: self.order(),
+            span,
+            what: Waiting::Field {
+                base,
+                field: field.clone(),
+                result: result.clone(),
+                has_default,
+            },
+        });
+    }
+
+    /// Arguments of a built-in with a computed signature that are plainly not of the type written for them.
+    fn contradictions(&mut self, instance: InstanceId, arguments: &[ExprId]) {
+        for argument in arguments {
+            if let Some((written, found)) = self.contradiction(instance, *argument) {
+                let message = format!("this is said to be {written}, but its value is {found}");
+                let span = self.hir.expr(*argument).span;
+                let error = Diagnostic::error(&codes::MISMATCH, span, message);
+                self.generation.push(error.label(format!("this is {found}")));
+            }
+        }
     }
 
     fn lambda(&mut self, instance: InstanceId, id: ExprId) -> Type {
@@ -661,6 +656,7 @@ impl<'a> Inference<'a> {
             }
             Callee::Library(spec, _) => {
                 if let Some(hook) = spec.infer {
+                    self.contradictions(instance, arguments);
                     let evident: Vec<_> = arguments.iter().map(|id| self.evident(instance, *id)).collect();
                     let values: Vec<_> = arguments
                         .iter()
@@ -703,81 +699,89 @@ impl<'a> Inference<'a> {
         reason: &Reason,
     ) -> Type {
         let alternatives = spec.alternatives();
-        let result = self.solver.fresh();
-        let call = call_type(types, result.clone());
-        let candidates: Vec<usize> = (0..alternatives.len())
-            .filter(|i| alternatives[*i].accepts_count(types.len()))
-            .collect();
-        match candidates.as_slice() {
-            [] => {
-                let most = alternatives.iter().map(|a| a.parameters.len()).max().unwrap_or(0);
-                let wanted = counts(alternatives);
-                let message = format!("`{}` takes {wanted}, given {}", shown(spec), types.len());
-                if types.len() > most {
-                    self.generation
-                        .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
-                } else {
-                    self.solving
-                        .push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
-                }
+        let fits = |index: &usize| alternatives[*index].accepts_count(types.len());
+        let mut candidates = (0..alternatives.len()).filter(fits);
+        let Some(first) = candidates.next() else {
+            let most = alternatives.iter().map(|a| a.parameters.len()).max().unwrap_or(0);
+            let wanted = counts(alternatives);
+            let message = format!("`{}` takes {wanted}, given {}", shown(spec), types.len());
+            if types.len() > most {
+                self.generation
+                    .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
+            } else {
+                self.solving
+                    .push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
             }
-            [only] => self.use_alternative(spec, &alternatives[*only], &call, types.len(), span, reason),
-            _ => self.park(Parked::Overload {
+            return self.solver.fresh();
+        };
+        let Some(second) = candidates.next() else {
+            return self.use_alternative(spec, &alternatives[first], types, self.order(), span, reason);
+        };
+        let result = self.solver.fresh();
+        self.parked.push(Parked {
+            order: self.order(),
+            span,
+            what: Waiting::Overload {
                 spec,
-                candidates,
-                call,
-                span,
-            }),
-        }
+                candidates: [first, second].into_iter().chain(candidates).collect(),
+                call: call_type(types, result.clone()),
+            },
+        });
         result
     }
 
-    fn use_alternative(
+    /// The result of a call that is of one signature.
+    pub(super) fn use_alternative(
         &mut self,
         spec: &'static FunctionSpec,
-        signature: &Signature,
-        call: &Type,
-        count: usize,
+        signature: &'static Signature,
+        types: &[Type],
+        order: u32,
         span: Span,
         reason: &Reason,
-    ) {
-        let Some(ty) = signature.func_type(count) else {
-            return;
-        };
+    ) -> Type {
         let mut variables = FxHashMap::default();
-        let ty = self.instantiate(&ty, &mut variables);
+        let mut conflict = None;
+        for (index, given) in types.iter().enumerate() {
+            let Some(parameter) = signature.parameter(index) else {
+                continue;
+            };
+            let wanted = self.instantiate(&parameter.ty, &mut variables);
+            if conflict.is_none()
+                && let Err(found) = self.solver.unify(&wanted, given)
+            {
+                conflict = Some(found);
+            }
+        }
+        let result = self.instantiate(&signature.result, &mut variables);
+        if let Some(conflict) = conflict {
+            let ty = signature.func_type(types.len()).unwrap_or(Type::Nil);
+            let wanted = self.instantiate(&ty, &mut variables);
+            let call = call_type(types, result.clone());
+            let error = self.conflict(conflict, &wanted, &call, span, reason);
+            self.solving.push(error);
+        }
         for (variable, allowed) in &signature.limits {
-            if let Some(fresh) = variables.get(variable) {
-                let (ty, allowed) = (fresh.clone(), allowed.clone());
-                self.checks.push(Check::OneOf {
-                    what: shown(spec),
-                    ty,
-                    allowed,
-                    span,
-                });
+            if let Some(ty) = variables.get(variable) {
+                self.checks
+                    .push(Check::limit(order, span, spec, ty.clone(), allowed));
             }
         }
         let compares = [&operators::EQUAL, &operators::NOT_EQUAL, &operators::CONTAINS];
         if compares
             .iter()
             .any(|c| std::ptr::eq::<FunctionSpec>(&raw const **c, spec))
+            && let Some(ty) = variables.get(&1)
         {
-            let ty = variables.get(&1).cloned().unwrap_or(Type::Bool);
-            self.checks.push(Check::NoFunction {
-                what: "compared",
-                ty,
-                span,
-            });
+            self.checks.push(Check::comparable(order, span, ty.clone()));
         }
-        self.equate(&ty, call, span, reason);
+        result
     }
 
     /// A signature's type with variables of its own. `variant` stands for a type of its own at each place, `number` for one
     /// and the same int or float.
-    fn instantiate(&mut self, ty: &Type, variables: &mut FxHashMap<u32, Type>) -> Type {
+    pub(super) fn instantiate(&mut self, ty: &Type, variables: &mut FxHashMap<u32, Type>) -> Type {
         let solver = &mut self.solver;
-        let checks = &mut self.checks;
-        let _ = checks;
         ty.replace(&mut |part| match part {
             Type::Variable(variable) => Some(
                 variables
@@ -796,310 +800,25 @@ impl<'a> Inference<'a> {
         })
     }
 
-    fn park(&mut self, parked: Parked) {
-        if !self.decide(&parked, false) {
-            self.parked.push(parked);
-        }
-    }
-
-    /// Tries to decide what was parked. `last`: nothing more will become known.
-    fn decide(&mut self, parked: &Parked, last: bool) -> bool {
-        match parked {
-            Parked::Lookup {
-                key,
-                base,
-                index,
-                result,
-                span,
-            } => {
-                let spec = match (self.solver.shallow(base), self.solver.shallow(index)) {
-                    (Type::List(element), _) => {
-                        self.equate(&Type::Int, index, *span, &Reason::Index);
-                        let element = (*element).clone();
-                        self.equate(&element, result, *span, &Reason::Index);
-                        &operators::LIST_LOOKUP
-                    }
-                    (Type::Map(kv), _) => {
-                        self.equate(&kv.0, index, *span, &Reason::Index);
-                        self.equate(&kv.1, result, *span, &Reason::Index);
-                        &operators::MAP_LOOKUP
-                    }
-                    (Type::Variable(_), Type::Variable(_) | Type::Int) => return false,
-                    (Type::Variable(_), key) => {
-                        let wanted = Type::map(key, result.clone());
-                        self.equate(&wanted, base, *span, &Reason::Index);
-                        &operators::MAP_LOOKUP
-                    }
-                    (other, _) => {
-                        let message = format!("{} has no elements to look up", self.solver.zonk(&other));
-                        let error = Diagnostic::error(&codes::UNSUPPORTED, *span, message);
-                        self.completion
-                            .push(error.help("`[…]` looks into a list or a map; a field is read with `->`"));
-                        &operators::LIST_LOOKUP
-                    }
-                };
-                self.typed.lookups.insert(*key, spec);
-                true
-            }
-            Parked::Field {
-                base,
-                field,
-                result,
-                span,
-            } => match self.solver.shallow(base) {
-                Type::Variable(_) => false,
-                Type::Struct(s) => {
-                    match s.field(field) {
-                        Some(ty) => self.equate_builtin(ty, result, *span),
-                        None => self.no_field(&s, field, *span),
-                    }
-                    true
-                }
-                other => {
-                    let message = format!(
-                        "{} is no struct and has no field `{field}`",
-                        self.solver.zonk(&other)
-                    );
-                    self.completion
-                        .push(Diagnostic::error(&codes::UNSUPPORTED, *span, message));
-                    true
-                }
-            },
-            Parked::FieldOr {
-                base,
-                field,
-                result,
-                span,
-            } => match self.solver.shallow(base) {
-                Type::Variable(_) => false,
-                Type::Struct(s) => {
-                    if let Some(ty) = s.field(field) {
-                        self.equate_builtin(ty, result, *span);
-                    }
-                    true
-                }
-                other => {
-                    let message = format!(
-                        "{} is no struct and has no field `{field}`",
-                        self.solver.zonk(&other)
-                    );
-                    self.completion
-                        .push(Diagnostic::error(&codes::UNSUPPORTED, *span, message));
-                    true
-                }
-            },
-            Parked::Overload {
-                spec,
-                candidates,
-                call,
-                span,
-            } => {
-                let Some(wanted) = call.as_func().cloned() else {
-                    return true;
-                };
-                let count = wanted.parameters.len();
-                let alternatives = spec.alternatives();
-                let mut fitting: Vec<usize> = Vec::new();
-                for candidate in candidates {
-                    let Some(ty) = alternatives[*candidate].func_type(count) else {
-                        continue;
-                    };
-                    let mut variables = FxHashMap::default();
-                    let ty = self.instantiate(&ty, &mut variables);
-                    if self.solver.compatible(&ty, call) {
-                        fitting.push(*candidate);
-                    }
-                }
-                match fitting.as_slice() {
-                    [] => {
-                        let check = Check::Unsupported {
-                            spec,
-                            call: call.clone(),
-                            span: *span,
-                        };
-                        self.checks.push(check);
-                        true
-                    }
-                    [only] => {
-                        let signature = &alternatives[*only];
-                        self.use_alternative(spec, signature, call, count, *span, &Reason::LibraryCall(spec));
-                        true
-                    }
-                    // Undecided to the end stays open and is reported as such.
-                    _ => last,
-                }
-            }
-        }
-    }
-
-    /// Makes two types equal where a conflict means that a built-in does not support the type (U7).
-    fn equate_builtin(&mut self, expect: &Type, actual: &Type, span: Span) {
-        if self.solver.unify(expect, actual).is_err() {
-            let (expect, actual) = (self.solver.zonk(expect), self.solver.zonk(actual));
-            let message = format!("the field is {expect}, where {actual} is needed");
-            self.completion
-                .push(Diagnostic::error(&codes::UNSUPPORTED, span, message));
-        }
-    }
-
-    fn no_field(&mut self, s: &setpoint_value::StructType, field: &str, span: Span) {
-        let message = format!("the struct has no field `{field}`");
-        let names: Vec<&str> = s.fields.iter().map(|f| &*f.name).collect();
-        let help = did_you_mean(field, names.iter().copied()).unwrap_or_else(|| match names.as_slice() {
-            [] => "it has no fields at all".to_owned(),
-            names => format!("its fields are `{}`", names.join("`, `")),
-        });
-        self.completion
-            .push(Diagnostic::error(&codes::UNSUPPORTED, span, message).help(help));
-    }
-
     /// Solves one equation, and reports a conflict at `span`.
     pub(super) fn equate(&mut self, expect: &Type, actual: &Type, span: Span, reason: &Reason) {
         if let Err(conflict) = self.solver.unify(expect, actual) {
-            let (expect, actual) = (self.solver.zonk(expect), self.solver.zonk(actual));
-            self.solving
-                .push(conflict_diagnostic(conflict, &expect, &actual, span, reason));
+            let error = self.conflict(conflict, expect, actual, span, reason);
+            self.solving.push(error);
         }
     }
 
-    fn finish(mut self, diagnostics: &mut Diagnostics) -> Typed {
-        let mut parked = std::mem::take(&mut self.parked);
-        loop {
-            let before = parked.len();
-            let again = std::mem::take(&mut parked);
-            parked = again.into_iter().filter(|p| !self.decide(p, false)).collect();
-            parked.append(&mut self.parked);
-            if parked.len() == before {
-                break;
-            }
-        }
-        for (ty, span) in std::mem::take(&mut self.names) {
-            self.name_type(&ty, span);
-        }
-        let late = std::mem::take(&mut parked);
-        for parked in late {
-            self.decide(&parked, true);
-        }
-        let clean = self.generation.is_empty() && self.solving.is_empty();
-        if clean {
-            self.complete();
-        }
-        diagnostics.append(self.generation);
-        diagnostics.append(self.solving);
-        if clean {
-            diagnostics.append(self.completion);
-        }
-        self.typed
-    }
-
-    /// A name that is not evidently one or many: whichever the solver found, and many where nothing says.
-    fn name_type(&mut self, ty: &Type, span: Span) {
-        match self.solver.shallow(ty) {
-            Type::Str => {}
-            _ => self.equate(&Type::list(Type::Str), ty, span, &Reason::Name),
-        }
-    }
-
-    fn complete(&mut self) {
-        let recorded = std::mem::take(&mut self.recorded);
-        let mut open = Diagnostics::new();
-        let mut types = FxHashMap::default();
-        types.reserve(recorded.len());
-        for ((instance, id), ty) in recorded {
-            let ty = self.solver.zonk(&ty);
-            let is_open = !matches!(ty, Type::Bool | Type::Str | Type::Int | Type::Float)
-                && ty.any_part(&mut |t| matches!(t, Type::Variable(_)));
-            if is_open && open.is_empty() {
-                let span = self.hir.expr(id).span;
-                let message = format!("nothing determines the type of this: {ty}");
-                let error = Diagnostic::error(&codes::AMBIGUOUS, span, message).label("of what type?");
-                open.push(error.help("write the type where the value is bound: `$name []str = []`"));
-            }
-            types.insert((instance, id), ty);
-        }
-        for index in 0..self.typed.instances.len() {
-            let mut definitions = std::mem::take(&mut self.typed.instances[index].definitions);
-            #[expect(clippy::iter_over_hash_type, reason = "each entry is solved on its own")]
-            for ty in definitions.values_mut() {
-                *ty = self.solver.zonk(ty);
-            }
-            self.typed.instances[index].definitions = definitions;
-        }
-        self.typed.types = types;
-        if open.has_errors() {
-            let unsupported = std::mem::take(&mut self.completion);
-            open.append(unsupported);
-            self.completion = open;
-            return;
-        }
-        for check in std::mem::take(&mut self.checks) {
-            self.check_solved(check);
-        }
-    }
-
-    fn check_solved(&mut self, check: Check) {
-        let (code, span, message, help) = match check {
-            Check::OneOf {
-                what,
-                ty,
-                allowed,
-                span,
-            } => {
-                let ty = self.solver.zonk(&ty);
-                if allowed.contains(&ty) {
-                    return;
-                }
-                let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
-                let message = format!("`{what}` does not work on {ty}");
-                (
-                    &codes::UNSUPPORTED,
-                    span,
-                    message,
-                    Some(format!("it works on {}", allowed.join(", "))),
-                )
-            }
-            Check::NoFunction { what, ty, span } => {
-                let ty = self.solver.zonk(&ty);
-                if !ty.contains_func() {
-                    return;
-                }
-                (
-                    &codes::UNSUPPORTED,
-                    span,
-                    format!("functions cannot be {what}, and {ty} holds one"),
-                    None,
-                )
-            }
-            Check::Key { ty, span } => {
-                let ty = self.solver.zonk(&ty);
-                if !ty.contains_func() {
-                    return;
-                }
-                (
-                    &codes::UNHASHABLE,
-                    span,
-                    format!("a map key cannot hold a function, and {ty} does"),
-                    None,
-                )
-            }
-            Check::Unsupported { spec, call, span } => {
-                let call = self.solver.zonk(&call);
-                let arguments = call
-                    .as_func()
-                    .map(|f| f.parameters.iter().map(|p| p.ty.to_string()).collect::<Vec<_>>());
-                let arguments = arguments.unwrap_or_default().join(", ");
-                let forms = spec.signatures.join("` or `");
-                let message = format!("`{}` cannot be called with ({arguments})", shown(spec));
-                (
-                    &codes::UNSUPPORTED,
-                    span,
-                    message,
-                    Some(format!("it is `{forms}`")),
-                )
-            }
-        };
-        self.completion
-            .push(Diagnostic::error(code, span, message).help_if(help));
+    /// A conflict as an error, in terms of all that is known.
+    pub(super) fn conflict(
+        &mut self,
+        conflict: Conflict,
+        expect: &Type,
+        actual: &Type,
+        span: Span,
+        reason: &Reason,
+    ) -> Diagnostic {
+        let (expect, actual) = (self.solver.zonk(expect), self.solver.zonk(actual));
+        conflict_diagnostic(conflict, &expect, &actual, span, reason)
     }
 }
 
@@ -1129,199 +848,4 @@ fn call_type(arguments: &[Type], result: Type) -> Type {
             .map(|(i, ty)| (i.to_string(), ty.clone())),
         result,
     )
-}
-
-/// A function as a user writes it: `fmt.printf`.
-fn shown(spec: &FunctionSpec) -> String {
-    let alias = spec.module.rsplit('/').next().unwrap_or_default();
-    if alias.is_empty() {
-        spec.name.to_owned()
-    } else {
-        format!("{alias}.{}", spec.name)
-    }
-}
-
-fn counts(alternatives: &[Signature]) -> String {
-    let mut counts: Vec<String> = alternatives
-        .iter()
-        .map(|a| {
-            format!(
-                "{}{}",
-                a.parameters.len(),
-                if a.variadic.is_some() { " or more" } else { "" }
-            )
-        })
-        .collect();
-    counts.dedup();
-    let noun = if counts == ["1"] { "argument" } else { "arguments" };
-    format!("{} {noun}", counts.join(" or "))
-}
-
-fn conflict_diagnostic(
-    conflict: Conflict,
-    expect: &Type,
-    actual: &Type,
-    span: Span,
-    reason: &Reason,
-) -> Diagnostic {
-    let code = match conflict {
-        Conflict::Kinds => &codes::MISMATCH,
-        Conflict::ParameterCount => &codes::ARGUMENT_COUNT,
-        Conflict::FieldCount => &codes::FIELD_COUNT,
-        Conflict::FieldNames => &codes::FIELD_NAMES,
-        Conflict::Infinite => &codes::INFINITE,
-    };
-    if conflict == Conflict::Infinite {
-        let error = Diagnostic::error(code, span, "this would have to be a type that contains itself");
-        return error.note(format!("{actual} and {expect} cannot be the same"));
-    }
-    let mut label = format!("this is {actual}");
-    let mut secondary: Option<(Span, String)> = None;
-    let mut help = None;
-    let message = match reason {
-        Reason::Element(first) => {
-            secondary =
-                (*first != span).then(|| (*first, format!("the first element makes it a list of {expect}")));
-            format!("the elements of a list have one type: {expect} and {actual} differ")
-        }
-        Reason::Key(first) => {
-            secondary = (*first != span).then(|| (*first, format!("the first key is {expect}")));
-            format!("the keys of a map have one type: {expect} and {actual} differ")
-        }
-        Reason::MapValue(first) => {
-            secondary = (*first != span).then(|| (*first, format!("the first value is {expect}")));
-            format!("the values of a map have one type: {expect} and {actual} differ")
-        }
-        Reason::Condition => format!("a condition is a bool, not {actual}"),
-        Reason::Branches(then) => {
-            secondary = (*then != span).then(|| (*then, format!("the other branch is {expect}")));
-            format!("both branches have one type: {expect} and {actual} differ")
-        }
-        Reason::Fallback(left) => {
-            secondary = (*left != span).then(|| (*left, format!("the left side is {expect}")));
-            format!("both sides of `<|>` have one type: {expect} and {actual} differ")
-        }
-        Reason::Interpolation => {
-            help = Some("only a str can stand in a string; format others with `fmt.printf`".to_owned());
-            format!("a variable in a string is a str, not {actual}")
-        }
-        Reason::Annotation(bind) => {
-            secondary = Some((*bind, format!("declared as {expect}")));
-            format!("the value is {actual}, but the declared type is {expect}")
-        }
-        Reason::Call(call) => {
-            label = format!("this is {actual}");
-            secondary = Some((*call, format!("called here as {expect}")));
-            if conflict == Conflict::ParameterCount {
-                let count = |ty: &Type| ty.as_func().map_or(0, |f| f.parameters.len());
-                let (wanted, given) = (count(actual), count(expect));
-                let noun = if wanted == 1 { "argument" } else { "arguments" };
-                format!("this function takes {wanted} {noun}, but is called with {given}")
-            } else if actual.as_func().is_none() && !matches!(actual, Type::Variable(_)) {
-                format!("{actual} is not a function and cannot be called")
-            } else {
-                let described = difference(expect, actual);
-                format!("this function is not called with the types that it takes{described}")
-            }
-        }
-        Reason::LibraryCall(spec) => {
-            label = format!("called as {actual}");
-            help = Some(format!("it is `{}`", spec.signatures.join("` or `")));
-            format!(
-                "`{}` does not take these arguments{}",
-                shown(spec),
-                difference(expect, actual)
-            )
-        }
-        Reason::Operands(operator) => {
-            label = format!("used as {actual}");
-            if let Some(f) = actual.as_func()
-                && let [a, b] = f.parameters.as_slice()
-                && a.ty != b.ty
-                && *operator != "in"
-            {
-                help = Some(format!(
-                    "convert one side; there is no conversion between {} and {} by itself",
-                    a.ty, b.ty
-                ));
-                format!(
-                    "both sides of `{operator}` have one type: {} and {} differ",
-                    a.ty, b.ty
-                )
-            } else {
-                format!(
-                    "`{operator}` does not work on these{}",
-                    difference(expect, actual)
-                )
-            }
-        }
-        Reason::Result(declared) => {
-            secondary =
-                (*declared != span).then(|| (*declared, format!("{expect} is wanted because of this")));
-            format!("the result is {actual}, where {expect} is needed")
-        }
-        Reason::Index => format!("this lookup needs {expect}, but has {actual}"),
-        Reason::Parameter(kind, name, doc) => {
-            help = (!doc.is_empty()).then(|| format!("`{name}`: {doc}"));
-            format!("`{name}` of `{kind}` is {expect}, not {actual}")
-        }
-        Reason::Meta(name) => format!("`Meta:{name}` is {expect}, not {actual}"),
-        Reason::MetaStruct => {
-            let names = setpoint_graph::MetaName::ALL.map(setpoint_graph::MetaName::name);
-            help = Some(format!(
-                "a `Meta` struct whose fields are not plain has all of {}",
-                names.join(", ")
-            ));
-            format!("a `Meta` struct cannot be {actual}")
-        }
-        Reason::Name => {
-            help =
-                Some("a name is a str or a list of str; interpolate a variable as `\"${name}\"`".to_owned());
-            format!("a name is a str or a list of str, not {actual}")
-        }
-        Reason::List => {
-            if matches!(actual, Type::Map(_)) {
-                help = Some("a map is walked with `forkv $key, $value in …`".to_owned());
-            }
-            format!("`for` walks a list, not {actual}")
-        }
-        Reason::Map => {
-            if matches!(actual, Type::List(_)) {
-                help = Some("a list is walked with `for $index, $value in …`".to_owned());
-            }
-            format!("`forkv` walks a map, not {actual}")
-        }
-        Reason::Argument(parameter) => {
-            secondary = Some((*parameter, format!("declared as {expect}")));
-            format!("the class takes {expect} here, given {actual}")
-        }
-        Reason::Panic => format!("`panic` takes a bool and a str here; {actual} is not {expect}"),
-    };
-    let mut diagnostic = Diagnostic::error(code, span, message).label(label).help_if(help);
-    if let Some((span, text)) = secondary {
-        diagnostic = diagnostic.because(span, text);
-    }
-    diagnostic
-}
-
-/// `: int is not str` for the first place where two types differ; empty when they cannot be told apart.
-fn difference(expect: &Type, actual: &Type) -> String {
-    fn first(a: &Type, b: &Type) -> Option<(Type, Type)> {
-        match (a, b) {
-            (Type::Variable(_), _) | (_, Type::Variable(_)) => None,
-            (Type::List(a), Type::List(b)) => first(a, b),
-            (Type::Map(a), Type::Map(b)) => first(&a.0, &b.0).or_else(|| first(&a.1, &b.1)),
-            (Type::Func(a), Type::Func(b)) if a.parameters.len() == b.parameters.len() => {
-                let mut pairs = a.parameters.iter().zip(&b.parameters);
-                pairs
-                    .find_map(|(a, b)| first(&a.ty, &b.ty))
-                    .or_else(|| first(&a.result, &b.result))
-            }
-            (a, b) if a == b => None,
-            (a, b) => Some((a.clone(), b.clone())),
-        }
-    }
-    first(expect, actual).map_or_else(String::new, |(wanted, found)| {
-        format!(": {found} is not {wanted}")
-    })
 }

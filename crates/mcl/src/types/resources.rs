@@ -6,13 +6,14 @@ use setpoint_value::Type;
 
 use super::InstanceId;
 use super::codes;
-use super::infer::{Inference, Reason};
-use crate::hir::{Edge, ExprId, ExprKind, Half, ItemKind, Part, Resource};
+use super::infer::Inference;
+use super::messages::Reason;
+use crate::hir::{Edge, ExprId, ExprKind, Half, ItemKind, Resource};
 
 impl Inference<'_> {
     pub(super) fn resource(&mut self, instance: InstanceId, resource: &Resource) {
         let schema = self.library.kinds.get(&*resource.kind).copied();
-        let name = self.infer_name(instance, resource.name, resource.span);
+        let name = self.infer(instance, resource.name);
         let mut unknown_kind = false;
         for item in &resource.items {
             match &item.kind {
@@ -67,22 +68,16 @@ impl Inference<'_> {
         }
     }
 
-    /// The type of a name. A lone `"${x}"` is the variable itself, so that a wrong type is the fault of the statement.
-    fn infer_name(&mut self, instance: InstanceId, id: ExprId, span: Span) -> Type {
-        if let ExprKind::Interpolation(parts) = &self.hir.expr(id).kind
-            && let [Part::Variable(variable)] = parts.as_slice()
-        {
-            let ty = self.infer(instance, *variable);
-            self.equate(&Type::Str, &ty, span, &Reason::Interpolation);
-            return Type::Str;
-        }
-        self.infer(instance, id)
-    }
-
     /// A name is a str where that is evident, and otherwise whatever of str and list of str solving finds.
     fn name(&mut self, instance: InstanceId, id: ExprId, ty: &Type, span: Span) {
         match self.evident(instance, id) {
-            Some(Type::Str) => self.equate(&Type::Str, ty, span, &Reason::Name),
+            Some(Type::Str) => {
+                let reason = match self.hir.expr(id).kind {
+                    ExprKind::Interpolation(_) => Reason::Interpolation,
+                    _ => Reason::Name,
+                };
+                self.equate(&Type::Str, ty, span, &reason);
+            }
             Some(_) => self.equate(&Type::list(Type::Str), ty, span, &Reason::Name),
             None => self.names.push((ty.clone(), span)),
         }
@@ -99,7 +94,7 @@ impl Inference<'_> {
     }
 
     fn half(&mut self, instance: InstanceId, half: &Half) {
-        let ty = self.infer_name(instance, half.name, half.span);
+        let ty = self.infer(instance, half.name);
         self.name(instance, half.name, &ty, half.span);
     }
 

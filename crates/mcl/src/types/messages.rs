@@ -1,0 +1,231 @@
+//! What inference says, in words.
+
+use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_value::{FunctionSpec, Signature, Type};
+use std::sync::Arc;
+
+use super::codes;
+use super::solver::Conflict;
+
+/// Why two types must be the same, for the message.
+#[derive(Debug, Clone)]
+pub(super) enum Reason {
+    Element(Span),
+    Key(Span),
+    MapValue(Span),
+    Condition,
+    Branches(Span),
+    Fallback(Span),
+    Interpolation,
+    Annotation(Span),
+    Call(Span),
+    LibraryCall(&'static FunctionSpec),
+    Result(Span),
+    Operands(&'static str),
+    Index,
+    Parameter(Arc<str>, Arc<str>, &'static str),
+    Meta(&'static str),
+    MetaStruct,
+    Name,
+    List,
+    Map,
+    Argument(Span),
+    Panic,
+}
+
+/// A function as a user writes it: `fmt.printf`.
+pub(super) fn shown(spec: &FunctionSpec) -> String {
+    let alias = spec.module.rsplit('/').next().unwrap_or_default();
+    if alias.is_empty() {
+        spec.name.to_owned()
+    } else {
+        format!("{alias}.{}", spec.name)
+    }
+}
+
+/// How many arguments a function takes.
+pub(super) fn counts(alternatives: &[Signature]) -> String {
+    let mut counts: Vec<String> = alternatives
+        .iter()
+        .map(|a| {
+            format!(
+                "{}{}",
+                a.parameters.len(),
+                if a.variadic.is_some() { " or more" } else { "" }
+            )
+        })
+        .collect();
+    counts.dedup();
+    let noun = if counts == ["1"] { "argument" } else { "arguments" };
+    format!("{} {noun}", counts.join(" or "))
+}
+
+/// A conflict as an error.
+pub(super) fn conflict_diagnostic(
+    conflict: Conflict,
+    expect: &Type,
+    actual: &Type,
+    span: Span,
+    reason: &Reason,
+) -> Diagnostic {
+    let code = match conflict {
+        Conflict::Kinds => &codes::MISMATCH,
+        Conflict::ParameterCount => &codes::ARGUMENT_COUNT,
+        Conflict::FieldCount => &codes::FIELD_COUNT,
+        Conflict::FieldNames => &codes::FIELD_NAMES,
+        Conflict::Infinite => &codes::INFINITE,
+    };
+    if conflict == Conflict::Infinite {
+        let error = Diagnostic::error(code, span, "this would have to be a type that contains itself");
+        return error.note(format!("{actual} and {expect} cannot be the same"));
+    }
+    let mut label = format!("this is {actual}");
+    let mut secondary: Option<(Span, String)> = None;
+    let mut help = None;
+    let message = match reason {
+        Reason::Element(first) => {
+            secondary =
+                (*first != span).then(|| (*first, format!("the first element makes it a list of {expect}")));
+            format!("the elements of a list have one type: {expect} and {actual} differ")
+        }
+        Reason::Key(first) => {
+            secondary = (*first != span).then(|| (*first, format!("the first key is {expect}")));
+            format!("the keys of a map have one type: {expect} and {actual} differ")
+        }
+        Reason::MapValue(first) => {
+            secondary = (*first != span).then(|| (*first, format!("the first value is {expect}")));
+            format!("the values of a map have one type: {expect} and {actual} differ")
+        }
+        Reason::Condition => format!("a condition is a bool, not {actual}"),
+        Reason::Branches(then) => {
+            secondary = (*then != span).then(|| (*then, format!("the other branch is {expect}")));
+            format!("both branches have one type: {expect} and {actual} differ")
+        }
+        Reason::Fallback(left) => {
+            secondary = (*left != span).then(|| (*left, format!("the left side is {expect}")));
+            format!("both sides of `<|>` have one type: {expect} and {actual} differ")
+        }
+        Reason::Interpolation => {
+            help = Some("only a str can stand in a string; format others with `fmt.printf`".to_owned());
+            format!("a variable in a string is a str, not {actual}")
+        }
+        Reason::Annotation(bind) => {
+            secondary = Some((*bind, format!("declared as {expect}")));
+            format!("the value is {actual}, but the declared type is {expect}")
+        }
+        Reason::Call(call) => {
+            label = format!("this is {actual}");
+            secondary = Some((*call, format!("called here as {expect}")));
+            if conflict == Conflict::ParameterCount {
+                let count = |ty: &Type| ty.as_func().map_or(0, |f| f.parameters.len());
+                let (wanted, given) = (count(actual), count(expect));
+                let noun = if wanted == 1 { "argument" } else { "arguments" };
+                format!("this function takes {wanted} {noun}, but is called with {given}")
+            } else if actual.as_func().is_none() && !matches!(actual, Type::Variable(_)) {
+                format!("{actual} is not a function and cannot be called")
+            } else {
+                let described = difference(expect, actual);
+                format!("this function is not called with the types that it takes{described}")
+            }
+        }
+        Reason::LibraryCall(spec) => {
+            label = format!("called as {actual}");
+            help = Some(format!("it is `{}`", spec.signatures.join("` or `")));
+            format!(
+                "`{}` does not take these arguments{}",
+                shown(spec),
+                difference(expect, actual)
+            )
+        }
+        Reason::Operands(operator) => {
+            label = format!("used as {actual}");
+            if let Some(f) = actual.as_func()
+                && let [a, b] = f.parameters.as_slice()
+                && a.ty != b.ty
+                && *operator != "in"
+            {
+                help = Some(format!(
+                    "convert one side; there is no conversion between {} and {} by itself",
+                    a.ty, b.ty
+                ));
+                format!(
+                    "both sides of `{operator}` have one type: {} and {} differ",
+                    a.ty, b.ty
+                )
+            } else {
+                format!(
+                    "`{operator}` does not work on these{}",
+                    difference(expect, actual)
+                )
+            }
+        }
+        Reason::Result(declared) => {
+            secondary =
+                (*declared != span).then(|| (*declared, format!("{expect} is wanted because of this")));
+            format!("the result is {actual}, where {expect} is needed")
+        }
+        Reason::Index => format!("this lookup needs {expect}, but has {actual}"),
+        Reason::Parameter(kind, name, doc) => {
+            help = (!doc.is_empty()).then(|| format!("`{name}`: {doc}"));
+            format!("`{name}` of `{kind}` is {expect}, not {actual}")
+        }
+        Reason::Meta(name) => format!("`Meta:{name}` is {expect}, not {actual}"),
+        Reason::MetaStruct => {
+            let names = setpoint_graph::MetaName::ALL.map(setpoint_graph::MetaName::name);
+            help = Some(format!(
+                "a `Meta` struct whose fields are not plain has all of {}",
+                names.join(", ")
+            ));
+            format!("a `Meta` struct cannot be {actual}")
+        }
+        Reason::Name => {
+            help =
+                Some("a name is a str or a list of str; interpolate a variable as `\"${name}\"`".to_owned());
+            format!("a name is a str or a list of str, not {actual}")
+        }
+        Reason::List => {
+            if matches!(actual, Type::Map(_)) {
+                help = Some("a map is walked with `forkv $key, $value in …`".to_owned());
+            }
+            format!("`for` walks a list, not {actual}")
+        }
+        Reason::Map => {
+            if matches!(actual, Type::List(_)) {
+                help = Some("a list is walked with `for $index, $value in …`".to_owned());
+            }
+            format!("`forkv` walks a map, not {actual}")
+        }
+        Reason::Argument(parameter) => {
+            secondary = Some((*parameter, format!("declared as {expect}")));
+            format!("the class takes {expect} here, given {actual}")
+        }
+        Reason::Panic => format!("`panic` takes a bool and a str here; {actual} is not {expect}"),
+    };
+    let mut diagnostic = Diagnostic::error(code, span, message).label(label).help_if(help);
+    if let Some((span, text)) = secondary {
+        diagnostic = diagnostic.because(span, text);
+    }
+    diagnostic
+}
+
+/// `: int is not str` for the first place where two types differ; empty when they cannot be told apart.
+fn difference(expect: &Type, actual: &Type) -> String {
+    fn first(a: &Type, b: &Type) -> Option<(Type, Type)> {
+        match (a, b) {
+            (Type::Variable(_), _) | (_, Type::Variable(_)) => None,
+            (Type::List(a), Type::List(b)) => first(a, b),
+            (Type::Map(a), Type::Map(b)) => first(&a.0, &b.0).or_else(|| first(&a.1, &b.1)),
+            (Type::Func(a), Type::Func(b)) if a.parameters.len() == b.parameters.len() => {
+                let mut pairs = a.parameters.iter().zip(&b.parameters);
+                pairs
+                    .find_map(|(a, b)| first(&a.ty, &b.ty))
+                    .or_else(|| first(&a.result, &b.result))
+            }
+            (a, b) if a == b => None,
+            (a, b) => Some((a.clone(), b.clone())),
+        }
+    }
+    first(expect, actual).map_or_else(String::new, |(wanted, found)| {
+        format!(": {found} is not {wanted}")
+    })
+}

@@ -1,0 +1,270 @@
+//! What cannot be decided where it is met, and is when more is known.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
+use setpoint_value::{FunctionSpec, StructType, Type, operators};
+
+use super::codes;
+use super::completion::Check;
+use super::infer::Inference;
+use super::instances::InstanceId;
+use super::messages::Reason;
+use crate::hir::ExprId;
+
+/// What waits for a type to become known.
+#[derive(Debug)]
+pub(super) struct Parked {
+    /// Where it stands among the equations.
+    pub(super) order: u32,
+    pub(super) span: Span,
+    pub(super) what: Waiting,
+}
+
+#[derive(Debug)]
+pub(super) enum Waiting {
+    /// `base[index]`, which is not plainly a list or a map.
+    Lookup {
+        key: (InstanceId, ExprId),
+        base: Type,
+        index: Type,
+        result: Type,
+    },
+    /// `base->field`, with or without a default of the result's type.
+    Field {
+        base: Type,
+        field: Arc<str>,
+        result: Type,
+        has_default: bool,
+    },
+    /// A library function with more than one signature for as many arguments.
+    Overload {
+        spec: &'static FunctionSpec,
+        candidates: Vec<usize>,
+        call: Type,
+    },
+    /// What a variable must be: imposed on what it has become, so that it decides nothing else.
+    Imposed {
+        wanted: Type,
+        actual: Type,
+        reason: Reason,
+    },
+}
+
+impl Inference<'_> {
+    /// Decides what was parked, as far as all that is known allows.
+    pub(super) fn settle(&mut self, last: bool) {
+        loop {
+            let before = self.parked.len();
+            for parked in std::mem::take(&mut self.parked) {
+                if !self.decide(&parked, last) {
+                    self.parked.push(parked);
+                }
+            }
+            if self.parked.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Imposes types on variables, after all equations that could find them.
+    pub(super) fn impose(&mut self) {
+        for parked in std::mem::take(&mut self.imposed) {
+            if let Waiting::Imposed {
+                wanted,
+                actual,
+                reason,
+            } = &parked.what
+                && let Err(conflict) = self.solver.unify(wanted, actual)
+            {
+                let error = self.conflict(conflict, wanted, actual, parked.span, reason);
+                self.completion.push((parked.order, error));
+            }
+        }
+    }
+
+    /// Tries to decide what was parked. `last`: nothing more will become known.
+    fn decide(&mut self, parked: &Parked, last: bool) -> bool {
+        let (order, span) = (parked.order, parked.span);
+        match &parked.what {
+            Waiting::Lookup {
+                key,
+                base,
+                index,
+                result,
+            } => self.decide_lookup(parked, *key, base, index, result),
+            Waiting::Field {
+                base,
+                field,
+                result,
+                has_default,
+            } => match self.solver.shallow(base) {
+                Type::Variable(_) => false,
+                Type::Struct(s) => {
+                    match s.field(field) {
+                        Some(ty) => {
+                            let what = format!("the field `{field}`");
+                            self.equate_built(order, span, &what, ty, result);
+                        }
+                        None if *has_default => {}
+                        None => {
+                            self.failed.push(result.clone());
+                            self.no_field(order, span, &s, field);
+                        }
+                    }
+                    true
+                }
+                other => {
+                    let other = self.solver.zonk(&other);
+                    let message = format!("{other} is no struct and has no field `{field}`");
+                    self.failed.push(result.clone());
+                    self.unsupported(order, span, message, None);
+                    true
+                }
+            },
+            Waiting::Overload {
+                spec,
+                candidates,
+                call,
+            } => self.decide_overload(parked, spec, candidates, call, last),
+            Waiting::Imposed { .. } => true,
+        }
+    }
+
+    fn decide_lookup(
+        &mut self,
+        parked: &Parked,
+        key: (InstanceId, ExprId),
+        base: &Type,
+        index: &Type,
+        result: &Type,
+    ) -> bool {
+        let (order, span) = (parked.order, parked.span);
+        let (wanted, found, spec) = match (self.solver.shallow(base), self.solver.shallow(index)) {
+            (Type::List(element), _) => (Type::Int, (*element).clone(), &operators::LIST_LOOKUP),
+            (Type::Map(kv), _) => (kv.0.clone(), kv.1.clone(), &operators::MAP_LOOKUP),
+            (Type::Variable(_), Type::Variable(_) | Type::Int) => return false,
+            (Type::Variable(_), _) => {
+                self.map_lookup(key, base, index, result, span);
+                return true;
+            }
+            (other, _) => {
+                self.failed.push(result.clone());
+                self.nothing_to_look_up(order, &other, span);
+                return true;
+            }
+        };
+        self.equate_built(order, span, "what this is looked up with", index, &wanted);
+        self.equate_built(order, span, "what is found here", &found, result);
+        self.typed.lookups.insert(key, spec);
+        true
+    }
+
+    /// A lookup in what must be a list.
+    pub(super) fn list_lookup(
+        &mut self,
+        key: (InstanceId, ExprId),
+        base: &Type,
+        index: &Type,
+        result: &Type,
+        span: Span,
+    ) {
+        self.equate(&Type::list(result.clone()), base, span, &Reason::Index);
+        self.equate(&Type::Int, index, span, &Reason::Index);
+        self.typed.lookups.insert(key, &operators::LIST_LOOKUP);
+    }
+
+    /// A lookup in what must be a map.
+    pub(super) fn map_lookup(
+        &mut self,
+        key: (InstanceId, ExprId),
+        base: &Type,
+        index: &Type,
+        result: &Type,
+        span: Span,
+    ) {
+        let key_type = self.solver.fresh();
+        let wanted = Type::map(key_type.clone(), result.clone());
+        self.equate(&wanted, base, span, &Reason::Index);
+        self.equate(&key_type, index, span, &Reason::Index);
+        self.typed.lookups.insert(key, &operators::MAP_LOOKUP);
+    }
+
+    /// A lookup in what is neither a list nor a map.
+    pub(super) fn nothing_to_look_up(&mut self, order: u32, base: &Type, span: Span) {
+        let message = format!("{} has no elements to look up", self.solver.zonk(base));
+        let help = "`[…]` looks into a list or a map; a field is read with `->`";
+        self.unsupported(order, span, message, Some(help.to_owned()));
+    }
+
+    fn decide_overload(
+        &mut self,
+        parked: &Parked,
+        spec: &'static FunctionSpec,
+        candidates: &[usize],
+        call: &Type,
+        last: bool,
+    ) -> bool {
+        let Some(wanted) = call.as_func().cloned() else {
+            return true;
+        };
+        let alternatives = spec.alternatives();
+        let mut fitting: Vec<usize> = Vec::new();
+        for candidate in candidates {
+            let Some(ty) = alternatives[*candidate].func_type(wanted.parameters.len()) else {
+                continue;
+            };
+            let ty = self.instantiate(&ty, &mut FxHashMap::default());
+            if self.solver.compatible(&ty, call) {
+                fitting.push(*candidate);
+            }
+        }
+        match fitting.as_slice() {
+            [] => {
+                self.failed.push(wanted.result.clone());
+                self.checks
+                    .push(Check::unsupported(parked.order, parked.span, spec, call));
+            }
+            [only] => {
+                let signature = &alternatives[*only];
+                let types: Vec<Type> = wanted.parameters.iter().map(|p| p.ty.clone()).collect();
+                let reason = Reason::LibraryCall(spec);
+                let found = self.use_alternative(spec, signature, &types, parked.order, parked.span, &reason);
+                self.equate(&found, &wanted.result, parked.span, &reason);
+            }
+            // Undecided to the end stays open and is reported as such.
+            _ => return last,
+        }
+        true
+    }
+
+    /// Makes two types equal where a conflict means that a built-in does not support the type (U7).
+    fn equate_built(&mut self, order: u32, span: Span, what: &str, has: &Type, needed: &Type) {
+        if self.solver.unify(has, needed).is_err() {
+            let (has, needed) = (self.solver.zonk(has), self.solver.zonk(needed));
+            self.unsupported(
+                order,
+                span,
+                format!("{what} is {has}, where {needed} is needed"),
+                None,
+            );
+        }
+    }
+
+    fn no_field(&mut self, order: u32, span: Span, s: &StructType, field: &str) {
+        let message = format!("the struct has no field `{field}`");
+        let names: Vec<&str> = s.fields.iter().map(|f| &*f.name).collect();
+        let help = did_you_mean(field, names.iter().copied()).unwrap_or_else(|| match names.as_slice() {
+            [] => "it has no fields at all".to_owned(),
+            names => format!("its fields are `{}`", names.join("`, `")),
+        });
+        self.unsupported(order, span, message, Some(help));
+    }
+
+    /// Notes that a built-in cannot be built for the types that it has got.
+    pub(super) fn unsupported(&mut self, order: u32, span: Span, message: String, help: Option<String>) {
+        let error = Diagnostic::error(&codes::UNSUPPORTED, span, message).help_if(help);
+        self.completion.push((order, error));
+    }
+}
