@@ -350,6 +350,12 @@ impl Evaluator {
                 }
             }
             if let Kind::Switch(switch) = &self.arena.kind[index as usize] {
+                for pinned in switch.body.pinned() {
+                    if self.arena.height[pinned as usize] < least {
+                        self.arena.height[pinned as usize] = least;
+                        raised.push(pinned);
+                    }
+                }
                 for scope in switch.body.scopes() {
                     let members = self.scopes.get(scope.0).map(|scope| &scope.members);
                     for id in members.into_iter().flatten() {

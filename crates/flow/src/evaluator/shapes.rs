@@ -266,8 +266,11 @@ impl Evaluator {
             fixed: State::Pending,
             marks: Marks::none(),
         }));
-        // No edge from the switch: that would keep the switch when nobody asks for the shape's result any more.
+        // Above the switch, which may give it another scope to show, but without an edge from it: that would keep the switch
+        // when nobody asks for the shape's result any more.
         let shown = self.add_node(kind, site, scope, chain, &[]);
+        let height = self.arena.height[place].saturating_add(1);
+        self.raise(shown, height);
         self.arena.inputs[shown as usize].extend([Input::Nothing, Input::Nothing]);
         self.arena.pinned[shown as usize] = true;
         let id: NodeId = self.arena.id(shown);

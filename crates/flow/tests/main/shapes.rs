@@ -145,3 +145,40 @@ fn a_shape_that_nobody_asks_for_any_more_is_gone_with_all_its_calls() {
     world.set("condition", Value::Bool(false));
     assert_eq!((world.followed(), world.evaluator.live_nodes()), (1, 2));
 }
+
+#[test]
+fn a_call_that_gives_a_captured_value_waits_for_its_function_to_be_settled() {
+    let mut builder = ProgramBuilder::new();
+    let body = builder.template("a function", 2);
+    let body = builder.add(body, Some(Slot(1)));
+    let mut then = builder.template("then", 1);
+    let f = then.closure(block(body, &[Slot(0)]), int_to_int());
+    let then = builder.add(then, Some(f));
+    let mut other = builder.template("a function", 1);
+    let zero = other.int(0);
+    let other = builder.add(other, Some(zero));
+    let mut otherwise = builder.template("else", 0);
+    let f = otherwise.closure(block(other, &[]), int_to_int());
+    let otherwise = builder.add(otherwise, Some(f));
+    let mut entry = builder.template("the entry", 0);
+    let a = entry.outside("a", Type::Int);
+    let five = entry.int(5);
+    let small = entry.call(&setpoint_value::operators::LESS, &[a, five], Type::Bool);
+    let f = entry.if_(small, block(then, &[a]), block(otherwise, &[]), int_to_int());
+    let list = entry.constant(ints(&[1, 2]));
+    let value = entry.call(&library::MAP, &[list, f], Type::list(Type::Int));
+    let name = entry.str("r");
+    entry.resource(name, value);
+    let mut world = World::started(builder.finish(entry), &[("a", Value::Int(1))]);
+    assert_eq!(world.resources(), ["r=[1, 1]"]);
+    for (a, expected) in [(9, "r=[0, 0]"), (3, "r=[3, 3]"), (4, "r=[4, 4]")] {
+        world.evaluator.take_record();
+        world.set_int("a", a);
+        assert_eq!(world.resources(), [expected]);
+        let mut nodes: Vec<u64> = world.evaluator.take_record().iter().map(|r| r.node).collect();
+        let computed = nodes.len();
+        nodes.sort_unstable();
+        nodes.dedup();
+        assert_eq!(nodes.len(), computed, "no node is computed twice");
+    }
+}
