@@ -1,9 +1,12 @@
 //! What a person or a program sees of a run: lines made of the engine's events.
 
-use std::io::Write;
+use std::collections::HashSet;
+use std::io::{IsTerminal, Write};
 use std::thread::JoinHandle;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use setpoint_engine::{Engine, Event, EventStream, RunSummary, What};
+use setpoint_graph::ResourceId;
 
 use crate::output;
 
@@ -59,22 +62,74 @@ fn print_json(mut events: EventStream) {
 }
 
 fn talk(mut events: EventStream) {
+    let mut progress = Progress::new();
     while let Some(event) = events.blocking_next() {
         let mut text = String::new();
         let mut next = Some(event);
         while let Some(event) = next {
+            progress.take(&event);
             if let Some(line) = line(&event) {
                 text.push_str(&line);
                 text.push('\n');
             }
-            next = if text.len() < 1 << 16 {
-                events.try_next()
-            } else {
-                None
-            };
+            next = if text.len() < 1 << 16 { events.try_next() } else { None };
         }
-        if !text.is_empty() {
-            output::talk(&text);
+        progress.show(&text);
+    }
+}
+
+/// How many of the resources that came have been looked at: a bar on a terminal, nothing elsewhere.
+struct Progress {
+    bar: Option<ProgressBar>,
+    /// Resources that came and have not run yet.
+    open: HashSet<ResourceId>,
+    /// How many came since there were none open.
+    all: usize,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(0);
+            if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} resources") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Progress { bar, open: HashSet::new(), all: 0 }
+    }
+
+    fn take(&mut self, event: &Event) {
+        if self.bar.is_none() {
+            return;
+        }
+        let Some(id) = event.identity() else { return };
+        match event.what {
+            What::Added => {
+                self.all = if self.open.is_empty() { 1 } else { self.all + 1 };
+                self.open.insert(id);
+            }
+            What::RunEnded { .. } | What::Removed | What::BlockedBy { .. } => {
+                self.open.remove(&id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Says a text above the bar, which is there while something is open.
+    fn show(&self, text: &str) {
+        let talk = || {
+            if !text.is_empty() {
+                output::talk(text);
+            }
+        };
+        let Some(bar) = &self.bar else { return talk() };
+        bar.suspend(talk);
+        if self.open.is_empty() {
+            bar.finish_and_clear();
+        } else {
+            bar.set_length(self.all as u64);
+            bar.set_position((self.all - self.open.len()) as u64);
         }
     }
 }

@@ -47,6 +47,9 @@ pub enum DriftValue {
 /// Up to this many bytes, contents are kept in a drift as text.
 const SHOWN_CONTENT: usize = 16 * 1024;
 
+/// Up to this many bytes, contents stand in a line as they are.
+const SHOWN_IN_LINE: u64 = 60;
+
 impl DriftValue {
     /// Contents that are in memory, without a digest.
     #[must_use]
@@ -73,6 +76,11 @@ impl fmt::Display for DriftValue {
         match self {
             DriftValue::Absent => f.write_str("(absent)"),
             DriftValue::Text(text) => f.write_str(text),
+            DriftValue::Content {
+                text: Some(text),
+                size,
+                ..
+            } if *size <= SHOWN_IN_LINE => f.write_str(&setpoint_value::quote(text.as_bytes())),
             DriftValue::Content { size, digest, .. } => {
                 write!(f, "{size} byte{}", if *size == 1 { "" } else { "s" })?;
                 match digest {

@@ -21,7 +21,7 @@ use crate::arguments::{ProgramArguments, environment};
 use crate::capabilities::{ProgramFiles, RealCapabilities, RealEffects};
 use crate::failure::{Failure, exit_code};
 use crate::prefix::{Prefix, PrefixArguments};
-use crate::program::{Ended, Program};
+use crate::program::Program;
 use crate::compilation::Compilation;
 use crate::view::View;
 use crate::{Assembly, output};
