@@ -1,32 +1,42 @@
 //! The real machine, as sources see it.
 
+mod bus;
 mod clock;
 mod deploy;
 mod effects;
 mod facts;
 mod files;
 mod kernel;
+mod listeners;
 mod network;
 mod random;
+mod responses;
+mod world;
 
 use std::io;
 use std::sync::Arc;
 
 use setpoint_host::Host;
-use setpoint_value::{Capabilities, Clock, Deploy, Effects, Files, HostFacts, Network, Random, Values};
+use setpoint_value::{
+    Capabilities, Clock, Deploy, Effects, Files, HostFacts, HttpResponses, Network, Random, Values,
+    WorldReader,
+};
 
+use bus::SystemBus;
 use clock::RealClock;
-pub(crate) use deploy::ProgramFiles;
-pub(crate) use effects::RealEffects;
+pub use deploy::ProgramFiles;
+pub use effects::RealEffects;
 use facts::RealFacts;
 pub(crate) use facts::system_hostname;
 use files::RealFiles;
 use kernel::KernelEvents;
 use network::RealNetwork;
 pub(crate) use random::SystemRandom;
+pub use responses::PublishedResponses;
+pub use world::LocalWorld;
 
 /// What sources are given. One a process: the watch hub in it is the engine's.
-pub(crate) struct RealCapabilities {
+pub struct RealCapabilities {
     clock: RealClock,
     files: RealFiles,
     facts: RealFacts,
@@ -34,39 +44,62 @@ pub(crate) struct RealCapabilities {
     deploy: ProgramFiles,
     effects: Option<RealEffects>,
     values: Option<Arc<dyn Values>>,
+    world: Option<Arc<dyn WorldReader>>,
+    responses: Option<Arc<dyn HttpResponses>>,
 }
 
 impl RealCapabilities {
-    /// Everything but what changes the machine.
+    /// Everything but what changes the machine and what is shared with others.
     ///
     /// # Errors
     /// When the system gives no threads.
-    pub(crate) fn new(
-        host: &Arc<Host>,
-        hostname: &str,
-        deploy: ProgramFiles,
-    ) -> io::Result<RealCapabilities> {
+    pub fn new(host: &Arc<Host>, hostname: &str, deploy: ProgramFiles) -> io::Result<RealCapabilities> {
         let kernel = Arc::new(KernelEvents::new());
         Ok(RealCapabilities {
             clock: RealClock::new()?,
             files: RealFiles::new(host),
-            facts: RealFacts::new(hostname, kernel.clone()),
+            facts: RealFacts::new(hostname, kernel.clone(), SystemBus::new(None)),
             network: RealNetwork::new(kernel),
             deploy,
             effects: None,
             values: None,
+            world: None,
+            responses: None,
         })
     }
 
     /// With leave to change the machine.
-    pub(crate) fn with_effects(mut self, effects: RealEffects) -> RealCapabilities {
+    #[must_use]
+    pub fn with_effects(mut self, effects: RealEffects) -> RealCapabilities {
         self.effects = Some(effects);
         self
     }
 
     /// With the values that resources set.
-    pub(crate) fn with_values(mut self, values: Arc<dyn Values>) -> RealCapabilities {
+    #[must_use]
+    pub fn with_values(mut self, values: Arc<dyn Values>) -> RealCapabilities {
         self.values = Some(values);
+        self
+    }
+
+    /// With what all members share.
+    #[must_use]
+    pub fn with_world(mut self, world: Arc<dyn WorldReader>) -> RealCapabilities {
+        self.world = Some(world);
+        self
+    }
+
+    /// With the answers that resources publish.
+    #[must_use]
+    pub fn with_http_responses(mut self, responses: Arc<dyn HttpResponses>) -> RealCapabilities {
+        self.responses = Some(responses);
+        self
+    }
+
+    /// With a message bus at this address in the place of the system's.
+    #[must_use]
+    pub fn with_system_bus(mut self, address: &str) -> RealCapabilities {
+        self.facts.set_bus(SystemBus::new(Some(address.to_owned())));
         self
     }
 }
@@ -102,5 +135,13 @@ impl Capabilities for RealCapabilities {
 
     fn values(&self) -> Option<&dyn Values> {
         self.values.as_deref()
+    }
+
+    fn world(&self) -> Option<&dyn WorldReader> {
+        self.world.as_deref()
+    }
+
+    fn http_responses(&self) -> Option<&dyn HttpResponses> {
+        self.responses.as_deref()
     }
 }

@@ -34,6 +34,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub use assembly::Assembly;
+pub use capabilities::{LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects};
 pub use directory_loader::DirectoryLoader;
 pub use failure::exit_code;
 pub use pages::{PAGES, page};

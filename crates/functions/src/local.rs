@@ -1,5 +1,8 @@
 //! `local`: what a program keeps on this host.
 
+use std::collections::BTreeSet;
+use std::io;
+
 use setpoint_value::{CallContext, CallError, Effects, Module, Value, function};
 
 use crate::follow::text;
@@ -33,29 +36,46 @@ fn pool(context: &CallContext<'_>, namespace: &Value, uid: &Value) -> Result<i64
     if let Some(number) = own() {
         return Ok(number);
     }
-    let names = files.list(&directory).unwrap_or_default();
-    let given = names.iter().filter(|name| name.ends_with(".uid"));
-    let largest = given
-        .filter_map(|name| number_in(&format!("{directory}/{name}")))
-        .max();
-    let number = largest.unwrap_or(0).max(0) + 1;
-    if let Some(effects) = context.capabilities.effects() {
-        let keep = |error: std::io::Error| CallError::fatal(format!("can't keep the number: {error}"));
-        effects.create_directory(&directory, 0o750).map_err(keep)?;
-        let content = format!("{number}\n");
-        match effects.create_new(&path, content.as_bytes()) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => match own() {
-                // Somebody was faster.
-                Some(number) => return Ok(number),
-                // What is there was no number.
-                None => effects
-                    .write_file(&path, content.as_bytes(), 0o640)
-                    .map_err(keep)?,
-            },
+    let given = || {
+        let names = files.list(&directory).unwrap_or_default();
+        let given = names.iter().filter(|name| name.ends_with(".uid"));
+        given
+            .filter_map(|name| number_in(&format!("{directory}/{name}")))
+            .collect::<BTreeSet<i64>>()
+    };
+    let mut number = given().last().copied().unwrap_or(0).max(0) + 1;
+    let Some(effects) = context.capabilities.effects() else {
+        return Ok(number);
+    };
+    let keep = |error: io::Error| CallError::fatal(format!("can't keep the number: {error}"));
+    effects.create_directory(&directory, 0o750).map_err(keep)?;
+    // Others may be looking for a number at the same time: who can make the claim has it, once it turns out that nobody has
+    // got it between looking and claiming. A claim that was left behind costs a number, no more.
+    let claim = loop {
+        let claim = format!("{directory}/.{number}.claim");
+        match effects.create_new(&claim, b"") {
+            Ok(()) if !given().contains(&number) => break claim,
+            Ok(()) => effects.remove(&claim).map_err(keep)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(keep(error)),
         }
-    }
+        number += 1;
+    };
+    let content = format!("{number}\n");
+    let kept = match effects.create_new(&path, content.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match own() {
+            // Somebody was faster for the same name.
+            Some(theirs) => {
+                number = theirs;
+                Ok(())
+            }
+            // What is there was no number.
+            None => effects.write_file(&path, content.as_bytes(), 0o640),
+        },
+        kept => kept,
+    };
+    let released = effects.remove(&claim);
+    kept.and(released).map_err(keep)?;
     Ok(number)
 }
 

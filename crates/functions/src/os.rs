@@ -1,8 +1,8 @@
 //! `os`: the operating system.
 
 use setpoint_value::{
-    ArgumentError, CallContext, CallError, Class, Example, Files, FunctionSpec, Module, Type, Value,
-    WatchDepth, function,
+    ArgumentError, CallContext, CallError, Class, Example, Files, FunctionSpec, HostFact, Module, Type,
+    Value, WatchDepth, function,
 };
 
 use crate::follow::{Follow, Watching, shown, text};
@@ -224,9 +224,11 @@ static MODINFO_LOADED: FunctionSpec = FunctionSpec::source(
             Ok(Value::Bool(names.any(|name| name == module)))
         },
         |watching, _| {
-            // The kernel's own files send no events; looking again is cheap.
+            // Where the kernel's events are not heard (in a container), only looking again helps: its files send none.
             let clock = watching.capabilities.clock();
+            let host = watching.capabilities.host();
             let mut guards = watch_path(watching, MODULES_FILE, WatchDepth::Entry)?;
+            guards.extend(host.watch(HostFact::Modules, watching.wake.clone()));
             guards.push(clock.every(std::time::Duration::from_secs(5), watching.wake.clone()));
             Ok(guards)
         },

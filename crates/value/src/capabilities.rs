@@ -194,6 +194,8 @@ pub enum HostFact {
     Hostname,
     /// Which processors are online.
     Processors,
+    /// Which modules of the kernel are loaded.
+    Modules,
     /// [`HostFacts::firmware_reboot_needed`].
     FirmwareReboot,
 }

@@ -9,7 +9,7 @@ use setpoint_value::Deploy;
 use crate::directory_loader::DirectoryLoader;
 
 /// A program's files, by their paths in the deploy, read from where they lie.
-pub(crate) struct ProgramFiles {
+pub struct ProgramFiles {
     loader: DirectoryLoader,
     /// Path in the deploy to path for the loader; none for one that is made up.
     files: BTreeMap<String, Option<String>>,
@@ -21,7 +21,8 @@ pub(crate) struct ProgramFiles {
 
 impl ProgramFiles {
     /// The files of a compiled program. Below `modules_directory` they go to `/modules/`; `state_directory` ends in `/`.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         compiled: &Compiled,
         loader: &DirectoryLoader,
         modules_directory: Option<&str>,

@@ -1,28 +1,29 @@
 //! Changing the machine on behalf of sources: commands that run on, and their small files.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use setpoint_host::Host;
-use setpoint_host::files::{AbsolutePath, Replace};
+use setpoint_host::files::{AbsolutePath, Replace, TEMPORARY_PREFIX};
 use setpoint_value::{Effects, RunningCommand, Wake};
 
 /// How many lines of a command may wait to be taken; older ones are dropped, since only the newest value counts.
 const MOST_LINES: usize = 4096;
 
 /// Leave to change the machine.
-pub(crate) struct RealEffects {
+pub struct RealEffects {
     host: Arc<Host>,
 }
 
 impl RealEffects {
     /// Files are replaced by the committer of `host`.
-    pub(crate) fn new(host: Arc<Host>) -> RealEffects {
+    #[must_use]
+    pub fn new(host: Arc<Host>) -> RealEffects {
         RealEffects { host }
     }
 }
@@ -87,13 +88,15 @@ impl Effects for RealEffects {
     }
 
     fn create_new(&self, path: &str, content: &[u8]) -> io::Result<()> {
-        let mut file: File = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
+        // Whoever sees the file sees all of it: it gets its name when it is complete.
+        let directory = Path::new(path).parent().unwrap_or(Path::new("/"));
+        let mut file = tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .tempfile_in(directory)?;
         file.write_all(content)?;
-        file.sync_all()
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path)?;
+        Ok(())
     }
 }
 

@@ -7,21 +7,29 @@ use std::time::Duration;
 use nix::unistd::User;
 use setpoint_value::{HostFact, HostFacts, Timer, Wake};
 
+use super::bus::{SystemBus, Topic as BusTopic};
 use super::kernel::{KernelEvents, Topic};
 
 /// Facts of this machine.
 pub(crate) struct RealFacts {
     hostname: String,
     kernel: Arc<KernelEvents>,
+    bus: SystemBus,
 }
 
 impl RealFacts {
     /// `hostname` is this member's name.
-    pub(super) fn new(hostname: &str, kernel: Arc<KernelEvents>) -> RealFacts {
+    pub(super) fn new(hostname: &str, kernel: Arc<KernelEvents>, bus: SystemBus) -> RealFacts {
         RealFacts {
             hostname: hostname.to_owned(),
             kernel,
+            bus,
         }
+    }
+
+    /// With another message bus.
+    pub(super) fn set_bus(&mut self, bus: SystemBus) {
+        self.bus = bus;
     }
 }
 
@@ -117,12 +125,21 @@ impl HostFacts for RealFacts {
         env!("CARGO_PKG_VERSION").to_owned()
     }
 
+    fn firmware_reboot_needed(&self) -> bool {
+        self.bus.firmware_reboot_needed()
+    }
+
     fn watch(&self, fact: HostFact, wake: Wake) -> Option<Timer> {
-        let topic = match fact {
-            HostFact::Hostname => Topic::Hostname,
-            HostFact::Processors => Topic::Processors,
-            HostFact::FirmwareReboot => return None,
-        };
-        self.kernel.listen(topic, wake).ok()
+        // What one way does not tell (a container's kernel, a machine without a bus) the other may.
+        match fact {
+            HostFact::Hostname => {
+                let named = self.bus.listen(BusTopic::Hostname, wake.clone()).ok();
+                let set = self.kernel.listen(Topic::Hostname, wake).ok();
+                Some(Box::new((named, set)))
+            }
+            HostFact::Processors => self.kernel.listen(Topic::Processors, wake).ok(),
+            HostFact::Modules => self.kernel.listen(Topic::Modules, wake).ok(),
+            HostFact::FirmwareReboot => self.bus.listen(BusTopic::Firmware, wake).ok(),
+        }
     }
 }

@@ -1,22 +1,25 @@
-//! What the kernel tells without being asked: network changes, the host name, processors that come and go.
+//! What the kernel tells without being asked: network changes, the host name, processors and modules that come and go.
 //!
-//! One thread for all of it, started when somebody first listens.
+//! One thread for all of it, while somebody listens.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::netlink::{self, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 use setpoint_value::{Timer, Wake};
+
+use super::listeners::{Listeners, Stop};
 
 /// `RTMGRP_LINK`, `RTMGRP_IPV4_IFADDR` and `RTMGRP_IPV6_IFADDR` of rtnetlink(7).
 const LINKS_AND_ADDRESSES: u32 = 1 | 0x10 | 0x100;
 /// The one group of the kernel's own device events.
 const DEVICE_EVENTS: u32 = 1;
+/// More than the kernel ever puts into one message.
+const LONGEST: usize = 64 * 1024;
 
 /// What can be listened to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,65 +30,42 @@ pub(super) enum Topic {
     Hostname,
     /// Which processors are online.
     Processors,
+    /// Which modules are loaded.
+    Modules,
 }
 
-/// Everyone who listens.
+/// The kernel's events.
 pub(super) struct KernelEvents {
-    listeners: Arc<Mutex<Listeners>>,
-}
-
-#[derive(Default)]
-struct Listeners {
-    by_number: BTreeMap<u64, (Topic, Wake)>,
-    next: u64,
-    started: bool,
+    listeners: Arc<Listeners<Topic>>,
 }
 
 impl KernelEvents {
     /// Nobody listens yet.
     pub(super) fn new() -> KernelEvents {
         KernelEvents {
-            listeners: Arc::default(),
+            listeners: Arc::new(Listeners::new()),
         }
     }
 
-    /// Wakes on events of a topic until the answer is dropped.
+    /// Wakes on events of a topic until the answer is dropped. Armed when this returns.
     ///
     /// # Errors
-    /// When the kernel gives no sockets, or no thread.
+    /// When the kernel gives no descriptors, or no thread.
     pub(super) fn listen(&self, topic: Topic, wake: Wake) -> io::Result<Timer> {
-        let mut listeners = lock(&self.listeners);
-        if !listeners.started {
+        let told = self.listeners.clone();
+        self.listeners.listen(topic, wake, || {
             let sources = Sources::open()?;
-            let told = self.listeners.clone();
+            let ending = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+            let end = ending.clone();
             std::thread::Builder::new()
                 .name("kernel events".to_owned())
-                .spawn(move || sources.serve(&told))?;
-            listeners.started = true;
-        }
-        let number = listeners.next;
-        listeners.next += 1;
-        listeners.by_number.insert(number, (topic, wake));
-        Ok(Box::new(Listening {
-            listeners: self.listeners.clone(),
-            number,
-        }))
-    }
-}
-
-fn lock(listeners: &Mutex<Listeners>) -> MutexGuard<'_, Listeners> {
-    listeners.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-struct Listening {
-    listeners: Arc<Mutex<Listeners>>,
-    number: u64,
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let removed = lock(&self.listeners).by_number.remove(&self.number);
-        drop(removed);
+                .spawn(move || sources.serve(&end, &told))?;
+            let stop: Stop = Box::new(move || {
+                // Its counter cannot be full: nobody else writes.
+                let _ = rustix::io::write(&*ending, &1u64.to_ne_bytes());
+            });
+            Ok(stop)
+        })
     }
 }
 
@@ -113,75 +93,92 @@ impl Sources {
         })
     }
 
-    fn serve(&self, listeners: &Mutex<Listeners>) {
+    fn serve(&self, end: &OwnedFd, listeners: &Listeners<Topic>) {
         loop {
-            let mut polled = Vec::new();
-            let mut topics = Vec::new();
+            let mut polled = vec![PollFd::new(end, PollFlags::IN)];
+            let mut takes: Vec<fn(&Sources, &mut Vec<Topic>)> = vec![|_, _| {}];
             if let Some(socket) = &self.network {
                 polled.push(PollFd::new(socket, PollFlags::IN));
-                topics.push(Topic::Network);
+                takes.push(Sources::take_network);
             }
             if let Some(socket) = &self.devices {
                 polled.push(PollFd::new(socket, PollFlags::IN));
-                topics.push(Topic::Processors);
+                takes.push(Sources::take_devices);
             }
             if let Some(file) = &self.hostname {
                 polled.push(PollFd::new(file, PollFlags::PRI));
-                topics.push(Topic::Hostname);
+                takes.push(|_, topics| topics.push(Topic::Hostname));
             }
             match poll(&mut polled, None) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }
-            let ready: Vec<Topic> = polled
-                .iter()
-                .zip(topics)
-                .filter(|(polled, _)| !polled.revents().is_empty())
-                .map(|(_, topic)| topic)
-                .collect();
-            for topic in ready {
-                if self.take(topic) {
-                    tell(listeners, topic);
-                }
+            if !polled[0].revents().is_empty() {
+                return;
+            }
+            let mut topics = Vec::new();
+            for (_, take) in polled.iter().zip(takes).filter(|(p, _)| !p.revents().is_empty()) {
+                take(self, &mut topics);
+            }
+            for topic in topics {
+                listeners.tell(&topic);
             }
         }
     }
 
-    /// Takes what is there; whether it concerns the topic.
-    fn take(&self, topic: Topic) -> bool {
-        let drain = |socket: &Option<OwnedFd>, concerns: &dyn Fn(&[u8]) -> bool| {
-            let mut any = false;
-            let mut buffer = vec![0; 64 * 1024];
-            while let Some(socket) = socket {
-                match recv(socket, &mut *buffer, RecvFlags::DONTWAIT) {
-                    Ok((count, _)) => any |= concerns(&buffer[..count.min(64 * 1024)]),
-                    // Messages were lost, so anything may have happened.
-                    Err(rustix::io::Errno::NOBUFS) => any = true,
-                    Err(rustix::io::Errno::INTR) => {}
-                    Err(_) => break,
+    fn take_network(&self, topics: &mut Vec<Topic>) {
+        let mut changed = false;
+        drain(self.network.as_ref(), |_| changed = true);
+        topics.extend(changed.then_some(Topic::Network));
+    }
+
+    fn take_devices(&self, topics: &mut Vec<Topic>) {
+        drain(self.devices.as_ref(), |message| {
+            let concerned = match message {
+                // Messages were lost, so anything may have happened.
+                None => &[Topic::Processors, Topic::Modules][..],
+                Some(message) => match subsystem(message) {
+                    Some(b"cpu") => &[Topic::Processors][..],
+                    Some(b"module") => &[Topic::Modules][..],
+                    _ => &[][..],
+                },
+            };
+            for topic in concerned {
+                if !topics.contains(topic) {
+                    topics.push(*topic);
                 }
             }
-            any
-        };
-        match topic {
-            Topic::Network => drain(&self.network, &|_| true),
-            Topic::Processors => drain(&self.devices, &|message| {
-                message
-                    .split(|byte| *byte == 0)
-                    .any(|line| line == b"SUBSYSTEM=cpu")
-            }),
-            Topic::Hostname => true,
+        });
+    }
+}
+
+/// Takes every message that is there; none stands for messages that were lost.
+fn drain(socket: Option<&OwnedFd>, mut take: impl FnMut(Option<&[u8]>)) {
+    let mut buffer = vec![0; LONGEST];
+    while let Some(socket) = socket {
+        match recv(socket, &mut *buffer, RecvFlags::DONTWAIT) {
+            Ok((count, _)) => take(Some(&buffer[..count.min(LONGEST)])),
+            Err(rustix::io::Errno::NOBUFS) => take(None),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => break,
         }
     }
 }
 
-fn tell(listeners: &Mutex<Listeners>, topic: Topic) {
-    let wakes: Vec<Wake> = {
-        let listeners = lock(listeners);
-        let wanted = listeners.by_number.values().filter(|(other, _)| *other == topic);
-        wanted.map(|(_, wake)| wake.clone()).collect()
-    };
-    for wake in wakes {
-        wake.wake();
+/// Which part of the kernel a device event is about: `change@/devices/…`, then variables, each with a zero behind it.
+fn subsystem(message: &[u8]) -> Option<&[u8]> {
+    let mut lines = message.split(|byte| *byte == 0);
+    lines.find_map(|line| line.strip_prefix(b"SUBSYSTEM="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::subsystem;
+
+    #[test]
+    fn a_device_event_names_its_subsystem() {
+        let loaded = b"add@/module/loop\0ACTION=add\0DEVPATH=/module/loop\0SUBSYSTEM=module\0SEQNUM=9\0";
+        assert_eq!(subsystem(loaded), Some(&b"module"[..]));
+        assert_eq!(subsystem(b"libudev\0\xfe\xed\xca\xfe"), None);
     }
 }

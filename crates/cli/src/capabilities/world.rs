@@ -1,0 +1,284 @@
+//! The local world: what the members of one machine share, in files.
+//!
+//! It stands behind [`WorldReader`] until a cluster's store does. Members are processes, or parts of one, that were given the
+//! same directory; each sees what the others write through the watches of its own files.
+//!
+//! ```text
+//! strings/KEY            hosts/NAMESPACE/HOST            schedules/NAMESPACE            exports/KIND/TO/FROM/NAME
+//! ```
+//!
+//! Names are written so that any text is one file name. Each file is replaced as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use setpoint_host::Host;
+use setpoint_host::files::{AbsolutePath, Entry, Replace};
+use setpoint_value::{
+    Exported, FileWatch, Files, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+};
+
+use super::files::RealFiles;
+
+/// Who stands for all hosts in an export.
+const EVERYONE: &str = "*";
+
+/// A member of the local world.
+pub struct LocalWorld {
+    member: Arc<Member>,
+    kinds: BTreeSet<String>,
+}
+
+struct Member {
+    directory: AbsolutePath,
+    hostname: String,
+    host: Arc<Host>,
+    files: RealFiles,
+}
+
+impl LocalWorld {
+    /// The member `hostname` of the world in a directory, which is made with the first thing in it: `PREFIX/world`. `kinds`
+    /// are the kinds of resources that there are.
+    #[must_use]
+    pub fn new(
+        directory: AbsolutePath,
+        hostname: &str,
+        host: &Arc<Host>,
+        kinds: impl IntoIterator<Item = String>,
+    ) -> LocalWorld {
+        LocalWorld {
+            member: Arc::new(Member {
+                directory,
+                hostname: hostname.to_owned(),
+                host: host.clone(),
+                files: RealFiles::new(host),
+            }),
+            kinds: kinds.into_iter().collect(),
+        }
+    }
+
+    /// Sets the string of a key, or removes it.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn set_string(&self, key: &str, value: Option<&str>) -> io::Result<()> {
+        self.member.put(&["strings", key], value)
+    }
+
+    /// Sets this member's string in a namespace, or removes it.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn set_own_string(&self, namespace: &str, value: Option<&str>) -> io::Result<()> {
+        self.member
+            .put(&["hosts", namespace, &self.member.hostname], value)
+    }
+
+    /// Says which hosts were chosen for a namespace; none removes the choice.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn set_schedule(&self, namespace: &str, hosts: &[&str]) -> io::Result<()> {
+        let lines: String = hosts.iter().map(|host| format!("{}\n", escaped(host))).collect();
+        let content = (!hosts.is_empty()).then_some(lines);
+        self.member.put(&["schedules", namespace], content.as_deref())
+    }
+
+    /// Exports a resource, encoded, to a host or to all (`*`), or takes it back.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn set_export(&self, to: &str, kind: &str, name: &str, data: Option<&str>) -> io::Result<()> {
+        self.member
+            .put(&["exports", kind, to, &self.member.hostname, name], data)
+    }
+}
+
+impl WorldReader for LocalWorld {
+    fn follow(&self, query: &WorldQuery, wake: Wake) -> Box<dyn WorldFeed> {
+        let (parts, depth) = match query {
+            WorldQuery::String(key) => (["strings", key], WatchDepth::Entry),
+            WorldQuery::Strings(namespace) => (["hosts", namespace], WatchDepth::Entry),
+            WorldQuery::Schedule(namespace) => (["schedules", namespace], WatchDepth::Entry),
+            WorldQuery::Exports(kind) => (["exports", kind], WatchDepth::Recursive),
+        };
+        let path = self.member.path(&parts);
+        Box::new(Feed {
+            watch: self
+                .member
+                .files
+                .watch(&path.as_path().to_string_lossy(), depth, wake),
+            member: self.member.clone(),
+            query: query.clone(),
+        })
+    }
+
+    fn knows_kind(&self, kind: &str) -> bool {
+        self.kinds.contains(kind)
+    }
+}
+
+struct Feed {
+    watch: io::Result<FileWatch>,
+    member: Arc<Member>,
+    query: WorldQuery,
+}
+
+impl WorldFeed for Feed {
+    fn latest(&mut self) -> Option<Result<WorldAnswer, String>> {
+        if let Err(error) = &self.watch {
+            return Some(Err(format!("it can't be watched: {error}")));
+        }
+        Some(self.member.answer(&self.query).map_err(|error| error.to_string()))
+    }
+}
+
+impl Member {
+    fn path(&self, parts: &[&str]) -> AbsolutePath {
+        let below = |path: AbsolutePath, part: &&str| path.join(escaped(part));
+        parts.iter().fold(self.directory.clone(), below)
+    }
+
+    fn put(&self, parts: &[&str], content: Option<&str>) -> io::Result<()> {
+        let path = self.path(parts);
+        let Some(content) = content else {
+            let removed = Entry::at(&path).and_then(|entry| entry.remove_file());
+            return match removed {
+                Err(error) if !error.is_not_found() => Err(io::Error::other(error)),
+                _ => Ok(()),
+            };
+        };
+        if let Some(parent) = path.parent() {
+            Entry::create_directories(&parent, 0o700).map_err(io::Error::other)?;
+        }
+        let request = Replace::bytes(path, content.as_bytes().to_vec()).mode(0o600);
+        self.host
+            .committer
+            .replace(request)
+            .map(drop)
+            .map_err(io::Error::other)
+    }
+
+    fn answer(&self, query: &WorldQuery) -> io::Result<WorldAnswer> {
+        Ok(match query {
+            WorldQuery::String(key) => WorldAnswer::String(content(self.path(&["strings", key]).as_path())?),
+            WorldQuery::Strings(namespace) => {
+                let directory = self.path(&["hosts", namespace]);
+                let mut strings = BTreeMap::new();
+                for host in names(directory.as_path())? {
+                    // Whoever has left between is not there.
+                    if let Some(value) = content(directory.join(escaped(&host)).as_path())? {
+                        strings.insert(host, value);
+                    }
+                }
+                WorldAnswer::Strings(strings)
+            }
+            WorldQuery::Schedule(namespace) => {
+                let lines = content(self.path(&["schedules", namespace]).as_path())?.unwrap_or_default();
+                let mut hosts: Vec<String> = lines.lines().filter_map(unescaped).collect();
+                hosts.sort();
+                WorldAnswer::Hosts(hosts)
+            }
+            WorldQuery::Exports(kind) => WorldAnswer::Exports(self.exports(kind)?),
+        })
+    }
+
+    /// What others and this member export to this member or to all, by name and host.
+    fn exports(&self, kind: &str) -> io::Result<Vec<Exported>> {
+        let mut found = BTreeMap::new();
+        for to in [EVERYONE, &self.hostname] {
+            let directory = self.path(&["exports", kind, to]);
+            for host in names(directory.as_path())? {
+                let directory = directory.join(escaped(&host));
+                for name in names(directory.as_path())? {
+                    if let Some(data) = content(directory.join(escaped(&name)).as_path())? {
+                        found.insert((name, host.clone()), data);
+                    }
+                }
+            }
+        }
+        let exported = found
+            .into_iter()
+            .map(|((name, host), data)| Exported { name, host, data });
+        Ok(exported.collect())
+    }
+}
+
+/// The text of a file; none if there is no such file.
+fn content(path: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is in a directory, by the names that were given; nothing if there is no such directory.
+fn names(directory: &Path) -> io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if is_absence(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        // Files that are being written have names that no name is written as.
+        names.extend(entry?.file_name().to_str().and_then(unescaped));
+    }
+    Ok(names)
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// A file name for any text: `_`, then letters, digits and a few signs as they are, everything else as `%XX`.
+fn escaped(text: &str) -> String {
+    let mut name = String::from("_");
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte) {
+            name.push(char::from(byte));
+        } else {
+            let _ = write!(name, "%{byte:02x}");
+        }
+    }
+    name
+}
+
+/// The text that is written so.
+fn unescaped(name: &str) -> Option<String> {
+    let mut parts = name.strip_prefix('_')?.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (code, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(code, 16).ok()?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_is_a_file_name_and_is_read_back() {
+        for text in ["", ".", "..", "a/b", "ä\0\n", "%41", "_x", "ssh:authorized_key"] {
+            let name = escaped(text);
+            assert!(
+                name.starts_with('_') && !name.contains(['/', '\0', '\n']),
+                "{name}"
+            );
+            assert_eq!(unescaped(&name).as_deref(), Some(text));
+        }
+        for no_name in ["", ".setpoint-1-2", "x", "_%4", "_%zz", "_%ff"] {
+            assert_eq!(unescaped(no_name), None, "{no_name}");
+        }
+    }
+}

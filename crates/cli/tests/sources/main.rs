@@ -1,0 +1,1 @@
+//! Sources against what really changes them.
