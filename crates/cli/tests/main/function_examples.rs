@@ -9,6 +9,8 @@ use setpoint_value::{Equality, Example, FunctionSpec, SimulatedCapabilities, Val
 /// Call and result, as the two elements of a list, so that both have one type; the call alone where there is no result.
 fn evaluate(spec: &FunctionSpec, example: &Example) -> Result<Vec<Value>, String> {
     let mut text = String::new();
+    // A module's own alias means the module, whatever else has that name.
+    let own = spec.module.rsplit('/').next().unwrap_or_default();
     for module in Assembly::standard().modules() {
         // Where two modules have one default alias, examples spell the whole path: `golang_strings`.
         let last = module.name.rsplit('/').next().unwrap_or_default().to_owned();
@@ -24,7 +26,7 @@ fn evaluate(spec: &FunctionSpec, example: &Example) -> Result<Vec<Value>, String
         };
         if whole != last && mentions(&whole) {
             text.push_str(&format!("import \"{}\" as {whole}\n", module.name));
-        } else if mentions(&last) && (module.name == last || module.name == spec.module) {
+        } else if mentions(&last) && (module.name == spec.module || (module.name == last && own != last)) {
             text.push_str(&format!("import \"{}\"\n", module.name));
         }
     }

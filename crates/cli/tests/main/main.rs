@@ -5,5 +5,6 @@
 )]
 
 mod commands;
+mod end_to_end;
 mod error_pages;
 mod function_examples;

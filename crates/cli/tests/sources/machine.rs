@@ -1,0 +1,130 @@
+//! The real machine with a place of its own for everything that is kept.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use setpoint::{
+    Assembly, DirectoryLoader, LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects,
+};
+use setpoint_engine::{FileValues, LocalValues};
+use setpoint_host::Host;
+use setpoint_host::files::AbsolutePath;
+use setpoint_mcl::Entry;
+use setpoint_value::{Capabilities, Value};
+use tempfile::TempDir;
+
+use crate::program::{Followed, Text, code, compile_code, compile_entry};
+
+/// A process on the real machine. Its directory is removed when it is dropped.
+pub(crate) struct Machine {
+    directory: Option<TempDir>,
+    prefix: PathBuf,
+    hostname: String,
+    bus: Option<String>,
+    pub(crate) host: Arc<Host>,
+    pub(crate) values: Arc<FileValues>,
+    pub(crate) world: Arc<LocalWorld>,
+    pub(crate) responses: Arc<PublishedResponses>,
+}
+
+impl Machine {
+    /// A new one.
+    pub(crate) fn new() -> Machine {
+        let directory = tempfile::Builder::new()
+            .prefix("setpoint-sources-")
+            .tempdir()
+            .unwrap();
+        let mut machine = Machine::at(directory.path(), "host.example");
+        machine.directory = Some(directory);
+        machine
+    }
+
+    /// One that begins with what another one left at the place.
+    pub(crate) fn at(directory: &Path, hostname: &str) -> Machine {
+        let prefix = directory.join("prefix");
+        let path = |name: &str| AbsolutePath::new(prefix.join(name)).unwrap();
+        let host = Arc::new(Host::new("/usr/bin:/bin").unwrap());
+        let kinds = Assembly::standard();
+        let kinds = kinds.kinds().iter().map(|kind| kind.schema.kind.to_owned());
+        Machine {
+            directory: None,
+            hostname: hostname.to_owned(),
+            bus: None,
+            values: Arc::new(FileValues::new(path("local/value"), host.committer.clone())),
+            world: Arc::new(LocalWorld::new(path("world"), hostname, &host, kinds)),
+            responses: Arc::default(),
+            host,
+            prefix,
+        }
+    }
+
+    /// With a message bus of its own.
+    pub(crate) fn with_bus(mut self, address: &str) -> Machine {
+        self.bus = Some(address.to_owned());
+        self
+    }
+
+    /// The directory above everything that it keeps.
+    pub(crate) fn directory(&self) -> &Path {
+        self.prefix.parent().unwrap()
+    }
+
+    /// A path in it.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.directory().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// What sources of a program are given.
+    pub(crate) fn capabilities(&self, text: &Text, loader: &DirectoryLoader) -> Arc<dyn Capabilities> {
+        let state = format!("{}/local/", self.prefix.display());
+        let files = ProgramFiles::new(&text.compiled, loader, None, state);
+        let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
+            .unwrap()
+            .with_effects(RealEffects::new(self.host.clone()))
+            .with_values(self.values.clone())
+            .with_world(self.world.clone())
+            .with_http_responses(self.responses.clone());
+        Arc::new(match &self.bus {
+            Some(address) => capabilities.with_system_bus(address),
+            None => capabilities,
+        })
+    }
+
+    /// Follows the value of an expression.
+    pub(crate) fn follow(&self, imports: &[&str], expression: &str) -> Followed {
+        self.run(&code(imports, expression))
+    }
+
+    /// Follows the one value of a program.
+    pub(crate) fn run(&self, code: &str) -> Followed {
+        let text = compile_code(code);
+        let capabilities = self.capabilities(&text, &DirectoryLoader::new("/nonexistent"));
+        Followed::start(text, capabilities)
+    }
+
+    /// Follows the one value of a program that lies in a directory.
+    pub(crate) fn run_directory(&self, directory: &Path) -> Followed {
+        let loader = DirectoryLoader::new(directory);
+        let library = Assembly::standard().library(&self.hostname);
+        let text = compile_entry(&Entry::Directory(String::new()), &loader, &library);
+        let capabilities = self.capabilities(&text, &loader);
+        Followed::start(text, capabilities)
+    }
+
+    /// Sets a text of this host, as the kind `value` does.
+    pub(crate) fn set_text(&self, key: &str, text: &str) {
+        self.set(key, Value::str(text));
+    }
+
+    /// Sets a value of this host.
+    pub(crate) fn set(&self, key: &str, value: Value) {
+        self.values.set(key, &value).unwrap();
+    }
+}
+
+/// Replaces a file as careful programs do: a new one, moved over it.
+pub(crate) fn replace(path: &str, content: &str) {
+    let new = format!("{path}.new");
+    std::fs::write(&new, content).unwrap();
+    std::fs::rename(new, path).unwrap();
+}

@@ -1,0 +1,94 @@
+//! The end of a program leaves nothing behind.
+
+use std::time::{Duration, Instant};
+
+use crate::machine::Machine;
+use crate::place::Place;
+
+/// Threads, descriptors and children of this process.
+fn own() -> [usize; 3] {
+    let count = |path: &str| std::fs::read_dir(path).unwrap().count();
+    let task = format!("/proc/self/task/{}/children", std::process::id());
+    let children = std::fs::read_to_string(task).unwrap_or_default();
+    [
+        count("/proc/self/task"),
+        count("/proc/self/fd"),
+        children.split_whitespace().count(),
+    ]
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}: {:?}", own());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn nothing_is_left_of_any_source() {
+    Place::process("teardown::nothing_is_left_of_any_source").run(|| {
+        let machine = Machine::new();
+        let path = machine.path("d/file");
+        let everything = [
+            format!("os.readfile(\"{path}\") <|> \"\""),
+            format!("fmt.printf(\"%t\", os.file_exists(\"{path}\"))"),
+            "fmt.printf(\"%t\", os.user_exists(\"root\"))".to_owned(),
+            "fmt.printf(\"%t\", os.modinfo_loaded(\"loop\"))".to_owned(),
+            "os.system(\"while sleep 0.1; do echo tick; done\")".to_owned(),
+            "datetime.str_now()".to_owned(),
+            "datetime.weekday_fast()".to_owned(),
+            "fmt.printf(\"%d\", sys.cpu_count())".to_owned(),
+            "fmt.printf(\"%d\", sys.uptime())".to_owned(),
+            "fmt.printf(\"%v\", sys.load()->x1)".to_owned(),
+            "sys.hostname()".to_owned(),
+            "fmt.printf(\"%t\", fwupd.reboot_needed())".to_owned(),
+            "fmt.printf(\"%v\", net.macs())".to_owned(),
+            "net.interface_cidr(\"no\") <|> \"\"".to_owned(),
+            "net.wired_interface() <|> \"\"".to_owned(),
+            "value.get_str(\"key\")->value".to_owned(),
+            "world.getval(\"key\")->value".to_owned(),
+            "fmt.printf(\"%v\", world.kvlookup(\"key\"))".to_owned(),
+            "fmt.printf(\"%v\", world.schedule(\"key\"))".to_owned(),
+            "fmt.printf(\"%v\", collect.res(\"file\"))".to_owned(),
+            "http.response(\"uid\")->output".to_owned(),
+            "history(datetime.str_now(), 1000)".to_owned(),
+            "random1(8)".to_owned(),
+        ];
+        let imports = [
+            "os",
+            "fmt",
+            "datetime",
+            "sys",
+            "sys/fwupd",
+            "net",
+            "net/http",
+            "value",
+            "world",
+            "world/collect",
+        ];
+        let follow = || {
+            let mut all = machine.follow(&imports, &format!("[{},]", everything.join(", ")));
+            all.first().unwrap();
+            all
+        };
+        // What is made once a process (a cache of time zones, say) is made in the first round.
+        drop(follow());
+        wait_until("nothing is watched", || {
+            machine.host.watches.statistics().kernel_watches == 0
+        });
+        let mut before = own();
+        wait_until("it is quiet", || {
+            let last = std::mem::replace(&mut before, own());
+            before == last
+        });
+        let all = follow();
+        assert!(machine.host.watches.statistics().paths > 5);
+        assert!(own() > before);
+        drop(all);
+        wait_until("nothing is watched", || {
+            machine.host.watches.statistics().kernel_watches == 0
+        });
+        wait_until("everything has ended", || own() == before);
+    });
+}
