@@ -13,19 +13,22 @@ fn values_of_this_host_are_followed_and_outlive_the_process() {
     let machine = Machine::new();
     let get = |machine: &Machine| machine.follow(&["value"], "value.get_str(\"key\")");
     let mut value = get(&machine);
-    assert_eq!(value.first().as_deref(), Ok("{value: \"\", ready: false}"));
+    assert_eq!(value.first().as_deref(), Ok("struct{value: \"\"; ready: false}"));
     machine.set_text("key", "one");
-    value.becomes("{value: \"one\", ready: true}");
+    value.becomes("struct{value: \"one\"; ready: true}");
     machine.set_text("other", "not followed");
-    assert_eq!(value.now().as_deref(), Ok("{value: \"one\", ready: true}"));
+    assert_eq!(value.now().as_deref(), Ok("struct{value: \"one\"; ready: true}"));
     machine.set("key", Value::Int(7));
     assert!(value.fails().contains("the value is of type int, not str"));
     machine.set_text("key", "two");
-    value.becomes("{value: \"two\", ready: true}");
+    value.becomes("struct{value: \"two\"; ready: true}");
     let mut after = get(&Machine::at(machine.directory(), "host.example"));
-    assert_eq!(after.first().as_deref(), Ok("{value: \"two\", ready: true}"));
+    assert_eq!(
+        after.first().as_deref(),
+        Ok("struct{value: \"two\"; ready: true}")
+    );
     machine.values.delete("key").unwrap();
-    value.becomes("{value: \"\", ready: false}");
+    value.becomes("struct{value: \"\"; ready: false}");
 }
 
 #[test]
@@ -106,13 +109,13 @@ fn members_of_the_local_world_see_what_others_write() {
     let one = Machine::new();
     let two = Machine::at(one.directory(), "two.example");
     let mut value = one.follow(&["world"], "world.getval(\"a/key\")");
-    assert_eq!(value.first().as_deref(), Ok("{value: \"\", exists: false}"));
+    assert_eq!(value.first().as_deref(), Ok("struct{value: \"\"; exists: false}"));
     two.world.set_string("a/key", Some("ä")).unwrap();
-    value.becomes("{value: \"ä\", exists: true}");
+    value.becomes("struct{value: \"ä\"; exists: true}");
     one.world.set_string("a/key", Some("")).unwrap();
-    value.becomes("{value: \"\", exists: true}");
+    value.becomes("struct{value: \"\"; exists: true}");
     two.world.set_string("a/key", None).unwrap();
-    value.becomes("{value: \"\", exists: false}");
+    value.becomes("struct{value: \"\"; exists: false}");
 
     let mut hosts = two.follow(&["world"], "world.kvlookup(\"ns\")");
     assert_eq!(hosts.first().as_deref(), Ok("{}"));
@@ -145,18 +148,19 @@ fn exports_are_seen_by_whom_they_are_for() {
     one.world
         .set_export("*", "file", "/etc/motd", Some("data"))
         .unwrap();
-    exports.becomes("[{name: \"/etc/motd\", host: \"host.example\"}]");
+    exports.becomes("[struct{name: \"/etc/motd\"; host: \"host.example\"}]");
     one.world
         .set_export("two.example", "file", "/a", Some("data"))
         .unwrap();
-    exports
-        .becomes("[{name: \"/a\", host: \"host.example\"}, {name: \"/etc/motd\", host: \"host.example\"}]");
+    exports.becomes(
+        "[struct{name: \"/a\"; host: \"host.example\"}, struct{name: \"/etc/motd\"; host: \"host.example\"}]",
+    );
     one.world
         .set_export("three.example", "file", "/b", Some("data"))
         .unwrap();
     one.world.set_export("*", "exec", "/c", Some("data")).unwrap();
     one.world.set_export("two.example", "file", "/a", None).unwrap();
-    exports.becomes("[{name: \"/etc/motd\", host: \"host.example\"}]");
+    exports.becomes("[struct{name: \"/etc/motd\"; host: \"host.example\"}]");
     let mut unknown = two.follow(&["world/collect"], "len(collect.res(\"fiel\"))");
     assert!(unknown.fails().contains("there is no kind `fiel`"));
 }
@@ -225,13 +229,13 @@ fn a_directory_for_a_programs_own_files_is_made() {
 fn answers_of_requests_are_followed() {
     let machine = Machine::new();
     let mut answer = machine.follow(&["net/http"], "http.response(\"uid\")");
-    assert_eq!(answer.first().as_deref(), Ok("{status: 0, output: \"\"}"));
+    assert_eq!(answer.first().as_deref(), Ok("struct{status: 0; output: \"\"}"));
     let body = machine.directory().join("body");
     std::fs::write(&body, "hello").unwrap();
     machine.responses.publish("uid", 200, Some(body.clone()));
-    answer.becomes("{status: 200, output: \"hello\"}");
+    answer.becomes("struct{status: 200; output: \"hello\"}");
     machine.responses.publish("uid", -1, None);
-    answer.becomes("{status: -1, output: \"\"}");
+    answer.becomes("struct{status: -1; output: \"\"}");
     std::fs::remove_file(&body).unwrap();
     machine.responses.publish("uid", 204, Some(body));
     assert!(answer.fails().contains("can't read"));
