@@ -19,6 +19,7 @@ mod assembly;
 mod capabilities;
 pub mod codes;
 mod commands;
+mod compilation;
 mod directory_loader;
 mod evaluation;
 mod failure;
@@ -27,7 +28,6 @@ mod output;
 mod pages;
 mod prefix;
 mod program;
-mod compilation;
 mod view;
 
 use std::ffi::OsString;

@@ -17,9 +17,9 @@ use setpoint_flow::{Evaluator, Step};
 use setpoint_value::Capabilities;
 use tokio::sync::Notify;
 
+use crate::compilation::Compilation;
 use crate::evaluation::Woken;
 use crate::output;
-use crate::compilation::Compilation;
 
 /// A running program. Dropping it closes its sources.
 pub(crate) struct Program {

@@ -72,7 +72,11 @@ fn talk(mut events: EventStream) {
                 text.push_str(&line);
                 text.push('\n');
             }
-            next = if text.len() < 1 << 16 { events.try_next() } else { None };
+            next = if text.len() < 1 << 16 {
+                events.try_next()
+            } else {
+                None
+            };
         }
         progress.show(&text);
     }
@@ -96,7 +100,11 @@ impl Progress {
             }
             bar
         });
-        Progress { bar, open: HashSet::new(), all: 0 }
+        Progress {
+            bar,
+            open: HashSet::new(),
+            all: 0,
+        }
     }
 
     fn take(&mut self, event: &Event) {

@@ -11,8 +11,8 @@ use setpoint_mcl::format;
 use super::graph::errors_first;
 use crate::arguments::ProgramArguments;
 use crate::codes::UNFORMATTED;
-use crate::failure::{Failure, exit_code};
 use crate::compilation::Compilation;
+use crate::failure::{Failure, exit_code};
 use crate::{Assembly, output};
 
 /// Check a program: syntax, modules, names, types, layout

@@ -10,9 +10,9 @@ use setpoint_host::Host;
 
 use crate::arguments::{ProgramArguments, parse_seconds};
 use crate::capabilities::{ProgramFiles, RealCapabilities};
+use crate::compilation::Compilation;
 use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
-use crate::compilation::Compilation;
 use crate::{Assembly, output};
 
 /// Print the desired graph of a program

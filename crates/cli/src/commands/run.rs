@@ -19,10 +19,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{ProgramArguments, environment};
 use crate::capabilities::{ProgramFiles, RealCapabilities, RealEffects};
+use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::program::Program;
-use crate::compilation::Compilation;
 use crate::view::View;
 use crate::{Assembly, output};
 
