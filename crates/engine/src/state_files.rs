@@ -30,7 +30,8 @@ pub struct StateFiles {
     directory: StateDirectory,
     committer: Arc<Committer>,
     marks: Mutex<FxHashMap<ResourceId, Arc<Receiver>>>,
-    _lock: PrefixLock,
+    /// Given back when the engine has ended, which may be before the last worker lets go of this.
+    lock: Mutex<Option<PrefixLock>>,
 }
 
 impl StateFiles {
@@ -47,7 +48,7 @@ impl StateFiles {
             directory: prefix.subdirectory("engine")?.subdirectory("state")?,
             committer,
             marks: Mutex::default(),
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         })
     }
 
@@ -55,6 +56,11 @@ impl StateFiles {
     #[must_use]
     pub fn path(&self, id: &ResourceId) -> AbsolutePath {
         self.directory.path().join(identity_directory(&id.kind, &id.name))
+    }
+
+    /// Lets another process have the prefix.
+    pub(crate) fn release(&self) {
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn receiver(&self, id: &ResourceId) -> Arc<Receiver> {

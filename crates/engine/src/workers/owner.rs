@@ -397,6 +397,9 @@ impl Owner {
             let _ = hook.join();
         }
         self.shared.pool.close();
+        if let Some(state) = &self.shared.state {
+            state.release();
+        }
         *lock(&self.shared.events) = None;
         let report = self.report.take().map(|report| *report);
         drop(self.events);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Jobs that a thread takes at a time at most.
-const BATCH: usize = 64;
+const BATCH: usize = 16;
 /// Threads that wait for the disk, and those that do not, together.
 const MOST_THREADS: usize = 256;
 /// How long a thread beyond the few waits for work.
@@ -245,7 +245,10 @@ impl<W: Work> Lane<W> {
         drop(own);
         let mut state = self.pool.0.lock();
         state.looking -= 1;
-        state.queue.extend(rest);
+        // One by one: `extend` may order the whole queue anew.
+        for queued in rest {
+            state.queue.push(queued);
+        }
         let waiting = state.queue.len();
         self.pool.call_threads(state, waiting.min(1));
     }

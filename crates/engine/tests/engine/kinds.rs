@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use setpoint_engine::{
-    Account, Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, RunShape, Sends,
-    Wanted, WantedOrder, WantedReach, Watch,
+    Account, Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, RunShape, Secret,
+    Sends, Wanted, WantedOrder, WantedReach, Watch,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
@@ -31,7 +31,7 @@ pub(crate) struct Keep {
 #[derive(Sends)]
 pub(crate) struct Kept {
     /// The contents.
-    content: String,
+    content: Secret<String>,
 }
 
 impl Keep {
@@ -100,7 +100,7 @@ impl Resource for Keep {
                 .map_err(|error| Failure::new("write").because(error))?;
         }
         apply.send(Kept {
-            content: self.content.clone(),
+            content: Secret::new(self.content.clone()),
         });
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::kinds::DAEMONS;
 use super::rig::*;
 use setpoint_engine::machine::{ExitReason, StopStage};
 use setpoint_engine::{RunSummary, Submitted, What};
-use setpoint_value::Value;
+use setpoint_value::{Marks, Value};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_a_failure_of_that_resource_alone() {
@@ -266,5 +266,26 @@ async fn of_graphs_that_come_fast_the_newest_is_taken_and_a_busy_guard_holds_con
     assert!(!rig.engine.status().await.unwrap().converged);
     drop(guard);
     rig.converged().await;
+    rig.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sensitive_value_is_in_no_event_and_no_status() {
+    let mut rig = Rig::with(|options| options.machine.converge = Some(Duration::ZERO));
+    let secret = Value::str("hunter2").with_marks(&Marks::sensitive());
+    let (a, b) = (rig.name("a"), rig.name("b"));
+    let graph = Graph::default()
+        .with("keep", &a, &[("content", secret)], |_| {})
+        .keep(&b, "open")
+        .edge(("keep", &a), ("keep", &b), false, true);
+    rig.accept(&graph).await;
+    let seen = rig.converged().await;
+    assert_eq!((reads(&a), reads(&b)), ("hunter2".into(), "hunter2".into()));
+    let said: Vec<String> = seen.iter().map(|event| event.to_json()).collect();
+    assert!(said.iter().any(|line| line.contains("(sensitive)")), "{said:?}");
+    let told: Vec<&String> = said.iter().filter(|line| line.contains("hunter2")).collect();
+    assert!(told.is_empty(), "{told:?}");
+    let status = format!("{:?}", rig.engine.status().await);
+    assert!(!status.contains("hunter2"));
     rig.stop().await;
 }
