@@ -31,6 +31,8 @@ fn main() {
         bench.rounds,
         bench.place.directory.display()
     );
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("load average before: {}", load.trim());
     println!();
     println!("| what | setpoint | bare loop | ratio |");
     println!("|---|---|---|---|");
@@ -280,7 +282,8 @@ impl Bench {
         files.clear();
         let running = self.start(&self.program("idle.mcl", &files), "idle-prefix");
         let id = running.0.id();
-        std::thread::sleep(Duration::from_secs(1));
+        // What follows from starting is over by then.
+        std::thread::sleep(Duration::from_secs(3));
         let before = processor_time(id);
         std::thread::sleep(self.idle);
         let used = processor_time(id) - before;
