@@ -36,7 +36,7 @@ fuzz_target!(|text: &str| {
         }),
     );
     let mut generation = 0;
-    evaluator.step(&[]);
+    let _ = evaluator.step(&[]);
     for _ in 0..3 {
         machine.advance(Duration::from_secs(1));
         let ids = std::mem::take(&mut *woken.lock().expect("no panic while it is held"));
