@@ -7,6 +7,7 @@ use setpoint_mcl::CompileOptions;
 
 use crate::capabilities::system_hostname;
 use crate::failure::Failure;
+use crate::later::CompileLater;
 
 /// Which program, and how it is compiled.
 #[derive(Debug, Clone, Args)]
@@ -22,6 +23,9 @@ pub(crate) struct ProgramArguments {
     /// Name of this host as the program sees it [default: the machine's]
     #[arg(long, value_name = "NAME")]
     hostname: Option<String>,
+
+    #[command(flatten)]
+    later: CompileLater,
 }
 
 impl ProgramArguments {
@@ -46,6 +50,7 @@ impl ProgramArguments {
 
     /// How to compile.
     pub(crate) fn compile_options(&self, skip_types: bool) -> Result<CompileOptions, Failure> {
+        self.later.check()?;
         let given = self.module_path.clone().or_else(|| environment("MODULE_PATH"));
         let Some(directory) = given else {
             return Ok(CompileOptions {

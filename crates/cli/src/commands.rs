@@ -35,7 +35,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     Graph(graph::Arguments),
     Check(check::Arguments),
     Fmt(fmt::Arguments),

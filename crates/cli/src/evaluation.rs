@@ -23,15 +23,19 @@ struct News {
 impl Woken {
     /// What a source is given to say that it has news.
     pub(crate) fn wake(&self, source: SourceId) -> Wake {
+        self.wake_saying(source, || ())
+    }
+
+    /// The same, with something to be done when there are news and were none, before anybody can take them. It must not block.
+    pub(crate) fn wake_saying(&self, source: SourceId, first: impl Fn() + Send + Sync + 'static) -> Wake {
         let woken = self.clone();
         Wake::new(move || {
-            let (sources, condition) = &*woken.0;
-            if sources
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .sources
-                .insert(source)
-            {
+            let (news, condition) = &*woken.0;
+            let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
+            if news.sources.is_empty() {
+                first();
+            }
+            if news.sources.insert(source) {
                 condition.notify_one();
             }
         })
@@ -59,14 +63,12 @@ impl Woken {
         std::mem::take(&mut woken.sources).into_iter().collect()
     }
 
-    /// Whether no source has news.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .sources
-            .is_empty()
+    /// Does this if no source has news, and lets none come meanwhile.
+    pub(crate) fn if_quiet(&self, action: impl FnOnce()) {
+        let news = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if news.sources.is_empty() {
+            action();
+        }
     }
 
     /// Lets whoever waits go.

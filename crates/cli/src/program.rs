@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_engine::{Engine, Submitted};
@@ -95,28 +96,38 @@ fn evaluate(
         program,
         capabilities,
         Box::new(move |source| {
-            let (wake, busy) = (waking.wake(source), busy.clone());
-            setpoint_value::Wake::new(move || {
-                // Before the news can be seen, so that there is no quiet moment between the two.
-                busy.sources_busy(true);
-                wake.wake();
-            })
+            let busy = busy.clone();
+            waking.wake_saying(source, move || busy.sources_busy(true))
         }),
     );
     let mut told = Diagnostics::new();
     let mut has_graph = false;
+    // Who waits for longer than this wants to know what for.
+    let mut patience = Instant::now().checked_add(Duration::from_secs(5));
     let mut step = evaluator.step(&[]);
     loop {
+        let pending = std::mem::take(&mut step.pending);
         take(step, engine, &sources, &mut told, &mut has_graph)?;
         if !evaluator.has_sources() || (has_graph && !follow) {
             engine.sources_busy(false);
             woken.wait_for_close();
             return Ok(());
         }
-        if woken.is_empty() {
-            engine.sources_busy(!has_graph);
+        woken.if_quiet(|| engine.sources_busy(!pending.is_empty()));
+        let mut news = woken.wait(patience.filter(|_| !has_graph && !pending.is_empty()));
+        if news.is_empty() && !woken.is_closed() {
+            patience = None;
+            let mut functions: Vec<String> = pending
+                .iter()
+                .map(|pending| format!("`{}`", pending.function))
+                .collect();
+            functions.dedup();
+            output::talk(&format!(
+                "waiting for the first value of {}\n",
+                functions.join(", ")
+            ));
+            news = woken.wait(None);
         }
-        let news = woken.wait(None);
         if woken.is_closed() {
             return Ok(());
         }
@@ -145,8 +156,8 @@ fn take(
     if found != *told {
         output::talk_diagnostics(&found, sources);
         if found.has_errors() && *has_graph {
-            let first = found.iter().next().map(|d| d.message.clone()).unwrap_or_default();
-            engine.reject(first);
+            let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+            engine.reject(messages.join("\n"));
             output::talk("the machine is kept as the last good values want it, until the program recovers\n");
         }
         if !found.has_errors() && told.has_errors() {

@@ -68,7 +68,7 @@ fn run(case: &Case) -> Result<String, String> {
     let wake = move |source: SourceId| {
         let waking = waking.clone();
         Wake::new(move || {
-            waking.lock().unwrap().insert(source);
+            waking.lock().expect("nobody panics with the lock").insert(source);
         })
     };
     let mut evaluator = Evaluator::new(program, machine.shared(), Box::new(wake));
@@ -85,7 +85,9 @@ fn run(case: &Case) -> Result<String, String> {
         .filter(|line| !line.is_empty())
     {
         change(&machine, line)?;
-        let news: Vec<SourceId> = std::mem::take(&mut *woken.lock().unwrap()).into_iter().collect();
+        let news: Vec<SourceId> = std::mem::take(&mut *woken.lock().expect("nobody panics with the lock"))
+            .into_iter()
+            .collect();
         let step = evaluator.step(&news);
         let mut text = diagnostics_text(&step.diagnostics, &sources);
         text.push_str(&pending_text(&step));

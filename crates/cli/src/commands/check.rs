@@ -34,22 +34,11 @@ pub(super) struct Arguments {
     /// Do not look at the layout
     #[arg(long)]
     skip_fmt: bool,
-
-    /// Accepted for old scripts, without effect
-    #[arg(long, value_name = "NAME", hide = true)]
-    unify_name: Option<String>,
-
-    /// Accepted for old scripts, without effect
-    #[arg(long, value_name = "NAME", hide = true)]
-    unify_optimizations: Vec<String>,
 }
 
 pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
     let library = assembly.library(&arguments.program.hostname()?);
     let options = arguments.program.compile_options(arguments.skip_unify)?;
-    if arguments.unify_name.is_some() || !arguments.unify_optimizations.is_empty() {
-        output::talk("warning: there is one way to infer types; `--unify-…` has no effect\n");
-    }
     let begin = Instant::now();
     let mut compilation = Compilation::compile(arguments.program.input()?, &options, &library);
     let took = begin.elapsed();

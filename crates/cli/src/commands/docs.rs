@@ -177,7 +177,7 @@ fn functions(assembly: &Assembly, selection: &Selection) -> Result<String, Failu
         .filter(|spec| spec.to_string() == *name || written_name(spec) == *name)
         .collect();
     if found.is_empty() {
-        let mut names: Vec<String> = all().map(|spec| spec.to_string()).collect();
+        let mut names: Vec<String> = all().map(ToString::to_string).collect();
         names.extend(modules.iter().map(|module| module.name.to_owned()));
         return Err(unknown("function or module", name, names));
     }

@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::arguments::{ProgramArguments, environment};
 use crate::capabilities::{ProgramFiles, RealCapabilities, RealEffects};
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
+use crate::later::RunLater;
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::program::Program;
 use crate::view::View;
@@ -94,12 +96,24 @@ pub(super) struct Arguments {
     #[arg(long, alias = "no-watch")]
     no_stream_watch: bool,
 
+    /// Run this command with `true` or `false` as its argument whenever that changes
+    #[arg(long, value_name = "CMD")]
+    converger_command: Option<String>,
+
+    /// Leave the kernel's limits for watching files as they are
+    #[arg(long)]
+    no_raise_limits: bool,
+
     /// Print everything that happens as JSON, one object a line
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    later: RunLater,
 }
 
 pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
+    arguments.later.check()?;
     let settings = Settings::of(arguments)?;
     let hostname = arguments.program.hostname()?;
     let idle = arguments.program.words() == ["empty"];
@@ -122,6 +136,9 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
     let host = Arc::new(host);
     // Thousands of commands at a time need descriptors; fewer only mean that they wait.
     let _ = setpoint_host::raise_open_file_limit();
+    if !arguments.no_raise_limits {
+        raise_watch_limits();
+    }
     let state = open_state(&prefix, &host)?;
     let local = AbsolutePath::new(prefix.path.join("local/value"))
         .map_err(|error| Failure::Wrong(format!("the prefix cannot be used: {error}")))?;
@@ -219,6 +236,10 @@ async fn wait(engine: &Engine, program: Option<&Program>) -> End {
             Some(StopStage::Finish) => StopStage::Cancel,
             Some(StopStage::Cancel | StopStage::Interrupt) => StopStage::Interrupt,
         };
+        output::talk(&format!(
+            "interrupted by {}\n",
+            if by_itself { "SIGTERM" } else { "^C" }
+        ));
         // A service manager signals only once: the further stages follow by themselves.
         engine.stop(next, by_itself);
         stage = Some(next);
@@ -298,9 +319,20 @@ impl Settings {
                 .map(Duration::from_secs),
             ..Options::default()
         };
-        let status_file = arguments.converger_status_file.clone();
-        let on_converged = status_file.map(|path| -> Box<dyn FnMut(bool) + Send> {
-            Box::new(move |converged| append_status(&path, converged))
+        let (file, command) = (
+            arguments.converger_status_file.clone(),
+            arguments.converger_command.clone(),
+        );
+        let wanted = file.is_some() || command.is_some();
+        let on_converged = wanted.then(|| -> Box<dyn FnMut(bool) + Send> {
+            Box::new(move |converged| {
+                if let Some(file) = &file {
+                    append_status(file, converged);
+                }
+                if let Some(command) = &command {
+                    run_converger_command(command, converged);
+                }
+            })
         });
         let engine = EngineOptions {
             machine,
@@ -326,6 +358,33 @@ fn append_status(path: &std::path::Path, converged: bool) {
             "warning: the status file {} cannot be written: {error}\n",
             path.display()
         ));
+    }
+}
+
+fn run_converger_command(command: &str, converged: bool) {
+    let status = std::process::Command::new("/bin/sh")
+        .arg("-c")
+        .arg(format!("{command} {converged}"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => output::talk(&format!("warning: `{command}` ended with {status}\n")),
+        Err(error) => output::talk(&format!("warning: `{command}` cannot be run: {error}\n")),
+    }
+}
+
+/// Raises what the kernel lets one user watch, where it is lower and that is allowed. Where not, many files are too many.
+fn raise_watch_limits() {
+    for (name, wanted) in [("max_user_instances", 512u64), ("max_user_watches", 242_940)] {
+        let path = format!("/proc/sys/fs/inotify/{name}");
+        let is = std::fs::read_to_string(&path)
+            .ok()
+            .and_then(|text| text.trim().parse::<u64>().ok());
+        if is.is_some_and(|is| is < wanted) {
+            let _ = std::fs::write(&path, wanted.to_string());
+        }
     }
 }
 

@@ -189,6 +189,35 @@ fn wrong_usage_is_64_and_help_is_0() {
 }
 
 #[test]
+fn what_is_not_there_yet_is_refused_by_name() {
+    let place = Hermetic::new();
+    for arguments in [
+        &["run", "--seeds", "http://a", "test \"a\" {}"][..],
+        &["run", "--prometheus", "empty"],
+        &["run", "--download", "test \"a\" {}"],
+        &["run", "yaml", "x.yaml"],
+    ] {
+        let finished = setpoint(&place, arguments);
+        assert_eq!(finished.code, 64, "{arguments:?}");
+        assert!(
+            finished.stderr.contains("not supported yet"),
+            "{}",
+            finished.stderr
+        );
+    }
+    let finished = setpoint(
+        &place,
+        &["check", "--unify-name", "x", "--skip-fmt", "test \"a\" {}\n"],
+    );
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("`--unify-name` has no effect"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
 fn explain_prints_pages_and_suggests_codes() {
     let place = Hermetic::new();
     assert!(

@@ -12,14 +12,28 @@ const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 /// `setpoint run --json`, with its state below the place.
 fn run_command(place: &Hermetic, arguments: &[&str]) -> Command {
     let mut command = place.command(BINARY);
-    command.args(["run", "--json", "--hostname", "host.example", "--prefix"]);
+    command.args([
+        "run",
+        "--json",
+        "--no-raise-limits",
+        "--hostname",
+        "host.example",
+        "--prefix",
+    ]);
     command.arg(place.path("prefix")).args(arguments);
     command
 }
 
 fn run(place: &Hermetic, arguments: &[&str]) -> Finished {
     let prefix = place.path("prefix").display().to_string();
-    let mut all = vec!["run", "--hostname", "host.example", "--prefix", &prefix];
+    let mut all = vec![
+        "run",
+        "--no-raise-limits",
+        "--hostname",
+        "host.example",
+        "--prefix",
+        &prefix,
+    ];
     all.extend(arguments);
     place.run(BINARY, &all)
 }
@@ -243,7 +257,9 @@ fn a_program_without_resources_waits_until_it_is_told_to_stop() {
         "--converger-status-file",
         &status_file,
     ];
+    let command = format!("echo ran > {} && true", place.path("command").display());
     let mut with_program: Vec<&str> = arguments.to_vec();
+    with_program.extend(["--converger-command", &command]);
     with_program.push("# nothing\n");
     let mut engine = Engine::start(&place, &with_program);
     engine.event("convergence", |event| event["event"] == "converged");
@@ -251,6 +267,7 @@ fn a_program_without_resources_waits_until_it_is_told_to_stop() {
     let (exit, errors) = engine.0.finish();
     assert_eq!(exit.code(), Some(0), "{errors}");
     assert!(text(&status).starts_with("true\n"), "{}", text(&status));
+    assert_eq!(text(&place.path("command")), "ran\n");
     let empty = Running::start(run_command(&place, &["empty"]));
     // It takes its lock first, and serves signals then.
     while !place.path("prefix/lock").exists() || text(&place.path("prefix/lock")).trim().is_empty() {

@@ -66,6 +66,8 @@ pub(crate) struct Followed {
     woken: Receiver<SourceId>,
     sources: SourceMap,
     newest: Result<String, String>,
+    /// Of the newest graph.
+    good: Result<String, String>,
     pending: bool,
     /// Every value there was, one after another.
     pub(crate) history: Vec<Result<String, String>>,
@@ -92,6 +94,7 @@ impl Followed {
             woken,
             sources: text.sources,
             newest: Err("nothing yet".to_owned()),
+            good: Err("nothing yet".to_owned()),
             pending: true,
             history: Vec::new(),
         };
@@ -110,8 +113,12 @@ impl Followed {
                 .values()
                 .find_map(|resource| resource.parameters.get("interface"));
             self.newest = Ok(value.map(Value::to_string).unwrap_or_default());
-        } else {
+            self.good.clone_from(&self.newest);
+        } else if self.pending {
             return;
+        } else {
+            // The graph is the one that was last handed out; what was wrong between is not any more.
+            self.newest.clone_from(&self.good);
         }
         if self.history.last() != Some(&self.newest) {
             self.history.push(self.newest.clone());
