@@ -158,7 +158,10 @@ fn local(context: &CallContext<'_>, seconds: i64) -> Result<Zoned, CallError> {
 fn zoned(clock: &dyn Clock, seconds: i64) -> Result<Zoned, CallError> {
     let zone = match clock.zone().as_deref() {
         Some("UTC") => TimeZone::UTC,
-        Some(name) => TimeZone::get(name).unwrap_or(TimeZone::UTC),
+        // A zone without a name may be written as a rule, see tzset(3).
+        Some(name) => TimeZone::get(name)
+            .or_else(|_| TimeZone::posix(name))
+            .unwrap_or(TimeZone::UTC),
         None => TimeZone::try_system().unwrap_or(TimeZone::UTC),
     };
     let time = Timestamp::from_second(seconds)
