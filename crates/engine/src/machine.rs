@@ -186,6 +186,14 @@ impl Machine {
         }
     }
 
+    /// Takes the emptied list of an answer back, so that the next answer need not allocate one.
+    pub fn recycle(&mut self, mut list: Vec<Action>) {
+        list.clear();
+        if list.capacity() > self.actions.capacity() && list.capacity() < 4096 {
+            self.actions = list;
+        }
+    }
+
     /// The graph that was swapped in last.
     #[must_use]
     pub fn graph(&self) -> Option<&DesiredGraph> {

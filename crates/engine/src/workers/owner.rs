@@ -203,11 +203,12 @@ impl Owner {
             self.records[vertex.index()] = None;
             self.kinds.remove(&kind);
         }
-        let actions = self.machine.step(now, input);
+        let mut actions = self.machine.step(now, input);
         self.deadline = actions.deadline;
-        for action in actions.list {
+        for action in actions.list.drain(..) {
             self.act(action);
         }
+        self.machine.recycle(actions.list);
     }
 
     fn record(&mut self, vertex: VertexId) -> Option<&mut Record> {

@@ -13,7 +13,7 @@ use setpoint_engine::{
     Sends, Wanted, WantedOrder, WantedReach, Watch,
 };
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::files::{AbsolutePath, Replace};
+use setpoint_host::files::AbsolutePath;
 
 /// A file with contents, the name being its path.
 #[derive(Debug, Resource)]

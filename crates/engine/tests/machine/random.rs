@@ -228,9 +228,9 @@ fn converge(machine: &mut Machine, first: Input) -> (Duration, usize) {
     let mut runs = 0;
     while let Some(input) = inputs.pop_front() {
         let began = Instant::now();
-        let actions = machine.step(Duration::ZERO, input);
+        let mut actions = machine.step(Duration::ZERO, input);
         spent += began.elapsed();
-        for action in actions.list {
+        for action in actions.list.drain(..) {
             match action {
                 Action::Init { vertex, arm, .. } => {
                     inputs.push_back(Input::InitEnded {
@@ -260,6 +260,7 @@ fn converge(machine: &mut Machine, first: Input) -> (Duration, usize) {
                 _ => {}
             }
         }
+        machine.recycle(actions.list);
     }
     (spent, runs)
 }
