@@ -1,11 +1,12 @@
 //! What a person or a program sees of a run: lines made of the engine's events.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use setpoint_engine::{Engine, Event, EventStream, RunSummary, What};
+use setpoint_engine::{Engine, Event, EventStream, What};
 use setpoint_graph::ResourceId;
 
 use crate::output;
@@ -63,12 +64,13 @@ fn print_json(mut events: EventStream) {
 
 fn talk(mut events: EventStream) {
     let mut progress = Progress::new();
+    let mut runs = Runs::default();
     while let Some(event) = events.blocking_next() {
         let mut text = String::new();
         let mut next = Some(event);
         while let Some(event) = next {
             progress.take(&event);
-            if let Some(line) = line(&event) {
+            for line in runs.take(&event).into_iter().chain(line(&event)) {
                 text.push_str(&line);
                 text.push('\n');
             }
@@ -79,6 +81,73 @@ fn talk(mut events: EventStream) {
             };
         }
         progress.show(&text);
+    }
+}
+
+/// What runs under way have found: told when they end, because only then is it known whether it was repaired.
+#[derive(Default)]
+struct Runs(HashMap<ResourceId, Vec<Found>>);
+
+struct Found {
+    field: Arc<str>,
+    is: Arc<str>,
+    want: Arc<str>,
+    may_repair: bool,
+}
+
+impl Runs {
+    fn take(&mut self, event: &Event) -> Vec<String> {
+        let Some(id) = event.identity() else {
+            return Vec::new();
+        };
+        match &event.what {
+            What::Drift {
+                field,
+                is,
+                want,
+                repaired,
+            } => {
+                let (field, is, want) = (field.clone(), is.clone(), want.clone());
+                let found = Found {
+                    field,
+                    is,
+                    want,
+                    may_repair: *repaired,
+                };
+                self.0.entry(id).or_default().push(found);
+                Vec::new()
+            }
+            What::RunEnded { result, .. } => {
+                let found = self.0.remove(&id).unwrap_or_default();
+                found
+                    .iter()
+                    .filter_map(|found| found.line(&id, *result))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Found {
+    fn line(&self, id: &ResourceId, result: RunSummary) -> Option<String> {
+        let Found {
+            field,
+            is,
+            want,
+            may_repair,
+        } = self;
+        let failed = result == RunSummary::Failed;
+        Some(match (&*id.kind, &**field) {
+            // What a message says is shown as such.
+            ("print", _) => return None,
+            ("exec", "run") if failed => return None,
+            ("exec", "run") if *may_repair => format!("{id}: ran {want}"),
+            ("exec", "run") => format!("{id}: would run {want}"),
+            _ if failed => format!("{id}: could not repair {field}: {is} -> {want}"),
+            _ if *may_repair => format!("{id}: repaired {field}: {is} -> {want}"),
+            _ => format!("{id}: would repair {field}: {is} -> {want}"),
+        })
     }
 }
 
@@ -94,7 +163,7 @@ struct Progress {
 impl Progress {
     fn new() -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
+            let bar = ProgressBar::no_length();
             if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} resources") {
                 bar.set_style(style);
             }
@@ -126,16 +195,19 @@ impl Progress {
 
     /// Says a text above the bar, which is there while something is open.
     fn show(&self, text: &str) {
-        let talk = || {
-            if !text.is_empty() {
-                output::talk(text);
-            }
-        };
-        let Some(bar) = &self.bar else { return talk() };
-        bar.suspend(talk);
+        match &self.bar {
+            Some(bar) if !text.is_empty() => bar.suspend(|| output::talk(text)),
+            None if !text.is_empty() => output::talk(text),
+            _ => {}
+        }
+        let Some(bar) = &self.bar else { return };
         if self.open.is_empty() {
             bar.finish_and_clear();
         } else {
+            // A bar that was finished begins anew with the next graph; drawing is limited to some times a second.
+            if bar.is_finished() {
+                bar.reset();
+            }
             bar.set_length(self.all as u64);
             bar.set_position((self.all - self.open.len()) as u64);
         }
@@ -160,21 +232,19 @@ fn line(event: &Event) -> Option<String> {
             want,
             repaired,
         } => {
-            let verb = if *repaired { "repaired" } else { "would repair" };
+            // It is said before it is done, and may still fail.
+            let verb = if *repaired { "repairs" } else { "would repair" };
             format!("{who}: {verb} {field}: {is} -> {want}")
         }
-        What::RunEnded {
-            result: RunSummary::Failed,
-            error,
-            ..
-        } => {
-            format!("{who}: failed to {}", error.as_deref().unwrap_or("run"))
-        }
-        What::BackingOff { tries_left, .. } => match tries_left {
-            Some(left) => format!("{who}: will be tried again, {left} more after that"),
-            None => format!("{who}: will be tried again"),
+        What::BackingOff {
+            error, tries_left, ..
+        } => match tries_left {
+            Some(left) => {
+                format!("{who}: failed to {error}; will be tried again, and {left} times after that")
+            }
+            None => format!("{who}: failed to {error}; will be tried again"),
         },
-        What::FailedForGood { error } => format!("{who}: failed for good: {error}"),
+        What::FailedForGood { error } => format!("{who}: failed for good to {error}"),
         What::BlockedBy { by } => format!("{who}: waits, because {by} failed"),
         What::Fighting { field, is, want } => {
             format!(
@@ -196,7 +266,8 @@ fn line(event: &Event) -> Option<String> {
         What::Paused => "paused".to_owned(),
         What::Resumed => "resumed".to_owned(),
         What::Gap { lost } => format!("({lost} events are not shown)"),
-        What::GraphSwapped { .. }
+        What::Drift { .. }
+        | What::GraphSwapped { .. }
         | What::GraphRejected { .. }
         | What::Added
         | What::Watching
