@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use setpoint_engine::{Engine, Event, EventStream, What};
+use setpoint_engine::{Engine, Event, EventStream, RunSummary, What};
 use setpoint_graph::ResourceId;
 
 use crate::output;
@@ -225,16 +225,6 @@ fn line(event: &Event) -> Option<String> {
             kept,
         } => {
             format!("graph: {added} new, {changed} changed, {removed} gone, {kept} as before")
-        }
-        What::Drift {
-            field,
-            is,
-            want,
-            repaired,
-        } => {
-            // It is said before it is done, and may still fail.
-            let verb = if *repaired { "repairs" } else { "would repair" };
-            format!("{who}: {verb} {field}: {is} -> {want}")
         }
         What::BackingOff {
             error, tries_left, ..
