@@ -254,7 +254,7 @@ fn summary(report: &ExitReport) {
         ExitReason::Stopped | ExitReason::Converged | ExitReason::Requested(_) => {}
     }
     for (id, error) in &report.failed {
-        output::talk(&format!("error: {id} failed: {error}\n"));
+        output::talk(&format!("error: {id} failed to {error}\n"));
     }
     for (id, by) in &report.blocked {
         output::talk(&format!("error: {id} could not run, because {by} failed\n"));
