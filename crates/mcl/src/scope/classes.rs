@@ -87,6 +87,9 @@ impl Resolver<'_> {
     }
 
     fn unknown_class(&mut self, frame: FrameId, name: &str, span: Span) {
+        if self.may_have_failed(frame, name) {
+            return;
+        }
         let file = self.file_of(frame);
         let names = self.class_names(frame);
         let help = did_you_mean(name, names.iter().map(String::as_str));

@@ -127,6 +127,9 @@ impl Resolver<'_> {
         if let Some((path, definition)) = self.find_variable(frame, name) {
             return ExprKind::Variable { path, definition };
         }
+        if self.may_have_failed(frame, name) {
+            return ExprKind::Literal(Value::str(""));
+        }
         let names = self.variable_names(frame);
         let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
         let help = close.map(|close| format!("did you mean `${close}`?"));
@@ -178,6 +181,9 @@ impl Resolver<'_> {
     }
 
     fn unknown_function(&mut self, frame: FrameId, name: &str, span: Span) {
+        if self.may_have_failed(frame, name) {
+            return;
+        }
         let file = self.file_of(frame);
         let error = Diagnostic::error(
             &codes::UNKNOWN_FUNCTION,
@@ -198,6 +204,9 @@ impl Resolver<'_> {
     }
 
     fn unknown_function_variable(&mut self, frame: FrameId, name: &str, span: Span) {
+        if self.may_have_failed(frame, name) {
+            return;
+        }
         let file = self.file_of(frame);
         let message = format!("`${name}` is not defined here, so it cannot be called");
         let help = if self.find_function(frame, name).is_some() {

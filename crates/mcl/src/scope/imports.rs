@@ -57,9 +57,7 @@ impl Resolver<'_> {
                 }
                 aliases.insert(alias.clone(), span);
             }
-            let Some(scope) = self.follow(file, &target, step, span) else {
-                continue;
-            };
+            let scope = self.follow(file, &target, step, span).unwrap_or(Alias::Failed);
             match alias {
                 Some(alias) => {
                     self.frames[frame.0].aliases.insert(alias, scope);

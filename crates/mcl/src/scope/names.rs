@@ -63,6 +63,7 @@ impl Resolver<'_> {
                 let (path, found) = self.find_variable(inner, name)?;
                 Some((prefixed(*include, &path), found))
             }
+            Alias::Failed => None,
         }
     }
 
@@ -134,6 +135,7 @@ impl Resolver<'_> {
                     library @ FoundFunction::Library(_) => library,
                 })
             }
+            Alias::Failed => None,
         }
     }
 
@@ -165,7 +167,7 @@ impl Resolver<'_> {
     fn class_through(&mut self, alias: &Alias, name: &str) -> Option<(Path, ClassId)> {
         match alias {
             Alias::Module(top) | Alias::System(_, Some(top)) => self.class_in(*top, name),
-            Alias::System(_, None) => None,
+            Alias::System(_, None) | Alias::Failed => None,
             Alias::Include(include) => {
                 let class = self.linked_class(*include)?;
                 let inner = self.class_frame(class)?;
@@ -173,6 +175,33 @@ impl Resolver<'_> {
                 Some((prefixed(*include, &path), class))
             }
         }
+    }
+
+    /// Whether a name that is not found may be one of an import that failed: then nothing more is to be said.
+    pub(super) fn may_have_failed(&self, frame: FrameId, name: &str) -> bool {
+        let mut at = Some(frame);
+        while let Some(id) = at {
+            if self.failed_in(id, name) {
+                return true;
+            }
+            at = self.frames[id.0].parent;
+        }
+        false
+    }
+
+    fn failed_in(&self, frame: FrameId, name: &str) -> bool {
+        let frame = &self.frames[frame.0];
+        let through = |alias: &Alias, name: &str| match alias {
+            Alias::Failed => true,
+            Alias::Module(top) | Alias::System(_, Some(top)) => self.failed_in(*top, name),
+            // One whose class is not known.
+            Alias::Include(include) => self.hir.include(*include).class == ClassId(u32::MAX),
+            Alias::System(_, None) => false,
+        };
+        let by_alias = name
+            .split_once('.')
+            .is_some_and(|(alias, rest)| frame.aliases.get(alias).is_some_and(|alias| through(alias, rest)));
+        by_alias || frame.stars.iter().any(|star| through(star, name))
     }
 
     /// Names that could have been meant for an unknown variable.
@@ -219,7 +248,7 @@ impl Resolver<'_> {
                         let functions = self.library.functions.module(module).into_iter().flatten();
                         names.extend(functions.map(|(name, _)| format!("{alias}.{name}")));
                     }
-                    Alias::Include(_) => {}
+                    Alias::Include(_) | Alias::Failed => {}
                 }
             }
         });

@@ -233,6 +233,8 @@ pub(super) enum Alias {
     System(Arc<str>, Option<FrameId>),
     /// `include … as`.
     Include(IncludeId),
+    /// An import that failed, which was reported. What it would have held is not known.
+    Failed,
 }
 
 /// A function by name: of the program or of the library.
