@@ -262,6 +262,33 @@ fn docs_and_completions_print() {
 }
 
 #[test]
+fn each_module_reads_its_own_files() {
+    let place = Hermetic::new();
+    let read = |name: &str| format!("import \"deploy\"\n$x = deploy.readfile(\"/files/{name}\")\n");
+    place.write("app/metadata.yaml", "");
+    place.write(
+        "app/main.mcl",
+        format!("{}import \"lib/\"\ntest [$x, $lib.x] {{}}\n", read("a")),
+    );
+    place.write("app/files/a", "ours");
+    place.write("app/lib/metadata.yaml", "files: shipped/\n");
+    place.write("app/lib/main.mcl", read("b").replace("/files/", "/shipped/"));
+    place.write("app/lib/shipped/b", "theirs");
+    let finished = setpoint(&place, &["graph", "app/"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(
+        finished.stdout.contains("\"ours\"") && finished.stdout.contains("\"theirs\""),
+        "{}",
+        finished.stdout
+    );
+    // A single file comes without the files beside it.
+    place.write("app/plain.mcl", format!("{}test [$x] {{}}\n", read("a")));
+    let finished = setpoint(&place, &["graph", "app/plain.mcl"]);
+    assert_eq!(finished.code, 1);
+    assert!(finished.stderr.contains("metadata.yaml"), "{}", finished.stderr);
+}
+
+#[test]
 fn a_closed_pipe_ends_quietly() {
     let place = Hermetic::new();
     let mut command = place.command("/bin/sh");
