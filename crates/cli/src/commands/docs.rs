@@ -1,6 +1,9 @@
 //! `setpoint docs`: the reference of kinds and functions, from their descriptions.
 
+mod book;
+
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::did_you_mean;
@@ -23,6 +26,11 @@ enum What {
     Kinds(Selection),
     /// Functions with their types
     Functions(Selection),
+    /// Write everything as the pages of a book: `functions.md`, `functions/MODULE.md`, `kinds.md`
+    Book {
+        /// Where the pages go
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -39,19 +47,17 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
     let text = match &arguments.what {
         What::Kinds(selection) => kinds(assembly, selection)?,
         What::Functions(selection) => functions(assembly, selection)?,
+        What::Book { directory } => {
+            book::write(assembly, directory)?;
+            return Ok(exit_code::DONE);
+        }
     };
     output::print(&text)?;
     Ok(exit_code::DONE)
 }
 
 fn kinds(assembly: &Assembly, selection: &Selection) -> Result<String, Failure> {
-    let schemas = || {
-        assembly
-            .kinds()
-            .iter()
-            .map(|kind| kind.schema)
-            .filter(|schema| !schema.kind.starts_with('_'))
-    };
+    let schemas = || schemas(assembly);
     let mut out = String::new();
     if let Some(name) = &selection.name {
         let Some(schema) = schemas().find(|schema| schema.kind == name) else {
@@ -63,11 +69,7 @@ fn kinds(assembly: &Assembly, selection: &Selection) -> Result<String, Failure> 
         };
         kind_page(schema, selection.markdown, &mut out);
     } else if selection.markdown {
-        out.push_str("# Kinds of resources\n\n");
-        for schema in schemas() {
-            kind_page(schema, true, &mut out);
-            out.push('\n');
-        }
+        all_kinds(assembly, &mut out);
     } else {
         let width = schemas().map(|schema| schema.kind.len()).max().unwrap_or(0);
         for schema in schemas() {
@@ -75,6 +77,20 @@ fn kinds(assembly: &Assembly, selection: &Selection) -> Result<String, Failure> 
         }
     }
     Ok(out)
+}
+
+/// The kinds that a program can use.
+fn schemas(assembly: &Assembly) -> impl Iterator<Item = &'static KindSchema> {
+    let schemas = assembly.kinds().iter().map(|kind| kind.schema);
+    schemas.filter(|schema| !schema.kind.starts_with('_'))
+}
+
+fn all_kinds(assembly: &Assembly, out: &mut String) {
+    out.push_str("# Kinds of resources\n\n");
+    for schema in schemas(assembly) {
+        kind_page(schema, true, out);
+        out.push('\n');
+    }
 }
 
 fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
@@ -149,14 +165,6 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
 }
 
 fn functions(assembly: &Assembly, selection: &Selection) -> Result<String, Failure> {
-    let visible = |module: &Module| -> Vec<&'static FunctionSpec> {
-        module
-            .functions
-            .iter()
-            .copied()
-            .filter(|spec| !spec.name.starts_with('_'))
-            .collect()
-    };
     let modules = assembly.modules();
     let mut out = String::new();
     let Some(name) = &selection.name else {
@@ -187,12 +195,26 @@ fn functions(assembly: &Assembly, selection: &Selection) -> Result<String, Failu
     Ok(out)
 }
 
-fn module_page(module: &Module, functions: &[&'static FunctionSpec], markdown: bool, out: &mut String) {
-    let title = match module.name {
+/// The functions that a program can call.
+fn visible(module: &Module) -> Vec<&'static FunctionSpec> {
+    let functions = module.functions.iter().copied();
+    functions.filter(|spec| !spec.name.starts_with('_')).collect()
+}
+
+/// What must be written to use a module.
+fn title(module: &Module) -> String {
+    match module.name {
         "" => "Without an import".to_owned(),
         name => format!("import \"{name}\""),
-    };
-    heading(out, markdown, 2, &title);
+    }
+}
+
+fn module_page(module: &Module, functions: &[&'static FunctionSpec], markdown: bool, out: &mut String) {
+    heading(out, markdown, 2, &title(module));
+    module_body(module, functions, markdown, out);
+}
+
+fn module_body(module: &Module, functions: &[&'static FunctionSpec], markdown: bool, out: &mut String) {
     let _ = writeln!(out, "{}\n", module.doc.trim());
     for (name, value) in module.variables {
         entry(
@@ -236,7 +258,7 @@ fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
         let _ = writeln!(out, "{class}");
     }
     if !spec.examples.is_empty() {
-        let _ = writeln!(out, "\n{fence}{}", if markdown { "" } else { "Examples:" });
+        out.push_str(if markdown { "\n```\n" } else { "\nExamples:\n" });
         for example in spec.examples {
             let indent = if markdown { "" } else { "    " };
             let _ = match example.result {

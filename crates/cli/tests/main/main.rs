@@ -8,3 +8,4 @@ mod commands;
 mod end_to_end;
 mod error_pages;
 mod function_examples;
+mod reference;

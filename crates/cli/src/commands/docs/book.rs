@@ -1,0 +1,111 @@
+//! The reference as pages of the book: an index of functions, a page a module, and one of all kinds.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use setpoint_value::Module;
+
+use super::{all_kinds, module_body, title, visible};
+use crate::Assembly;
+use crate::failure::Failure;
+
+/// What an editor of the pages must know, invisible to readers.
+const NOTE: &str =
+    "<!-- Written by `setpoint docs book docs/reference` from the descriptions in the source. -->\n\n";
+
+/// Writes all pages, and removes those of modules that there are no more.
+pub(super) fn write(assembly: &Assembly, directory: &Path) -> Result<(), Failure> {
+    let functions = directory.join("functions");
+    let attempted = |path: &Path| format!("write {}", path.display());
+    std::fs::create_dir_all(&functions).map_err(|error| Failure::io(attempted(&functions), &error))?;
+    let pages = pages(assembly);
+    for (name, text) in &pages {
+        let path = directory.join(name);
+        if std::fs::read_to_string(&path).is_ok_and(|before| before == *text) {
+            continue;
+        }
+        std::fs::write(&path, text).map_err(|error| Failure::io(attempted(&path), &error))?;
+    }
+    let entries =
+        std::fs::read_dir(&functions).map_err(|error| Failure::io(attempted(&functions), &error))?;
+    for entry in entries.flatten() {
+        let name = format!("functions/{}", entry.file_name().to_string_lossy());
+        let is_page = name.ends_with(".md") && pages.iter().any(|(page, _)| *page == name);
+        if !is_page && name.ends_with(".md") {
+            let path = entry.path();
+            std::fs::remove_file(&path).map_err(|error| Failure::io(attempted(&path), &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every page by its name.
+fn pages(assembly: &Assembly) -> Vec<(String, String)> {
+    let mut kinds = NOTE.to_owned();
+    all_kinds(assembly, &mut kinds);
+    let mut pages = vec![
+        ("kinds.md".to_owned(), ended(kinds)),
+        ("functions.md".to_owned(), ended(index(assembly))),
+    ];
+    for module in assembly.modules() {
+        let mut page = format!("{NOTE}# {}\n\n", title(module));
+        module_body(module, &visible(module), true, &mut page);
+        pages.push((page_name(module), ended(page)));
+    }
+    pages
+}
+
+fn index(assembly: &Assembly) -> String {
+    let mut page = format!("{NOTE}# Functions\n\n");
+    page.push_str(
+        "A function of a module is called by the last part of the module's name, `strings.to_lower(\"A\")` after \
+         `import \"strings\"`. In the types `?1` stands for any type, the same wherever it stands. `setpoint docs \
+         functions NAME` shows the same in a terminal. Every example was run.\n\n| module | functions |\n|---|---|\n",
+    );
+    for module in assembly.modules() {
+        let names: Vec<String> = visible(module)
+            .iter()
+            .map(|spec| {
+                format!(
+                    "[`{}`]({}#{})",
+                    spec.name,
+                    page_name(module),
+                    anchor(&spec.to_string())
+                )
+            })
+            .collect();
+        let title = match module.name {
+            "" => "(no import)",
+            name => name,
+        };
+        let doc = module.doc.trim().lines().next().unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "| [{title}]({}): {doc} | {} |",
+            page_name(module),
+            names.join(" ")
+        );
+    }
+    page
+}
+
+/// The file of a module's page, from the directory of the index.
+fn page_name(module: &Module) -> String {
+    let name = match module.name {
+        "" => "without_import".to_owned(),
+        name => name.replace('/', "_"),
+    };
+    format!("functions/{name}.md")
+}
+
+/// How mdbook names the place of a heading: letters, digits, `_` and `-` stay, blanks become `-`, all else goes.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().map(|c| if c == ' ' { '-' } else { c });
+    let kept = kept.filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    kept.collect::<String>().to_lowercase()
+}
+
+/// With one line break at the end.
+fn ended(text: String) -> String {
+    format!("{}\n", text.trim_end())
+}
