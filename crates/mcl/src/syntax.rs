@@ -23,6 +23,7 @@ mod types;
 
 pub use ast::*;
 pub use codes::*;
+pub(crate) use interpolation::check_string;
 pub use interpolation::{Piece, StringError, StringErrorKind, interpolate};
 pub use parser::{Comment, MAXIMUM_HEIGHT, MAXIMUM_NESTING, Parsed, parse};
 pub use token::{TokenKind, Tokens};

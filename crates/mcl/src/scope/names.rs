@@ -204,8 +204,17 @@ impl Resolver<'_> {
         by_alias || frame.stars.iter().any(|star| through(star, name))
     }
 
+    /// Whether a suggestion is still worth its search. Nobody reads on after so many errors.
+    fn suggests(&self) -> bool {
+        const SUGGESTIONS: usize = 50;
+        self.errors.len() < SUGGESTIONS
+    }
+
     /// Names that could have been meant for an unknown variable.
     pub(super) fn variable_names(&self, frame: FrameId) -> Vec<String> {
+        if !self.suggests() {
+            return Vec::new();
+        }
         let mut names: Vec<String> = self.library.variables.keys().cloned().collect();
         self.outward(frame, |f| {
             names.extend(f.variables.keys().map(ToString::to_string));
@@ -226,6 +235,9 @@ impl Resolver<'_> {
 
     /// Names that could have been meant for an unknown function.
     pub(super) fn function_names(&self, frame: FrameId) -> Vec<String> {
+        if !self.suggests() {
+            return Vec::new();
+        }
         let top = self.library.functions.module("");
         let mut names: Vec<String> = top
             .into_iter()
@@ -257,6 +269,9 @@ impl Resolver<'_> {
     }
 
     pub(super) fn class_names(&self, frame: FrameId) -> Vec<String> {
+        if !self.suggests() {
+            return Vec::new();
+        }
         let mut names: Vec<String> = Vec::new();
         self.outward(frame, |f| {
             names.extend(f.classes.keys().map(ToString::to_string));

@@ -172,12 +172,12 @@ pub(super) struct Resolver<'a> {
     pub(super) library_variables: HashMap<String, DefinitionId>,
     /// How many class bodies are being resolved inside each other.
     pub(super) including: u32,
-    errors: Vec<Found>,
+    pub(super) errors: Vec<Found>,
     touched: Vec<String>,
 }
 
 /// An error with its place in the order in which errors count.
-struct Found {
+pub(super) struct Found {
     order: Order,
     diagnostic: Diagnostic,
 }
@@ -701,7 +701,7 @@ fn strings(ast: &Ast, diagnostics: &mut Diagnostics) {
         let expr = ast.expr(id);
         if let syntax::ExprKind::String(raw) = &expr.kind
             && raw.contains(['$', '\\'])
-            && let Err(error) = syntax::interpolate(raw, expr.span)
+            && let Err(error) = syntax::check_string(raw, expr.span)
         {
             errors.push(error);
         }

@@ -221,7 +221,8 @@ impl Parser<'_> {
             }
             K::String => {
                 let text = self.slice(self.start + 1, self.end - 1);
-                let kind = ExprKind::String(self.intern(text));
+                // Texts seldom repeat; to look for an equal one costs more than to keep both.
+                let kind = ExprKind::String(text.into());
                 self.simple(kind)
             }
             K::IntegerNumber | K::FloatNumber => self.number(),

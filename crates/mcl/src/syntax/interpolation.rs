@@ -96,6 +96,40 @@ impl StringError {
 /// assert!(matches!(&pieces[1], Piece::Variable { name, .. } if name == "x.y"));
 /// ```
 pub fn interpolate(raw: &str, literal: Span) -> Result<Vec<Piece>, StringError> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    scan(raw, literal, |part| match part {
+        Scanned::Text(part) => text.push_str(part),
+        Scanned::Escape(character) => text.push(character),
+        Scanned::Variable { name, span } => {
+            if !text.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+            }
+            let name = name.to_owned();
+            pieces.push(Piece::Variable { name, span });
+        }
+    })?;
+    if !text.is_empty() || pieces.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    Ok(pieces)
+}
+
+/// Looks for what is wrong with the raw text of a string, without taking it apart.
+///
+/// # Errors
+/// The first thing that is wrong, from the left.
+pub(crate) fn check_string(raw: &str, literal: Span) -> Result<(), StringError> {
+    scan(raw, literal, |_| ())
+}
+
+enum Scanned<'t> {
+    Text(&'t str),
+    Escape(char),
+    Variable { name: &'t str, span: Span },
+}
+
+fn scan<'t>(raw: &'t str, literal: Span, mut found: impl FnMut(Scanned<'t>)) -> Result<(), StringError> {
     let place = |start: usize, end: usize| {
         let offset = literal.start + 1;
         Span::new(literal.file, offset + start as u32, offset + end as u32)
@@ -106,15 +140,15 @@ pub fn interpolate(raw: &str, literal: Span) -> Result<Vec<Piece>, StringError> 
         literal,
     };
     let bytes = raw.as_bytes();
-    let mut pieces = Vec::new();
-    let mut text = String::new();
     let mut position = 0;
     while position < raw.len() {
         let plain = bytes[position..]
             .iter()
             .position(|byte| matches!(byte, b'$' | b'\\'));
         let special = plain.map_or(raw.len(), |length| position + length);
-        text.push_str(&raw[position..special]);
+        if special > position {
+            found(Scanned::Text(&raw[position..special]));
+        }
         position = special;
         match (bytes.get(position), bytes.get(position + 1)) {
             (None, _) => {}
@@ -128,18 +162,14 @@ pub fn interpolate(raw: &str, literal: Span) -> Result<Vec<Piece>, StringError> 
                         None => error(StringErrorKind::Unclosed, position, name_start),
                     });
                 }
-                if !text.is_empty() {
-                    pieces.push(Piece::Text(std::mem::take(&mut text)));
-                }
-                let name = raw[name_start..name_end].to_owned();
-                pieces.push(Piece::Variable {
-                    name,
+                found(Scanned::Variable {
+                    name: &raw[name_start..name_end],
                     span: place(position, name_end + 1),
                 });
                 position = name_end + 1;
             }
             (Some(b'$'), _) => {
-                text.push('$');
+                found(Scanned::Text("$"));
                 position += 1;
             }
             (Some(_), _) => {
@@ -148,15 +178,12 @@ pub fn interpolate(raw: &str, literal: Span) -> Result<Vec<Piece>, StringError> 
                     let end = position + 1 + escaped.len_utf8();
                     return Err(error(StringErrorKind::UnknownEscape(escaped), position, end));
                 };
-                text.push(character);
+                found(Scanned::Escape(character));
                 position += 2;
             }
         }
     }
-    if !text.is_empty() || pieces.is_empty() {
-        pieces.push(Piece::Text(text));
-    }
-    Ok(pieces)
+    Ok(())
 }
 
 fn unescape(character: char) -> Option<char> {

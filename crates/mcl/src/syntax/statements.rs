@@ -476,6 +476,7 @@ impl Parser<'_> {
         }
         self.close(K::RightBrace, "`}`")?;
         self.leave();
+        items.shrink_to_fit();
         let body_span = self.since(start);
         Ok(StmtKind::Resource(Resource {
             collect,

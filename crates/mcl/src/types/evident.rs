@@ -57,10 +57,11 @@ impl Inference<'_> {
             DefinitionKind::Bind { value, annotation } => {
                 annotation.clone().or_else(|| self.evident(holder, *value))
             }
-            DefinitionKind::ClassParameter { index, annotation } => annotation.clone().or_else(|| {
-                let (site, id) = self.argument(holder, *index)?;
-                self.evident(site, id)
-            }),
+            DefinitionKind::ClassParameter { index, annotation } => {
+                let argument = self.argument(holder, *index);
+                let plain = argument.and_then(|(site, id)| self.evident(site, id));
+                plain.or_else(|| annotation.clone())
+            }
             DefinitionKind::Parameter { annotation, .. } => annotation.clone(),
             DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
             DefinitionKind::Library(value) => Some(value.ty()),
