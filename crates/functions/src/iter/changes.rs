@@ -88,8 +88,12 @@ pub(super) fn differing(before: &Vector<Value>, now: &Vector<Value>, mut changed
 #[derive(Default)]
 pub(super) struct Results {
     items: Vector<Value>,
-    /// The list made last, while it is still the same.
-    made: Option<(Type, Value)>,
+    /// The list made last.
+    made: Option<List>,
+    /// Where `items` has something that `made` has not.
+    new: Vec<usize>,
+    /// Whether `made` is another list than `items` would make.
+    is_stale: bool,
 }
 
 impl Results {
@@ -97,7 +101,8 @@ impl Results {
     pub(super) fn truncate(&mut self, length: usize) {
         if length < self.items.len() {
             self.items.truncate(length);
-            self.made = None;
+            self.new.retain(|index| *index < length);
+            self.is_stale = true;
         }
     }
 
@@ -115,23 +120,27 @@ impl Results {
                 let now = results(slot);
                 if *before != now {
                     self.items.set(slot, now);
-                    self.made = None;
+                    self.new.push(slot);
                 }
             }
         }
         if self.items.len() < length {
             let from = self.items.len();
             self.items.extend((from..length).map(results));
-            self.made = None;
+            self.new.extend(from..length);
         }
-        if let Some((ty, made)) = &self.made
-            && ty == element
-        {
-            return made.clone();
-        }
-        let made = Value::List(List::from_vector(element.clone(), self.items.clone()));
-        self.made = Some((element.clone(), made.clone()));
-        made
+        let new = std::mem::take(&mut self.new);
+        let made = match self.made.take().filter(|made| made.element_type() == element) {
+            Some(made) if new.is_empty() && !self.is_stale => made,
+            Some(made) => {
+                let new: Vec<&Value> = new.iter().filter_map(|index| self.items.get(*index)).collect();
+                made.with_vector(self.items.clone(), &new)
+            }
+            None => List::from_vector(element.clone(), self.items.clone()),
+        };
+        self.is_stale = false;
+        self.made = Some(made.clone());
+        Value::List(made)
     }
 }
 

@@ -28,7 +28,12 @@ struct Filtering {
     output: Vector<Value>,
     /// Elements that are others than at the last result.
     touched: Vec<usize>,
-    made: Option<Value>,
+    /// The list made last.
+    made: Option<List>,
+    /// What `output` has that `made` has not.
+    new: Vec<Value>,
+    /// Whether `made` is another list than `output` would make.
+    is_stale: bool,
     /// Slots whose answer is not known or carries marks; seldom any.
     special: std::collections::BTreeSet<usize>,
 }
@@ -106,10 +111,15 @@ impl ShapeState for Filtering {
         if unknown {
             return Ok(unknown_list(element, Some(self.inputs.len())).with_marks(&marks));
         }
-        let made = self
-            .made
-            .get_or_insert_with(|| Value::List(List::from_vector(element, self.output.clone())));
-        Ok(made.clone().with_marks(&marks))
+        let new = std::mem::take(&mut self.new);
+        let made = match self.made.take() {
+            Some(made) if !self.is_stale => made,
+            Some(made) => made.with_vector(self.output.clone(), &new.iter().collect::<Vec<_>>()),
+            None => List::from_vector(element, self.output.clone()),
+        };
+        self.is_stale = false;
+        self.made = Some(made.clone());
+        Ok(Value::List(made).with_marks(&marks))
     }
 }
 
@@ -134,16 +144,18 @@ impl Filtering {
             (true, true) => {
                 if self.output.get(place) != Some(item) {
                     self.output.set(place, item.clone());
-                    self.made = None;
+                    self.new.push(item.clone());
+                    self.is_stale = true;
                 }
             }
             (false, true) => {
                 self.output.insert(place, item.clone());
-                self.made = None;
+                self.new.push(item.clone());
+                self.is_stale = true;
             }
             (true, false) => {
                 self.output.remove(place);
-                self.made = None;
+                self.is_stale = true;
             }
             (false, false) => {}
         }
@@ -156,7 +168,7 @@ impl Filtering {
         let kept = self.kept.count_below(length);
         if kept < self.output.len() {
             self.output.truncate(kept);
-            self.made = None;
+            self.is_stale = true;
         }
         self.kept.truncate(length);
         self.touched.retain(|index| *index < length);

@@ -58,6 +58,17 @@ impl List {
         }))
     }
 
+    /// A list over a vector that holds nothing but items of this list and `new` ones. Shares what is known of the contents,
+    /// so that it need not be found out again.
+    #[must_use]
+    pub fn with_vector(&self, items: imbl::Vector<Value>, new: &[&Value]) -> List {
+        List(Arc::new(ListData {
+            element: self.0.element.clone(),
+            items,
+            contents: still_plain(&self.0.contents, new),
+        }))
+    }
+
     pub(super) fn contents(&self) -> Contents {
         self.0
             .contents
@@ -108,7 +119,31 @@ impl List {
 
 impl PartialEq for List {
     fn eq(&self, other: &List) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.element == other.0.element && self.0.items == other.0.items)
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.element == other.0.element
+                && self.len() == other.len()
+                && same_items(&self.0.items, &other.0.items))
+    }
+}
+
+/// Whether two vectors of one length hold the same. Chunks that both share are not looked into.
+fn same_items(one: &imbl::Vector<Value>, other: &imbl::Vector<Value>) -> bool {
+    let (mut one, mut other) = (one.leaves(), other.leaves());
+    let (mut a, mut b): (&[Value], &[Value]) = (&[], &[]);
+    loop {
+        if a.is_empty() {
+            let Some(leaf) = one.next() else { return true };
+            a = leaf;
+        }
+        if b.is_empty() {
+            let Some(leaf) = other.next() else { return true };
+            b = leaf;
+        }
+        let length = a.len().min(b.len());
+        if !std::ptr::eq(a.as_ptr(), b.as_ptr()) && a[..length] != b[..length] {
+            return false;
+        }
+        (a, b) = (&a[length..], &b[length..]);
     }
 }
 
