@@ -146,7 +146,13 @@ impl SourceMap {
         let last = span.end.max(span.start).min(file.text.len() as u32);
         if last > span.start && file.text.as_bytes()[last as usize - 1] == b'\n' {
             let end = file.position(last - 1);
-            return (start, Position { line: end.line, column: end.column + 1 });
+            return (
+                start,
+                Position {
+                    line: end.line,
+                    column: end.column + 1,
+                },
+            );
         }
         (start, file.position(last))
     }

@@ -26,7 +26,7 @@ enum What {
     Kinds(Selection),
     /// Functions with their types
     Functions(Selection),
-    /// Write everything as the pages of a book: `functions.md`, `functions/MODULE.md`, `kinds.md`
+    /// Write everything as the pages of a book: `commands.md`, `kinds.md`, `functions.md`, `functions/MODULE.md`
     Book {
         /// Where the pages go
         directory: PathBuf,

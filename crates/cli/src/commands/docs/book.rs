@@ -1,10 +1,11 @@
-//! The reference as pages of the book: an index of functions, a page a module, and one of all kinds.
+//! The reference as pages of the book: commands, kinds, an index of functions and a page a module.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use setpoint_value::Module;
 
+use super::super::grammar;
 use super::{all_kinds, module_body, title, visible};
 use crate::Assembly;
 use crate::failure::Failure;
@@ -44,6 +45,7 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
     let mut kinds = NOTE.to_owned();
     all_kinds(assembly, &mut kinds);
     let mut pages = vec![
+        ("commands.md".to_owned(), ended(commands())),
         ("kinds.md".to_owned(), ended(kinds)),
         ("functions.md".to_owned(), ended(index(assembly))),
     ];
@@ -53,6 +55,28 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
         pages.push((page_name(module), ended(page)));
     }
     pages
+}
+
+/// The help of every command, at a width that does not depend on the terminal.
+fn commands() -> String {
+    let mut page = format!("{NOTE}# Commands\n");
+    let mut grammar = grammar().term_width(100);
+    grammar.build();
+    let commands = grammar.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in std::iter::once(&grammar).chain(commands.filter(|command| command.get_name() != "help")) {
+        let help = command.clone().term_width(100).render_long_help().to_string();
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let name = match command.get_name() {
+            "setpoint" => "setpoint".to_owned(),
+            name => format!("setpoint {name}"),
+        };
+        let _ = write!(
+            page,
+            "\n## {name}\n\n```text\n{}\n```\n",
+            lines.join("\n").trim_end()
+        );
+    }
+    page
 }
 
 fn index(assembly: &Assembly) -> String {
