@@ -1,8 +1,5 @@
 //! The `setpoint` command. Everything is in the library, so that other programs can be built from it.
 
-//#[global_allocator]
-//static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> std::process::ExitCode {
     setpoint::main(setpoint::Assembly::standard(), std::env::args_os())
 }
