@@ -13,7 +13,7 @@ use setpoint_engine::{
     Sends, Wanted, WantedOrder, WantedReach, Watch,
 };
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::files::AbsolutePath;
+use setpoint_host::files::{AbsolutePath, Replace};
 
 /// A file with contents, the name being its path.
 #[derive(Debug, Resource)]
@@ -96,8 +96,11 @@ impl Resource for Keep {
         }
         let is = std::fs::read_to_string(self.path()).ok();
         if is.as_deref() != Some(&self.content) && apply.drift("content", is.clone(), self.content.as_str()) {
-            std::fs::write(self.path(), &self.content)
-                .map_err(|error| Failure::new("write").because(error))?;
+            let path =
+                AbsolutePath::new(self.path()).map_err(|error| Failure::new("write").because(error))?;
+            let request = Replace::bytes(path, self.content.clone()).mode(0o644);
+            let replaced = apply.handle().committer().replace(request);
+            replaced.map_err(|error| Failure::new("write").because(error))?;
         }
         apply.send(Kept {
             content: Secret::new(self.content.clone()),
