@@ -12,7 +12,9 @@
 
 pub mod codes;
 mod evaluator;
+mod exports;
 mod program;
 
 pub use evaluator::{Evaluator, Pending, Recomputed, SourceId, Step};
+pub use exports::EXPORTS;
 pub use program::{Block, Operation, Program, Slot, Template, TemplateId, TemplateNode};

@@ -165,6 +165,13 @@ pub enum Operation {
     },
     /// A resource statement.
     Resource(Arc<ResourceStatement<Slot>>),
+    /// A collect statement: a resource statement that begins from what the world has.
+    Collect {
+        /// Its name is what is asked for.
+        statement: Arc<ResourceStatement<Slot>>,
+        /// What is exported of the kind: a call of [`EXPORTS`](crate::EXPORTS).
+        exports: Slot,
+    },
     /// An edge statement.
     Edge(Arc<EdgeStatement<Slot>>),
     /// `panic(…)`: fails for good, with this span, when the argument is true or not empty. The second slot is the

@@ -18,6 +18,7 @@ pub mod codes;
 mod desired;
 mod diff;
 pub mod dot;
+mod exported;
 pub mod json;
 mod kind;
 mod library;
@@ -33,6 +34,7 @@ pub use build::{
 pub use check::Violation;
 pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, ResourceId};
 pub use diff::{GraphChange, HiddenChange, diff};
+pub use exported::{build_collect, decode_exported, encode_exported};
 pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, SendKey};
 pub use library::Library;
 pub use meta::{MetaName, MetaParameters, Written};

@@ -2,6 +2,7 @@
 
 mod assembling;
 mod building;
+mod exporting;
 mod kinds;
 mod laws;
 mod pages;

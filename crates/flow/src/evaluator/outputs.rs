@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_graph::{
     Assembler, DesiredGraph, DesiredResource, ResourceId, StatementOutput, UnknownPart, UnknownWhat,
-    build_edge, build_resource,
+    build_collect, build_edge, build_resource,
 };
 use setpoint_value::{Type, Value};
 use smallvec::SmallVec;
@@ -154,6 +154,17 @@ fn build(operation: &Operation, slots: &[Slot], values: &[Value]) -> (StatementO
     let (built, span) = match operation {
         Operation::Resource(statement) => {
             let build = || Ok(build_resource(statement, &value, &mut diagnostics));
+            (guarded(&statement.kind, build), statement.span)
+        }
+        Operation::Collect { statement, exports } => {
+            let build = || {
+                Ok(build_collect(
+                    statement,
+                    &value(exports),
+                    &value,
+                    &mut diagnostics,
+                ))
+            };
             (guarded(&statement.kind, build), statement.span)
         }
         Operation::Edge(statement) => {

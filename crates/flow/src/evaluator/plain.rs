@@ -47,6 +47,7 @@ pub(super) fn compute(
         | Operation::For { .. }
         | Operation::ForKv { .. }
         | Operation::Resource(_)
+        | Operation::Collect { .. }
         | Operation::Edge(_)
         | Operation::Panic { .. } => Err(CallError::fatal("this is not computed from values alone")),
     }

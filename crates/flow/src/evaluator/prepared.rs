@@ -79,7 +79,8 @@ fn operands(operation: &Operation, into: &mut Vec<Slot>) {
         Operation::Except { value, .. } => into.push(*value),
         Operation::For { list, .. } => into.push(*list),
         Operation::ForKv { map, .. } => into.push(*map),
-        Operation::Resource(statement) => resource_operands(statement, into),
+        Operation::Resource(statement) => resource_operands(statement, None, into),
+        Operation::Collect { statement, exports } => resource_operands(statement, Some(*exports), into),
         Operation::Edge(statement) => edge_operands(statement, into),
         Operation::Panic { condition, message } => {
             into.push(*condition);
@@ -88,9 +89,10 @@ fn operands(operation: &Operation, into: &mut Vec<Slot>) {
     }
 }
 
-fn resource_operands(statement: &ResourceStatement<Slot>, into: &mut Vec<Slot>) {
+fn resource_operands(statement: &ResourceStatement<Slot>, exports: Option<Slot>, into: &mut Vec<Slot>) {
     let start = into.len();
     into.push(statement.name);
+    into.extend(exports);
     for field in &statement.fields {
         into.push(field.value);
         into.extend(field.condition);
@@ -184,6 +186,7 @@ fn named(operation: &Operation) -> [Option<TemplateId>; 2] {
         | Operation::Apply { .. }
         | Operation::Exported { .. }
         | Operation::Resource(_)
+        | Operation::Collect { .. }
         | Operation::Edge(_)
         | Operation::Panic { .. } => [None, None],
     }
@@ -228,7 +231,10 @@ fn facts(program: &Program, templates: &[PreparedTemplate], id: usize) -> (Vec<u
                 effects.push(node as u32);
                 0
             }
-            Operation::Resource(_) | Operation::Edge(_) | Operation::Panic { .. } => {
+            Operation::Resource(_)
+            | Operation::Collect { .. }
+            | Operation::Edge(_)
+            | Operation::Panic { .. } => {
                 effects.push(node as u32);
                 0
             }

@@ -71,7 +71,7 @@ impl Evaluator {
             _ => None,
         };
         match operation {
-            Operation::Resource(_) | Operation::Edge(_) => {
+            Operation::Resource(_) | Operation::Collect { .. } | Operation::Edge(_) => {
                 self.make_output(environment, site, operation, operands);
             }
             Operation::Panic { .. } => {

@@ -285,6 +285,7 @@ impl Oracle<'_> {
             | Operation::For { .. }
             | Operation::ForKv { .. }
             | Operation::Resource(_)
+            | Operation::Collect { .. }
             | Operation::Edge(_)
             | Operation::Panic { .. } => panic!("a statement is no value"),
         }
@@ -539,6 +540,7 @@ impl Oracle<'_> {
                 | Operation::For { .. }
                 | Operation::ForKv { .. }
                 | Operation::Resource(_)
+                | Operation::Collect { .. }
                 | Operation::Edge(_)
                 | Operation::Panic { .. } => true,
                 _ => false,

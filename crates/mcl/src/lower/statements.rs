@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Span};
-use setpoint_flow::{Block, Operation, Slot};
+use setpoint_flow::{Block, EXPORTS, Operation, Slot};
 use setpoint_graph::{EdgeHalf, EdgeItem, EdgeStatement, FieldItem, MetaItem, MetaName, ResourceStatement};
-use setpoint_value::Type;
+use setpoint_value::{Type, Value};
 
 use super::Lowering;
 use super::codes;
@@ -64,16 +64,7 @@ impl Lowering<'_> {
                 };
                 (operation, *span)
             }
-            Statement::Resource(resource) => {
-                if resource.collect {
-                    let message = "`collect` is not supported yet";
-                    let error = Diagnostic::error(&codes::NOT_SUPPORTED, resource.span, message);
-                    self.diagnostics
-                        .push(error.note("resources of other hosts need the shared store"));
-                    return;
-                }
-                (self.resource(at, instance, resource), resource.span)
-            }
+            Statement::Resource(resource) => (self.resource(at, instance, resource), resource.span),
             Statement::Edge(edge) => (self.edge(at, instance, edge), edge.span),
             Statement::Include(include) => {
                 self.ensure_include(instance, *include);
@@ -157,7 +148,26 @@ impl Lowering<'_> {
                 ItemKind::MetaStruct { value } => self.meta(at, instance, &mut statement, None, *value, item),
             }
         }
-        Operation::Resource(Arc::new(statement))
+        let statement = Arc::new(statement);
+        if !resource.collect {
+            return Operation::Resource(statement);
+        }
+        let exports = self.exports(at, resource);
+        Operation::Collect { statement, exports }
+    }
+
+    /// What the world has of the kind of a collect statement.
+    fn exports(&mut self, at: BuilderId, resource: &Resource) -> Slot {
+        let span = resource.span;
+        let kind = Operation::Constant(Value::str(&*resource.kind));
+        let kind = self.builders.push(at, kind, Type::Str, span);
+        let call = Operation::Call {
+            function: &EXPORTS,
+            arguments: vec![kind],
+            module_directory: "/".into(),
+        };
+        let ty = EXPORTS.alternatives()[0].result.clone();
+        self.builders.push(at, call, ty, span)
     }
 
     fn meta(

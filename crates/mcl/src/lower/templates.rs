@@ -271,6 +271,10 @@ fn renumbered(operation: Operation, place: &impl Fn(Slot) -> Slot) -> Operation 
             body: block(body),
         },
         Operation::Resource(statement) => Operation::Resource(Arc::new(resource(&statement, place))),
+        Operation::Collect { statement, exports } => Operation::Collect {
+            statement: Arc::new(resource(&statement, place)),
+            exports: place(exports),
+        },
         Operation::Edge(statement) => Operation::Edge(Arc::new(EdgeStatement {
             halves: statement
                 .halves
