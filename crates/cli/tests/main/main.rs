@@ -5,7 +5,11 @@
 )]
 
 mod commands;
+mod core_library;
 mod end_to_end;
 mod error_pages;
 mod function_examples;
+#[path = "../sources/program.rs"]
+#[allow(dead_code, reason = "the tests of sources use all of it")]
+mod program;
 mod reference;

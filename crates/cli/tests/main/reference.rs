@@ -69,3 +69,23 @@ fn links_of_the_index_lead_to_headings() {
     }
     assert!(wrong.is_empty(), "{wrong:?}");
 }
+
+#[test]
+fn every_function_has_its_place_in_the_reference() {
+    let pages = pages(&repository().join("docs/reference"));
+    let headings: Vec<&str> = pages
+        .values()
+        .flat_map(|text| text.lines())
+        .filter_map(|line| line.strip_prefix("### "))
+        .collect();
+    let signatures = include_str!("../../../functions/tests/signatures.tsv");
+    let names = signatures
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split('\t').next());
+    let missing: Vec<&str> = names
+        .chain(["sensitive", "nonsensitive"])
+        .filter(|name| !headings.contains(name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
