@@ -65,25 +65,25 @@ async fn files_converge_in_order_and_drift_is_repaired_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_files_converge_and_then_nothing_runs() {
+async fn two_thousand_files_converge_and_then_nothing_runs() {
     let mut rig = Rig::with(|options| {
         waits_for_quiet(options);
         options.event_capacity = 200_000;
     });
     let mut graph = Graph::default();
-    for n in 0..10_000 {
+    for n in 0..2_000 {
         graph = graph.keep(&rig.name(&format!("f{n}")), "x");
     }
     let began = Instant::now();
     rig.accept(&graph).await;
     let seen = rig.converged().await;
-    println!("10 000 files: {:?}", began.elapsed());
+    println!("2 000 files: {:?}", began.elapsed());
     let runs = seen
         .iter()
         .filter(|event| matches!(event.what, What::StartedRun { .. }))
         .count();
-    assert!(runs >= 10_000);
-    assert_eq!(reads(rig.path("f9999")), "x");
+    assert!(runs >= 2_000);
+    assert_eq!(reads(rig.path("f1999")), "x");
     // One more resource, one more run.
     let more = graph.keep(&rig.name("more"), "y");
     let began = Instant::now();
