@@ -192,9 +192,9 @@ fn topic(message: &Message) -> Option<Topic> {
         return None;
     }
     let is = |what: Option<&str>, wanted: &str| what == Some(wanted);
-    let path = header.path().map(|path| path.as_str());
-    let interface = header.interface().map(|interface| interface.as_str());
-    let member = header.member().map(|member| member.as_str());
+    let path = header.path().map(zbus::ObjectPath::as_str);
+    let interface = header.interface().map(zbus::names::InterfaceName::as_str);
+    let member = header.member().map(zbus::names::MemberName::as_str);
     if is(path, HOSTNAME_PATH) && is(member, "PropertiesChanged") {
         return Some(Topic::Hostname);
     }
