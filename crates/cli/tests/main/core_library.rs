@@ -69,7 +69,7 @@ fn machine() -> SimulatedCapabilities {
         name: name.to_owned(),
         loopback,
         up,
-        mac: (!loopback).then(|| [0, 0, 0, 0, 0, u8::try_from(index).unwrap()]),
+        mac: (!loopback).then(|| [0, 0, 0, 0, 0, u8::try_from(index).expect("few interfaces")]),
         addresses: up
             .then(|| ([10, 0, 0, 5].into(), 24))
             .filter(|_| !loopback)

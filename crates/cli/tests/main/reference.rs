@@ -12,13 +12,13 @@ fn pages(directory: &Path) -> BTreeMap<String, String> {
     let read = |below: &str| {
         let entries = std::fs::read_dir(directory.join(below)).into_iter().flatten();
         let names: Vec<String> = entries
-            .map(|entry| format!("{below}{}", entry.unwrap().file_name().to_string_lossy()))
+            .map(|entry| format!("{below}{}", entry.expect("the directory is readable").file_name().to_string_lossy()))
             .filter(|name| name.ends_with(".md"))
             .collect();
         names
     };
     let names = [read(""), read("functions/")].concat();
-    let text = |name: &String| std::fs::read_to_string(directory.join(name)).unwrap();
+    let text = |name: &String| std::fs::read_to_string(directory.join(name)).expect("a page is text");
     names.iter().map(|name| (name.clone(), text(name))).collect()
 }
 
