@@ -477,8 +477,20 @@ struct Settings {
     unknown: Written,
 }
 
-/// What the kind refuses. While a parameter is unknown, only what is wrong whether or not it will be set.
+/// What the kind refuses, without what would tell a secret.
 fn invalid(schema: &KindSchema, name: &str, parameters: &Parameters, meta: &MetaParameters) -> Vec<Invalid> {
+    let mut found = certain(schema, name, parameters, meta);
+    for invalid in &mut found {
+        if tells_a_secret(invalid, parameters) {
+            "the reason is not shown because a parameter is sensitive".clone_into(&mut invalid.message);
+            invalid.help = None;
+        }
+    }
+    found
+}
+
+/// What the kind refuses. While a parameter is unknown, only what is wrong whether or not it will be set.
+fn certain(schema: &KindSchema, name: &str, parameters: &Parameters, meta: &MetaParameters) -> Vec<Invalid> {
     let mut found = (schema.check)(name, parameters, meta);
     if found.is_empty() || parameters.iter().all(|(_, value)| value.is_wholly_known()) {
         return found;
@@ -493,6 +505,21 @@ fn invalid(schema: &KindSchema, name: &str, parameters: &Parameters, meta: &Meta
                 .is_none_or(|name| parameters.get(name).is_none_or(Value::is_wholly_known))
     });
     found
+}
+
+/// Whether a refusal may show something sensitive: it is about a sensitive parameter, or a text of one is in it.
+fn tells_a_secret(invalid: &Invalid, parameters: &Parameters) -> bool {
+    let mut sensitive = parameters.iter().filter(|(_, value)| value.is_sensitive());
+    sensitive.any(|(name, value)| {
+        Some(name) == invalid.parameter
+            || value.any_part(&mut |part| match part {
+                Value::Str(text) => {
+                    let text = text.to_lossy();
+                    !text.is_empty() && invalid.message.contains(&*text)
+                }
+                _ => false,
+            })
+    })
 }
 
 /// The distinct names of a str or a list of str, in order. An unknown one is noted, a bad one reported.

@@ -9,6 +9,7 @@ mod core_library;
 mod end_to_end;
 mod error_pages;
 mod function_examples;
+mod function_system;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;

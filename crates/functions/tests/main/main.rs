@@ -3,6 +3,7 @@
 mod census;
 mod laws;
 mod machine;
+mod marks;
 mod pure;
 mod shapes;
 mod sources;
