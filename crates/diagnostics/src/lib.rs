@@ -1,7 +1,7 @@
 //! Texts, places in them, and what is wrong there, as data.
 //!
 //! Every front end reports through this crate and none prints: a stage pushes [`Diagnostic`]s into a
-//! [`Diagnostics`] sink and goes on. [`render`] turns one into text for people, which the command line prints and tests of every
+//! [`Diagnostics`] sink and goes on. [`render()`] turns one into text for people, which the command line prints and tests of every
 //! language compare; the language server sends the data. The crate knows no language, no terminal and no disk: text comes in
 //! through a [`Loader`].
 

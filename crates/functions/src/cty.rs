@@ -6,7 +6,7 @@
 //! are functions over values: `cty::strings::UPPER.call(&[…])`.
 //!
 //! Each result is not null, also while it is unknown. Flags of parameters are written as the specification has them;
-//! see [`flags`].
+//! see the module `flags`.
 
 pub mod arithmetic;
 pub mod booleans;

@@ -12,7 +12,15 @@ fn pages(directory: &Path) -> BTreeMap<String, String> {
     let read = |below: &str| {
         let entries = std::fs::read_dir(directory.join(below)).into_iter().flatten();
         let names: Vec<String> = entries
-            .map(|entry| format!("{below}{}", entry.expect("the directory is readable").file_name().to_string_lossy()))
+            .map(|entry| {
+                format!(
+                    "{below}{}",
+                    entry
+                        .expect("the directory is readable")
+                        .file_name()
+                        .to_string_lossy()
+                )
+            })
             .filter(|name| name.ends_with(".md"))
             .collect();
         names
