@@ -45,7 +45,7 @@ fn files(directory: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 fn crates() -> Vec<String> {
-    let entries = std::fs::read_dir(repository().join("crates")).unwrap();
+    let entries = std::fs::read_dir(repository().join("crates")).expect("the folder of crates is there");
     let mut names: Vec<String> = entries
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
