@@ -5,7 +5,10 @@
 //!
 //! ```text
 //! set file /etc/motd "text"      remove file /etc/motd      tick 1500ms
+//! export from other.example      what this program exports now, that host exports
 //! ```
+//!
+//! The files that a folder holds beside its texts are those of the deploy.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -13,12 +16,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::{Assembly, DirectoryLoader};
-use setpoint_diagnostics::{Diagnostics, SourceMap};
+use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
 use setpoint_flow::{Evaluator, SourceId, Step};
+use setpoint_graph::encode_exported;
 use setpoint_graph::json::{edge_json, resource_json};
 use setpoint_mcl::{CompileOptions, Entry, compile};
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
-use setpoint_value::{SimulatedCapabilities, Wake};
+use setpoint_value::{Exported, SimulatedCapabilities, Wake};
 
 fn main() -> ExitCode {
     cases::main(&[Stage::Graph], run)
@@ -63,6 +67,15 @@ fn run(case: &Case) -> Result<String, String> {
         return Ok(sections.finish());
     };
     let machine = SimulatedCapabilities::new().without_effects();
+    for path in &compiled.files {
+        let Some(directory) = path.strip_suffix("metadata.yaml") else {
+            continue;
+        };
+        for file in loader.list(&format!("{directory}files/")).unwrap_or_default() {
+            let content = loader.read(&file).map_err(|error| error.to_string())?;
+            machine.set_deploy_file(&format!("/{file}"), content.to_vec());
+        }
+    }
     let woken: Arc<Mutex<BTreeSet<SourceId>>> = Arc::default();
     let waking = woken.clone();
     let wake = move |source: SourceId| {
@@ -78,17 +91,24 @@ fn run(case: &Case) -> Result<String, String> {
     sections.add("diagnostics", &diagnostics_text(&all, &sources));
     sections.add("pending", &pending_text(&step));
     sections.add("graph", &graph_text(&step, &sources));
+    let mut exported = exports_of(&step);
     for line in case
         .steps
         .iter()
         .flat_map(|steps| steps.lines())
         .filter(|line| !line.is_empty())
     {
-        change(&machine, line)?;
+        match line.strip_prefix("export from ") {
+            Some(host) => export(&machine, &exported, host),
+            None => change(&machine, line)?,
+        }
         let news: Vec<SourceId> = std::mem::take(&mut *woken.lock().expect("nobody panics with the lock"))
             .into_iter()
             .collect();
         let step = evaluator.step(&news);
+        if step.graph.is_some() {
+            exported = exports_of(&step);
+        }
         let mut text = diagnostics_text(&step.diagnostics, &sources);
         text.push_str(&pending_text(&step));
         text.push_str(&graph_text(&step, &sources));
@@ -121,6 +141,34 @@ fn pending_text(step: &Step) -> String {
         .iter()
         .map(|pending| format!("waits for `{}`\n", pending.function))
         .collect()
+}
+
+/// Kind, name and text of what a program exports.
+fn exports_of(step: &Step) -> Vec<(String, String, String)> {
+    let resources = step.graph.iter().flat_map(|graph| {
+        let hidden = graph.hidden.values().flatten();
+        graph.resources.values().chain(hidden)
+    });
+    resources
+        .filter(|resource| !resource.meta.export.is_empty())
+        .map(|resource| {
+            let text = encode_exported(resource).unwrap();
+            (resource.id.kind.to_string(), resource.id.name.to_string(), text)
+        })
+        .collect()
+}
+
+fn export(machine: &SimulatedCapabilities, exported: &[(String, String, String)], host: &str) {
+    let kinds: BTreeSet<&String> = exported.iter().map(|(kind, _, _)| kind).collect();
+    for kind in kinds {
+        let own = exported.iter().filter(|(other, _, _)| other == kind);
+        let exports = own.map(|(_, name, data)| Exported {
+            name: name.clone(),
+            host: host.to_owned(),
+            data: data.clone(),
+        });
+        machine.set_exports(kind, exports.collect());
+    }
 }
 
 fn change(machine: &SimulatedCapabilities, line: &str) -> Result<(), String> {
