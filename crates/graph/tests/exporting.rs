@@ -1,3 +1,5 @@
+//! What a resource looks like when it leaves for another host, and when it comes from one.
+
 use setpoint_diagnostics::Diagnostics;
 use setpoint_graph::{EdgeProperty, MetaName, build_collect, decode_exported, encode_exported};
 use setpoint_value::{Map, Type, Value};
