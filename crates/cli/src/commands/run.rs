@@ -19,7 +19,7 @@ use setpoint_host::state::{PrefixLock, StateDirectory};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{ProgramArguments, environment};
-use crate::capabilities::{ProgramFiles, RealCapabilities, RealEffects};
+use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities, RealEffects};
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
 use crate::later::RunLater;
@@ -140,9 +140,13 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
         raise_watch_limits();
     }
     let state = open_state(&prefix, &host)?;
-    let local = AbsolutePath::new(prefix.path.join("local/value"))
-        .map_err(|error| Failure::Wrong(format!("the prefix cannot be used: {error}")))?;
-    let values = Arc::new(FileValues::new(local, host.committer.clone()));
+    let below = |name: &str| {
+        AbsolutePath::new(prefix.path.join(name))
+            .map_err(|error| Failure::Wrong(format!("the prefix cannot be used: {error}")))
+    };
+    let values = Arc::new(FileValues::new(below("local/value")?, host.committer.clone()));
+    let names = assembly.kinds().iter().map(|kind| kind.schema.kind.to_owned());
+    let world = LocalWorld::new(below("world")?, &hostname, &host, names);
     let services = services(&host, &hostname, values.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -172,7 +176,8 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
             let capabilities = RealCapabilities::new(&host, &hostname, files)
                 .map_err(|error| Failure::io("start the clock", &error))?
                 .with_effects(RealEffects::new(host.clone()))
-                .with_values(values);
+                .with_values(values)
+                .with_world(Arc::new(world));
             Some(Program::start(
                 compilation,
                 Arc::new(capabilities),
