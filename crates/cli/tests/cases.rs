@@ -152,7 +152,7 @@ fn exports_of(step: &Step) -> Vec<(String, String, String)> {
     resources
         .filter(|resource| !resource.meta.export.is_empty())
         .map(|resource| {
-            let text = encode_exported(resource).unwrap();
+            let text = encode_exported(resource).expect("a resource of the cases has a text");
             (resource.id.kind.to_string(), resource.id.name.to_string(), text)
         })
         .collect()
