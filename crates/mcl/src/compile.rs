@@ -31,8 +31,30 @@ pub struct Compiled {
     pub directory: String,
 }
 
+/// What bounded recursion over the deepest program may need. Only what is touched is taken from the machine.
+const STACK: usize = 512 << 20;
+
 /// Compiles a program. What is wrong with it goes to the sink, what counts first in front; texts go to the map.
 pub fn compile(
+    entry: &Entry,
+    options: &CompileOptions,
+    loader: &dyn Loader,
+    library: &Library,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Compiled {
+    let compiled = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("compile".to_owned());
+        let work = || stages(entry, options, loader, library, sources, diagnostics);
+        let thread = thread.stack_size(STACK).spawn_scoped(scope, work).ok()?;
+        let ended = thread.join();
+        Some(ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked)))
+    });
+    // Without room for a large stack, the one that is there does for every usual program.
+    compiled.unwrap_or_else(|| stages(entry, options, loader, library, sources, diagnostics))
+}
+
+fn stages(
     entry: &Entry,
     options: &CompileOptions,
     loader: &dyn Loader,

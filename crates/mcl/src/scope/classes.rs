@@ -184,9 +184,11 @@ impl Resolver<'_> {
         let produced = self.produced_names(inner, &ast, &entries);
         self.class_sources[class.index()].state = ClassState::Done(inner);
         self.including += 1;
+        self.depth += 1;
         for (entry, produced) in entries.iter().zip(produced) {
             self.statement(inner, &ast, entry.statement, produced);
         }
+        self.depth -= 1;
         self.including -= 1;
         Some(inner)
     }

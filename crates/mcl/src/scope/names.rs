@@ -13,6 +13,9 @@ use setpoint_diagnostics::Span;
 impl Resolver<'_> {
     /// A variable by its (perhaps dotted) name.
     pub(super) fn find_variable(&mut self, frame: FrameId, name: &str) -> Option<(Path, DefinitionId)> {
+        if is_too_long(name) {
+            return None;
+        }
         let mut at = Some(frame);
         while let Some(id) = at {
             if let Some(found) = self.variable_in(id, name) {
@@ -90,6 +93,9 @@ impl Resolver<'_> {
 
     /// A function by its (perhaps dotted) name.
     pub(super) fn find_function(&mut self, frame: FrameId, name: &str) -> Option<FoundFunction> {
+        if is_too_long(name) {
+            return None;
+        }
         let mut at = Some(frame);
         while let Some(id) = at {
             if let Some(found) = self.function_in(id, name) {
@@ -140,6 +146,9 @@ impl Resolver<'_> {
     }
 
     pub(super) fn find_class(&mut self, frame: FrameId, name: &str) -> Option<(Path, ClassId)> {
+        if is_too_long(name) {
+            return None;
+        }
         let mut at = Some(frame);
         while let Some(id) = at {
             if let Some(found) = self.class_in(id, name) {
@@ -302,6 +311,12 @@ impl Resolver<'_> {
         })?;
         Some(format!("write `import \"{module}\"` in this file"))
     }
+}
+
+/// Whether a name has more parts than any chain of aliases can have.
+fn is_too_long(name: &str) -> bool {
+    const PARTS: usize = 256;
+    name.len() > PARTS && name.bytes().filter(|byte| *byte == b'.').count() > PARTS
 }
 
 fn prefixed(include: IncludeId, path: &[IncludeId]) -> Path {

@@ -74,6 +74,7 @@ pub fn resolve(
         loading: Vec::new(),
         library_variables: HashMap::new(),
         including: 0,
+        depth: 0,
         errors: Vec::new(),
         touched: Vec::new(),
     };
@@ -156,6 +157,9 @@ fn sources_add_missing(sources: &mut SourceMap, entry: &Entry) -> setpoint_diagn
     }
 }
 
+/// Blocks inside blocks beyond this are refused, which only included classes can reach.
+const MAXIMUM_DEPTH: u32 = 5000;
+
 pub(super) struct Resolver<'a> {
     pub(super) loader: &'a dyn Loader,
     pub(super) library: &'a Library,
@@ -172,6 +176,8 @@ pub(super) struct Resolver<'a> {
     pub(super) library_variables: HashMap<String, DefinitionId>,
     /// How many class bodies are being resolved inside each other.
     pub(super) including: u32,
+    /// How many blocks are being resolved inside each other, bodies of included classes among them.
+    pub(super) depth: u32,
     pub(super) errors: Vec<Found>,
     touched: Vec<String>,
 }
@@ -663,8 +669,16 @@ impl Resolver<'_> {
             definitions.push(self.define(outer, &name.text, span, kind));
         }
         let inner = self.new_frame(Some(outer), file, owner, body);
+        if self.depth == MAXIMUM_DEPTH {
+            let message =
+                format!("blocks and included classes are nested more than {MAXIMUM_DEPTH} levels deep");
+            self.report(file, Diagnostic::error(&codes::TOO_DEEP, block.span, message));
+            return (body, definitions);
+        }
+        self.depth += 1;
         let entries = self.files[file].nesting.clone().entries(ast, block, None);
         self.block(inner, &entries);
+        self.depth -= 1;
         (body, definitions)
     }
 }

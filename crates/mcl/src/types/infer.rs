@@ -38,6 +38,7 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         completion: Vec::new(),
         plain: Plain::default(),
         depth: 0,
+        nesting: 0,
         calls: 0,
     };
     if hir.bodies.is_empty() {
@@ -72,12 +73,17 @@ pub(super) struct Inference<'a> {
     pub(super) plain: Plain,
     /// How many definitions are being typed inside each other.
     depth: u32,
+    /// How many expressions are being typed inside each other.
+    nesting: u32,
     /// How many calls of named functions are being typed inside each other.
     calls: u32,
 }
 
 /// Deeper chains of definitions than this are typed from their far end, so that the stack stays bounded.
 const CHAIN: u32 = 100;
+
+/// Expressions inside expressions, through definitions and calls, beyond this are refused, so that the stack stays bounded.
+const MAXIMUM_EXPRESSIONS: u32 = 60_000;
 
 /// Calls inside calls inside calls beyond this are refused.
 const MAXIMUM_CALLS: u32 = 400;
@@ -402,6 +408,17 @@ impl<'a> Inference<'a> {
 
     /// The type of an expression, with equations for what is in it.
     pub(super) fn infer(&mut self, instance: InstanceId, id: ExprId) -> Type {
+        if self.nesting == MAXIMUM_EXPRESSIONS {
+            self.too_much(self.hir.expr(id).span);
+            return self.solver.fresh();
+        }
+        self.nesting += 1;
+        let ty = self.infer_unbounded(instance, id);
+        self.nesting -= 1;
+        ty
+    }
+
+    fn infer_unbounded(&mut self, instance: InstanceId, id: ExprId) -> Type {
         let hir = self.hir;
         let expr = hir.expr(id);
         let span = expr.span;

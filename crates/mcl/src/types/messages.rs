@@ -74,7 +74,11 @@ pub(super) fn conflict_diagnostic(
         Conflict::FieldCount => &codes::FIELD_COUNT,
         Conflict::FieldNames => &codes::FIELD_NAMES,
         Conflict::Infinite => &codes::INFINITE,
+        Conflict::TooDeep => &codes::TOO_DEEP,
     };
+    if conflict == Conflict::TooDeep {
+        return Diagnostic::error(code, span, "the type of this is nested too deep to be handled");
+    }
     if conflict == Conflict::Infinite {
         let error = Diagnostic::error(code, span, "this would have to be a type that contains itself");
         return error.note(format!("{actual} and {expect} cannot be the same"));

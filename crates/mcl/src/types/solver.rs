@@ -15,8 +15,20 @@ enum Binding {
     /// Points at another variable.
     Same(u32),
     /// A root with a type.
-    Bound(Type),
+    Bound(Known),
 }
+
+#[derive(Debug, Clone)]
+struct Known {
+    ty: Type,
+    /// How deep it is; none while something in it is open.
+    depth: Option<u32>,
+    /// Whether everything that is known was put in.
+    is_whole: bool,
+}
+
+/// Types that are deeper are refused: so deep are only those of programs made to be.
+const MAXIMUM_DEPTH: u32 = 1000;
 
 /// Why two types cannot be made equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +43,8 @@ pub(super) enum Conflict {
     FieldNames,
     /// A variable inside its own type (U5).
     Infinite,
+    /// A type inside a type inside a type …, without end in sight.
+    TooDeep,
 }
 
 impl Solver {
@@ -46,7 +60,7 @@ impl Solver {
             Type::Variable(variable) => {
                 let root = self.root(*variable);
                 match &self.variables[root as usize] {
-                    Binding::Bound(ty) => ty.clone(),
+                    Binding::Bound(known) => known.ty.clone(),
                     Binding::Free(_) | Binding::Same(_) => Type::Variable(root),
                 }
             }
@@ -57,20 +71,86 @@ impl Solver {
     /// The type with everything put in that is known.
     pub(super) fn zonk(&mut self, ty: &Type) -> Type {
         match ty {
-            Type::Bool | Type::Str | Type::Int | Type::Float => return ty.clone(),
-            _ => {}
+            Type::Bool | Type::Str | Type::Int | Type::Float => ty.clone(),
+            _ => ty.replace(&mut |part| match part {
+                Type::Variable(variable) => Some(self.zonk_variable(*variable)),
+                _ => None,
+            }),
         }
-        ty.replace(&mut |part| match part {
-            Type::Variable(_) => {
-                let found = self.shallow(part);
-                Some(if matches!(found, Type::Variable(_)) {
-                    found
-                } else {
-                    self.zonk(&found)
-                })
+    }
+
+    fn zonk_variable(&mut self, variable: u32) -> Type {
+        let root = self.root(variable);
+        let Binding::Bound(known) = &self.variables[root as usize] else {
+            return Type::Variable(root);
+        };
+        let (ty, is_whole) = (known.ty.clone(), known.is_whole);
+        if is_whole {
+            return ty;
+        }
+        let found = self.zonk(&ty);
+        if let Some(depth) = self.depth_of(root) {
+            self.variables[root as usize] = Binding::Bound(Known {
+                ty: found.clone(),
+                depth: Some(depth),
+                is_whole: true,
+            });
+        }
+        found
+    }
+
+    /// How deep the type of a root is; none while something in it is open.
+    fn depth_of(&mut self, root: u32) -> Option<u32> {
+        let Binding::Bound(known) = &self.variables[root as usize] else {
+            return None;
+        };
+        if known.depth.is_some() {
+            return known.depth;
+        }
+        let ty = known.ty.clone();
+        let found = self.depth(&ty)?;
+        if let Binding::Bound(known) = &mut self.variables[root as usize] {
+            known.depth = Some(found);
+        }
+        Some(found)
+    }
+
+    fn depth(&mut self, ty: &Type) -> Option<u32> {
+        let mut deepest = 0;
+        match ty {
+            Type::Variable(variable) => {
+                let root = self.root(*variable);
+                return self.depth_of(root);
             }
-            _ => None,
-        })
+            Type::List(t) | Type::Set(t) | Type::Optional(t) => deepest = self.depth(t)?,
+            Type::Map(kv) => deepest = self.depth(&kv.0)?.max(self.depth(&kv.1)?),
+            Type::Tuple(types) => {
+                for ty in types.iter() {
+                    deepest = deepest.max(self.depth(ty)?);
+                }
+            }
+            Type::Struct(s) => {
+                for field in &s.fields {
+                    deepest = deepest.max(self.depth(&field.ty)?);
+                }
+            }
+            Type::Func(f) => {
+                for parameter in &f.parameters {
+                    deepest = deepest.max(self.depth(&parameter.ty)?);
+                }
+                deepest = deepest.max(self.depth(&f.result)?);
+            }
+            Type::Bool
+            | Type::Str
+            | Type::Int
+            | Type::Float
+            | Type::Nil
+            | Type::Variant
+            | Type::Dynamic
+            | Type::Number
+            | Type::Opaque(_) => return Some(0),
+        }
+        Some(deepest + 1)
     }
 
     fn root(&mut self, variable: u32) -> u32 {
@@ -101,7 +181,15 @@ impl Solver {
                 if self.occurs(*variable, known) {
                     return Err(Conflict::Infinite);
                 }
-                self.variables[*variable as usize] = Binding::Bound(known.clone());
+                let depth = self.depth(known);
+                if depth.is_some_and(|depth| depth > MAXIMUM_DEPTH) {
+                    return Err(Conflict::TooDeep);
+                }
+                self.variables[*variable as usize] = Binding::Bound(Known {
+                    ty: known.clone(),
+                    depth,
+                    is_whole: false,
+                });
                 Ok(())
             }
             (Type::List(a), Type::List(b))
@@ -197,10 +285,15 @@ impl Solver {
 
     fn occurs(&mut self, variable: u32, ty: &Type) -> bool {
         match ty {
-            Type::Variable(_) => match self.shallow(ty) {
-                Type::Variable(other) => other == variable,
-                known => self.occurs(variable, &known),
-            },
+            Type::Variable(inner) => {
+                let root = self.root(*inner);
+                let Binding::Bound(known) = &self.variables[root as usize] else {
+                    return root == variable;
+                };
+                // What is closed holds no variable at all.
+                let (is_closed, known) = (known.depth.is_some(), known.ty.clone());
+                !is_closed && self.occurs(variable, &known)
+            }
             Type::List(t) | Type::Set(t) | Type::Optional(t) => self.occurs(variable, t),
             Type::Map(kv) => self.occurs(variable, &kv.0) || self.occurs(variable, &kv.1),
             Type::Tuple(types) => types.iter().any(|t| self.occurs(variable, t)),
