@@ -37,14 +37,7 @@ impl Prefix {
         if arguments.tmp_prefix {
             return Prefix::temporary(hostname);
         }
-        let path = match arguments
-            .prefix
-            .clone()
-            .or_else(|| environment("PREFIX").map(PathBuf::from))
-        {
-            Some(path) => path,
-            None => standard(),
-        };
+        let path = Prefix::place(arguments.prefix.clone());
         let made = std::path::absolute(&path).and_then(|path| std::fs::create_dir_all(&path).map(|()| path));
         match made {
             Ok(path) => Ok(Prefix {
@@ -62,6 +55,13 @@ impl Prefix {
                 )))
             }
         }
+    }
+
+    /// Where the directory is, if it is: for commands that only look. `given` is what the command line says.
+    pub(crate) fn place(given: Option<PathBuf>) -> PathBuf {
+        given
+            .or_else(|| environment("PREFIX").map(PathBuf::from))
+            .unwrap_or_else(standard)
     }
 
     fn temporary(hostname: &str) -> Result<Prefix, Failure> {

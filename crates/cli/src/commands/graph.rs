@@ -1,18 +1,22 @@
 //! `setpoint graph`: what the machine shall be, without touching it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
+use setpoint_engine::FileValues;
 use setpoint_graph::{DesiredGraph, dot, json, text};
 use setpoint_host::Host;
+use setpoint_host::files::AbsolutePath;
 
 use crate::arguments::{ProgramArguments, parse_seconds};
-use crate::capabilities::{ProgramFiles, RealCapabilities};
+use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities};
 use crate::compilation::Compilation;
 use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
+use crate::prefix::Prefix;
 use crate::{Assembly, output};
 
 /// Print the desired graph of a program
@@ -27,6 +31,10 @@ pub(super) struct Arguments {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+
+    /// Working directory of `setpoint run`, whose values and numbers are looked at [default: as there]
+    #[arg(long, value_name = "DIR")]
+    prefix: Option<PathBuf>,
 
     /// Seconds that a source has to give its first value
     #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "10")]
@@ -58,14 +66,27 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
             Host::new(std::env::var_os("PATH").unwrap_or_default())
                 .map_err(|error| Failure::io("prepare for watching files", &error))?,
         );
+        let prefix = std::path::absolute(Prefix::place(arguments.prefix.clone()))
+            .map_err(|error| Failure::io("find the working directory", &error))?;
+        let prefix = AbsolutePath::new(prefix)
+            .map_err(|error| Failure::Wrong(format!("the prefix cannot be used: {error}")))?;
         let files = ProgramFiles::new(
             compiled,
             &compilation.loader,
             options.modules_directory.as_deref(),
-            String::new(),
+            format!("{}/local/", prefix.as_path().display()),
         );
+        let names = assembly.kinds().iter().map(|kind| kind.schema.kind.to_owned());
+        let values = FileValues::new(prefix.join("local/value"), host.committer.clone());
         let capabilities = RealCapabilities::new(&host, &hostname, files)
-            .map_err(|error| Failure::io("start the clock", &error))?;
+            .map_err(|error| Failure::io("start the clock", &error))?
+            .with_values(Arc::new(values))
+            .with_world(Arc::new(LocalWorld::new(
+                prefix.join("world"),
+                &hostname,
+                &host,
+                names,
+            )));
         let (found, diagnostics) = first_graph(program, Arc::new(capabilities), arguments.timeout);
         compilation.diagnostics.append(diagnostics);
         graph = found;

@@ -300,3 +300,24 @@ fn a_closed_pipe_ends_quietly() {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+#[test]
+fn graph_looks_at_what_run_has_kept_and_keeps_nothing() {
+    let place = Hermetic::new();
+    place.write("keep.mcl", "value \"key\" {\n\tany => \"kept\",\n}\n");
+    place.write(
+        "look.mcl",
+        "import \"local\"\nimport \"value\"\nprint \"look\" {\n\tmsg => value.get_str(\"key\")->value,\n}\n\
+         print \"${dir}\" {}\n$dir = local.vardir(\"mine/\")\n",
+    );
+    let prefix = place.path("prefix");
+    let prefix = prefix.to_str().unwrap();
+    let finished = setpoint(&place, &["run", "--once", "--prefix", prefix, "keep.mcl"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let finished = setpoint(&place, &["graph", "--prefix", prefix, "look.mcl"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(finished.stdout.contains("kept"), "{}", finished.stdout);
+    let directory = "$DIR/prefix/local/vardir/functions/mine/";
+    assert!(finished.stdout.contains(directory), "{}", finished.stdout);
+    assert!(!place.path("prefix/local/vardir").exists());
+}
