@@ -32,7 +32,7 @@ fn the_time_and_the_uptime_go_on_each_second() {
         assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{values:?}");
     }
     assert!((int(&all[0].now()) - start) >= 3);
-    assert!((int(&all[0].now()) - seconds()).abs() <= 2);
+    assert!((int(&all[0].now()) - seconds()).abs() <= 5);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn the_load_is_looked_at_each_five_seconds() {
 fn the_weekday_changes_at_local_midnight() {
     // The machine's clock stays as it is; a time zone is chosen in which midnight is near.
     let test = "clock::the_weekday_changes_at_local_midnight";
-    let left = 86_400 - (seconds() + 5) % 86_400;
+    let left = 86_400 - (seconds() + 12) % 86_400;
     let zone = format!("Near-{}:{:02}:{:02}", left / 3600, left / 60 % 60, left % 60);
     Place::process(test).with("TZ", &zone).run(|| {
         let machine = Machine::new();
