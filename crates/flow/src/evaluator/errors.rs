@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
-use setpoint_value::{CallError, Value};
+use setpoint_value::{CallError, FunctionSpec, Value, operators};
 
 use super::Evaluator;
 use super::plain::is_calm;
@@ -29,6 +29,7 @@ impl Evaluator {
     pub(super) fn fail(&mut self, index: u32, error: CallError) -> State {
         let at = index as usize;
         let what: Arc<str> = match self.operation_of(index) {
+            Operation::Call { function, .. } if is_lookup(function) => "this lookup".into(),
             Operation::Call { function, .. } => format!("`{function}`").into(),
             Operation::Apply { .. } => "the call of a function value".into(),
             _ => "this".into(),
@@ -127,6 +128,13 @@ impl Evaluator {
         found.sort_by_key(|(span, _)| *span);
         diagnostics.extend(found.into_iter().map(|(_, diagnostic)| diagnostic));
     }
+}
+
+/// Whether a function is what `[…]` stands for.
+fn is_lookup(function: &'static FunctionSpec) -> bool {
+    [&operators::LIST_LOOKUP, &operators::MAP_LOOKUP]
+        .iter()
+        .any(|lookup| std::ptr::eq(&raw const **lookup, function))
 }
 
 fn fatal(failure: &Failure) -> Diagnostic {

@@ -72,9 +72,16 @@ impl Unexpected<'_> {
             (_, K::Newline) if self.expected == "an expression" => {
                 "an expression goes on over several lines only between brackets, one element a line"
             }
+            (_, K::String) if self.expected == "the name of a parameter, or `}`" => {
+                "the names of parameters are written without quotes"
+            }
+            (K::Import, _) => "what is imported is written in quotes: `import \"fmt\"`",
             (_, K::Panic) => "`panic` is a statement and gives no value",
             (_, K::Equals) if self.expected == "a type" => "a function type ends in the type of its result",
             (_, K::Equals) => "a name is given a value only by a statement: `$name = …`",
+            (_, K::Colon) if self.expected == "`=` or a type" => {
+                "a variable is defined with `=`: `$name = …`"
+            }
             (_, K::Colon) if self.open.is_some() => "keys and values are separated by `=>`",
             (_, kind) if kind.is_word() && self.expected.contains("name") => {
                 "this word is reserved and cannot be a name"
@@ -123,7 +130,7 @@ pub(super) fn missing_comma(last: Span, end: u32) -> Diagnostic {
     Diagnostic::error(
         &codes::MISSING_COMMA,
         last,
-        "this line of the body does not end in a comma",
+        "every item in the body of a resource ends in a comma",
     )
     .label("expected `,` behind this value")
     .fix("add the comma", Span::new(last.file, end, end), ",")

@@ -651,7 +651,7 @@ impl<'a> Inference<'a> {
                 };
                 let result = self.solver.fresh();
                 let wanted = call_type(&types, result.clone());
-                self.equate(&wanted, &found, at, &Reason::Call(span));
+                self.equate(&wanted, &found, at, &Reason::CallValue(span));
                 result
             }
             Callee::Function { path, function } => {

@@ -18,7 +18,10 @@ pub(super) enum Reason {
     Fallback(Span),
     Interpolation,
     Annotation(Span),
+    /// A call of a named function.
     Call(Span),
+    /// A call of a function value.
+    CallValue(Span),
     LibraryCall(&'static FunctionSpec),
     Result(Span),
     Operands(&'static str),
@@ -117,7 +120,7 @@ pub(super) fn conflict_diagnostic(
             secondary = Some((*bind, format!("declared as {expect}")));
             format!("the value is {actual}, but the declared type is {expect}")
         }
-        Reason::Call(call) => {
+        Reason::Call(call) | Reason::CallValue(call) => {
             label = format!("this is {actual}");
             secondary = Some((*call, format!("called here as {expect}")));
             if conflict == Conflict::ParameterCount {
@@ -128,18 +131,26 @@ pub(super) fn conflict_diagnostic(
             } else if actual.as_func().is_none() && !matches!(actual, Type::Variable(_)) {
                 format!("{actual} is not a function and cannot be called")
             } else {
-                let described = difference(expect, actual);
-                format!("this function is not called with the types that it takes{described}")
+                if let Reason::CallValue(_) = reason {
+                    help = Some(
+                        "a function value has one type for all its calls; a `func` statement may have several"
+                            .to_owned(),
+                    );
+                }
+                match difference(actual, expect) {
+                    Some((takes, given)) => format!("this function has {takes} where the call has {given}"),
+                    None => "this function is not of the type that the call needs".to_owned(),
+                }
             }
         }
         Reason::LibraryCall(spec) => {
             label = format!("called as {actual}");
             help = Some(format!("it is `{}`", spec.signatures.join("` or `")));
-            format!(
-                "`{}` does not take these arguments{}",
-                shown(spec),
-                difference(expect, actual)
-            )
+            let name = shown(spec);
+            match difference(expect, actual) {
+                Some((takes, given)) => format!("`{name}` has {takes} where the call has {given}"),
+                None => format!("`{name}` does not take these arguments"),
+            }
         }
         Reason::Operands(operator) => {
             label = format!("used as {actual}");
@@ -157,10 +168,10 @@ pub(super) fn conflict_diagnostic(
                     a.ty, b.ty
                 )
             } else {
-                format!(
-                    "`{operator}` does not work on these{}",
-                    difference(expect, actual)
-                )
+                match difference(expect, actual) {
+                    Some((takes, given)) => format!("`{operator}` takes {takes} here, not {given}"),
+                    None => format!("`{operator}` does not work on these"),
+                }
             }
         }
         Reason::Result(declared) => {
@@ -212,24 +223,19 @@ pub(super) fn conflict_diagnostic(
     diagnostic
 }
 
-/// `: int is not str` for the first place where two types differ; empty when they cannot be told apart.
-fn difference(expect: &Type, actual: &Type) -> String {
-    fn first(a: &Type, b: &Type) -> Option<(Type, Type)> {
-        match (a, b) {
-            (Type::Variable(_), _) | (_, Type::Variable(_)) => None,
-            (Type::List(a), Type::List(b)) => first(a, b),
-            (Type::Map(a), Type::Map(b)) => first(&a.0, &b.0).or_else(|| first(&a.1, &b.1)),
-            (Type::Func(a), Type::Func(b)) if a.parameters.len() == b.parameters.len() => {
-                let mut pairs = a.parameters.iter().zip(&b.parameters);
-                pairs
-                    .find_map(|(a, b)| first(&a.ty, &b.ty))
-                    .or_else(|| first(&a.result, &b.result))
-            }
-            (a, b) if a == b => None,
-            (a, b) => Some((a.clone(), b.clone())),
+/// The first place where two types differ, in both; none when they cannot be told apart.
+fn difference(one: &Type, other: &Type) -> Option<(Type, Type)> {
+    match (one, other) {
+        (Type::Variable(_), _) | (_, Type::Variable(_)) => None,
+        (Type::List(a), Type::List(b)) => difference(a, b),
+        (Type::Map(a), Type::Map(b)) => difference(&a.0, &b.0).or_else(|| difference(&a.1, &b.1)),
+        (Type::Func(a), Type::Func(b)) if a.parameters.len() == b.parameters.len() => {
+            let mut pairs = a.parameters.iter().zip(&b.parameters);
+            pairs
+                .find_map(|(a, b)| difference(&a.ty, &b.ty))
+                .or_else(|| difference(&a.result, &b.result))
         }
+        (a, b) if a == b => None,
+        (a, b) => Some((a.clone(), b.clone())),
     }
-    first(expect, actual).map_or_else(String::new, |(wanted, found)| {
-        format!(": {found} is not {wanted}")
-    })
 }
