@@ -90,12 +90,11 @@ impl Resolver<'_> {
         if self.may_have_failed(frame, name) {
             return;
         }
-        let file = self.file_of(frame);
         let names = self.class_names(frame);
         let help = did_you_mean(name, names.iter().map(String::as_str));
         let message = format!("there is no class `{name}` here");
         let error = Diagnostic::error(&codes::UNKNOWN_CLASS, span, message).label("not defined");
-        self.report(file, error.help_if(help));
+        self.report(frame, error.help_if(help));
     }
 
     pub(super) fn include(
@@ -106,7 +105,6 @@ impl Resolver<'_> {
         id: IncludeId,
         span: Span,
     ) {
-        let file = self.file_of(frame);
         let items = include
             .arguments
             .as_ref()
@@ -132,12 +130,12 @@ impl Resolver<'_> {
             );
             let error = Diagnostic::error(&codes::INCLUDE_ARGUMENTS, span, message);
             let at = self.hir.class(class).span;
-            self.report(file, error.because(at, "the class"));
+            self.report(frame, error.because(at, "the class"));
             return;
         }
         if source.state == ClassState::InProgress {
             let message = format!("the class `{}` includes itself", include.class.text);
-            self.report(file, Diagnostic::error(&codes::RECURSIVE_CLASS, span, message));
+            self.report(frame, Diagnostic::error(&codes::RECURSIVE_CLASS, span, message));
             return;
         }
         self.class_frame(class);
@@ -155,7 +153,7 @@ impl Resolver<'_> {
         if self.including >= MAXIMUM_INCLUDES {
             let message = format!("classes include each other more than {MAXIMUM_INCLUDES} levels deep");
             let span = self.hir.class(class).span;
-            self.report(file, Diagnostic::error(&codes::TOO_DEEP, span, message));
+            self.report(parent, Diagnostic::error(&codes::TOO_DEEP, span, message));
             return None;
         }
         self.class_sources[class.index()].state = ClassState::InProgress;
@@ -173,6 +171,7 @@ impl Resolver<'_> {
             parameters.push(self.define(outer, &parameter.name.text, parameter.span, kind));
         }
         let inner = self.new_frame(Some(outer), file, owner, body);
+        self.frames[inner.0].opened_at = Some(definition.body.span.start);
         self.hir.classes[class.index()].parameters = parameters;
         self.hir.classes[class.index()].body = Some(body);
         let entries = self.files[file]

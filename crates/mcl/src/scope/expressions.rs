@@ -138,8 +138,7 @@ impl Resolver<'_> {
             span,
             format!("`${name}` is not defined here"),
         );
-        let file = self.file_of(frame);
-        self.report(file, error.label("not defined").help_if(help));
+        self.report(frame, error.label("not defined").help_if(help));
         ExprKind::Literal(Value::str(""))
     }
 
@@ -184,7 +183,6 @@ impl Resolver<'_> {
         if self.may_have_failed(frame, name) {
             return;
         }
-        let file = self.file_of(frame);
         let error = Diagnostic::error(
             &codes::UNKNOWN_FUNCTION,
             span,
@@ -200,14 +198,13 @@ impl Resolver<'_> {
             self.import_hint(name)
                 .or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
         };
-        self.report(file, error.help_if(help));
+        self.report(frame, error.help_if(help));
     }
 
     fn unknown_function_variable(&mut self, frame: FrameId, name: &str, span: Span) {
         if self.may_have_failed(frame, name) {
             return;
         }
-        let file = self.file_of(frame);
         let message = format!("`${name}` is not defined here, so it cannot be called");
         let help = if self.find_function(frame, name).is_some() {
             Some(format!("the function is called without the dollar: `{name}(…)`"))
@@ -217,7 +214,7 @@ impl Resolver<'_> {
             close.map(|close| format!("did you mean `${close}`?"))
         };
         let error = Diagnostic::error(&codes::UNKNOWN_VARIABLE, span, message);
-        self.report(file, error.label("not defined").help_if(help));
+        self.report(frame, error.label("not defined").help_if(help));
     }
 
     /// Resolves parameters and body of a function whose place in the arena exists.

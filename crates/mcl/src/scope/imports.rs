@@ -12,12 +12,13 @@ use super::nesting::Entry as NestedEntry;
 use super::resolve::{Alias, FrameId, Resolver, Step, join};
 use crate::syntax::{Ast, ImportAlias, StmtKind};
 
+/// Files that import two files that import two files … beyond this are refused.
+const MAXIMUM_IMPORTS: usize = 10_000;
+
 impl Resolver<'_> {
     /// Follows the imports of a block, in source order, and enters their names.
     pub(super) fn imports(&mut self, frame: FrameId, ast: &Ast, entries: &[NestedEntry]) {
-        let file = self.frames[frame.0].file;
         let is_top = self.frames[frame.0].parent.is_none();
-        let step = if is_top { Step::Imports } else { Step::Names };
         let mut strings: HashMap<Arc<str>, (Span, Option<Arc<str>>)> = HashMap::new();
         let mut aliases: HashMap<Arc<str>, Span> = HashMap::new();
         for entry in entries {
@@ -26,15 +27,16 @@ impl Resolver<'_> {
                 continue;
             };
             let span = statement.span;
-            if let Some((before, alias)) = strings.get(&import.path.text) {
+            let first = strings.get(&import.path.text).cloned();
+            if let Some((before, alias)) = &first {
                 // In an inner block two of one name were found with the other names that it produces twice.
                 if is_top || alias.is_none() || *alias != alias_of(import) {
                     let error = import_twice(&import.path.text, span);
-                    self.report_in(step, file, error.because(*before, "the first one"));
+                    self.report_in(Step::Imports, frame, error.because(*before, "the first one"));
                 }
-                continue;
+            } else {
+                strings.insert(import.path.text.clone(), (span, alias_of(import)));
             }
-            strings.insert(import.path.text.clone(), (span, alias_of(import)));
             let target = parse_import(&import.path.text).and_then(|target| match &import.alias {
                 None => default_alias(&import.path.text).map(|alias| (target, Some(Arc::from(alias)))),
                 Some(ImportAlias::Name(name)) => Ok((target, Some(name.text.clone()))),
@@ -43,21 +45,25 @@ impl Resolver<'_> {
             let (target, alias) = match target {
                 Ok(found) => found,
                 Err(message) => {
-                    self.report_in(step, file, Diagnostic::error(&codes::BAD_IMPORT, span, message));
+                    self.report_in(
+                        Step::Imports,
+                        frame,
+                        Diagnostic::error(&codes::BAD_IMPORT, span, message),
+                    );
                     continue;
                 }
             };
             if let Some(alias) = &alias {
                 if let Some(before) = aliases.get(alias) {
-                    if is_top {
+                    if is_top && first.is_none() {
                         let error = alias_twice(alias, span).because(*before, "the first one");
-                        self.report_in(step, file, error);
+                        self.report_in(Step::Imports, frame, error);
                     }
                     continue;
                 }
                 aliases.insert(alias.clone(), span);
             }
-            let scope = self.follow(file, &target, step, span).unwrap_or(Alias::Failed);
+            let scope = self.follow(frame, &target, span).unwrap_or(Alias::Failed);
             match alias {
                 Some(alias) => {
                     self.frames[frame.0].aliases.insert(alias, scope);
@@ -68,19 +74,19 @@ impl Resolver<'_> {
     }
 
     /// Follows an import. None after an error, which is reported.
-    fn follow(&mut self, file: usize, target: &Target, step: Step, span: Span) -> Option<Alias> {
-        let place = self.files[file].place;
+    fn follow(&mut self, frame: FrameId, target: &Target, span: Span) -> Option<Alias> {
+        let place = self.files[self.file_of(frame)].place;
         let loader: &dyn Loader = if self.places[place].embedded {
             &*self.library.modules
         } else {
             self.loader
         };
         let next = match target {
-            Target::System(name) => return self.follow_system(file, name, step, span),
+            Target::System(name) => return self.follow_system(frame, name, span),
             Target::LocalFile(path) => {
                 let path = join(&self.places[place].base(), path);
                 if !loader.is_file(&path) {
-                    self.not_found(file, step, span, format!("there is no file `{path}`"), None);
+                    self.not_found(frame, span, format!("there is no file `{path}`"), None);
                     return None;
                 }
                 Place {
@@ -99,17 +105,17 @@ impl Resolver<'_> {
                 match enter_directory(loader, &directory, Some(place), false) {
                     Ok(place) => place,
                     Err(missing) => {
-                        self.missing(file, step, span, missing);
+                        self.missing(frame, span, missing);
                         return None;
                     }
                 }
             }
-            Target::Remote(module) => self.find_remote(file, place, module, step, span)?,
+            Target::Remote(module) => self.find_remote(frame, place, module, span)?,
         };
-        self.enter(file, next, step, span).map(Alias::Module)
+        self.enter(frame, next, span).map(Alias::Module)
     }
 
-    fn follow_system(&mut self, file: usize, name: &str, step: Step, span: Span) -> Option<Alias> {
+    fn follow_system(&mut self, frame: FrameId, name: &str, span: Span) -> Option<Alias> {
         let has_functions = self.library.functions.module(name).is_some_and(|m| !m.is_empty())
             || !self.library.functions.variables(name).is_empty();
         let main = format!("{name}/main.mcl");
@@ -121,8 +127,8 @@ impl Resolver<'_> {
                 parent: None,
                 embedded: true,
             };
-            let frame = self.enter(file, place, step, span)?;
-            return Some(Alias::System(name.into(), Some(frame)));
+            let top = self.enter(frame, place, span)?;
+            return Some(Alias::System(name.into(), Some(top)));
         }
         if has_functions && !name.is_empty() {
             return Some(Alias::System(name.into(), None));
@@ -131,21 +137,14 @@ impl Resolver<'_> {
         let help = did_you_mean(name, self.library.functions.module_names())
             .unwrap_or_else(|| format!("for a file write `{name}.mcl`, for a directory `{name}/`"));
         self.report_in(
-            step,
-            file,
+            Step::Imports,
+            frame,
             Diagnostic::error(&codes::UNKNOWN_MODULE, span, message).help(help),
         );
         None
     }
 
-    fn find_remote(
-        &mut self,
-        file: usize,
-        importer: usize,
-        module: &str,
-        step: Step,
-        span: Span,
-    ) -> Option<Place> {
+    fn find_remote(&mut self, frame: FrameId, importer: usize, module: &str, span: Span) -> Option<Place> {
         let mut candidates: Vec<String> = Vec::new();
         let mut at = Some(importer);
         while let Some(index) = at {
@@ -167,7 +166,7 @@ impl Resolver<'_> {
                 return match enter_directory(self.loader, &directory, Some(importer), true) {
                     Ok(place) => Some(place),
                     Err(missing) => {
-                        self.missing(file, step, span, missing);
+                        self.missing(frame, span, missing);
                         None
                     }
                 };
@@ -178,33 +177,37 @@ impl Resolver<'_> {
             None => format!("the module `{module}` cannot be looked for: there is no modules directory"),
         };
         let help = "set `path` in the module's `metadata.yaml`, or give a directory with `--module-path`";
-        self.not_found(file, step, span, message, Some(help));
+        self.not_found(frame, span, message, Some(help));
         None
     }
 
-    fn missing(&mut self, file: usize, step: Step, span: Span, missing: Missing) {
+    fn missing(&mut self, frame: FrameId, span: Span, missing: Missing) {
         match missing {
-            Missing::NotFound(message) => self.not_found(file, step, span, message, None),
+            Missing::NotFound(message) => self.not_found(frame, span, message, None),
             Missing::BadMetadata(message) => {
                 let message = format!("bad `metadata.yaml`: {message}");
-                self.report_in(step, file, Diagnostic::error(&codes::BAD_METADATA, span, message));
+                self.report_in(
+                    Step::Imports,
+                    frame,
+                    Diagnostic::error(&codes::BAD_METADATA, span, message),
+                );
             }
         }
     }
 
-    fn not_found(&mut self, file: usize, step: Step, span: Span, message: String, help: Option<&str>) {
+    fn not_found(&mut self, frame: FrameId, span: Span, message: String, help: Option<&str>) {
         let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, span, message);
-        self.report_in(step, file, error.help_if(help.map(str::to_owned)));
+        self.report_in(Step::Imports, frame, error.help_if(help.map(str::to_owned)));
     }
 
     /// Resolves the file of a place, for the import at `span`.
-    fn enter(&mut self, file: usize, place: Place, step: Step, span: Span) -> Option<FrameId> {
+    fn enter(&mut self, frame: FrameId, place: Place, span: Span) -> Option<FrameId> {
         let key = format!("{}{}", if place.embedded { "embedded:" } else { "" }, place.file);
         if self.loading.contains(&key) || (!place.embedded && self.loading.first() == Some(&place.file)) {
             let message = format!("importing `{}` leads back to itself", place.file);
             self.report_in(
-                step,
-                file,
+                Step::Imports,
+                frame,
                 Diagnostic::error(&codes::RECURSIVE_IMPORT, span, message),
             );
             return None;
@@ -212,20 +215,31 @@ impl Resolver<'_> {
         let text = match self.read(&place) {
             Ok(text) => text,
             Err(message) => {
-                self.not_found(file, step, span, message, None);
+                self.not_found(frame, span, message, None);
                 return None;
             }
         };
-        let mut imports = vec![(step, span)];
-        imports.extend(self.files[file].imports.iter().copied());
+        if self.files.len() >= MAXIMUM_IMPORTS {
+            let message = format!("this unfolds into more than {MAXIMUM_IMPORTS} imports");
+            self.report_in(
+                Step::Imports,
+                frame,
+                Diagnostic::error(&codes::TOO_DEEP, span, message),
+            );
+            return None;
+        }
+        let mut imports = vec![span];
+        imports.extend(self.files[self.file_of(frame)].imports.iter().copied());
+        let mut order = self.order_in(frame);
+        order.push((Step::Imports, span.start));
         let name = place.file.clone();
         self.places.push(place);
         let index = self.places.len() - 1;
         self.loading.push(key);
-        let frame = self
-            .load(&name, &text, index, imports)
+        let top = self
+            .load(&name, &text, index, imports, order)
             .map(|file| self.top(file, false));
         self.loading.pop();
-        frame
+        top
     }
 }

@@ -188,14 +188,14 @@ pub(super) struct Found {
     diagnostic: Diagnostic,
 }
 
-/// Steps and places: of the import in the entry file that leads to the error, of the import in that file and so on, and of
-/// the error itself.
-type Order = Vec<(Step, u32)>;
+/// Steps and places, from the outside in: of the blocks around an import that leads to the error, of the import, and so on into the
+/// file that it imports; of the blocks around the error, and of the error itself.
+pub(super) type Order = Vec<(Step, u32)>;
 
-/// The steps of resolving a file, in the order in which their errors count (mcl-language §4.4).
+/// The steps of resolving a block, in the order in which their errors count (mcl-language §4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// The imports at its top are followed.
+    /// Its imports are followed.
     Imports,
     /// Names that a block produces twice are looked for, in the whole file.
     Clashes,
@@ -210,8 +210,10 @@ pub(super) struct File {
     pub(super) ast: Arc<Ast>,
     pub(super) nesting: Arc<Nesting>,
     pub(super) place: usize,
-    /// The import statements that led here, innermost first, each with the step that followed it.
-    pub(super) imports: Vec<(Step, Span)>,
+    /// The import statements that led here, innermost first.
+    pub(super) imports: Vec<Span>,
+    /// Where the innermost of them stands in the order of errors.
+    pub(super) order: Order,
     module_directory: Arc<str>,
 }
 
@@ -219,6 +221,8 @@ pub(super) struct File {
 pub(super) struct FrameId(pub(super) usize);
 
 pub(super) struct Frame {
+    /// Where the block begins inside of another, if it is one.
+    pub(super) opened_at: Option<u32>,
     pub(super) parent: Option<FrameId>,
     pub(super) file: usize,
     pub(super) owner: Owner,
@@ -252,7 +256,7 @@ pub(super) enum FoundFunction {
 impl Resolver<'_> {
     fn entry(&mut self, name: &str, text: &str) {
         self.loading.push(self.places[0].file.clone());
-        if let Some(file) = self.load(name, text, 0, Vec::new()) {
+        if let Some(file) = self.load(name, text, 0, Vec::new(), Order::new()) {
             self.top(file, true);
         }
         self.loading.pop();
@@ -282,13 +286,14 @@ impl Resolver<'_> {
         name: &str,
         text: &str,
         place: usize,
-        imports: Vec<(Step, Span)>,
+        imports: Vec<Span>,
+        order: Order,
     ) -> Option<usize> {
         let file = self.sources.add(name, text);
         let mut found = Diagnostics::new();
         let parsed = syntax::parse(file, text, &mut found);
         if found.has_errors() {
-            self.report_all(found, &imports);
+            self.report_all(Step::Imports, found, &imports, &order);
             return None;
         }
         let mut warnings = found;
@@ -300,25 +305,22 @@ impl Resolver<'_> {
         let nesting = (!found.has_errors()).then(|| Nesting::of(&parsed.ast, &mut found));
         warnings.append(found);
         let failed = warnings.has_errors();
-        self.report_all(warnings, &imports);
+        self.report_all(Step::Imports, warnings, &imports, &order);
         let nesting = nesting.filter(|_| !failed)?;
         let module_directory = self.module_directory(place);
+        // Names are still looked up in a file with cycles, but no class is entered twice, so this ends.
+        let found = cycles::check(&parsed.ast, &nesting);
+        self.report_all(Step::Clashes, found.clashes, &imports, &order);
+        self.report_all(Step::Cycles, found.cycles, &imports, &order);
         self.files.push(File {
             ast: Arc::new(parsed.ast),
             nesting: Arc::new(nesting),
             place,
             imports,
+            order,
             module_directory,
         });
-        let id = self.files.len() - 1;
-        // Names are still looked up in a file with cycles, but no class is entered twice, so this ends.
-        let found = cycles::check(&self.files[id].ast, &self.files[id].nesting);
-        for (step, found) in [(Step::Clashes, found.clashes), (Step::Cycles, found.cycles)] {
-            for diagnostic in found {
-                self.report_in(step, id, diagnostic);
-            }
-        }
-        Some(id)
+        Some(self.files.len() - 1)
     }
 
     /// The directory of a place inside the deploy: relative to the entry's, with slashes on both ends.
@@ -337,27 +339,44 @@ impl Resolver<'_> {
         }
     }
 
-    fn report_all(&mut self, diagnostics: Diagnostics, imports: &[(Step, Span)]) {
-        for diagnostic in diagnostics {
-            self.push(Step::Imports, diagnostic, imports);
+    fn report_all(&mut self, step: Step, found: Diagnostics, imports: &[Span], order: &Order) {
+        for diagnostic in found {
+            self.push(step, diagnostic, imports, order.clone());
         }
     }
 
-    pub(super) fn report(&mut self, file: usize, diagnostic: Diagnostic) {
-        self.report_in(Step::Names, file, diagnostic);
+    /// Reports what is wrong with a name in a block.
+    pub(super) fn report(&mut self, frame: FrameId, diagnostic: Diagnostic) {
+        self.report_in(Step::Names, frame, diagnostic);
     }
 
-    pub(super) fn report_in(&mut self, step: Step, file: usize, diagnostic: Diagnostic) {
-        let imports = self.files[file].imports.clone();
-        self.push(step, diagnostic, &imports);
+    pub(super) fn report_in(&mut self, step: Step, frame: FrameId, diagnostic: Diagnostic) {
+        let order = self.order_in(frame);
+        let imports = self.files[self.file_of(frame)].imports.clone();
+        self.push(step, diagnostic, &imports, order);
     }
 
-    fn push(&mut self, step: Step, mut diagnostic: Diagnostic, imports: &[(Step, Span)]) {
-        let mut order: Order = imports.iter().rev().map(|(step, at)| (*step, at.start)).collect();
+    /// Where a block stands in the order of errors.
+    pub(super) fn order_in(&self, frame: FrameId) -> Order {
+        let mut order = self.files[self.file_of(frame)].order.clone();
+        let outermost = order.len();
+        let mut at = Some(frame);
+        while let Some(id) = at {
+            let Frame {
+                parent, opened_at, ..
+            } = self.frames[id.0];
+            order.extend(opened_at.map(|start| (Step::Names, start)));
+            at = parent;
+        }
+        order[outermost..].reverse();
+        order
+    }
+
+    fn push(&mut self, step: Step, mut diagnostic: Diagnostic, imports: &[Span], mut order: Order) {
         order.push((step, diagnostic.primary.span.start));
         if !imports.is_empty() {
             diagnostic = diagnostic.at_stage(Stage::Scope);
-            for (_, import) in imports {
+            for import in imports {
                 diagnostic = diagnostic.via(*import, "imported here");
             }
         }
@@ -370,14 +389,14 @@ impl Resolver<'_> {
         let frame = self.new_frame(None, file, Owner::Top(body), body);
         let ast = self.files[file].ast.clone();
         if !is_entry {
-            self.check_module_statements(file, &ast);
+            self.check_module_statements(frame, &ast);
         }
         let entries = self.files[file].nesting.clone().entries(&ast, &ast.root, None);
         self.block(frame, &entries);
         frame
     }
 
-    fn check_module_statements(&mut self, file: usize, ast: &Ast) {
+    fn check_module_statements(&mut self, frame: FrameId, ast: &Ast) {
         for id in &ast.root.statements {
             let statement = ast.stmt(*id);
             let what = match &statement.kind {
@@ -394,7 +413,7 @@ impl Resolver<'_> {
             let message = format!("{what} at the top of an imported file has no effect");
             let error = Diagnostic::error(&codes::MODULE_STATEMENT, statement.span, message);
             let error = error.help("put it into a class, and include that where it is wanted");
-            self.report(file, error);
+            self.report(frame, error);
         }
     }
 
@@ -415,6 +434,7 @@ impl Resolver<'_> {
         body: BodyId,
     ) -> FrameId {
         self.frames.push(Frame {
+            opened_at: None,
             parent,
             file,
             owner,
@@ -669,10 +689,11 @@ impl Resolver<'_> {
             definitions.push(self.define(outer, &name.text, span, kind));
         }
         let inner = self.new_frame(Some(outer), file, owner, body);
+        self.frames[inner.0].opened_at = Some(block.span.start);
         if self.depth == MAXIMUM_DEPTH {
             let message =
                 format!("blocks and included classes are nested more than {MAXIMUM_DEPTH} levels deep");
-            self.report(file, Diagnostic::error(&codes::TOO_DEEP, block.span, message));
+            self.report(frame, Diagnostic::error(&codes::TOO_DEEP, block.span, message));
             return (body, definitions);
         }
         self.depth += 1;

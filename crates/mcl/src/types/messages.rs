@@ -30,6 +30,8 @@ pub(super) enum Reason {
     Meta(&'static str),
     MetaStruct,
     Name,
+    /// Of a collect statement.
+    Collected,
     List,
     Map,
     Argument(Span),
@@ -197,6 +199,10 @@ pub(super) fn conflict_diagnostic(
             help =
                 Some("a name is a str or a list of str; interpolate a variable as `\"${name}\"`".to_owned());
             format!("a name is a str or a list of str, not {actual}")
+        }
+        Reason::Collected => {
+            help = Some("`str` and `[]str` are taken where they are plain from the text".to_owned());
+            format!("what `collect` asks for is computed here, so it is {expect}, not {actual}")
         }
         Reason::List => {
             if matches!(actual, Type::Map(_)) {

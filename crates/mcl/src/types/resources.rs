@@ -90,7 +90,7 @@ impl Inference<'_> {
             Some(found) if found == Type::list(Type::Str) => found,
             _ => pair,
         };
-        self.equate(&wanted, ty, span, &Reason::Name);
+        self.equate(&wanted, ty, span, &Reason::Collected);
     }
 
     fn half(&mut self, instance: InstanceId, half: &Half) {
