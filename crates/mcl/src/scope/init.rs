@@ -1,7 +1,6 @@
 //! Structural checks of single statements (mcl-language §6.1), before any name is looked up.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, did_you_mean};
 use setpoint_graph::MetaName;
 use setpoint_value::Type;
@@ -113,8 +112,8 @@ impl Check<'_> {
     }
 
     fn resource(&mut self, resource: &crate::syntax::Resource, span: Span) {
-        let mut fields: HashMap<&str, Span> = HashMap::new();
-        let mut metas: HashMap<&str, Span> = HashMap::new();
+        let mut fields: FxHashMap<&str, Span> = FxHashMap::default();
+        let mut metas: FxHashMap<&str, Span> = FxHashMap::default();
         for item in &resource.items {
             if let Some(condition) = item.condition {
                 self.expr(condition);
@@ -173,26 +172,24 @@ impl Check<'_> {
     }
 
     fn parameters(&mut self, parameters: &Parameters) {
-        for (index, parameter) in parameters.items.iter().enumerate() {
+        let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
+        for parameter in &parameters.items {
             self.name(&parameter.name.text, parameter.span);
-            let first = parameters.items[..index]
-                .iter()
-                .find(|p| p.name.text == parameter.name.text);
-            if let Some(first) = first {
+            if let Some(first) = seen.insert(&parameter.name.text, parameter.span) {
                 let message = format!("two parameters are called `${}`", parameter.name.text);
                 let error = Diagnostic::error(&codes::DUPLICATE_ARGUMENT, parameter.span, message);
-                self.diagnostics.push(error.because(first.span, "the first one"));
+                self.diagnostics.push(error.because(first, "the first one"));
             }
         }
     }
 
     fn name(&mut self, text: &str, span: Span) {
-        let well_formed = !text.contains("__") && !text.contains("..") && !text.ends_with(['.', '_']);
+        let well_formed = !text.contains("__") && !text.contains("..") && !text.ends_with('.');
         if !well_formed {
             let message = format!("`${text}` is not a proper name for a variable");
             let error = Diagnostic::error(&codes::BAD_VARIABLE, span, message);
             self.diagnostics
-                .push(error.help("a name has no doubled underscore and does not end in one"));
+                .push(error.help("a name has no doubled underscore"));
         }
     }
 
@@ -209,11 +206,12 @@ impl Check<'_> {
             }
             ExprKind::Lambda(function) => self.parameters(&function.parameters),
             ExprKind::Struct(fields) => {
-                for (index, field) in fields.iter().enumerate() {
-                    if let Some(first) = fields[..index].iter().find(|f| f.name.text == field.name.text) {
+                let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
+                for field in fields {
+                    if let Some(first) = seen.insert(&field.name.text, field.name.span) {
                         let message = format!("the struct has two fields `{}`", field.name.text);
                         let error = Diagnostic::error(&codes::DUPLICATE_FIELD, expr.span, message);
-                        let error = error.because(first.name.span, "first here");
+                        let error = error.because(first, "first here");
                         self.diagnostics
                             .push(error.because(field.name.span, "and again here"));
                     }
@@ -223,7 +221,7 @@ impl Check<'_> {
             ExprKind::String(raw) => {
                 // Names inside `${…}` must be well-formed like any other; those that the string grammar refuses are
                 // reported when strings are expanded.
-                if raw.contains("__")
+                if raw.contains("${")
                     && let Ok(pieces) = crate::syntax::interpolate(raw, expr.span)
                 {
                     for piece in pieces {
@@ -276,7 +274,7 @@ impl Check<'_> {
                 Some(_) => {}
             }
         }
-        let mut seen: HashMap<String, Span> = HashMap::new();
+        let mut seen: FxHashMap<String, Span> = FxHashMap::default();
         for entry in entries {
             let Some(text) = literal_text(self.ast, entry.key) else {
                 continue;

@@ -150,6 +150,25 @@ impl Inference<'_> {
         }
     }
 
+    /// Whether the text of a value, or of the bind or argument that it is, is a struct with its fields.
+    pub(super) fn is_struct_literal(&mut self, instance: InstanceId, id: ExprId) -> bool {
+        let hir = self.hir;
+        let found = self.deeper(|this| match &hir.expr(id).kind {
+            ExprKind::Struct(_) => Some(()),
+            ExprKind::Variable { path, definition } => {
+                let holder = this.follow(instance, path, hir.definition(*definition).owner);
+                let (site, value) = match &hir.definition(*definition).kind {
+                    DefinitionKind::Bind { value, .. } => (holder, *value),
+                    DefinitionKind::ClassParameter { index, .. } => this.argument(holder, *index)?,
+                    _ => return None,
+                };
+                this.is_struct_literal(site, value).then_some(())
+            }
+            _ => None,
+        });
+        found.is_some()
+    }
+
     /// What is said to be of one type by the text of its definition, and is of another one by its value.
     pub(super) fn contradiction(&mut self, instance: InstanceId, id: ExprId) -> Option<(Type, Type)> {
         let hir = self.hir;

@@ -51,8 +51,11 @@ impl Inference<'_> {
                     self.equate(&name.ty(), &ty, item.span, &Reason::Meta(name.name()));
                 }
                 ItemKind::MetaStruct { value } => {
-                    let evident = self.evident(instance, *value);
                     let ty = self.infer(instance, *value);
+                    let mut evident = self.evident(instance, *value);
+                    if evident.is_none() && self.is_struct_literal(instance, *value) {
+                        evident = Some(self.solver.shallow(&ty));
+                    }
                     self.condition(instance, item.condition, item.span);
                     self.meta_struct(evident.as_ref(), &ty, item.span);
                 }
