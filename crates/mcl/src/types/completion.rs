@@ -101,8 +101,10 @@ impl Inference<'_> {
         self.settle(false);
         self.impose();
         self.settle(false);
-        for (ty, span) in std::mem::take(&mut self.names) {
+        for (order, ty, span) in std::mem::take(&mut self.names) {
+            self.replayed = Some(order);
             self.name_type(&ty, span);
+            self.replayed = None;
         }
         self.settle(false);
         self.settle(true);
@@ -111,12 +113,13 @@ impl Inference<'_> {
                 let _ = self.solver.unify(&result, &Type::Bool);
             }
         }
-        let clean = self.generation.is_empty() && self.solving.is_empty();
+        let unsolved = self.take_unsolved();
+        let clean = self.generation.is_empty() && unsolved.is_empty();
         if clean {
             self.complete(diagnostics);
         }
         diagnostics.append(self.generation);
-        diagnostics.append(self.solving);
+        diagnostics.extend(unsolved.into_iter().map(|(_, error)| error));
         self.typed
     }
 

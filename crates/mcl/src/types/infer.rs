@@ -34,7 +34,9 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         checks: Vec::new(),
         names: Vec::new(),
         generation: Diagnostics::new(),
-        solving: Diagnostics::new(),
+        solving: Vec::new(),
+        steps: 0,
+        replayed: None,
         completion: Vec::new(),
         plain: Plain::default(),
         depth: 0,
@@ -64,9 +66,14 @@ pub(super) struct Inference<'a> {
     /// Checks on solved types.
     pub(super) checks: Vec<Check>,
     /// Names of resources and edge halves that are not evident: str or list of str.
-    pub(super) names: Vec<(Type, Span)>,
+    pub(super) names: Vec<(u32, Type, Span)>,
     pub(super) generation: Diagnostics,
-    pub(super) solving: Diagnostics,
+    /// Errors of solving, each with its place among the equations.
+    solving: Vec<(u32, Diagnostic)>,
+    /// How many equations there are, and what else has a place among them.
+    steps: u32,
+    /// The place of what is decided now, if it was met earlier.
+    pub(super) replayed: Option<u32>,
     /// Errors of the last phase, each with its place among the equations.
     pub(super) completion: Vec<(u32, Diagnostic)>,
     /// What was found to be plain from the text.
@@ -274,8 +281,9 @@ impl<'a> Inference<'a> {
         match types.as_slice() {
             [condition] => {
                 let allowed = vec![Type::Bool, Type::Str];
-                let check = Check::one_of(self.order(), span, "panic", condition.clone(), allowed);
-                self.checks.push(check);
+                let order = self.order();
+                self.checks
+                    .push(Check::one_of(order, span, "panic", condition.clone(), allowed));
             }
             [condition, message] => {
                 self.equate(&Type::Bool, condition, span, &Reason::Panic);
@@ -283,8 +291,7 @@ impl<'a> Inference<'a> {
             }
             [] => {
                 let message = "`panic` takes one or two arguments";
-                self.solving
-                    .push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
+                self.unsolved(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
             }
             _ => {
                 let message = format!("`panic` takes one or two arguments, given {}", types.len());
@@ -370,7 +377,7 @@ impl<'a> Inference<'a> {
             Ok(()) => ty,
             Err(conflict) => {
                 let error = self.conflict(conflict, wanted, &ty, expr.span, &reason);
-                self.solving.push(error);
+                self.unsolved(error);
                 wanted.clone()
             }
         }
@@ -379,8 +386,9 @@ impl<'a> Inference<'a> {
     /// Says what a variable must be, without letting that decide anything.
     fn impose_later(&mut self, wanted: Type, actual: &Type, span: Span, reason: Reason) {
         let actual = actual.clone();
+        let order = self.order();
         self.imposed.push(Parked {
-            order: self.order(),
+            order,
             span,
             what: Waiting::Imposed {
                 wanted,
@@ -390,9 +398,26 @@ impl<'a> Inference<'a> {
         });
     }
 
-    /// The place of an expression that is being typed among the equations.
-    pub(super) fn order(&self) -> u32 {
-        self.recorded.len() as u32
+    /// The next place among the equations.
+    pub(super) fn order(&mut self) -> u32 {
+        self.steps += 1;
+        self.steps
+    }
+
+    /// Notes an error of solving.
+    pub(super) fn unsolved(&mut self, error: Diagnostic) {
+        let order = match self.replayed {
+            Some(order) => order,
+            None => self.order(),
+        };
+        self.solving.push((order, error));
+    }
+
+    /// The errors of solving, those that count first in front.
+    pub(super) fn take_unsolved(&mut self) -> Vec<(u32, Diagnostic)> {
+        let mut found = std::mem::take(&mut self.solving);
+        found.sort_by_key(|(order, _)| *order);
+        found
     }
 
     fn record(&mut self, instance: InstanceId, id: ExprId, ty: Type) -> Type {
@@ -461,7 +486,8 @@ impl<'a> Inference<'a> {
                         &Reason::MapValue(hir.expr(entries[0].1).span),
                     );
                 }
-                self.checks.push(Check::key(self.order(), span, key.clone()));
+                let order = self.order();
+                self.checks.push(Check::key(order, span, key.clone()));
                 Type::map(key, value)
             }
             ExprKind::Struct(fields) => {
@@ -549,28 +575,33 @@ impl<'a> Inference<'a> {
             Some(Type::Map(_)) => self.map_lookup(key, &base_type, &index_type, &result, span),
             Some(other) => {
                 self.failed.push(result.clone());
-                self.nothing_to_look_up(self.order(), &other, span);
+                let order = self.order();
+                self.nothing_to_look_up(order, &other, span);
             }
             None if self.evident(instance, index).is_some_and(|ty| ty != Type::Int) => {
                 self.map_lookup(key, &base_type, &index_type, &result, span);
             }
-            None => self.parked.push(Parked {
-                order: self.order(),
-                span,
-                what: Waiting::Lookup {
-                    key,
-                    base: base_type,
-                    index: index_type,
-                    result: result.clone(),
-                },
-            }),
+            None => {
+                let order = self.order();
+                self.parked.push(Parked {
+                    order,
+                    span,
+                    what: Waiting::Lookup {
+                        key,
+                        base: base_type,
+                        index: index_type,
+                        result: result.clone(),
+                    },
+                });
+            }
         }
         result
     }
 
     fn park_field(&mut self, base: Type, field: &Arc<str>, result: &Type, has_default: bool, span: Span) {
+        let order = self.order();
         self.parked.push(Parked {
-            order: self.order(),
+            order,
             span,
             what: Waiting::Field {
                 base,
@@ -726,21 +757,30 @@ impl<'a> Inference<'a> {
                 self.generation
                     .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
             } else {
-                self.solving
-                    .push(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
+                self.unsolved(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
             }
             return self.solver.fresh();
         };
         let Some(second) = candidates.next() else {
-            return self.use_alternative(spec, &alternatives[first], types, self.order(), span, reason);
+            let order = self.order();
+            return self.use_alternative(spec, &alternatives[first], types, order, span, reason);
         };
-        let result = self.solver.fresh();
+        let candidates: Vec<usize> = [first, second].into_iter().chain(candidates).collect();
+        // What all of them agree on is known at once.
+        for (index, given) in types.iter().enumerate() {
+            if let Some(wanted) = agreed(alternatives, &candidates, |s| Some(&s.parameter(index)?.ty)) {
+                self.equate(&wanted, given, span, reason);
+            }
+        }
+        let result = agreed(alternatives, &candidates, |s| Some(&s.result));
+        let result = result.unwrap_or_else(|| self.solver.fresh());
+        let order = self.order();
         self.parked.push(Parked {
-            order: self.order(),
+            order,
             span,
             what: Waiting::Overload {
                 spec,
-                candidates: [first, second].into_iter().chain(candidates).collect(),
+                candidates,
                 call: call_type(types, result.clone()),
             },
         });
@@ -776,7 +816,7 @@ impl<'a> Inference<'a> {
             let wanted = self.instantiate(&ty, &mut variables);
             let call = call_type(types, result.clone());
             let error = self.conflict(conflict, &wanted, &call, span, reason);
-            self.solving.push(error);
+            self.unsolved(error);
         }
         for (variable, allowed) in &signature.limits {
             if let Some(ty) = variables.get(variable) {
@@ -821,7 +861,7 @@ impl<'a> Inference<'a> {
     pub(super) fn equate(&mut self, expect: &Type, actual: &Type, span: Span, reason: &Reason) {
         if let Err(conflict) = self.solver.unify(expect, actual) {
             let error = self.conflict(conflict, expect, actual, span, reason);
-            self.solving.push(error);
+            self.unsolved(error);
         }
     }
 
@@ -855,6 +895,18 @@ pub(crate) fn operator_spec(operator: Operator) -> &'static FunctionSpec {
         Operator::And => &operators::AND,
         Operator::Or => &operators::OR,
     }
+}
+
+/// The closed type that a part of several signatures has in all of them.
+fn agreed<'s>(
+    alternatives: &'s [Signature],
+    candidates: &[usize],
+    part: impl Fn(&'s Signature) -> Option<&'s Type>,
+) -> Option<Type> {
+    let (first, others) = candidates.split_first()?;
+    let ty = part(&alternatives[*first])?;
+    let same = !ty.is_open() && others.iter().all(|other| part(&alternatives[*other]) == Some(ty));
+    same.then(|| ty.clone())
 }
 
 fn call_type(arguments: &[Type], result: Type) -> Type {

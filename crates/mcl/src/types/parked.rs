@@ -58,7 +58,10 @@ impl Inference<'_> {
         loop {
             let before = self.parked.len();
             for parked in std::mem::take(&mut self.parked) {
-                if !self.decide(&parked, last) {
+                self.replayed = Some(parked.order);
+                let decided = self.decide(&parked, last);
+                self.replayed = None;
+                if !decided {
                     self.parked.push(parked);
                 }
             }

@@ -82,7 +82,10 @@ impl Inference<'_> {
                 self.equate(&Type::Str, ty, span, &reason);
             }
             Some(_) => self.equate(&Type::list(Type::Str), ty, span, &Reason::Name),
-            None => self.names.push((ty.clone(), span)),
+            None => {
+                let order = self.order();
+                self.names.push((order, ty.clone(), span));
+            }
         }
     }
 
@@ -125,7 +128,7 @@ impl Inference<'_> {
                         let message = format!("there is no meta parameter `{}`", field.name);
                         let help = did_you_mean(&field.name, MetaName::ALL.map(MetaName::name));
                         let error = Diagnostic::error(&codes::FIELD_NAMES, span, message);
-                        self.solving.push(error.help_if(help));
+                        self.unsolved(error.help_if(help));
                     }
                 }
             }
