@@ -150,7 +150,7 @@ pub(super) fn conflict_diagnostic(
             help = Some(format!("it is `{}`", spec.signatures.join("` or `")));
             let name = shown(spec);
             match difference(expect, actual) {
-                Some((takes, given)) => format!("`{name}` has {takes} where the call has {given}"),
+                Some((takes, given)) => format!("`{name}` takes {takes} where the call has {given}"),
                 None => format!("`{name}` does not take these arguments"),
             }
         }
