@@ -15,6 +15,7 @@ mod evident;
 mod infer;
 mod instances;
 mod messages;
+mod panics;
 mod parked;
 mod resources;
 mod solver;

@@ -18,6 +18,9 @@ pub(super) struct Plain {
     cut_off: bool,
 }
 
+/// Texts of more bytes are not put together ahead of time.
+const LONGEST: usize = 1 << 16;
+
 /// How many steps from definition to definition are followed.
 const PLAIN: u32 = 1000;
 
@@ -242,7 +245,7 @@ impl Inference<'_> {
                         }
                     }
                 }
-                Some(Value::str(text))
+                (text.len() <= LONGEST).then(|| Value::str(text))
             }
             ExprKind::List(items) => {
                 let items = items
@@ -315,7 +318,10 @@ impl Inference<'_> {
                 if arguments[0].ty() != arguments[1].ty() {
                     return None;
                 }
-                call::call_typed(super::infer::operator_spec(*operator), &arguments, &Type::Dynamic).ok()
+                let found =
+                    call::call_typed(super::infer::operator_spec(*operator), &arguments, &Type::Dynamic);
+                let is_short = |value: &Value| value.as_str().is_none_or(|text| text.as_bytes().len() <= LONGEST);
+                found.ok().filter(is_short)
             }
             ExprKind::Except { left, .. } => self.static_value(instance, *left),
             ExprKind::Call { .. }

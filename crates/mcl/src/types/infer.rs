@@ -276,31 +276,6 @@ impl<'a> Inference<'a> {
         }
     }
 
-    fn panic(&mut self, instance: InstanceId, arguments: &[ExprId], span: Span) {
-        let types: Vec<Type> = arguments.iter().map(|id| self.infer(instance, *id)).collect();
-        match types.as_slice() {
-            [condition] => {
-                let allowed = vec![Type::Bool, Type::Str];
-                let order = self.order();
-                self.checks
-                    .push(Check::one_of(order, span, "panic", condition.clone(), allowed));
-            }
-            [condition, message] => {
-                self.equate(&Type::Bool, condition, span, &Reason::Panic);
-                self.equate(&Type::Str, message, span, &Reason::Panic);
-            }
-            [] => {
-                let message = "`panic` takes one or two arguments";
-                self.unsolved(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
-            }
-            _ => {
-                let message = format!("`panic` takes one or two arguments, given {}", types.len());
-                self.generation
-                    .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
-            }
-        }
-    }
-
     /// The type of a definition, found by its first use.
     fn definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
         if let Some(found) = self.typed.instance(holder).definitions.get(&id) {
@@ -488,14 +463,14 @@ impl<'a> Inference<'a> {
                 }
                 let order = self.order();
                 self.checks.push(Check::key(order, span, key.clone()));
-                Type::map(key, value)
+                self.bounded(Type::map(key, value), span)
             }
             ExprKind::Struct(fields) => {
                 let fields: Vec<_> = fields
                     .iter()
                     .map(|(name, v)| (name.clone(), self.infer(instance, *v)))
                     .collect();
-                Type::structure(fields)
+                self.bounded(Type::structure(fields), span)
             }
             ExprKind::Lambda(_) => self.lambda(instance, id),
             ExprKind::If {
@@ -652,7 +627,16 @@ impl<'a> Inference<'a> {
         }
         let result = function.result.clone().unwrap_or_else(|| self.solver.fresh());
         self.check(instance, function.body, &result, &Reason::Result(function.span));
-        Type::func(parameters, result)
+        self.bounded(Type::func(parameters, result), function.span)
+    }
+
+    /// The type, if it is of a size that can be handled; else that is an error.
+    fn bounded(&mut self, ty: Type, span: Span) -> Type {
+        if self.solver.is_bounded(&ty) {
+            return ty;
+        }
+        self.too_much(span);
+        self.solver.fresh()
     }
 
     fn call(

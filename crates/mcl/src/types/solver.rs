@@ -153,6 +153,37 @@ impl Solver {
         Some(deepest + 1)
     }
 
+    /// Whether a type is of a size that can be handled: one that is made of two of a kind that are made of two … is not.
+    pub(super) fn is_bounded(&mut self, ty: &Type) -> bool {
+        const PARTS: usize = 50_000;
+        let mut open = vec![ty.clone()];
+        let mut seen = 0;
+        while let Some(ty) = open.pop() {
+            seen += 1;
+            if seen > PARTS {
+                return false;
+            }
+            match &ty {
+                Type::Variable(_) => {
+                    let known = self.shallow(&ty);
+                    if !matches!(known, Type::Variable(_)) {
+                        open.push(known);
+                    }
+                }
+                Type::List(t) | Type::Set(t) | Type::Optional(t) => open.push((**t).clone()),
+                Type::Map(kv) => open.extend([kv.0.clone(), kv.1.clone()]),
+                Type::Tuple(types) => open.extend(types.iter().cloned()),
+                Type::Struct(s) => open.extend(s.fields.iter().map(|f| f.ty.clone())),
+                Type::Func(f) => {
+                    open.extend(f.parameters.iter().map(|p| p.ty.clone()));
+                    open.push(f.result.clone());
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+
     fn root(&mut self, variable: u32) -> u32 {
         let mut root = variable;
         while let Binding::Same(next) = self.variables[root as usize] {
