@@ -320,7 +320,8 @@ impl Inference<'_> {
                 }
                 let found =
                     call::call_typed(super::infer::operator_spec(*operator), &arguments, &Type::Dynamic);
-                let is_short = |value: &Value| value.as_str().is_none_or(|text| text.as_bytes().len() <= LONGEST);
+                let is_short =
+                    |value: &Value| value.as_str().is_none_or(|text| text.as_bytes().len() <= LONGEST);
                 found.ok().filter(is_short)
             }
             ExprKind::Except { left, .. } => self.static_value(instance, *left),
