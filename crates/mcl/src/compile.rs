@@ -83,3 +83,6 @@ fn stages(
     }
     compiled
 }
+
+#[cfg(test)]
+mod tests;

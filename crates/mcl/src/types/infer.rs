@@ -97,7 +97,7 @@ const MAXIMUM_CALLS: u32 = 400;
 
 /// A program with more includes and calls than this has grown out of hand (classes that include two classes that include
 /// two classes …).
-const MAXIMUM_INSTANCES: usize = 1 << 20;
+const MAXIMUM_INSTANCES: usize = 1 << 18;
 
 impl<'a> Inference<'a> {
     pub(super) fn top(&mut self, body: BodyId) -> InstanceId {

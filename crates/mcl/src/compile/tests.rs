@@ -1,0 +1,93 @@
+//! Programs that are made to be deep or to grow are compiled or refused, within the stack and the memory that there is.
+
+use std::fmt::Write as _;
+
+use setpoint_diagnostics::MemoryLoader;
+use setpoint_value::Registry;
+
+use super::*;
+
+/// The code of the first error; none for a program that compiles.
+fn first_error(text: &str) -> Option<&'static str> {
+    let library = Library::new(Registry::default(), []);
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let entry = Entry::Code {
+        name: "main.mcl".to_owned(),
+        text: text.to_owned(),
+    };
+    let options = CompileOptions::default();
+    let loader = MemoryLoader::new();
+    let compiled = compile(
+        &entry,
+        &options,
+        &loader,
+        &library,
+        &mut sources,
+        &mut diagnostics,
+    );
+    assert_eq!(compiled.program.is_none(), diagnostics.has_errors());
+    diagnostics.iter().next().map(|d| d.code.code)
+}
+
+/// One line for each number, made by `line`.
+fn lines(numbers: std::ops::Range<usize>, line: impl Fn(usize) -> String) -> String {
+    numbers.fold(String::new(), |mut text, number| {
+        let _ = writeln!(text, "{}", line(number));
+        text
+    })
+}
+
+#[test]
+fn long_chains_of_definitions_compile() {
+    let binds = lines(0..10_000, |i| format!("$x{i} = $x{} + 1", i + 1));
+    assert_eq!(
+        first_error(&format!("{binds}$x10000 = 1\npanic($x0 == 1)\n")),
+        None
+    );
+}
+
+#[test]
+fn chains_of_tall_expressions_compile_or_are_refused() {
+    let tall = " + 1".repeat(500);
+    let binds = |count| {
+        let binds = lines(0..count, |i| format!("$x{i} = $x{}{tall}", i + 1));
+        format!("{binds}$x{count} = 1\npanic($x0 == 1)\n")
+    };
+    assert_eq!(first_error(&binds(50)), None);
+    let functions = lines(0..390, |i| format!("func f{i}($a) {{ f{}($a){tall} }}", i + 1));
+    let functions = format!("{functions}func f390($a) {{ $a }}\npanic(f0(1) == 1)\n");
+    assert_eq!(first_error(&functions), Some("E0220"));
+}
+
+#[test]
+fn classes_of_deep_blocks_are_refused() {
+    let (open, close) = ("if true {\n".repeat(240), "}\n".repeat(240));
+    let classes = lines(0..150, |i| {
+        format!("class c{i} {{\n{open}include c{}\n{close}}}", i + 1)
+    });
+    let program = format!("{classes}class c150 {{}}\ninclude c0\n");
+    assert_eq!(first_error(&program), Some("E0108"));
+}
+
+#[test]
+fn names_of_many_parts_are_unknown() {
+    let program = format!("class c {{}}\ninclude c as a\n$y = $a{}\n", ".a".repeat(20_000));
+    assert_eq!(first_error(&program), Some("E0101"));
+}
+
+#[test]
+fn what_doubles_at_each_step_is_refused() {
+    let structs = lines(0..40, |i| {
+        format!("$x{} = struct{{a => $x{i}, b => $x{i}}}", i + 1)
+    });
+    let structs = format!("$x0 = 1\n{structs}panic($x40 == $x40)\n");
+    let calls = lines(0..40, |i| {
+        format!("func f{}($x) {{ f{i}($x) + f{i}($x) }}", i + 1)
+    });
+    let calls = format!("func f0($x) {{ $x + 1 }}\n{calls}panic(f40(1) == 1)\n");
+    let lists = lines(0..3000, |i| format!("$x{i} = [$x{}]", i + 1));
+    let lists = format!("{lists}$x3000 = 1\npanic($x0 == $x0)\n");
+    for program in [structs, calls, lists] {
+        assert_eq!(first_error(&program), Some("E0220"));
+    }
+}
