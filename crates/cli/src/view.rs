@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use setpoint_engine::{Engine, Event, EventStream, RunSummary, What};
+use setpoint_engine::{Engine, Event, EventKind, EventStream, RunSummary};
 use setpoint_graph::ResourceId;
 
 use crate::output;
@@ -101,7 +101,7 @@ impl Runs {
             return Vec::new();
         };
         match &event.what {
-            What::Drift {
+            EventKind::Drift {
                 field,
                 is,
                 want,
@@ -117,7 +117,7 @@ impl Runs {
                 self.0.entry(id).or_default().push(found);
                 Vec::new()
             }
-            What::RunEnded { result, .. } => {
+            EventKind::RunEnded { result, .. } => {
                 let found = self.0.remove(&id).unwrap_or_default();
                 found
                     .iter()
@@ -182,11 +182,11 @@ impl Progress {
         }
         let Some(id) = event.identity() else { return };
         match event.what {
-            What::Added => {
+            EventKind::Added => {
                 self.all = if self.open.is_empty() { 1 } else { self.all + 1 };
                 self.open.insert(id);
             }
-            What::RunEnded { .. } | What::Removed | What::BlockedBy { .. } => {
+            EventKind::RunEnded { .. } | EventKind::Removed | EventKind::BlockedBy { .. } => {
                 self.open.remove(&id);
             }
             _ => {}
@@ -218,7 +218,7 @@ impl Progress {
 fn line(event: &Event) -> Option<String> {
     let who = event.identity().map(|id| id.to_string()).unwrap_or_default();
     Some(match &event.what {
-        What::GraphAccepted {
+        EventKind::GraphAccepted {
             added,
             removed,
             changed,
@@ -226,7 +226,7 @@ fn line(event: &Event) -> Option<String> {
         } => {
             format!("graph: {added} new, {changed} changed, {removed} gone, {kept} as before")
         }
-        What::BackingOff {
+        EventKind::BackingOff {
             error, tries_left, ..
         } => match tries_left {
             Some(left) => {
@@ -234,45 +234,45 @@ fn line(event: &Event) -> Option<String> {
             }
             None => format!("{who}: failed to {error}; will be tried again"),
         },
-        What::FailedForGood { error } => format!("{who}: failed for good to {error}"),
-        What::BlockedBy { by } => format!("{who}: waits, because {by} failed"),
-        What::Fighting { field, is, want } => {
+        EventKind::FailedForGood { error } => format!("{who}: failed for good to {error}"),
+        EventKind::BlockedBy { by } => format!("{who}: waits, because {by} failed"),
+        EventKind::Fighting { field, is, want } => {
             format!(
                 "{who}: something keeps changing {field} to {is}, and it shall be {want}; repairs are spaced out"
             )
         }
-        What::Converged => "converged".to_owned(),
-        What::Stopping { stage, waiting_for } => match waiting_for.as_slice() {
+        EventKind::Converged => "converged".to_owned(),
+        EventKind::Stopping { stage, waiting_for } => match waiting_for.as_slice() {
             [] => "stopping".to_owned(),
             waiting => {
                 let how = ["waiting for", "cancelling", "killing"][usize::from((*stage).clamp(1, 3)) - 1];
                 format!("stopping: {how} {}", waiting.join(", "))
             }
         },
-        What::Log { level, message } if &**level == "display" => format!("{who}: {message}"),
-        What::Log { level, message } if matches!(&**level, "warning" | "error") => {
+        EventKind::Log { level, message } if &**level == "display" => format!("{who}: {message}"),
+        EventKind::Log { level, message } if matches!(&**level, "warning" | "error") => {
             format!("{who}: {level}: {message}")
         }
-        What::Paused => "paused".to_owned(),
-        What::Resumed => "resumed".to_owned(),
-        What::Gap { lost } => format!("({lost} events are not shown)"),
-        What::Drift { .. }
-        | What::GraphSwapped { .. }
-        | What::GraphRejected { .. }
-        | What::Added
-        | What::Watching
-        | What::Dirty { .. }
-        | What::StartedRun { .. }
-        | What::Finishing
-        | What::RunEnded { .. }
-        | What::Sent { .. }
-        | What::Received { .. }
-        | What::RefreshPending { .. }
-        | What::RefreshConsumed { .. }
-        | What::LimitedUntil { .. }
-        | What::WaitingForSemaphore { .. }
-        | What::Removed
-        | What::Unconverged
-        | What::Log { .. } => return None,
+        EventKind::Paused => "paused".to_owned(),
+        EventKind::Resumed => "resumed".to_owned(),
+        EventKind::Gap { lost } => format!("({lost} events are not shown)"),
+        EventKind::Drift { .. }
+        | EventKind::GraphSwapped { .. }
+        | EventKind::GraphRejected { .. }
+        | EventKind::Added
+        | EventKind::Watching
+        | EventKind::Dirty { .. }
+        | EventKind::StartedRun { .. }
+        | EventKind::Finishing
+        | EventKind::RunEnded { .. }
+        | EventKind::Sent { .. }
+        | EventKind::Received { .. }
+        | EventKind::RefreshPending { .. }
+        | EventKind::RefreshConsumed { .. }
+        | EventKind::LimitedUntil { .. }
+        | EventKind::WaitingForSemaphore { .. }
+        | EventKind::Removed
+        | EventKind::Unconverged
+        | EventKind::Log { .. } => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! What the engine did, as typed events, and the stream on which they are published.
 //!
 //! Progress display, logs, metrics, `why` and tests are consumers of [`Event`]s. The stream is a bounded ring: the
-//! engine never waits for a consumer, and one that is too slow gets a [`What::Gap`] in place of what it missed.
+//! engine never waits for a consumer, and one that is too slow gets a [`EventKind::Gap`] in place of what it missed.
 //! Nothing sensitive is in an event: values are redacted before one exists.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 pub struct Event {
     /// What happened.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventKind,
     /// When, since 1970 UTC: the clock at the start of the process plus the monotonic time since then.
     #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
     pub time: Duration,
@@ -58,7 +58,7 @@ impl Event {
 /// What happened. Texts such as `by` and `from` are identities as they are shown: `file[/etc/motd]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
-pub enum What {
+pub enum EventKind {
     /// A new desired graph is swapped in.
     #[serde(rename = "graph accepted")]
     GraphAccepted {
@@ -383,7 +383,7 @@ impl EventStream {
     fn gap(&mut self, lost: u64) -> Arc<Event> {
         self.last_seq += lost;
         Arc::new(Event {
-            what: What::Gap { lost },
+            what: EventKind::Gap { lost },
             time: self.last_time,
             seq: self.last_seq,
             kind: None,
@@ -396,7 +396,7 @@ impl EventStream {
 mod tests {
     use super::*;
 
-    fn event(seq: u64, what: What) -> Event {
+    fn event(seq: u64, what: EventKind) -> Event {
         Event {
             what,
             time: Duration::from_millis(1_500),
@@ -410,7 +410,7 @@ mod tests {
     fn an_event_is_one_flat_object() {
         let drift = event(
             7,
-            What::Drift {
+            EventKind::Drift {
                 field: "mode".into(),
                 is: "0600".into(),
                 want: "0644".into(),
@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), drift);
         let dirty = event(
             8,
-            What::Dirty {
+            EventKind::Dirty {
                 cause: Cause::Watch("/etc/motd".into()),
             },
         );
@@ -437,10 +437,10 @@ mod tests {
         let sink = EventSink::new(4);
         let mut slow = sink.subscribe();
         for seq in 1..=100 {
-            sink.publish(Arc::new(event(seq, What::Watching)));
+            sink.publish(Arc::new(event(seq, EventKind::Watching)));
         }
         let first = slow.try_next().unwrap();
-        assert_eq!((first.seq, &first.what), (96, &What::Gap { lost: 96 }));
+        assert_eq!((first.seq, &first.what), (96, &EventKind::Gap { lost: 96 }));
         let rest: Vec<u64> = std::iter::from_fn(|| slow.try_next()).map(|e| e.seq).collect();
         assert_eq!(rest, [97, 98, 99, 100]);
     }

@@ -43,7 +43,7 @@ pub use apply::{
     Apply, CancelCause, Cancellation, Level, LogLine, Observer, Outcome, Received, RunInput, Sent,
 };
 pub use drift::{Drift, DriftValue};
-pub use events::{Cause, Event, EventSink, EventStream, RunSummary, What};
+pub use events::{Cause, Event, EventKind, EventSink, EventStream, RunSummary};
 pub use failure::{Attempting, Failure, FailureReason};
 pub use handle::{Busy, BusyGuard, EmptyGraph, ExitRequest, GraphView, Handle, Services};
 pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};

@@ -41,7 +41,7 @@ pub use input::{Armed, ExitReason, Initialised, Input, RunResult, StopStage};
 pub use status::{VertexState, VertexStatus};
 pub use vertex::VertexId;
 
-use crate::{Cause, Event, What};
+use crate::{Cause, Event, EventKind};
 use convergence::Convergence;
 use edges::Edges;
 use ready::{Ready, Waiters};
@@ -204,7 +204,7 @@ impl Machine {
         match input {
             Input::Timer => {}
             Input::NewGraph(graph) => self.new_graph(graph),
-            Input::GraphRejected { diagnostics } => self.emit(None, What::GraphRejected { diagnostics }),
+            Input::GraphRejected { diagnostics } => self.emit(None, EventKind::GraphRejected { diagnostics }),
             Input::Preparing(preparing) => self.convergence.preparing = preparing,
             Input::SourcesBusy(busy) => self.convergence.sources_busy = busy,
             Input::Busy(busy) => self.convergence.guarded = busy,
@@ -246,7 +246,7 @@ impl Machine {
                 let slot = vertex.and_then(|vertex| self.slot(vertex));
                 self.emit(
                     slot,
-                    What::Log {
+                    EventKind::Log {
                         level: level.into(),
                         message,
                     },
@@ -255,12 +255,12 @@ impl Machine {
             Input::Poke(id) => self.poke(&id),
             Input::Pause => {
                 if !std::mem::replace(&mut self.paused, true) {
-                    self.emit(None, What::Paused);
+                    self.emit(None, EventKind::Paused);
                 }
             }
             Input::Resume => {
                 if std::mem::replace(&mut self.paused, false) {
-                    self.emit(None, What::Resumed);
+                    self.emit(None, EventKind::Resumed);
                 }
             }
             Input::Stop { stage, escalate } => self.stop(stage, escalate, ExitReason::Stopped),
@@ -350,7 +350,7 @@ impl Machine {
         self.vertex(slot).identity().cloned()
     }
 
-    fn emit(&mut self, slot: Option<u32>, what: What) {
+    fn emit(&mut self, slot: Option<u32>, what: EventKind) {
         self.events += 1;
         let id = slot.and_then(|slot| self.vertices[slot as usize].identity());
         let event = Event {
@@ -429,7 +429,7 @@ impl Machine {
         }
         if !std::mem::replace(&mut vertex.flags.dirty, true) {
             vertex.flags.by_watch = false;
-            self.emit(Some(slot), What::Dirty { cause });
+            self.emit(Some(slot), EventKind::Dirty { cause });
         }
     }
 
@@ -441,7 +441,7 @@ impl Machine {
             return;
         }
         self.vertex_mut(slot).flags.dirty = true;
-        self.emit(Some(slot), What::Dirty { cause });
+        self.emit(Some(slot), EventKind::Dirty { cause });
         self.limit_event(slot);
     }
 
@@ -460,7 +460,7 @@ impl Machine {
             if let Some(until) = bucket.take(now, limit, burst) {
                 self.hold(slot, Hold::Limited, until);
                 let until = self.shown_time(until);
-                self.emit(Some(slot), What::LimitedUntil { until });
+                self.emit(Some(slot), EventKind::LimitedUntil { until });
             }
         } else if let Some(fight) = vertex.extras.as_mut().and_then(|extras| extras.fight.as_mut())
             && let Some(until) = fight.earliest(now)
@@ -484,7 +484,7 @@ impl Machine {
             Phase::WatchWaits => self.arm_again(slot),
             Phase::Watching if hold == Hold::Backoff => {
                 let cause = Cause::Retry;
-                self.emit(Some(slot), What::Dirty { cause });
+                self.emit(Some(slot), EventKind::Dirty { cause });
             }
             Phase::Watching
             | Phase::Absent

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Action, ExitReason, Machine, StopStage, What};
+use super::{Action, EventKind, ExitReason, Machine, StopStage};
 
 #[derive(Debug, Default)]
 pub(super) struct Convergence {
@@ -60,14 +60,14 @@ impl Machine {
         if std::mem::replace(&mut self.convergence.seen_break, broken_at) != broken_at
             && std::mem::replace(&mut self.convergence.converged, false)
         {
-            self.emit(None, What::Unconverged);
+            self.emit(None, EventKind::Unconverged);
             self.actions.push(Action::Converged(false));
         }
         if self.convergence.converged || !self.is_quiet() || self.now < broken_at.saturating_add(timeout) {
             return;
         }
         self.convergence.converged = true;
-        self.emit(None, What::Converged);
+        self.emit(None, EventKind::Converged);
         self.actions.push(Action::Converged(true));
         if self.options.exit_when_converged {
             self.stop(StopStage::Finish, true, ExitReason::Converged);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use setpoint_value::{Value, convert};
 
 use super::vertex::Holding;
-use super::{Machine, What};
+use super::{EventKind, Machine};
 use crate::{Attempting, Cause, Failure, FailureReason, Received, Sent};
 
 /// What a run is to set before anything else.
@@ -75,7 +75,7 @@ impl Machine {
             }
         }
         for change in news.iter().map(|index| &received[*index]) {
-            let what = What::Received {
+            let what = EventKind::Received {
                 parameter: change.parameter.to_owned(),
                 from: change.from.to_string(),
                 key: change.key.clone(),
@@ -116,7 +116,7 @@ impl Machine {
         let before = vertex.published.replace(sent.clone());
         let edges = vertex.outgoing.clone();
         let keys = sent.keys.iter().map(|(key, _)| (*key).to_owned()).collect();
-        self.emit(Some(slot), What::Sent { keys });
+        self.emit(Some(slot), EventKind::Sent { keys });
         for edge in edges {
             let edge = self.edges.get(edge);
             let differs = edge

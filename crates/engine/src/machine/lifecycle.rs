@@ -7,7 +7,7 @@ use setpoint_graph::{KindSchema, ResourceId};
 
 use super::edges::Refresh;
 use super::vertex::{Flags, Hold, NONE, Phase};
-use super::{Action, Armed, Initialised, Machine, What};
+use super::{Action, Armed, EventKind, Initialised, Machine};
 use crate::{CancelCause, Cause, Failure};
 
 impl Machine {
@@ -37,7 +37,7 @@ impl Machine {
             locally_settled: vertex.flags.locally_settled,
             ..Flags::default()
         };
-        self.emit(Some(slot), What::Added);
+        self.emit(Some(slot), EventKind::Added);
         if hidden {
             self.vertex_mut(slot).flags.initialised = false;
             self.first_event(slot);
@@ -158,10 +158,10 @@ impl Machine {
         vertex.phase = Phase::Watching;
         vertex.flags.dirty = true;
         if !vertex.flags.hidden {
-            self.emit(Some(slot), What::Watching);
+            self.emit(Some(slot), EventKind::Watching);
         }
         let cause = Cause::FirstEvent;
-        self.emit(Some(slot), What::Dirty { cause });
+        self.emit(Some(slot), EventKind::Dirty { cause });
         self.limit_event(slot);
     }
 
@@ -206,7 +206,7 @@ impl Machine {
         let vertex = self.vertex_mut(slot);
         vertex.phase = Phase::Failed;
         vertex.flags.dirty = true;
-        self.emit(Some(slot), What::FailedForGood { error });
+        self.emit(Some(slot), EventKind::FailedForGood { error });
     }
 
     /// Tells the run in progress to stop; that it fails then is not its fault.
@@ -279,7 +279,7 @@ impl Machine {
             vertex.waiting_on = NONE;
         }
         if running {
-            self.emit(Some(slot), What::Finishing);
+            self.emit(Some(slot), EventKind::Finishing);
         }
         if !realizing {
             self.tear_down(slot);
@@ -327,9 +327,9 @@ impl Machine {
         if let Some(failure) = failure {
             let message = format!("failed to {}", failure.chain());
             let level = "error".into();
-            self.emit(Some(slot), What::Log { level, message });
+            self.emit(Some(slot), EventKind::Log { level, message });
         }
-        self.emit(Some(slot), What::Removed);
+        self.emit(Some(slot), EventKind::Removed);
         self.alive -= 1;
         let vertex = self.vertex_mut(slot);
         let was = vertex.live.take();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::semaphores::{Place, Wanted};
 use super::vertex::{NONE, Phase};
-use super::{Machine, What, some};
+use super::{EventKind, Machine, some};
 
 /// Vertices that wait for an unsettled ancestor, by that ancestor. An entry whose vertex waits elsewhere by now is void.
 pub(super) type Waiters = FxHashMap<u32, Vec<u32>>;
@@ -133,7 +133,7 @@ impl Machine {
         self.vertex_mut(slot).blocked_by = by;
         if let Some(by) = some(by) {
             let by = self.show(by);
-            self.emit(Some(slot), What::BlockedBy { by });
+            self.emit(Some(slot), EventKind::BlockedBy { by });
         }
     }
 
@@ -280,7 +280,7 @@ impl Machine {
         vertex.flags.queued = !taken;
         if !taken {
             let semaphores = self.semaphores.ids(&wanted);
-            self.emit(Some(slot), What::WaitingForSemaphore { semaphores });
+            self.emit(Some(slot), EventKind::WaitingForSemaphore { semaphores });
         }
         taken
     }

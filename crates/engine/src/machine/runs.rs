@@ -7,7 +7,7 @@ use setpoint_graph::ResourceId;
 
 use super::edges::Refresh;
 use super::vertex::{Hold, Phase};
-use super::{Action, Check, Due, Machine, RunRequest, RunResult, What};
+use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult};
 use crate::{Cause, Drift, DriftValue, Failure, RunSummary};
 
 impl Machine {
@@ -42,7 +42,7 @@ impl Machine {
             }
         }
         let refresh = pending && resource.schema.refreshable;
-        self.emit(Some(slot), What::StartedRun { noop, refresh });
+        self.emit(Some(slot), EventKind::StartedRun { noop, refresh });
         let transfer = match self.prepare_transfer(slot) {
             Ok(transfer) => transfer,
             Err(failure) => {
@@ -133,7 +133,7 @@ impl Machine {
         }
 
         for drift in &result.drifts {
-            let what = What::Drift {
+            let what = EventKind::Drift {
                 field: drift.field.as_ref().into(),
                 is: drift.is.to_string().into(),
                 want: drift.want.to_string().into(),
@@ -166,7 +166,7 @@ impl Machine {
             None if result.drifts.is_empty() => RunSummary::Ok,
             None => RunSummary::Drift,
         };
-        let what = What::RunEnded {
+        let what = EventKind::RunEnded {
             result: summary,
             duration,
             error: error.clone(),
@@ -255,7 +255,7 @@ impl Machine {
         let failures = vertex.failures;
         let until = self.now.saturating_add(self.delay(&resource, failures));
         self.hold(slot, Hold::Backoff, until);
-        let what = What::BackingOff {
+        let what = EventKind::BackingOff {
             error,
             next_try: self.shown_time(until),
             tries_left,
@@ -286,7 +286,7 @@ impl Machine {
                 let sender = edge.desired.from.clone();
                 let by = sender.to_string();
                 senders.push((sender, edge.from));
-                self.emit(Some(slot), What::RefreshConsumed { by });
+                self.emit(Some(slot), EventKind::RefreshConsumed { by });
             }
         }
         if !senders.is_empty() {
@@ -339,7 +339,7 @@ impl Machine {
         edge.refresh = Refresh::Pending;
         let (from, to) = (edge.from, edge.to);
         let by = self.show(from);
-        self.emit(Some(to), What::RefreshPending { by: by.clone() });
+        self.emit(Some(to), EventKind::RefreshPending { by: by.clone() });
         let refreshable = self
             .vertex(to)
             .live
@@ -377,7 +377,7 @@ impl Machine {
         }
         let fight = self.vertex_mut(slot).extras().fight.get_or_insert_default();
         if let Some(drift) = fight.note(now, drifts).and_then(|index| drifts.get(index)) {
-            let what = What::Fighting {
+            let what = EventKind::Fighting {
                 field: drift.field.as_ref().into(),
                 is: drift.is.to_string().into(),
                 want: drift.want.to_string().into(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use setpoint_graph::ResourceId;
 
-use super::{Action, ExitReason, ExitReport, Machine, StopStage, What, some};
+use super::{Action, EventKind, ExitReason, ExitReport, Machine, StopStage, some};
 use crate::CancelCause;
 
 /// The engine is stopping.
@@ -116,7 +116,7 @@ impl Machine {
         let Some(stopping) = &self.stopping else { return };
         let stage = stopping.stage.number();
         let waiting_for = self.waited_for().iter().map(ToString::to_string).collect();
-        self.emit(None, What::Stopping { stage, waiting_for });
+        self.emit(None, EventKind::Stopping { stage, waiting_for });
     }
 
     /// Whose runs, `init`s and `cleanup`s keep us from ending; when there are none, what still lives.

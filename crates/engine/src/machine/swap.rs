@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::edges::{Edge, Refresh};
 use super::vertex::{Hold, Phase, Vertex};
-use super::{Machine, What};
+use super::{EventKind, Machine};
 use crate::Cause;
 
 impl Machine {
@@ -23,7 +23,7 @@ impl Machine {
                     "generation {} is older than {}, which is running",
                     graph.generation, old.generation
                 );
-                return self.emit(None, What::GraphRejected { diagnostics });
+                return self.emit(None, EventKind::GraphRejected { diagnostics });
             }
             Some(old) => old.clone(),
             None => DesiredGraph::default(),
@@ -67,7 +67,7 @@ impl Machine {
         let changed_count = leaving.len() - gone.len();
         self.emit(
             None,
-            What::GraphAccepted {
+            EventKind::GraphAccepted {
                 added: new_count,
                 removed: gone.len(),
                 changed: changed_count,
@@ -154,7 +154,7 @@ impl Machine {
                 self.add(slot);
             }
         }
-        self.emit(None, What::GraphSwapped { generation });
+        self.emit(None, EventKind::GraphSwapped { generation });
     }
 
     /// Whether a resource that is to go has never been right and may run first.

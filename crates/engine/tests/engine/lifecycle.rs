@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::kinds::DAEMONS;
 use super::rig::*;
 use setpoint_engine::machine::{ExitReason, StopStage};
-use setpoint_engine::{RunSummary, Submitted, What};
+use setpoint_engine::{EventKind, RunSummary, Submitted};
 use setpoint_value::{Marks, Value};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,7 +31,7 @@ async fn a_panic_is_a_failure_of_that_resource_alone() {
     let failed: Vec<&str> = seen
         .iter()
         .filter_map(|event| match &event.what {
-            What::FailedForGood { error } => Some(&**error),
+            EventKind::FailedForGood { error } => Some(&**error),
             _ => None,
         })
         .collect();
@@ -80,7 +80,7 @@ async fn a_wrong_graph_leaves_the_old_one_running() {
     rig.until(|event| {
         matches!(
             event.what,
-            What::RunEnded {
+            EventKind::RunEnded {
                 result: RunSummary::Drift,
                 ..
             }
@@ -148,7 +148,7 @@ async fn the_stages_of_stopping_reach_runs() {
     let said = seen.last().unwrap().to_json();
     assert!(said.contains("timeout after 0.05 seconds"), "{said}");
     rig.engine.stop(StopStage::Finish, false);
-    rig.until(|event| matches!(event.what, What::Stopping { stage: 1, .. }))
+    rig.until(|event| matches!(event.what, EventKind::Stopping { stage: 1, .. }))
         .await;
     rig.engine.stop(StopStage::Cancel, false);
     rig.run_of("soft").await;
@@ -176,7 +176,7 @@ async fn a_watch_loop_makes_events_and_its_end_is_a_failure() {
     let mut failed = Vec::new();
     while failed.len() < 2 {
         let seen = rig
-            .until(|event| matches!(event.what, What::FailedForGood { .. }))
+            .until(|event| matches!(event.what, EventKind::FailedForGood { .. }))
             .await;
         failed.push(seen.last().unwrap().to_json());
     }
@@ -202,8 +202,8 @@ async fn a_kinds_own_task_begins_before_its_resources_and_ends_after_them() {
     rig.run_of("a").await;
     rig.accept(&graph.clone().without("daemon", "a").without("daemon", "b"))
         .await;
-    rig.until(|event| matches!(event.what, What::Removed)).await;
-    rig.until(|event| matches!(event.what, What::Removed)).await;
+    rig.until(|event| matches!(event.what, EventKind::Removed)).await;
+    rig.until(|event| matches!(event.what, EventKind::Removed)).await;
     // It comes back while the task may still be ending.
     rig.accept(&graph).await;
     rig.run_of("b").await;
@@ -231,7 +231,7 @@ async fn a_consumer_that_never_reads_misses_events_and_holds_nobody_up() {
     rig.ends().await;
     let first = slow.next().await.unwrap();
     assert!(
-        matches!(first.what, What::Gap { lost } if lost > 1000),
+        matches!(first.what, EventKind::Gap { lost } if lost > 1000),
         "{first:?}"
     );
     let mut rest = 0;

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use super::rig::*;
-use setpoint_engine::What;
+use setpoint_engine::EventKind;
 use setpoint_engine::machine::VertexState;
 use setpoint_value::Value;
 
@@ -80,7 +80,7 @@ async fn two_thousand_files_converge_and_then_nothing_runs() {
     println!("2 000 files: {:?}", began.elapsed());
     let runs = seen
         .iter()
-        .filter(|event| matches!(event.what, What::StartedRun { .. }))
+        .filter(|event| matches!(event.what, EventKind::StartedRun { .. }))
         .count();
     assert!(runs >= 2_000);
     assert_eq!(reads(rig.path("f1999")), "x");
@@ -153,7 +153,7 @@ async fn a_parent_comes_before_its_files_by_itself() {
     let seen = rig.converged().await;
     let started: Vec<&str> = seen
         .iter()
-        .filter(|event| matches!(event.what, What::StartedRun { .. }))
+        .filter(|event| matches!(event.what, EventKind::StartedRun { .. }))
         .filter_map(|event| event.name.as_deref())
         .collect();
     assert!(
@@ -161,7 +161,9 @@ async fn a_parent_comes_before_its_files_by_itself() {
     );
     let graph = graph.edge(("keep", "/x/y/z"), ("keep", "/x/y"), false, false);
     rig.accept(&graph).await;
-    let seen = rig.until(|event| matches!(event.what, What::Log { .. })).await;
+    let seen = rig
+        .until(|event| matches!(event.what, EventKind::Log { .. }))
+        .await;
     let said = seen.last().unwrap().to_json();
     assert!(said.contains("but the program says the contrary"), "{said}");
     rig.stop().await;
@@ -179,7 +181,7 @@ async fn a_refresh_outlives_the_process() {
     };
     // The receiver fails, so the notification stays.
     rig.accept(&graph("fail")).await;
-    rig.until(|event| matches!(event.what, What::FailedForGood { .. }))
+    rig.until(|event| matches!(event.what, EventKind::FailedForGood { .. }))
         .await;
     rig.stop().await;
     let directory = std::mem::replace(&mut rig.directory, tempfile::tempdir().unwrap());
@@ -191,11 +193,11 @@ async fn a_refresh_outlives_the_process() {
     let seen = rig.converged().await;
     let refreshed = seen
         .iter()
-        .any(|event| matches!(&event.what, What::Log { message, .. } if message == "refreshed"));
+        .any(|event| matches!(&event.what, EventKind::Log { message, .. } if message == "refreshed"));
     assert!(refreshed);
     assert!(
         seen.iter()
-            .any(|event| matches!(event.what, What::RefreshConsumed { .. }))
+            .any(|event| matches!(event.what, EventKind::RefreshConsumed { .. }))
     );
     rig.stop().await;
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_engine::machine::{ExitReport, StopStage};
 use setpoint_engine::{
-    Busy, EmptyGraph, Engine, EngineOptions, Event, EventStream, ExitRequest, FileValues, Services,
-    StateFiles, Submitted, What,
+    Busy, EmptyGraph, Engine, EngineOptions, Event, EventKind, EventStream, ExitRequest, FileValues,
+    Services, StateFiles, Submitted,
 };
 use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
@@ -129,13 +129,14 @@ impl Rig {
     pub(crate) async fn run_of(&mut self, name: &str) -> Vec<Arc<Event>> {
         let name = name.to_owned();
         self.until(move |event| {
-            event.name.as_deref() == Some(&name) && matches!(event.what, What::RunEnded { .. })
+            event.name.as_deref() == Some(&name) && matches!(event.what, EventKind::RunEnded { .. })
         })
         .await
     }
 
     pub(crate) async fn converged(&mut self) -> Vec<Arc<Event>> {
-        self.until(|event| matches!(event.what, What::Converged)).await
+        self.until(|event| matches!(event.what, EventKind::Converged))
+            .await
     }
 
     pub(crate) async fn ends(&self) -> ExitReport {

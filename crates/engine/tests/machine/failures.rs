@@ -1,7 +1,7 @@
 //! Failure, retry, back-off, blocking.
 
 use super::simulation::*;
-use setpoint_engine::What;
+use setpoint_engine::EventKind;
 use setpoint_engine::machine::{Input, Options, StopStage, VertexState};
 use setpoint_graph::MetaName;
 
@@ -55,7 +55,7 @@ fn retries_come_after_the_delay_and_end() {
     sim.swap(&graph);
     sim.advance(s(10));
     assert_eq!(sim.starts("a"), [ms(0), ms(50), ms(100)]);
-    assert!(sim.has("a", |what| matches!(what, What::FailedForGood { .. })));
+    assert!(sim.has("a", |what| matches!(what, EventKind::FailedForGood { .. })));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use setpoint_engine::machine::{
     VertexState,
 };
 use setpoint_engine::{
-    CancelCause, Drift, DriftValue, Event, Failure, FailureReason, RunSummary, Sent, What,
+    CancelCause, Drift, DriftValue, Event, EventKind, Failure, FailureReason, RunSummary, Sent,
 };
 use setpoint_graph::{
     DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaName, MetaParameters, Native,
@@ -755,7 +755,7 @@ impl Simulation {
             assert_eq!(last.seq + 1, event.seq, "events are numbered without gaps");
             assert!(last.time <= event.time);
         }
-        if let (What::Dirty { .. }, Some(id)) = (&event.what, event.identity()) {
+        if let (EventKind::Dirty { .. }, Some(id)) = (&event.what, event.identity()) {
             let name = short(&id);
             for model in self.model.values_mut().filter(|model| model.id == name) {
                 model.clean = false;
@@ -779,7 +779,7 @@ impl Simulation {
         self.seen = self.events.len();
         let started = new
             .iter()
-            .filter(|event| matches!(event.what, What::StartedRun { .. }));
+            .filter(|event| matches!(event.what, EventKind::StartedRun { .. }));
         started
             .filter_map(|event| Some(short(&event.identity()?)))
             .collect()
@@ -788,14 +788,14 @@ impl Simulation {
     /// When the runs of a resource began.
     pub(crate) fn starts(&self, name: &str) -> Vec<Duration> {
         let events = self.events.iter();
-        let started = events.filter(|event| matches!(event.what, What::StartedRun { .. }));
+        let started = events.filter(|event| matches!(event.what, EventKind::StartedRun { .. }));
         started
             .filter(|event| event.identity() == Some(id(name)))
             .map(|event| event.time)
             .collect()
     }
 
-    pub(crate) fn has(&self, name: &str, is: impl Fn(&What) -> bool) -> bool {
+    pub(crate) fn has(&self, name: &str, is: impl Fn(&EventKind) -> bool) -> bool {
         let mut events = self.events.iter();
         events.any(|event| event.identity() == Some(id(name)) && is(&event.what))
     }
@@ -810,21 +810,21 @@ impl Simulation {
 fn brief(event: &Event) -> Option<String> {
     let name = event.identity().map(|id| short(&id)).unwrap_or_default();
     let text = match &event.what {
-        What::RunEnded { result, error, .. } => match (result, error) {
+        EventKind::RunEnded { result, error, .. } => match (result, error) {
             (RunSummary::Ok, _) => "ok".to_owned(),
             (RunSummary::Drift, _) => "drift".to_owned(),
             (RunSummary::Failed, error) => format!("failed: {}", error.as_deref().unwrap_or("")),
         },
-        What::RefreshPending { by } => format!("refresh pending by {}", short(&id(by))),
-        What::RefreshConsumed { .. } => "refresh consumed".to_owned(),
-        What::FailedForGood { .. } => "failed for good".to_owned(),
-        What::BlockedBy { by } => format!("blocked by {}", short(&id(by))),
-        What::Removed => "removed".to_owned(),
-        What::Finishing => "finishing".to_owned(),
-        What::Fighting { .. } => "fighting".to_owned(),
-        What::Converged => "converged".to_owned(),
-        What::Unconverged => "unconverged".to_owned(),
-        What::Stopping { stage, waiting_for } => format!("stopping {stage} {}", waiting_for.join(" ")),
+        EventKind::RefreshPending { by } => format!("refresh pending by {}", short(&id(by))),
+        EventKind::RefreshConsumed { .. } => "refresh consumed".to_owned(),
+        EventKind::FailedForGood { .. } => "failed for good".to_owned(),
+        EventKind::BlockedBy { by } => format!("blocked by {}", short(&id(by))),
+        EventKind::Removed => "removed".to_owned(),
+        EventKind::Finishing => "finishing".to_owned(),
+        EventKind::Fighting { .. } => "fighting".to_owned(),
+        EventKind::Converged => "converged".to_owned(),
+        EventKind::Unconverged => "unconverged".to_owned(),
+        EventKind::Stopping { stage, waiting_for } => format!("stopping {stage} {}", waiting_for.join(" ")),
         _ => return None,
     };
     Some(format!("{name} {text}").trim().to_owned())

@@ -1,7 +1,7 @@
 //! The swap: only what changed is stopped.
 
 use super::simulation::*;
-use setpoint_engine::What;
+use setpoint_engine::EventKind;
 use setpoint_engine::machine::{Input, VertexState};
 use setpoint_graph::DesiredGraph;
 
@@ -20,7 +20,7 @@ fn what_is_equal_keeps_its_watch_and_does_not_run_again() {
     sim.settle();
     assert_eq!(sim.ran(), ["c"], "at once, though e runs for 10 s");
     assert_eq!(sim.now, s(0));
-    assert!(!sim.has("a", |what| matches!(what, What::Removed)));
+    assert!(!sim.has("a", |what| matches!(what, EventKind::Removed)));
     sim.event("a");
     sim.settle();
     assert_eq!(sim.ran(), ["a"], "the watch still goes");
@@ -103,7 +103,7 @@ fn an_older_graph_is_refused() {
     assert!(
         sim.events
             .iter()
-            .any(|event| matches!(event.what, What::GraphRejected { .. }))
+            .any(|event| matches!(event.what, EventKind::GraphRejected { .. }))
     );
     assert_eq!(sim.state("b"), VertexState::Clean);
 }

@@ -1,7 +1,7 @@
 //! Limits, polls, fights: what goes by the clock.
 
 use super::simulation::*;
-use setpoint_engine::What;
+use setpoint_engine::EventKind;
 use setpoint_engine::machine::Input;
 
 #[test]
@@ -19,7 +19,7 @@ fn a_limit_delays_events_beyond_the_burst_and_nothing_else() {
     }
     sim.advance(s(10));
     assert_eq!(sim.starts("svc[a]"), [s(0), s(0), s(1)]);
-    assert!(sim.has("svc[a]", |what| matches!(what, What::LimitedUntil { .. })));
+    assert!(sim.has("svc[a]", |what| matches!(what, EventKind::LimitedUntil { .. })));
     // The bucket is full again; empty it, and be refreshed.
     for _ in 0..3 {
         sim.event("svc[a]");
