@@ -6,9 +6,11 @@
 //! tests/cases/modules/a_module/{main.mcl,lib/x.mcl,expect}
 //! ```
 //!
-//! A folder with a `main.mcl` or a `metadata.yaml` is one case. The stage is that of the first line, else the name of the
-//! folder below `tests/cases` where that is one, else `graph`. `UPDATE=1` rewrites expectations; with `CI=true` it is refused.
-//! An expectation without its program fails. A test binary runs the cases of its stages; filters are those of `cargo test`.
+//! A folder with a `main.mcl` or a `metadata.yaml` is one case. How far a case goes follows from the folder below `tests/cases`
+//! that it is in: `parse` and `format` end there, all others go through to the graph. A first line `#: stage` says otherwise;
+//! one that repeats what holds anyway is an error, and so is a stage that there is none of. `UPDATE=1` rewrites expectations; with
+//! `CI=true` it is refused. An expectation without its program fails. A test binary runs the cases of its stages; filters are those
+//! of `cargo test`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -24,20 +26,12 @@ use crate::repository;
 /// How far a case goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Tokens and syntax.
+    /// To the syntax tree.
     Parse,
-    /// The formatter.
+    /// Through the formatter.
     Format,
-    /// Names.
-    Scope,
-    /// Types.
-    Types,
-    /// The dataflow program.
-    Lower,
-    /// The desired graph.
+    /// Through the compiler and the evaluator, to the desired graph.
     Graph,
-    /// A machine.
-    Run,
 }
 
 impl Stage {
@@ -45,11 +39,7 @@ impl Stage {
         Some(match word {
             "parse" => Stage::Parse,
             "format" => Stage::Format,
-            "scope" => Stage::Scope,
-            "types" => Stage::Types,
-            "lower" => Stage::Lower,
             "graph" => Stage::Graph,
-            "run" => Stage::Run,
             _ => return None,
         })
     }
@@ -251,20 +241,26 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
     };
     let first = std::fs::read(&main).unwrap_or_default();
     let first = String::from_utf8_lossy(first.split(|b| *b == b'\n').next().unwrap_or_default()).into_owned();
-    let stage = match first.strip_prefix("#: ") {
-        Some(directive) => directive.strip_prefix("stage ").and_then(|word| Stage::of(word.trim())).ok_or_else(|| {
-            format!("{name}: the first line must be `#: stage` and one of parse, format, scope, types, lower, graph, run")
-        })?,
-        None => {
-            let folder = relative.iter().next().and_then(|folder| folder.to_str());
-            match folder {
-                Some("parse") => Stage::Parse,
-                Some("format") => Stage::Format,
-                Some("run") => Stage::Run,
-                _ => Stage::Graph,
-            }
-        }
+    let folder = relative.iter().next().and_then(|folder| folder.to_str());
+    let stage_of_folder = match folder {
+        Some("parse") => Stage::Parse,
+        Some("format") => Stage::Format,
+        _ => Stage::Graph,
     };
+    let stage = match first.strip_prefix("#: ") {
+        Some(directive) => directive
+            .strip_prefix("stage ")
+            .and_then(|word| Stage::of(word.trim()))
+            .ok_or_else(|| {
+                format!("{name}: the first line must be `#: stage` and one of parse, format, graph")
+            })?,
+        None => stage_of_folder,
+    };
+    if stage == stage_of_folder && first.starts_with("#: ") {
+        return Err(format!(
+            "{name}: its first line says what holds anyway; leave it out"
+        ));
+    }
     let steps = if steps.is_file() {
         Some(read(&steps)?)
     } else {
@@ -354,7 +350,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         write("parse/one.mcl", "");
-        write("types/two.mcl", "#: stage scope\n");
+        write("types/two.mcl", "#: stage parse\n");
         write("modules/three/main.mcl", "");
         write("modules/three/lib/x.mcl", "");
         write("types/gone.expect", "");
@@ -365,11 +361,13 @@ mod tests {
             [
                 ("modules/three", Stage::Graph),
                 ("parse/one", Stage::Parse),
-                ("types/two", Stage::Scope)
+                ("types/two", Stage::Parse)
             ]
         );
         assert_eq!(found.unused.len(), 1);
-        write("types/bad.mcl", "#: stage nonsense\n");
-        assert!(find(root.path()).is_err());
+        for bad in ["#: stage run\n", "#: stage graph\n"] {
+            write("types/bad.mcl", bad);
+            assert!(find(root.path()).is_err(), "{bad}");
+        }
     }
 }
