@@ -1,17 +1,11 @@
 //! All codes of diagnostics: those of the languages and crates, and the few of commands.
 
-use setpoint_diagnostics::{CodeInfo, Stage};
+use setpoint_diagnostics::CodeInfo;
 
-/// A file whose layout is not the formatter's.
-pub static UNFORMATTED: CodeInfo = CodeInfo {
-    code: "W0010",
-    rule: "",
-    stage: Stage::Format,
-    summary: "a file that is not formatted",
-};
-
-/// The codes of commands.
-pub static CODES: &[&CodeInfo] = &[&UNFORMATTED];
+setpoint_diagnostics::codes! {
+    pub
+    UNFORMATTED = "W0010" "" Format "a file that is not formatted";
+}
 
 /// Every code, sorted.
 #[must_use]

@@ -66,3 +66,25 @@ impl PartialEq for CodeInfo {
 }
 
 impl Eq for CodeInfo {}
+
+/// Declares the codes of a front end, and the table `CODES` of them in the order in which they stand.
+///
+/// Each is a name, the code, the rule of the language (`""` where there is none), the stage that raises it, and the summary, which is
+/// its documentation too: `CYCLE = "E0106" "S6" Scope "a definition that depends on itself";`
+#[macro_export]
+macro_rules! codes {
+    ($visibility:vis $($name:ident = $code:literal $rule:literal $stage:ident $summary:literal;)*) => {
+        $(
+            #[doc = concat!("`", $code, "`: ", $summary, ".")]
+            $visibility static $name: $crate::CodeInfo = $crate::CodeInfo {
+                code: $code,
+                rule: $rule,
+                stage: $crate::Stage::$stage,
+                summary: $summary,
+            };
+        )*
+
+        /// Every code of this table, in the order of their numbers.
+        $visibility static CODES: &[&$crate::CodeInfo] = &[$(&$name),*];
+    };
+}

@@ -45,7 +45,7 @@ pub struct Received {
 
 /// Hears what happens in a run, while it happens. Nothing sensitive reaches it. Never blocks for long.
 pub trait Observer: Send + Sync {
-    /// Before the first repair of the run: stores the outgoing notifications as *perhaps* (engine.md §5).
+    /// Before the first repair of the run: stores the outgoing notifications as *perhaps*.
     ///
     /// # Errors
     /// Then nothing is repaired, and the run fails with this.

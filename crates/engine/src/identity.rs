@@ -1,4 +1,4 @@
-//! What a resource is for automatic edges (resources-host §1.4): identities it has, identities it wants.
+//! What a resource is for automatic edges: identities it has, identities it wants.
 //!
 //! Both are data. The engine matches them: identities of different sorts never match.
 

@@ -1,5 +1,4 @@
-//! From a desired graph to one that the machine may take: decoded, validated, with automatic edges, free of circles
-//! (engine.md §11).
+//! From a desired graph to one that the machine may take: decoded, validated, with automatic edges, free of circles.
 //!
 //! This may do I/O and take its time, so it happens beside the machine, one graph at a time. What did not change since the
 //! graph before is not looked at again.

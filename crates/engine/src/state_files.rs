@@ -1,4 +1,4 @@
-//! The engine's own state on disk (engine.md §19): a private directory for each identity below the prefix, and in it the
+//! The engine's own state on disk: a private directory for each identity below the prefix, and in it the
 //! notifications that must outlive a crash.
 //!
 //! Everything is replaced atomically and carries a version. A notification is stored as *perhaps* before the first repair

@@ -1,4 +1,4 @@
-//! From a statement and its current values to resources and edges (mcl-language §7, mcl-types §3.3).
+//! From a statement and its current values to resources and edges (rules of mcl, 7).
 //!
 //! Everything that is wrong with a statement is reported, in the order in which the language rejects it: values that do
 //! not fit at their field, then at the resource its name, its meta parameters and what its kind says. A resource whose

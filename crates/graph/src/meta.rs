@@ -1,4 +1,4 @@
-//! Meta parameters: what the engine is told about a resource (mcl-language §7.3).
+//! Meta parameters: what the engine is told about a resource (rules of mcl, 7.3).
 
 use setpoint_value::{Type, Value};
 

@@ -1,4 +1,4 @@
-//! Native types: how a kind stores a parameter, and which values fit (mcl-language §7.2).
+//! Native types: how a kind stores a parameter, and which values fit (rules of mcl, 7.2).
 
 use std::fmt;
 

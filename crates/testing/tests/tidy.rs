@@ -268,3 +268,24 @@ fn links_in_documents_lead_somewhere() {
     }
     fail_if_any(&wrong);
 }
+
+/// Whoever clones the repository can look up everything that it refers to.
+#[test]
+fn comments_refer_to_texts_that_are_here() {
+    let mut wrong = Vec::new();
+    for path in files("crates", "rs") {
+        let text = read(&repository().join(&path));
+        let references = text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| line.trim_start().starts_with("//") && line.contains('§'));
+        wrong.extend(references.map(|(number, line)| {
+            format!(
+                "{}:{}: refers to a section of a text that is not in the repository; docs/reference/mcl.md has the rules: {line}",
+                path.display(),
+                number + 1
+            )
+        }));
+    }
+    fail_if_any(&wrong);
+}

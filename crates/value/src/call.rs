@@ -1,4 +1,4 @@
-//! The call protocol (function-system §3).
+//! The call protocol.
 //!
 //! [`call`] is the whole of it, for languages that check while they run. [`call_typed`] is what mcl uses at run time:
 //! inference has proved arity, types and the absence of null, so that unmarking, unknowns, the implementation and the

@@ -113,7 +113,7 @@ fn all<'a>(pairs: impl Iterator<Item = (&'a Value, &'a Value)>) -> Equality {
     result
 }
 
-/// A total order over values: within a type that of mcl-types §2.4 (lists, tuples and structs lexicographic; `NaN` last,
+/// A total order over values: within a type (lists, tuples and structs lexicographic; `NaN` last,
 /// the zeros equal), across types an arbitrary fixed one.
 #[must_use]
 pub fn compare(a: &Value, b: &Value) -> Ordering {

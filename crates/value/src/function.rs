@@ -243,7 +243,7 @@ pub enum Implementation {
     Shape(&'static dyn Shape),
 }
 
-/// What makes the value of a call change (mcl-functions §1, column *up*).
+/// What makes the value of a call change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// `=`: only its arguments.

@@ -1,4 +1,4 @@
-//! How values read as text (mcl-types §2.1). A marked value never shows what it holds.
+//! How values read as text. A marked value never shows what it holds.
 
 use std::fmt::{self, Write};
 

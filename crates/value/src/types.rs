@@ -309,7 +309,7 @@ impl Type {
         self.any_part(&mut |t| matches!(t, Type::Func(_)))
     }
 
-    /// Parses the form of signatures (mcl-types §1.2), with the further spellings `set{T}`, `tuple(T, U)`, `T?`,
+    /// Parses the form of signatures, with the further spellings `set{T}`, `tuple(T, U)`, `T?`,
     /// `dynamic`, `number` and `opaque(name)`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Type> {

@@ -528,7 +528,7 @@ impl Value {
         }
     }
 
-    /// The zero value of a type (mcl-types §2.2): `false`, `""`, `0`, `0.0`, empty collections, structs of zeros; a
+    /// The zero value of a type: `false`, `""`, `0`, `0.0`, empty collections, structs of zeros; a
     /// function fails when called. None for a type that is not closed.
     #[must_use]
     pub fn zero(ty: &Type) -> Option<Value> {

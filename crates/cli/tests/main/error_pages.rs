@@ -22,6 +22,23 @@ fn every_code_has_a_page_with_its_summary() {
     }
 }
 
+/// The table at the end of the rules of mcl.
+#[test]
+fn every_rule_about_an_error_is_in_the_book_with_its_code() {
+    let path = setpoint_testing::repository().join("docs/reference/mcl.md");
+    let book = std::fs::read_to_string(path).expect("the rules of mcl are part of the book");
+    let rows: Vec<String> = codes::all()
+        .iter()
+        .filter(|code| !code.rule.is_empty())
+        .map(|code| {
+            let (rule, code, stage, summary) = (code.rule, code.code, code.stage.name(), code.summary);
+            format!("| {rule} | [{code}](../errors/{code}.md) | {stage} | {summary} |\n")
+        })
+        .collect();
+    let table = rows.concat();
+    assert!(book.ends_with(&table), "the page should end with\n{table}");
+}
+
 #[test]
 fn every_page_has_a_code() {
     let codes: BTreeSet<&str> = codes::all().iter().map(|code| code.code).collect();

@@ -139,7 +139,7 @@ pub struct ExitReport {
 }
 
 impl ExitReport {
-    /// The exit code of the process (engine.md §17 and §18).
+    /// The exit code of the process.
     #[must_use]
     pub fn code(&self, detailed: bool) -> u8 {
         if !self.hung.is_empty() {

@@ -1,4 +1,4 @@
-//! Automatic edges (engine.md §13, resources-host.md §1.4): what a resource is, what it wants edges with, and the edges that
+//! Automatic edges: what a resource is, what it wants edges with, and the edges that
 //! follow. One lookup for each wanted identity.
 
 use std::collections::BTreeSet;

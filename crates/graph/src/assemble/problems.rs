@@ -23,7 +23,7 @@ const SEARCHED_NAMES: usize = 10_000;
 /// A similar name is looked for this often.
 const SUGGESTIONS: usize = 16;
 
-/// The steps of §7.9.
+/// The steps in which resources become a graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Duplicates,

@@ -1,75 +1,34 @@
 //! The codes of structural checks, of names and of modules.
 
-use setpoint_diagnostics::{CodeInfo, Stage};
-
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal $rule:literal $stage:ident $summary:literal;)*) => {
-        $($(#[$doc])*
-        pub(crate) static $name: CodeInfo =
-            CodeInfo { code: $code, rule: $rule, stage: Stage::$stage, summary: $summary };)*
-
-        /// Every code of these stages, in the order of their numbers.
-        pub(crate) static CODES: &[&CodeInfo] = &[$(&$name),*];
-    };
-}
-
-codes! {
-    /// I1.
+setpoint_diagnostics::codes! {
+    pub(crate)
     DUPLICATE_FIELD = "E0020" "I1" Init "a struct with two fields of one name";
-    /// I2.
     BAD_VARIABLE = "E0021" "I2" Init "a malformed name of a variable";
-    /// I3.
     MIXED_KEYS = "E0022" "I3" Init "map keys of different types";
-    /// I4.
     UNHASHABLE_KEY = "E0023" "I4" Init "a map key that holds a function";
-    /// I5.
     DUPLICATE_KEY = "E0024" "I5" Init "a map with the same key twice";
-    /// I6.
     IMPORT_IN_LOOP = "E0025" "I6" Init "an import in the body of a loop";
-    /// I7.
     DUPLICATE_PARAMETER = "E0026" "I7" Init "a resource parameter that is set twice";
-    /// I8.
     DUPLICATE_META = "E0027" "I8" Init "a meta parameter that is set twice";
-    /// I9.
     UNKNOWN_EDGE_PROPERTY = "E0028" "I9" Init "an unknown edge property";
-    /// I10.
     UNKNOWN_META = "E0029" "I10" Init "an unknown meta parameter";
-    /// T3.
     DUPLICATE_CLASS = "E0032" "T3" Interpolate "two classes of one name in a block";
-    /// Two parameters of one name.
     DUPLICATE_ARGUMENT = "E0033" "" Init "two parameters of one name";
-    /// A loop whose variables have one name.
     DUPLICATE_LOOP_VARIABLE = "E0034" "" Init "a loop whose two variables have one name";
-    /// S1.
     UNKNOWN_VARIABLE = "E0101" "S1" Scope "a variable that is not defined";
-    /// S2.
     UNKNOWN_FUNCTION = "E0102" "S2" Scope "a function that is not defined";
-    /// S3.
     UNKNOWN_CLASS = "E0103" "S3" Scope "a class that is not defined";
-    /// S4.
     DUPLICATE_NAME = "E0104" "S4" Scope "a name that a block defines twice";
-    /// S5.
     INCLUDE_ARGUMENTS = "E0105" "S5" Scope "an include with the wrong number of arguments";
-    /// S6.
     CYCLE = "E0106" "S6" Scope "a definition that depends on itself";
-    /// S7.
     RECURSIVE_CLASS = "E0107" "S7" Scope "a class that includes itself";
-    /// A limit of ours.
     TOO_DEEP = "E0108" "" Scope "classes that include each other too deeply";
-    /// M1.
     DUPLICATE_IMPORT = "E0111" "M1" Scope "the same import twice in a block";
-    /// M2.
     DUPLICATE_ALIAS = "E0112" "M2" Scope "two imports under one name";
-    /// M3.
     BAD_IMPORT = "E0113" "M3" Scope "a malformed import";
-    /// M4.
     UNKNOWN_MODULE = "E0114" "M4" Scope "a system module that does not exist";
-    /// M5.
     RECURSIVE_IMPORT = "E0115" "M5" Scope "an import that leads back to itself";
-    /// M6.
     MODULE_STATEMENT = "E0116" "M6" Scope "a statement that a module may not have";
-    /// M7.
     MODULE_NOT_FOUND = "E0117" "M7" Scope "a module or file that cannot be found";
-    /// M8.
     BAD_METADATA = "E0118" "M8" Scope "a bad `metadata.yaml`";
 }

@@ -192,7 +192,7 @@ pub(super) struct Found {
 /// file that it imports; of the blocks around the error, and of the error itself.
 pub(super) type Order = Vec<(Step, u32)>;
 
-/// The steps of resolving a block, in the order in which their errors count (mcl-language §4.4).
+/// The steps of resolving a block, in the order in which their errors count (rules of mcl, 4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     /// Its imports are followed.

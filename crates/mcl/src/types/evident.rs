@@ -1,4 +1,4 @@
-//! What is plain from the text before solving: evident types (mcl-language §7.1) and static values (mcl-types §9.2).
+//! What is plain from the text before solving: evident types (rules of mcl, 6.9) and static values.
 
 use rustc_hash::FxHashMap;
 use setpoint_value::{Map, Type, Value, call, operators};

@@ -1,4 +1,4 @@
-//! Equations of statements and expressions, in the order of mcl-language §6.3 and §6.4.
+//! Equations of statements and expressions, in the order of the rules of mcl, 6.3, placed as 6.4 says.
 
 use std::sync::Arc;
 
