@@ -100,8 +100,12 @@ impl Failure {
         let mut text = self.to_string();
         let mut cause = self.source();
         while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
+            let next = error.to_string();
+            // Many errors say their cause themselves, and name it as their source too.
+            if !text.ends_with(&next) {
+                text.push_str(": ");
+                text.push_str(&next);
+            }
             cause = error.source();
         }
         text
@@ -138,21 +142,9 @@ impl From<FileError> for Failure {
                 path,
                 source,
             } => Failure::new(attempted).on(path.display()).because(source),
-            FileError::WrongType {
-                attempted,
-                path,
-                found,
-            } => Failure::new(attempted)
-                .on(path.display())
-                .because(format!("it is a {found}")),
-            // Their texts already say everything, in the same shape.
-            error @ (FileError::UnsafeLink { .. } | FileError::UnsafeHardLink { .. }) => {
-                let text = error.to_string();
-                match text.split_once(": ") {
-                    Some((first, cause)) => Failure::new(first.to_owned()).because(cause),
-                    None => Failure::new(text),
-                }
-            }
+            refused => Failure::new(refused.attempted())
+                .on(refused.path().display())
+                .because(refused.reason()),
         }
     }
 }
@@ -191,5 +183,34 @@ mod tests {
         assert_eq!(failure.chain(), "set the mode of /etc/motd: permission denied");
         assert_eq!(failure.reason(), FailureReason::Refused);
         assert_eq!(failure.reasoned(FailureReason::Bug).target(), Some("/etc/motd"));
+    }
+
+    #[test]
+    fn a_cause_that_was_said_already_is_not_said_again() {
+        let missing = std::fs::read("/no/such/file").unwrap_err();
+        let error = FileError::System {
+            attempted: "read",
+            path: "/no/such/file".into(),
+            source: missing,
+        };
+        let failure = Failure::new("read the settings").because(error);
+        assert_eq!(
+            failure.chain(),
+            "read the settings: read /no/such/file: No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
+    fn a_refusal_says_its_reason_after_the_path() {
+        let error = FileError::MovableLink {
+            path: "/tmp/a: b".into(),
+        };
+        let failure = Failure::from(error);
+        assert_eq!(failure.to_string(), "follow the link /tmp/a: b");
+        assert!(
+            failure.chain().contains("it lies in a directory"),
+            "{}",
+            failure.chain()
+        );
     }
 }

@@ -9,6 +9,7 @@
 //! extended attributes and bytes, is synced, and is renamed over the old one. [`Committer`] does that for many
 //! files at the price of a few syncs. Everything is blocking and belongs on worker threads.
 
+mod access;
 mod attributes;
 mod committer;
 mod directory;
@@ -20,6 +21,7 @@ mod replace;
 mod stat;
 mod temporary;
 mod tree;
+mod trust;
 mod verified;
 
 pub use committer::Committer;
@@ -32,6 +34,7 @@ pub use replace::{Content, InPlaceReason, Method, Replace, Replaced, WriteFuncti
 pub use stat::{FileType, Stamp, Stat, Timestamp};
 pub use temporary::{TEMPORARY_PREFIX, is_temporary};
 pub use tree::{Fate, Removal};
+pub use trust::{is_trusted_owner, own_gid, own_uid};
 pub use verified::VerifiedFiles;
 
 /// The permission bits that the process's umask takes away from new files.

@@ -9,6 +9,7 @@
 mod conforms;
 mod exec;
 mod file;
+mod file_ownership;
 mod file_tree;
 mod harness;
 mod small;

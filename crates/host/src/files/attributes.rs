@@ -56,15 +56,27 @@ impl Entry {
     }
 }
 
+/// Which attributes go without saying to the file that takes another one's place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keep {
+    /// The SELinux context.
+    pub(super) context: bool,
+    /// The access list.
+    pub(super) access_list: bool,
+}
+
 /// Copies what says who may do what with a file, and what a user noted on it, from one to the other.
-pub(super) fn copy(from: impl AsFd, to: impl AsFd, keep_context: bool) -> Result<()> {
+pub(super) fn copy(from: impl AsFd, to: impl AsFd, keep: Keep) -> Result<()> {
     let names = match growing(|buffer| rustix::fs::flistxattr(&from, buffer)) {
         Ok(names) => names,
         Err(Errno::NOTSUP) => return Ok(()),
         Err(error) => return Err(error),
     };
     for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        if ABOUT_CONTENTS.contains(&name) || (!keep_context && name == SELINUX.as_bytes()) {
+        if ABOUT_CONTENTS.contains(&name)
+            || (!keep.context && name == SELINUX.as_bytes())
+            || (!keep.access_list && name == super::access::OWN.as_bytes())
+        {
             continue;
         }
         let value = match growing(|buffer| rustix::fs::fgetxattr(&from, name, buffer)) {

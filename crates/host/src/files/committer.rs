@@ -171,7 +171,7 @@ fn sync_files(batch: &mut [Prepared], results: &mut [Result<(), FileError>]) {
     let mut devices = Groups::default();
     for (index, prepared) in batch.iter().enumerate() {
         if prepared.is_to_be_synced() && !prepared.is_link() {
-            devices.add(prepared.device, index);
+            devices.add(prepared.made.device, index);
         }
     }
     for members in devices.0.into_values() {

@@ -42,7 +42,8 @@ impl Directory {
     ///
     /// The rule holds when this process is root: a link that an ordinary user owns, or that lies in a directory
     /// that one owns, must lead to something that belongs to the same user. Whoever could redirect root can then
-    /// only redirect it to what is theirs anyway. A path without any link is opened in one system call.
+    /// only redirect it to what is theirs anyway. A link of root's in a directory that others can write in is not
+    /// followed. A path without any link is opened in one system call.
     pub fn open(path: &AbsolutePath) -> Result<Self, FileError> {
         let descriptor = open_directory(path.as_bytes(), path.as_path())?;
         Ok(Self {
@@ -302,6 +303,12 @@ impl<'a> Walk<'a> {
         let text = rustix::fs::readlinkat(link, "", Vec::new()).map_err(self.failed())?;
         if self.privileged {
             let holder = Stat::of_descriptor(self.here()).map_err(self.failed())?;
+            if stat.uid == 0 && holder.uid == 0 && holder.is_open_to_others() {
+                // It is root's, but whoever can write here may have moved it here from where it meant something else.
+                return Err(FileError::MovableLink {
+                    path: self.shown.to_path_buf(),
+                });
+            }
             let owners: SmallVec<[u32; 2]> = [stat.uid, holder.uid]
                 .into_iter()
                 .filter(|owner| *owner != 0)

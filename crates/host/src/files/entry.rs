@@ -107,6 +107,21 @@ impl Entry {
         OpenFile::open(self)
     }
 
+    /// Opens the regular file here for reading, to give its contents to another owner.
+    ///
+    /// Refuses a hard link that somebody may have made to a file which they may not read themselves.
+    pub fn open_to_take_over(&self) -> Result<OpenFile, FileError> {
+        let file = OpenFile::open(self)?;
+        if self.is_foreign_hard_link(file.stat())? {
+            return Err(FileError::UnsafeHardLink {
+                attempted: "take over",
+                path: self.path(),
+                owner: file.stat().uid,
+            });
+        }
+        Ok(file)
+    }
+
     /// All bytes of the regular file here.
     pub fn read(&self) -> Result<Vec<u8>, FileError> {
         self.open()?.read_all()
@@ -134,13 +149,24 @@ impl Entry {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(&self.directory, &self.name, flags, Mode::from_raw_mode(mode))
             .map(drop)
-            .map_err(|error| self.failed("create", error))
+            .map_err(|error| self.failed("create", error))?;
+        self.inherit_from_trusted_only()
     }
 
     /// Makes a directory, failing if anything is here. The umask takes its bits from `mode`.
     pub fn create_directory(&self, mode: u32) -> Result<(), FileError> {
         rustix::fs::mkdirat(&self.directory, &self.name, Mode::from_raw_mode(mode))
-            .map_err(|error| self.failed("create the directory", error))
+            .map_err(|error| self.failed("create the directory", error))?;
+        self.inherit_from_trusted_only()
+    }
+
+    /// Takes from what was just made the access lists that a directory which others can write in gave to it: they
+    /// would let those in for whom the mode is meant to be closed.
+    fn inherit_from_trusted_only(&self) -> Result<(), FileError> {
+        if self.directory.stat()?.is_open_to_others() {
+            self.remove_access_lists()?;
+        }
+        Ok(())
     }
 
     /// Makes a directory at `path` and every missing one above it. Those above get mode 0777 less the umask,
@@ -226,26 +252,24 @@ impl Entry {
         let handle = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())
             .map_err(|error| self.failed(attempted, error))?;
         let stat = Stat::of_descriptor(&handle).map_err(|error| self.failed(attempted, error))?;
-        if let Some(directory_owner) = self.foreign_hard_link(&stat)? {
-            let owner = stat.uid;
+        if self.is_foreign_hard_link(&stat)? {
             return Err(FileError::UnsafeHardLink {
                 attempted,
                 path: self.path(),
-                owner,
-                directory_owner,
+                owner: stat.uid,
             });
         }
         Ok((handle, stat))
     }
 
-    /// The directory's owner, if `stat` is that of a hard link which that owner may have put here to make root
-    /// change somebody else's file.
-    pub(super) fn foreign_hard_link(&self, stat: &Stat) -> Result<Option<u32>, FileError> {
+    /// Whether `stat` is that of a hard link which somebody may have put here to make root change a file of somebody
+    /// else. Where only the owner of the file can write in the directory, it is at most a file of their own.
+    pub(super) fn is_foreign_hard_link(&self, stat: &Stat) -> Result<bool, FileError> {
         if stat.is_directory() || stat.links < 2 || !rustix::process::geteuid().is_root() {
-            return Ok(None);
+            return Ok(false);
         }
         let holder = self.directory.stat()?;
-        Ok((holder.uid != 0 && holder.uid != stat.uid).then_some(holder.uid))
+        Ok(holder.is_open_to_others() && (holder.uid != stat.uid || holder.mode & 0o022 != 0))
     }
 
     pub(crate) fn failed(&self, attempted: &'static str, error: impl Into<std::io::Error>) -> FileError {

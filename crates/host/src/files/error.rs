@@ -40,8 +40,14 @@ pub enum FileError {
         /// Who owns what it leads to.
         target_owner: u32,
     },
+    /// A symbolic link of root's, in a directory where others may have put it.
+    #[error("follow the link {}: it lies in a directory that others can write in, so that anybody may have put it there", path.display())]
+    MovableLink {
+        /// The path on whose way the link lies.
+        path: PathBuf,
+    },
     /// A hard link that an ordinary user may have made to somebody else's file.
-    #[error("{attempted} {}: it has several names, and its owner uid {owner} is not the directory's owner uid {directory_owner}", path.display())]
+    #[error("{attempted} {}: it has several names, and others than its owner uid {owner} can write in this directory and may have given it this one", path.display())]
     UnsafeHardLink {
         /// What was tried, as a verb phrase.
         attempted: &'static str,
@@ -49,8 +55,22 @@ pub enum FileError {
         path: PathBuf,
         /// Who owns the file.
         owner: u32,
-        /// Who owns the directory that it was found in.
-        directory_owner: u32,
+    },
+    /// A file of another user cannot be taken from them, because it cannot be replaced by a new one.
+    #[error("take over {}: it belongs to uid {owner}, who may hold it open, and it cannot be replaced because something is mounted on it", path.display())]
+    NotToBeTakenOver {
+        /// The file.
+        path: PathBuf,
+        /// Who owns it.
+        owner: u32,
+    },
+    /// Something else was put in the place of what was to be written to.
+    #[error("{attempted} {}: somebody put another file in its place meanwhile", path.display())]
+    Exchanged {
+        /// What was tried, as a verb phrase.
+        attempted: &'static str,
+        /// What it was tried on.
+        path: PathBuf,
     },
 }
 
@@ -77,9 +97,18 @@ impl FileError {
         match self {
             Self::System { attempted, .. }
             | Self::WrongType { attempted, .. }
-            | Self::UnsafeHardLink { attempted, .. } => attempted,
-            Self::UnsafeLink { .. } => "follow the link",
+            | Self::UnsafeHardLink { attempted, .. }
+            | Self::Exchanged { attempted, .. } => attempted,
+            Self::UnsafeLink { .. } | Self::MovableLink { .. } => "follow the link",
+            Self::NotToBeTakenOver { .. } => "take over",
         }
+    }
+
+    /// Why it did not succeed, without what was tried on which path.
+    pub fn reason(&self) -> String {
+        let text = self.to_string();
+        let known = format!("{} {}: ", self.attempted(), self.path().display());
+        text.strip_prefix(&known).map_or(text.clone(), str::to_owned)
     }
 
     /// What it was tried on.
@@ -88,6 +117,9 @@ impl FileError {
             Self::System { path, .. }
             | Self::WrongType { path, .. }
             | Self::UnsafeLink { path, .. }
+            | Self::MovableLink { path }
+            | Self::NotToBeTakenOver { path, .. }
+            | Self::Exchanged { path, .. }
             | Self::UnsafeHardLink { path, .. } => path,
         }
     }
@@ -96,9 +128,7 @@ impl FileError {
     pub fn kind(&self) -> io::ErrorKind {
         match self {
             Self::System { source, .. } => source.kind(),
-            Self::WrongType { .. } | Self::UnsafeLink { .. } | Self::UnsafeHardLink { .. } => {
-                io::ErrorKind::Other
-            }
+            _ => io::ErrorKind::Other,
         }
     }
 
@@ -115,7 +145,7 @@ impl FileError {
     pub(crate) fn errno(&self) -> Option<Errno> {
         match self {
             Self::System { source, .. } => Errno::from_io_error(source),
-            Self::WrongType { .. } | Self::UnsafeLink { .. } | Self::UnsafeHardLink { .. } => None,
+            _ => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Replacing one file or link: what is asked for, and everything up to the moment of the sync.
 
-use super::attributes::{self, SELINUX};
+use super::access;
+use super::attributes::{self, Keep, SELINUX};
 use super::temporary::Temporary;
 use super::{AbsolutePath, Directory, Entry, FileError, OpenFile, Stat, umask};
 use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
@@ -41,7 +42,9 @@ impl fmt::Debug for Content {
 /// A wish to put new contents at a path, old or new.
 ///
 /// What is not asked for is kept from the file that is there; a new one belongs to this process and has mode 0666
-/// less the umask.
+/// less the umask. Bits that let a program run as its owner or group are never kept, and where `mode` is asked for, no
+/// access list is. A file that is taken from a user who is not trusted ([`super::is_trusted_owner`]) gives nothing to
+/// the new one but the permission bits that the umask leaves.
 #[derive(Debug)]
 #[must_use = "nothing happens until a committer is given the request"]
 pub struct Replace {
@@ -150,16 +153,20 @@ impl Replace {
         }
         if let Content::Link(text) = &self.content {
             let temporary = Temporary::create_link(target.directory(), text)?;
-            let made = temporary.entry();
+            let entry = temporary.entry();
             if self.owner.is_some() || self.group.is_some() {
-                made.set_owner(self.owner, self.group)?;
+                entry.set_owner(self.owner, self.group)?;
             }
-            let device = made.stat()?.map_or(0, |stat| stat.device);
+            let Some(made) = entry.stat()? else {
+                return Err(entry.failed("look at the new", Errno::NOENT));
+            };
             return Ok(Prepared {
                 temporary,
                 target,
                 in_place: None,
-                device,
+                existing: None,
+                taken_over: false,
+                made,
                 durable: self.durable,
                 is_link: true,
                 metadata: Metadata::default(),
@@ -170,18 +177,30 @@ impl Replace {
         let failed = |error: io::Error| target.failed("write", error);
         write_content(self.content, temporary.file()?).map_err(failed)?;
 
+        let taken_over = existing
+            .filter(|stat| stat.is_made_by_others() && self.owner.is_some_and(|owner| owner != stat.uid));
+        let kept_mode = match existing {
+            // What runs as its owner or group does so by an explicit wish alone, never because the last file did.
+            Some(stat) if taken_over.is_none() => stat.mode & 0o1777,
+            Some(stat) => stat.mode & 0o777 & !umask(),
+            None => 0o666 & !umask(),
+        };
         let metadata = Metadata {
             owner: self.owner,
             group: self.group,
-            mode: self
-                .mode
-                .or(existing.map(|stat| stat.mode))
-                .unwrap_or(0o666 & !umask()),
+            mode: self.mode.unwrap_or(kept_mode),
+            keeps_access_list: self.mode.is_none(),
             context: self.context,
         };
+        let inherits =
+            self.mode.is_none() && existing.is_none() && !target.directory().stat()?.is_open_to_others();
+        if !inherits {
+            access::remove(temporary.file()?).map_err(|error| target.failed("write", error))?;
+        }
         let mut in_place = None;
-        if let Some(stat) = existing {
-            if stat.links > 1 && target.foreign_hard_link(&stat)?.is_none() {
+        let inherited = existing.filter(|_| taken_over.is_none());
+        if let Some(stat) = inherited {
+            if stat.links > 1 && !target.is_foreign_hard_link(&stat)? {
                 in_place = Some(InPlaceReason::SeveralNames);
             } else if !metadata.carry_over(&stat, &target, temporary.file()?)? {
                 in_place = Some(InPlaceReason::NotOurs);
@@ -191,11 +210,11 @@ impl Replace {
         if in_place.is_none() {
             let owner = metadata
                 .owner
-                .or(existing.map(|stat| stat.uid))
+                .or(inherited.map(|stat| stat.uid))
                 .filter(|owner| *owner != made.uid);
             let group = metadata
                 .group
-                .or(existing.map(|stat| stat.gid))
+                .or(inherited.map(|stat| stat.gid))
                 .filter(|group| *group != made.gid);
             metadata.apply(owner, group, &target, temporary.file()?)?;
         }
@@ -203,7 +222,9 @@ impl Replace {
             temporary,
             target,
             in_place,
-            device: made.device,
+            existing,
+            taken_over: taken_over.is_some(),
+            made,
             durable: self.durable,
             is_link: false,
             metadata,
@@ -263,6 +284,8 @@ struct Metadata {
     owner: Option<u32>,
     group: Option<u32>,
     mode: u32,
+    /// Whether nobody said who may do what, so that the access list of the old file goes on to hold.
+    keeps_access_list: bool,
     context: Option<Vec<u8>>,
 }
 
@@ -280,7 +303,15 @@ impl Metadata {
             }
         }
         let source = target.open()?;
-        match attributes::copy(source.file(), new, self.context.is_none()) {
+        if !source.stat().is_same_file(old) {
+            let (attempted, path) = ("replace", target.path());
+            return Err(FileError::Exchanged { attempted, path });
+        }
+        let keep = Keep {
+            context: self.context.is_none(),
+            access_list: self.keeps_access_list,
+        };
+        match attributes::copy(source.file(), new, keep) {
             Ok(()) => Ok(true),
             Err(Errno::PERM | Errno::ACCESS | Errno::NOTSUP) => Ok(false),
             Err(error) => Err(target.failed("copy the extended attributes of", error)),
@@ -321,7 +352,12 @@ pub(super) struct Prepared {
     pub(super) temporary: Temporary,
     target: Entry,
     in_place: Option<InPlaceReason>,
-    pub(super) device: u64,
+    /// The regular file that was there.
+    existing: Option<Stat>,
+    /// Whether it is taken from an owner who may still hold it open.
+    taken_over: bool,
+    /// The temporary file or link.
+    pub(super) made: Stat,
     pub(super) durable: bool,
     is_link: bool,
     metadata: Metadata,
@@ -354,16 +390,28 @@ impl Prepared {
             },
         };
         if method != Method::Atomically {
-            self.write_in_place()?;
+            if let (true, Some(existing)) = (self.taken_over, self.existing) {
+                let (path, owner) = (self.target.path(), existing.uid);
+                return Err(FileError::NotToBeTakenOver { path, owner });
+            }
+            return Ok(Replaced {
+                method,
+                stat: self.write_in_place()?,
+            });
         }
         match self.target.stat()? {
-            Some(stat) => Ok(Replaced { method, stat }),
-            // Somebody was quicker than the look at it.
-            None => Err(self.target.failed("look at the new", Errno::NOENT)),
+            Some(stat) if stat.is_same_file(&self.made) => Ok(Replaced { method, stat }),
+            // Somebody was quicker than the look at it. What they put there is not what was written, and must not be
+            // taken for it.
+            _ => Ok(Replaced {
+                method,
+                stat: self.made,
+            }),
         }
     }
 
-    fn write_in_place(&mut self) -> Result<(), FileError> {
+    /// Answers what is known about the file after it was written.
+    fn write_in_place(&mut self) -> Result<Stat, FileError> {
         let failed = |error: io::Error| self.target.failed("write in place", error);
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let (directory, name) = (self.target.directory(), self.target.name());
@@ -378,12 +426,23 @@ impl Prepared {
                 found,
             });
         }
+        if self
+            .existing
+            .is_some_and(|existing| !existing.is_same_file(&stat))
+        {
+            let (attempted, path) = ("write in place", self.target.path());
+            return Err(FileError::Exchanged { attempted, path });
+        }
         let Metadata {
             owner,
             group,
             mode,
+            keeps_access_list,
             context,
         } = &self.metadata;
+        if !keeps_access_list {
+            access::remove(&file).map_err(|error| failed(error.into()))?;
+        }
         // Before the bytes, so that nobody reads new ones by an old permission; after them too, because writing
         // clears bits that let a program run as its owner.
         let owner = owner.filter(|owner| *owner != stat.uid);
@@ -405,7 +464,7 @@ impl Prepared {
             file.sync_all()
                 .map_err(|error| self.target.failed("sync", error))?;
         }
-        Ok(())
+        Stat::of_descriptor(&file).map_err(|error| self.target.failed("look at", error))
     }
 }
 

@@ -13,5 +13,6 @@ mod place;
 mod processes;
 mod state;
 mod tree;
+mod trust;
 mod users;
 mod watch;

@@ -73,6 +73,9 @@ pub(crate) struct File {
     /// Whether it was said that a link has no mode.
     #[state]
     warned: bool,
+    /// Whether it was said that others can read a secret.
+    #[state]
+    warned_of_readers: bool,
 }
 
 /// What `state` says.
@@ -213,7 +216,14 @@ impl Resource for File {
         {
             self.fingerprint = Some(run::fingerprint(content.as_bytes()));
         }
-        run::Run::begin(self, apply)?.finish()
+        let run = run::Run::begin(self, apply)?;
+        let readers = run.readers_of_a_secret();
+        let result = run.finish();
+        if let (Some(readers), false) = (readers, self.warned_of_readers) {
+            apply.log(setpoint_engine::Level::Warning, readers);
+            self.warned_of_readers = true;
+        }
+        result
     }
 
     fn after_receive(&mut self) {

@@ -1,9 +1,10 @@
 //! Owner, group, mode and SELinux context of a `file`.
 
 use setpoint_engine::{Apply, DriftValue, Failure};
-use setpoint_host::files::{Entry, Stat};
+use setpoint_host::files::{Content, Entry, Replace, Stat, own_gid, own_uid, umask};
 
-use super::run::{Place, Run, Standing};
+use super::mode::Mode;
+use super::run::{Certain, Place, Run, Standing, is_secret};
 use super::{File, Wish};
 
 /// Wanted owner and group as numbers, and what was found before anything was changed.
@@ -12,6 +13,10 @@ pub(super) struct Identities {
     pub(super) group: Option<u32>,
     /// What counts for reports: of the link itself for `symlink`, else of what it leads to.
     before: Option<Stat>,
+    /// Whether what was found is taken from a user who is not trusted. They may hold the file open or mapped, and may
+    /// have chosen its group, mode and access list to let somebody in; so a file becomes a new one, and nothing of
+    /// that is kept.
+    pub(super) takes_over: bool,
     context_before: Option<Vec<u8>>,
 }
 
@@ -34,6 +39,17 @@ impl Identities {
                     .map_err(|error| failed(file, "find the group of", error))
             })
             .transpose()?;
+        let found = place
+            .found
+            .filter(|found| found.is_regular() || found.is_directory());
+        let foreign = found.filter(|found| !file.symlink && !skip && found.is_made_by_others());
+        // A secret never stays with somebody who was not named.
+        let owner = match foreign {
+            Some(found) if owner.is_none() && found.is_regular() && is_secret(apply) => Some(own_uid()),
+            _ => owner,
+        };
+        let takes_over = foreign.is_some_and(|found| owner.is_some_and(|owner| owner != found.uid));
+        let group = group.or_else(|| takes_over.then(own_gid));
         let context_before = match (&file.selinux, &place.entry, place.own) {
             (Some(_), Some(entry), Some(_)) => entry.security_context()?,
             _ => None,
@@ -42,8 +58,18 @@ impl Identities {
             owner,
             group,
             before: if file.symlink { place.own } else { place.found },
+            takes_over,
             context_before,
         })
+    }
+
+    /// The bits that a symbolic mode changes. Whoever made the file has no say in whose rights it runs with.
+    pub(super) fn mode_to_start_from(&self, found: &Stat) -> u32 {
+        if self.takes_over {
+            found.mode & 0o777
+        } else {
+            found.mode
+        }
     }
 }
 
@@ -76,7 +102,9 @@ impl Run<'_, '_> {
                 .filter(|before| before.file_type == now.file_type),
         };
         let changed = self.set_owner(&entry, &now, before.as_ref())?;
+        let (entry, now) = self.subject()?;
         self.set_mode(&entry, &now, before.as_ref(), changed)?;
+        self.remove_access_lists(&entry, before.is_some())?;
         self.set_context(before.is_some())
     }
 
@@ -100,22 +128,48 @@ impl Run<'_, '_> {
         if let (Some(before), Some(owner)) = (before, owner)
             && before.uid != owner
         {
-            let is = self.apply.handle().users().user_name(before.uid);
-            permitted[0] = self.apply.drift("owner", is, self.file.owner.as_str());
+            let users = self.apply.handle().users();
+            let want = match self.file.owner.as_str() {
+                "" => users.user_name(owner),
+                written => written.to_owned(),
+            };
+            permitted[0] = self.apply.drift("owner", users.user_name(before.uid), want);
         }
         if let (Some(before), Some(group)) = (before, group)
             && before.gid != group
         {
-            let is = self.apply.handle().users().group_name(before.gid);
-            permitted[1] = self.apply.drift("group", is, self.file.group.as_str());
+            let users = self.apply.handle().users();
+            let want = match self.file.group.as_str() {
+                "" => users.group_name(group),
+                written => written.to_owned(),
+            };
+            permitted[1] = self.apply.drift("group", users.group_name(before.gid), want);
         }
         let owner = owner.filter(|owner| permitted[0] && *owner != now.uid);
         let group = group.filter(|group| permitted[1] && *group != now.gid);
         if owner.is_none() && group.is_none() {
             return Ok(false);
         }
-        entry.set_owner(owner, group)?;
+        if owner.is_some() && self.identities.takes_over && now.is_regular() {
+            self.take_over(now)?;
+        } else {
+            entry.set_owner(owner, group)?;
+        }
         Ok(true)
+    }
+
+    /// Puts a new file with the same contents in the place of one whose owner may still hold it open.
+    fn take_over(&mut self, now: &Stat) -> Result<(), Failure> {
+        let end = self.place.end.as_ref();
+        let content = match self.certain.take() {
+            Some(Certain::Bytes(bytes)) => Content::Bytes(Box::new(bytes)),
+            Some(Certain::Source(path)) => Content::Copy(Entry::at(&path)?.follow()?.open()?),
+            None => Content::Copy(end.ok_or_else(|| self.failed("take over"))?.open_to_take_over()?),
+        };
+        let start = self.identities.mode_to_start_from(now);
+        let mode = self.mode.as_ref().map(|mode| mode.of(start));
+        self.commit(Replace::new(self.path.clone(), content), mode)?;
+        self.look_again()
     }
 
     fn set_mode(
@@ -125,10 +179,14 @@ impl Run<'_, '_> {
         before: Option<&Stat>,
         owner_changed: bool,
     ) -> Result<(), Failure> {
-        let Some(mode) = &self.mode else {
-            return Ok(());
+        let unrestricted = Mode::Octal(0o666 & !umask());
+        let mode = match &self.mode {
+            Some(mode) => mode,
+            // It was made for its owner alone, until it belonged to the right one.
+            None if before.is_none() && self.made_empty => &unrestricted,
+            None => return Ok(()),
         };
-        let wanted = mode.of(before.map_or(now.mode, |before| before.mode));
+        let wanted = mode.of(before.map_or(now.mode, |before| self.identities.mode_to_start_from(before)));
         let permitted = match before {
             Some(before) if before.mode != wanted => {
                 self.apply
@@ -139,6 +197,20 @@ impl Run<'_, '_> {
         };
         if permitted && (owner_changed || now.mode != wanted) {
             entry.set_mode(wanted)?;
+        }
+        Ok(())
+    }
+
+    /// A mode says who may do what, so beside it there is no access list.
+    fn remove_access_lists(&mut self, entry: &Entry, is_found: bool) -> Result<(), Failure> {
+        if self.mode.is_none() {
+            return Ok(());
+        }
+        let Some(lists) = entry.access_lists()? else {
+            return Ok(());
+        };
+        if !is_found || self.apply.drift("access list", lists, DriftValue::Absent) {
+            entry.remove_access_lists()?;
         }
         Ok(())
     }

@@ -27,6 +27,18 @@ pub(super) struct Run<'r, 'a> {
     /// What was there when the run began; what is there now.
     pub(super) place: Place,
     pub(super) standing: Standing,
+    /// Where the contents come from that were found right, if the file is to be taken from its owner all the same.
+    pub(super) certain: Option<Certain>,
+    /// Whether this run made an empty file, with a mode that lets only its owner in.
+    pub(super) made_empty: bool,
+}
+
+/// Contents that are known to be the wanted ones, whoever can still write to the file that holds them.
+pub(super) enum Certain {
+    /// These bytes.
+    Bytes(Text),
+    /// Those of the source.
+    Source(AbsolutePath),
 }
 
 /// How things stand after the steps so far.
@@ -94,14 +106,24 @@ impl<'r, 'a> Run<'r, 'a> {
     pub(super) fn begin(file: &'r File, apply: &'r mut Apply<'a>) -> Result<Run<'r, 'a>, Failure> {
         let path = file.effective_path()?;
         let place = Place::look(&path, !file.symlink)?;
+        let identities = Identities::look_up(file, apply, &place)?;
+        let mut mode = file.wanted_mode();
+        if mode.is_none()
+            && let (true, Some(found)) = (identities.takes_over, place.found)
+        {
+            let open = found.mode & 0o777 & !umask();
+            mode = Some(Mode::Octal(if is_secret(apply) { open & 0o700 } else { open }));
+        }
         Ok(Run {
-            identities: Identities::look_up(file, apply, &place)?,
-            mode: file.wanted_mode(),
+            identities,
+            mode,
             file,
             apply,
             path,
             place,
             standing: Standing::Found,
+            certain: None,
+            made_empty: false,
         })
     }
 
@@ -114,6 +136,26 @@ impl<'r, 'a> Run<'r, 'a> {
             self.contents()?;
         }
         self.metadata()
+    }
+
+    /// What to say if sensitive contents go where everybody can read them.
+    pub(super) fn readers_of_a_secret(&self) -> Option<&'static str> {
+        const READ_BY_OTHERS: u32 = 0o004;
+        let kept = self.place.found.filter(Stat::is_regular);
+        let bits = match (&self.mode, kept) {
+            (Some(mode), _) => mode.of(0),
+            (None, Some(kept)) => kept.mode,
+            (None, None) => 0,
+        };
+        let exposed = is_secret(self.apply) && self.file.wish() != Wish::Absent && bits & READ_BY_OTHERS != 0;
+        exposed.then(|| {
+            if self.file.mode.is_empty() {
+                "everybody on this machine can read the sensitive contents: the file that is there has such a mode, \
+                 and `mode` is not set"
+            } else {
+                "everybody on this machine can read the sensitive contents: `mode` lets others read"
+            }
+        })
     }
 
     /// Looks again, after something was changed.
@@ -149,8 +191,12 @@ impl<'r, 'a> Run<'r, 'a> {
                 if !repair {
                     self.standing = Standing::Pending;
                 } else if !has_contents {
-                    self.entry()?.create_file(0o666)?;
+                    // Whom it is for is said only after it was made, so until then it is for nobody else.
+                    let restricted = self.mode.is_some() || !file.owner.is_empty() || !file.group.is_empty();
+                    self.entry()?
+                        .create_file(if restricted { 0o600 } else { 0o666 })?;
                     self.standing = Standing::Made;
+                    self.made_empty = true;
                     self.look_again()?;
                 }
                 Ok(())
@@ -247,7 +293,7 @@ impl<'r, 'a> Run<'r, 'a> {
             let verified = self.apply.handle().verified();
             let known =
                 fingerprint.is_some_and(|print| verified.holds(self.path.as_path(), found.stamp(), print));
-            if known {
+            if known && !self.identities.takes_over {
                 return Ok(());
             }
             let now = Timestamp::now();
@@ -257,6 +303,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 if let Some(print) = fingerprint {
                     verified.record(self.path.as_path(), stamp, print, now);
                 }
+                self.certain = Some(Certain::Bytes(bytes));
                 return Ok(());
             }
         }
@@ -281,7 +328,7 @@ impl<'r, 'a> Run<'r, 'a> {
             .map_err(|error| Failure::new("use the source").because(error))?;
         let open = || -> Result<OpenFile, Failure> { Ok(Entry::at(&source_path)?.follow()?.open()?) };
         let mut source = open()?;
-        let mode = source.stat().mode;
+        let mode = source.stat().mode & 0o777 & !umask();
         let fingerprint = source_fingerprint(source.stat());
         let target = self.target()?;
         if target.is_none() && self.file.wish() == Wish::Undefined && self.place.own.is_none() {
@@ -292,7 +339,7 @@ impl<'r, 'a> Run<'r, 'a> {
             let verified = self.apply.handle().verified();
             let known =
                 fingerprint.is_some_and(|print| verified.holds(self.path.as_path(), found.stamp(), print));
-            if known || found.is_same_file(source.stat()) {
+            if found.is_same_file(source.stat()) || (known && !self.identities.takes_over) {
                 return Ok(());
             }
             let now = Timestamp::now();
@@ -302,6 +349,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 if let Some(print) = fingerprint {
                     verified.record(self.path.as_path(), stamp, print, now);
                 }
+                self.certain = Some(Certain::Source(source_path));
                 return Ok(());
             }
         }
@@ -360,19 +408,16 @@ impl<'r, 'a> Run<'r, 'a> {
         if self.place.found.is_some_and(|found| found.is_directory()) {
             self.entry()?.remove_tree()?;
         }
-        let current = before.map_or(mode.unwrap_or(0o666 & !umask()), |stat| stat.mode);
+        // A secret that nobody said a mode for is for its owner alone.
+        let mode = match before {
+            None if is_secret(self.apply) => Some(mode.unwrap_or(0o600) & 0o700),
+            _ => mode,
+        };
+        let current = before.map_or(mode.unwrap_or(0o666 & !umask()), |stat| {
+            self.identities.mode_to_start_from(&stat)
+        });
         let wanted = self.mode.as_ref().map(|wanted| wanted.of(current)).or(mode);
-        let request = request
-            .owner(self.identities.owner, self.identities.group)
-            .mode(wanted)
-            .security_context(
-                self.file
-                    .selinux
-                    .as_ref()
-                    .map(|context| context.as_bytes().to_vec()),
-            );
-        let replaced = self.apply.handle().committer().replace(request)?;
-        self.say_method(&replaced);
+        let replaced = self.commit(request, wanted)?;
         if let Some(print) = fingerprint {
             let verified = self.apply.handle().verified();
             verified.record(
@@ -386,6 +431,18 @@ impl<'r, 'a> Run<'r, 'a> {
             self.standing = Standing::Made;
         }
         self.look_again()
+    }
+
+    /// Replaces the file, with the final owner, mode and context.
+    pub(super) fn commit(&self, request: Replace, mode: Option<u32>) -> Result<Replaced, Failure> {
+        let context = self.file.selinux.as_ref();
+        let request = request
+            .owner(self.identities.owner, self.identities.group)
+            .mode(mode)
+            .security_context(context.map(|context| context.as_bytes().to_vec()));
+        let replaced = self.apply.handle().committer().replace(request)?;
+        self.say_method(&replaced);
+        Ok(replaced)
     }
 
     fn say_method(&self, replaced: &Replaced) {
@@ -488,6 +545,13 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         Ok(())
     }
+}
+
+/// Whether the file is to hold what not everybody may read.
+pub(super) fn is_secret(apply: &Apply<'_>) -> bool {
+    ["content", "fragments"]
+        .into_iter()
+        .any(|parameter| apply.is_sensitive(parameter))
 }
 
 /// Stands for these bytes in the memory of verified files.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use setpoint_engine::{DriftValue, Failure};
 use setpoint_host::files::{
     AbsolutePath, Content, Directory, Entry, Fate, FileType, OpenFile, Removal, Replace, Stat, Timestamp,
-    is_temporary, same_content,
+    is_temporary, same_content, umask,
 };
 
 use super::path;
@@ -126,7 +126,7 @@ impl Run<'_, '_> {
         if there.is_some() {
             to.remove_file()?;
         }
-        to.create_directory(inner.stat()?.mode)?;
+        to.create_directory(inner.stat()?.mode & 0o777)?;
         let destination = Arc::new(to.open_directory()?);
         self.copy_level(copying, &inner, Some(&destination), relative, true, depth + 1)
     }
@@ -185,7 +185,7 @@ impl Run<'_, '_> {
             }
         }
         let source = reopened()?;
-        let mode = source.stat().mode;
+        let mode = source.stat().mode & 0o777 & !umask();
         copying
             .waiting
             .push(Replace::new(target, Content::Copy(source)).mode(mode));
