@@ -148,7 +148,7 @@ impl<'r, 'a> Run<'r, 'a> {
             (None, None) => 0,
         };
         let exposed = is_secret(self.apply) && self.file.wish() != Wish::Absent && bits & READ_BY_OTHERS != 0;
-        exposed.then(|| {
+        exposed.then_some({
             if self.file.mode.is_empty() {
                 "everybody on this machine can read the sensitive contents: the file that is there has such a mode, \
                  and `mode` is not set"
