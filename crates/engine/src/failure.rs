@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_cause_that_was_said_already_is_not_said_again() {
-        let missing = std::fs::read("/no/such/file").unwrap_err();
+        let missing = std::io::Error::from_raw_os_error(2);
         let error = FileError::System {
             attempted: "read",
             path: "/no/such/file".into(),
