@@ -96,7 +96,10 @@ fn every_command_in_the_book_exists_with_its_flags() {
             let finished = place.run(BINARY, &words);
             if finished.code != 0 {
                 let (page, line) = (&snippet.page, snippet.line);
-                wrong.push_str(&format!("{page}:{line}: setpoint {command}\n{}\n", finished.stderr));
+                wrong.push_str(&format!(
+                    "{page}:{line}: setpoint {command}\n{}\n",
+                    finished.stderr
+                ));
             }
         }
     }
