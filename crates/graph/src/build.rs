@@ -130,23 +130,25 @@ pub fn build_edge<S>(
         span: Some(statement.span),
         ..StatementOutput::default()
     };
-    let halves: Vec<Vec<ResourceId>> = statement
-        .halves
+    let endpoints: Vec<Vec<ResourceId>> = statement
+        .endpoints
         .iter()
-        .map(|half| {
+        .map(|endpoint| {
             let names = read_names(
-                &value(&half.name),
-                half.span,
+                &value(&endpoint.name),
+                endpoint.span,
                 &UnknownWhat::EdgeName,
                 &mut output.unknown,
                 diagnostics,
             );
-            let id = |name| ResourceId::new(half.kind.clone(), name);
+            let id = |name| ResourceId::new(endpoint.kind.clone(), name);
             names.into_iter().map(id).collect()
         })
         .collect();
-    for (index, pair) in halves.windows(2).enumerate() {
-        let span = statement.halves[index].span.to(statement.halves[index + 1].span);
+    for (index, pair) in endpoints.windows(2).enumerate() {
+        let span = statement.endpoints[index]
+            .span
+            .to(statement.endpoints[index + 1].span);
         for from in &pair[0] {
             for to in &pair[1] {
                 output.edges.push(DesiredEdge {
@@ -446,13 +448,13 @@ impl<'a, S> Building<'a, S> {
                 Condition::Present(_) => {}
             }
             let others = self.names(
-                &(self.value)(&item.half.name),
-                item.half.span,
+                &(self.value)(&item.endpoint.name),
+                item.endpoint.span,
                 &UnknownWhat::EdgeName,
             );
             for id in own {
                 for other in &others {
-                    let other = ResourceId::new(item.half.kind.clone(), other.clone());
+                    let other = ResourceId::new(item.endpoint.kind.clone(), other.clone());
                     let (from, to) = match item.property {
                         EdgeProperty::Before | EdgeProperty::Notify => (id.clone(), other),
                         EdgeProperty::Depend | EdgeProperty::Listen => (other, id.clone()),

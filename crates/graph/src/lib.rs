@@ -40,6 +40,6 @@ pub use library::Library;
 pub use meta::{MetaName, MetaParameters, Written};
 pub use native::{Misfit, Native};
 pub use statement::{
-    EdgeHalf, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, MetaItem, ResourceStatement, StatementOutput,
-    UnknownPart, UnknownWhat,
+    EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, MetaItem, ResourceStatement,
+    StatementOutput, UnknownPart, UnknownWhat,
 };

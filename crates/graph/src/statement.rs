@@ -61,7 +61,7 @@ pub struct EdgeItem<V> {
     /// Which way, and whether it notifies.
     pub property: EdgeProperty,
     /// The other end.
-    pub half: EdgeHalf<V>,
+    pub endpoint: EdgeEndpoint<V>,
     /// Whether the edge exists.
     pub condition: Option<V>,
     /// The item.
@@ -83,12 +83,12 @@ pub enum EdgeProperty {
 
 /// `Kind[name]`.
 #[derive(Debug, Clone)]
-pub struct EdgeHalf<V> {
+pub struct EdgeEndpoint<V> {
     /// The kind, lower case.
     pub kind: Arc<str>,
     /// A str or a list of str.
     pub name: V,
-    /// The half.
+    /// The endpoint.
     pub span: Span,
 }
 
@@ -96,8 +96,8 @@ pub struct EdgeHalf<V> {
 #[derive(Debug, Clone)]
 pub struct EdgeStatement<V> {
     /// Two or more.
-    pub halves: Vec<EdgeHalf<V>>,
-    /// Send key and parameter; then there are exactly two halves.
+    pub endpoints: Vec<EdgeEndpoint<V>>,
+    /// Send key and parameter; then there are exactly two endpoints.
     pub send: Option<(Arc<str>, Arc<str>)>,
     /// The statement.
     pub span: Span,

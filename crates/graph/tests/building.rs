@@ -2,7 +2,7 @@
 
 use setpoint_diagnostics::Diagnostics;
 use setpoint_graph::{
-    CollectedResource, EdgeHalf, EdgeProperty, EdgeStatement, MetaName, MetaParameters, Parameters,
+    CollectedResource, EdgeEndpoint, EdgeProperty, EdgeStatement, MetaName, MetaParameters, Parameters,
     ResourceStatement, UnknownWhat, build_collected, build_edge, build_resource, read_collect,
 };
 use setpoint_value::{Type, Value};
@@ -52,16 +52,16 @@ fn edge_properties_have_a_direction_and_notify_or_not() {
 
 #[test]
 fn an_edge_statement_joins_neighbours_and_every_name_with_every_name() {
-    let half = |name: Value| EdgeHalf {
+    let endpoint = |name: Value| EdgeEndpoint {
         kind: "noop".into(),
         name,
         span: at(0),
     };
     let statement = EdgeStatement {
-        halves: vec![
-            half(Value::str("a")),
-            half(Value::strings(["b", "c"])),
-            half(Value::str("d")),
+        endpoints: vec![
+            endpoint(Value::str("a")),
+            endpoint(Value::strings(["b", "c"])),
+            endpoint(Value::str("d")),
         ],
         send: None,
         span: at(0),
@@ -266,8 +266,8 @@ fn an_unknown_name_builds_nothing_and_is_noted() {
     let output = test(Value::unknown(Type::Str)).text("x").output();
     assert!(output.resources.is_empty());
     assert_eq!(output.unknown[0].what, UnknownWhat::Name("test".into()));
-    let half = Value::list(Type::Str, [Value::str("a"), Value::unknown(Type::Str)]);
-    let output = test(half).output();
+    let endpoint = Value::list(Type::Str, [Value::str("a"), Value::unknown(Type::Str)]);
+    let output = test(endpoint).output();
     assert_eq!((names(&output), output.unknown.len()), (vec!["a"], 1));
     let unknown = Value::unknown(Type::Str);
     let output = test("a").edge(EdgeProperty::Before, "test", unknown).output();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostics, FileId, Span};
 use setpoint_graph::{
-    EdgeHalf, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, Invalid, KindSchema, MetaItem, MetaName,
+    EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, Invalid, KindSchema, MetaItem, MetaName,
     MetaParameters, Native, ParameterSchema, Parameters, ResourceStatement, SendKey, StatementOutput,
     build_edge, build_resource,
 };
@@ -252,7 +252,7 @@ impl Resource {
         let span = self.item_span();
         self.0.edges.push(EdgeItem {
             property,
-            half: EdgeHalf {
+            endpoint: EdgeEndpoint {
                 kind: kind.into(),
                 name: name.into().0,
                 span,
@@ -278,8 +278,8 @@ impl Resource {
 }
 
 /// `Kind[name] -> Kind[name] -> …`.
-pub(crate) fn chain(halves: &[(&str, &str)]) -> StatementOutput {
-    edge_statement(halves, None, 500)
+pub(crate) fn chain(endpoints: &[(&str, &str)]) -> StatementOutput {
+    edge_statement(endpoints, None, 500)
 }
 
 /// `Test[from].key -> Test[to].parameter`.
@@ -288,17 +288,20 @@ pub(crate) fn send(from: &str, key: &str, to: &str, parameter: &str) -> Statemen
 }
 
 pub(crate) fn edge_statement(
-    halves: &[(&str, &str)],
+    endpoints: &[(&str, &str)],
     send: Option<(&str, &str)>,
     start: u32,
 ) -> StatementOutput {
-    let halves = halves.iter().zip(start..).map(|((kind, name), start)| EdgeHalf {
-        kind: (*kind).into(),
-        name: Value::str(*name),
-        span: Span::new(FileId(0), start, start + 1),
-    });
+    let endpoints = endpoints
+        .iter()
+        .zip(start..)
+        .map(|((kind, name), start)| EdgeEndpoint {
+            kind: (*kind).into(),
+            name: Value::str(*name),
+            span: Span::new(FileId(0), start, start + 1),
+        });
     let statement = EdgeStatement {
-        halves: halves.collect(),
+        endpoints: endpoints.collect(),
         send: send.map(|(key, parameter)| (key.into(), parameter.into())),
         span: at(start),
     };

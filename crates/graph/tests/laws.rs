@@ -54,8 +54,8 @@ fn statement() -> impl Strategy<Value = StatementOutput> {
         },
     );
     let chains = vec(name(), 2..4).prop_map(|names| {
-        let halves: Vec<(&str, &str)> = names.into_iter().map(|name| ("test", name)).collect();
-        chain(&halves)
+        let endpoints: Vec<(&str, &str)> = names.into_iter().map(|name| ("test", name)).collect();
+        chain(&endpoints)
     });
     let key = prop_oneof![Just("hello"), Just("answer")];
     let sends = (name(), key, name()).prop_map(|(from, key, to)| send(from, key, to, "interface"));
@@ -199,10 +199,10 @@ proptest! {
     }
 
     #[test]
-    fn a_reported_cycle_is_one(halves in vec((0..6usize, 0..6usize), 1..14)) {
+    fn a_reported_cycle_is_one(endpoints in vec((0..6usize, 0..6usize), 1..14)) {
         let names = ["a", "b", "c", "d", "e", "f"];
         let mut outputs: Vec<StatementOutput> = names.iter().map(|name| test(*name).output()).collect();
-        outputs.extend(halves.iter().map(|(i, j)| chain(&[("test", names[*i]), ("test", names[*j])])));
+        outputs.extend(endpoints.iter().map(|(i, j)| chain(&[("test", names[*i]), ("test", names[*j])])));
         if let Err(diagnostics) = setpoint_graph::assemble(outputs) {
             for diagnostic in diagnostics {
                 let path = diagnostic.message.rsplit(": ").next().unwrap_or_default();
@@ -213,7 +213,7 @@ proptest! {
                 prop_assert_eq!(path.first(), path.last());
                 prop_assert!(path.len() > 1);
                 for pair in path.windows(2) {
-                    prop_assert!(halves.contains(&(pair[0], pair[1])));
+                    prop_assert!(endpoints.contains(&(pair[0], pair[1])));
                 }
             }
         }

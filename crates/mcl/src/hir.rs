@@ -353,7 +353,7 @@ pub enum ItemKind {
         /// Which.
         property: setpoint_graph::EdgeProperty,
         /// The other end.
-        half: Half,
+        endpoint: Endpoint,
     },
     /// `Meta:name => value,`.
     Meta {
@@ -372,15 +372,15 @@ pub enum ItemKind {
 /// An edge statement.
 #[derive(Debug)]
 pub struct Edge {
-    /// One or more halves.
-    pub halves: Vec<Half>,
+    /// One or more endpoints.
+    pub endpoints: Vec<Endpoint>,
     /// The statement.
     pub span: Span,
 }
 
 /// One end of an edge.
 #[derive(Debug)]
-pub struct Half {
+pub struct Endpoint {
     /// The kind, lower case.
     pub kind: Arc<str>,
     /// The name or names.

@@ -3,7 +3,7 @@
 //! Equations are solved as they are collected, in the order of the rules of mcl, 6.3, by unification; errors are kept apart by
 //! phase (raised while collecting, by solving, by what stays open) because an error of an earlier phase hides the later
 //! ones. What cannot be decided when it is met (which container a lookup is in, which alternative of a library function is
-//! meant, whether a name is one or many) is *parked* and decided when solving has found more; this accepts more than one
+//! meant, whether a name is one or many) is *deferred* and decided when solving has found more; this accepts more than one
 //! pass would, and rejects the same.
 //!
 //! Functions and classes are polymorphic by instantiation: each call of a named function and each include is an
@@ -11,14 +11,14 @@
 
 mod codes;
 mod completion;
-mod evident;
+mod deferred;
 mod infer;
 mod instances;
 mod messages;
 mod panics;
-mod parked;
 mod resources;
 mod solver;
+mod syntactic;
 
 pub(crate) use codes::CODES;
 pub use infer::infer;

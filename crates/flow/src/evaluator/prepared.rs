@@ -102,7 +102,7 @@ fn resource_operands(statement: &ResourceStatement<Slot>, exports: Option<Slot>,
         into.extend(meta.condition);
     }
     for edge in &statement.edges {
-        into.push(edge.half.name);
+        into.push(edge.endpoint.name);
         into.extend(edge.condition);
     }
     distinct(into, start);
@@ -110,7 +110,7 @@ fn resource_operands(statement: &ResourceStatement<Slot>, exports: Option<Slot>,
 
 fn edge_operands(statement: &EdgeStatement<Slot>, into: &mut Vec<Slot>) {
     let start = into.len();
-    into.extend(statement.halves.iter().map(|half| half.name));
+    into.extend(statement.endpoints.iter().map(|endpoint| endpoint.name));
     distinct(into, start);
 }
 

@@ -442,7 +442,7 @@ impl Oracle<'_> {
                 }
             }
             Operation::Edge(statement) => {
-                let used: Vec<Slot> = statement.halves.iter().map(|half| half.name).collect();
+                let used: Vec<Slot> = statement.endpoints.iter().map(|endpoint| endpoint.name).collect();
                 if let Some(values) = self.needed(instance, &used) {
                     let get = |slot: &Slot| values[used.iter().position(|s| s == slot).unwrap()].clone();
                     let mut diagnostics = Diagnostics::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_flow::{Block, Operation, Program, Slot, Template, TemplateId, TemplateNode};
-use setpoint_graph::{EdgeHalf, EdgeStatement, FieldItem, ResourceStatement};
+use setpoint_graph::{EdgeEndpoint, EdgeStatement, FieldItem, ResourceStatement};
 use setpoint_value::{FunctionSpec, Type, Value};
 
 use crate::library;
@@ -112,8 +112,8 @@ fn respan(operation: &mut Operation, span: Span) {
         Operation::Edge(statement) => {
             let mut moved = (**statement).clone();
             moved.span = span;
-            for half in &mut moved.halves {
-                half.span = span;
+            for endpoint in &mut moved.endpoints {
+                endpoint.span = span;
             }
             *statement = Arc::new(moved);
         }
@@ -272,13 +272,13 @@ impl TemplateBuilder {
     /// `Test[from] -> Test[to]`.
     pub(crate) fn edge(&mut self, from: Slot, to: Slot) -> Slot {
         let span = Span::new(FileId(0), 0, 1);
-        let half = |name| EdgeHalf {
+        let endpoint = |name| EdgeEndpoint {
             kind: "test".into(),
             name,
             span,
         };
         let statement = EdgeStatement {
-            halves: vec![half(from), half(to)],
+            endpoints: vec![endpoint(from), endpoint(to)],
             send: None,
             span,
         };

@@ -1,8 +1,8 @@
 //! Whether two texts say the same: equal syntax but for places, redundant parentheses and older spellings.
 
 use crate::syntax::{
-    Arguments, Ast, Block, BodyItem, BodyItemKind, Callee, EdgeHalf, ExprId, ExprKind, Function, ImportAlias,
-    Loop, Name, Parameters, StmtId, StmtKind, TypeExpr, TypeKind,
+    Arguments, Ast, Block, BodyItem, BodyItemKind, Callee, EdgeEndpoint, ExprId, ExprKind, Function,
+    ImportAlias, Loop, Name, Parameters, StmtId, StmtKind, TypeExpr, TypeKind,
 };
 
 /// Whether two files say the same.
@@ -99,7 +99,9 @@ impl Comparison<'_> {
                     && self.exprs(a.name, b.name)
                     && all(&a.items, &b.items, |a, b| self.items(a, b))
             }
-            (StmtKind::Edge(a), StmtKind::Edge(b)) => all(&a.halves, &b.halves, |a, b| self.halves(a, b)),
+            (StmtKind::Edge(a), StmtKind::Edge(b)) => {
+                all(&a.endpoints, &b.endpoints, |a, b| self.endpoints(a, b))
+            }
             (StmtKind::Class(a), StmtKind::Class(b)) => {
                 names(&a.name, &b.name)
                     && option(a.parameters.as_ref(), b.parameters.as_ref(), parameters)
@@ -159,9 +161,15 @@ impl Comparison<'_> {
                     names(a, b) && self.exprs(*v, *w)
                 }
                 (
-                    BodyItemKind::EdgeProperty { property: a, half: v },
-                    BodyItemKind::EdgeProperty { property: b, half: w },
-                ) => names(a, b) && self.halves(v, w),
+                    BodyItemKind::EdgeProperty {
+                        property: a,
+                        endpoint: v,
+                    },
+                    BodyItemKind::EdgeProperty {
+                        property: b,
+                        endpoint: w,
+                    },
+                ) => names(a, b) && self.endpoints(v, w),
                 (BodyItemKind::MetaStruct { value: v }, BodyItemKind::MetaStruct { value: w }) => {
                     self.exprs(*v, *w)
                 }
@@ -175,7 +183,7 @@ impl Comparison<'_> {
             }
     }
 
-    fn halves(&self, left: &EdgeHalf, right: &EdgeHalf) -> bool {
+    fn endpoints(&self, left: &EdgeEndpoint, right: &EdgeEndpoint) -> bool {
         names(&left.kind, &right.kind)
             && self.exprs(left.name, right.name)
             && option(left.field.as_ref(), right.field.as_ref(), names)

@@ -2,8 +2,8 @@
 
 use super::printer::Printer;
 use crate::syntax::{
-    Block, BodyItem, BodyItemKind, EdgeHalf, ExprId, IfStmt, ImportAlias, Include, Loop, Resource, StmtId,
-    StmtKind,
+    Block, BodyItem, BodyItemKind, EdgeEndpoint, ExprId, IfStmt, ImportAlias, Include, Loop, Resource,
+    StmtId, StmtKind,
 };
 
 impl Printer<'_> {
@@ -30,9 +30,9 @@ impl Printer<'_> {
             StmtKind::ForKv(statement) => self.loop_statement("forkv", statement),
             StmtKind::Resource(resource) => self.resource(resource),
             StmtKind::Edge(edge) => {
-                for (index, half) in edge.halves.iter().enumerate() {
+                for (index, endpoint) in edge.endpoints.iter().enumerate() {
                     self.push(if index > 0 { " -> " } else { "" });
-                    self.edge_half(half);
+                    self.edge_endpoint(endpoint);
                 }
             }
             StmtKind::Class(class) => {
@@ -155,10 +155,10 @@ impl Printer<'_> {
                 self.push(&name.text);
                 self.item_value(item.condition, *value);
             }
-            BodyItemKind::EdgeProperty { property, half } => {
+            BodyItemKind::EdgeProperty { property, endpoint } => {
                 self.push(&property.text);
                 self.condition(item.condition);
-                self.edge_half(half);
+                self.edge_endpoint(endpoint);
             }
             BodyItemKind::Meta { name, value } => {
                 self.push("Meta:");
@@ -185,8 +185,8 @@ impl Printer<'_> {
         }
     }
 
-    fn edge_half(&mut self, half: &EdgeHalf) {
-        for (index, part) in half.kind.text.split(':').enumerate() {
+    fn edge_endpoint(&mut self, endpoint: &EdgeEndpoint) {
+        for (index, part) in endpoint.kind.text.split(':').enumerate() {
             self.push(if index > 0 { ":" } else { "" });
             let mut rest = part.chars();
             if let Some(first) = rest.next() {
@@ -195,9 +195,9 @@ impl Printer<'_> {
             self.push(rest.as_str());
         }
         self.push("[");
-        self.expr(half.name);
+        self.expr(endpoint.name);
         self.push("]");
-        if let Some(field) = &half.field {
+        if let Some(field) = &endpoint.field {
             self.push(".");
             self.push(&field.text);
         }

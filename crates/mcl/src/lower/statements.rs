@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Span};
 use setpoint_flow::{Block, EXPORTS, Operation, Slot};
-use setpoint_graph::{EdgeHalf, EdgeItem, EdgeStatement, FieldItem, MetaItem, MetaName, ResourceStatement};
+use setpoint_graph::{
+    EdgeEndpoint, EdgeItem, EdgeStatement, FieldItem, MetaItem, MetaName, ResourceStatement,
+};
 use setpoint_value::{Type, Value};
 
 use super::Lowering;
 use super::codes;
 use super::templates::BuilderId;
-use crate::hir::{BodyId, Edge, ExprId, Half, Item, ItemKind, Resource, Statement};
+use crate::hir::{BodyId, Edge, Endpoint, ExprId, Item, ItemKind, Resource, Statement};
 use crate::types::InstanceId;
 
 impl Lowering<'_> {
@@ -132,12 +134,12 @@ impl Lowering<'_> {
                         span: item.span,
                     });
                 }
-                ItemKind::EdgeProperty { property, half } => {
-                    let half = self.half(at, instance, half);
+                ItemKind::EdgeProperty { property, endpoint } => {
+                    let endpoint = self.endpoint(at, instance, endpoint);
                     let condition = condition(self);
                     statement.edges.push(EdgeItem {
                         property: *property,
-                        half,
+                        endpoint,
                         condition,
                         span: item.span,
                     });
@@ -220,26 +222,26 @@ impl Lowering<'_> {
         }
     }
 
-    fn half(&mut self, at: BuilderId, instance: InstanceId, half: &Half) -> EdgeHalf<Slot> {
-        EdgeHalf {
-            kind: half.kind.clone(),
-            name: self.expr(at, instance, half.name),
-            span: half.span,
+    fn endpoint(&mut self, at: BuilderId, instance: InstanceId, endpoint: &Endpoint) -> EdgeEndpoint<Slot> {
+        EdgeEndpoint {
+            kind: endpoint.kind.clone(),
+            name: self.expr(at, instance, endpoint.name),
+            span: endpoint.span,
         }
     }
 
     fn edge(&mut self, at: BuilderId, instance: InstanceId, edge: &Edge) -> Operation {
-        let halves: Vec<_> = edge
-            .halves
+        let endpoints: Vec<_> = edge
+            .endpoints
             .iter()
-            .map(|half| self.half(at, instance, half))
+            .map(|endpoint| self.endpoint(at, instance, endpoint))
             .collect();
-        let send = match edge.halves.as_slice() {
+        let send = match edge.endpoints.as_slice() {
             [from, to] => from.field.clone().zip(to.field.clone()),
             _ => None,
         };
         Operation::Edge(Arc::new(EdgeStatement {
-            halves,
+            endpoints,
             send,
             span: edge.span,
         }))

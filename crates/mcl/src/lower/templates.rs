@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::Span;
 use setpoint_flow::{Block, Operation, Slot, Template, TemplateId, TemplateNode};
-use setpoint_graph::{EdgeHalf, EdgeItem, EdgeStatement, FieldItem, MetaItem, ResourceStatement};
+use setpoint_graph::{EdgeEndpoint, EdgeItem, EdgeStatement, FieldItem, MetaItem, ResourceStatement};
 use setpoint_value::Type;
 use std::sync::Arc;
 
@@ -276,10 +276,10 @@ fn renumbered(operation: Operation, place: &impl Fn(Slot) -> Slot) -> Operation 
             exports: place(exports),
         },
         Operation::Edge(statement) => Operation::Edge(Arc::new(EdgeStatement {
-            halves: statement
-                .halves
+            endpoints: statement
+                .endpoints
                 .iter()
-                .map(|half| edge_half(half, place))
+                .map(|endpoint| edge_endpoint(endpoint, place))
                 .collect(),
             send: statement.send.clone(),
             span: statement.span,
@@ -306,7 +306,7 @@ fn resource(statement: &ResourceStatement<Slot>, place: &impl Fn(Slot) -> Slot) 
     });
     let edges = statement.edges.iter().map(|item| EdgeItem {
         property: item.property,
-        half: edge_half(&item.half, place),
+        endpoint: edge_endpoint(&item.endpoint, place),
         condition: item.condition.map(place),
         span: item.span,
     });
@@ -321,10 +321,10 @@ fn resource(statement: &ResourceStatement<Slot>, place: &impl Fn(Slot) -> Slot) 
     }
 }
 
-fn edge_half(half: &EdgeHalf<Slot>, place: &impl Fn(Slot) -> Slot) -> EdgeHalf<Slot> {
-    EdgeHalf {
-        kind: half.kind.clone(),
-        name: place(half.name),
-        span: half.span,
+fn edge_endpoint(endpoint: &EdgeEndpoint<Slot>, place: &impl Fn(Slot) -> Slot) -> EdgeEndpoint<Slot> {
+    EdgeEndpoint {
+        kind: endpoint.kind.clone(),
+        name: place(endpoint.name),
+        span: endpoint.span,
     }
 }

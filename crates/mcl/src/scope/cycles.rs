@@ -19,7 +19,7 @@ use crate::syntax::{
 
 /// What is wrong with a file.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FileProblems {
     /// Names that a block produces twice, at the later statement. Two imports at the top of the file are left to those who
     /// follow them.
     pub(super) clashes: Diagnostics,
@@ -28,7 +28,7 @@ pub(super) struct Found {
 }
 
 /// Looks at a whole file, classes that nothing includes among it.
-pub(super) fn check(ast: &Ast, nesting: &Nesting) -> Found {
+pub(super) fn check(ast: &Ast, nesting: &Nesting) -> FileProblems {
     let mut walk = Walk {
         ast,
         nesting,
@@ -36,7 +36,7 @@ pub(super) fn check(ast: &Ast, nesting: &Nesting) -> Found {
         nodes: Vec::new(),
         edges: Vec::new(),
         inside: None,
-        found: Found::default(),
+        found: FileProblems::default(),
     };
     walk.block(&ast.root, None, &[]);
     walk.report_cycles();
@@ -77,7 +77,7 @@ struct Walk<'a> {
     edges: Vec<Dependency>,
     /// The innermost node around the place where the walk is. What is mentioned outside of all nodes cannot matter.
     inside: Option<usize>,
-    found: Found,
+    found: FileProblems,
 }
 
 impl Walk<'_> {
@@ -250,11 +250,14 @@ impl Walk<'_> {
                         BodyItemKind::Field { value, .. }
                         | BodyItemKind::Meta { value, .. }
                         | BodyItemKind::MetaStruct { value } => self.expr(*value),
-                        BodyItemKind::EdgeProperty { half, .. } => self.expr(half.name),
+                        BodyItemKind::EdgeProperty { endpoint, .. } => self.expr(endpoint.name),
                     }
                 }
             }
-            StmtKind::Edge(edge) => edge.halves.iter().for_each(|half| self.expr(half.name)),
+            StmtKind::Edge(edge) => edge
+                .endpoints
+                .iter()
+                .for_each(|endpoint| self.expr(endpoint.name)),
             StmtKind::Class(class) => {
                 let names = class.parameters.as_ref().map(names).unwrap_or_default();
                 self.block(&class.body, Some(entry.statement), &names);

@@ -7,8 +7,8 @@ use setpoint_value::Value;
 use super::codes;
 use super::resolve::{FoundFunction, FrameId, Resolver, annotation_type, pieces};
 use crate::hir::{
-    Callee, DefinitionKind, Expr, ExprId, ExprKind, Function, FunctionId, Half, Item, ItemKind, Owner, Part,
-    Resource,
+    Callee, DefinitionKind, Endpoint, Expr, ExprId, ExprKind, Function, FunctionId, Item, ItemKind, Owner,
+    Part, Resource,
 };
 use crate::syntax::{self, Ast, BodyItemKind, Piece};
 
@@ -243,12 +243,17 @@ impl Resolver<'_> {
         entry.body = body;
     }
 
-    pub(super) fn half(&mut self, frame: FrameId, ast: &Ast, half: &syntax::EdgeHalf) -> Half {
-        Half {
-            kind: half.kind.text.clone(),
-            name: self.expr(frame, ast, half.name),
-            field: half.field.as_ref().map(|f| f.text.clone()),
-            span: half.span,
+    pub(super) fn endpoint(
+        &mut self,
+        frame: FrameId,
+        ast: &Ast,
+        endpoint: &syntax::EdgeEndpoint,
+    ) -> Endpoint {
+        Endpoint {
+            kind: endpoint.kind.text.clone(),
+            name: self.expr(frame, ast, endpoint.name),
+            field: endpoint.field.as_ref().map(|f| f.text.clone()),
+            span: endpoint.span,
         }
     }
 
@@ -268,9 +273,9 @@ impl Resolver<'_> {
                     name_span: name.span,
                     value: self.expr(frame, ast, *value),
                 },
-                BodyItemKind::EdgeProperty { property, half } => ItemKind::EdgeProperty {
+                BodyItemKind::EdgeProperty { property, endpoint } => ItemKind::EdgeProperty {
                     property: edge_property(&property.text),
-                    half: self.half(frame, ast, half),
+                    endpoint: self.endpoint(frame, ast, endpoint),
                 },
                 BodyItemKind::Meta { name, value } => {
                     let value = self.expr(frame, ast, *value);

@@ -7,7 +7,7 @@ use setpoint_diagnostics::{Diagnostic, Loader, Span, did_you_mean};
 
 use super::codes;
 use super::cycles::{alias_of, alias_twice, import_twice};
-use super::modules::{Missing, Place, Target, default_alias, enter_directory, parse_import};
+use super::modules::{Missing, ModuleLocation, Target, default_alias, enter_directory, parse_import};
 use super::nesting::Entry as NestedEntry;
 use super::resolve::{Alias, FrameId, Resolver, Step, join};
 use crate::syntax::{Ast, ImportAlias, StmtKind};
@@ -89,7 +89,7 @@ impl Resolver<'_> {
                     self.not_found(frame, span, format!("there is no file `{path}`"), None);
                     return None;
                 }
-                Place {
+                ModuleLocation {
                     directory: path
                         .rfind('/')
                         .map(|at| path[..=at].to_owned())
@@ -120,7 +120,7 @@ impl Resolver<'_> {
             || !self.library.functions.variables(name).is_empty();
         let main = format!("{name}/main.mcl");
         if self.library.modules.is_file(&main) {
-            let place = Place {
+            let place = ModuleLocation {
                 directory: format!("{name}/"),
                 metadata: None,
                 file: main,
@@ -144,7 +144,13 @@ impl Resolver<'_> {
         None
     }
 
-    fn find_remote(&mut self, frame: FrameId, importer: usize, module: &str, span: Span) -> Option<Place> {
+    fn find_remote(
+        &mut self,
+        frame: FrameId,
+        importer: usize,
+        module: &str,
+        span: Span,
+    ) -> Option<ModuleLocation> {
         let mut candidates: Vec<String> = Vec::new();
         let mut at = Some(importer);
         while let Some(index) = at {
@@ -201,7 +207,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves the file of a place, for the import at `span`.
-    fn enter(&mut self, frame: FrameId, place: Place, span: Span) -> Option<FrameId> {
+    fn enter(&mut self, frame: FrameId, place: ModuleLocation, span: Span) -> Option<FrameId> {
         let key = format!("{}{}", if place.embedded { "embedded:" } else { "" }, place.file);
         if self.loading.contains(&key) || (!place.embedded && self.loading.first() == Some(&place.file)) {
             let message = format!("importing `{}` leads back to itself", place.file);

@@ -73,7 +73,10 @@ impl Check<'_> {
                 self.expr(resource.name);
                 self.resource(resource, statement.span);
             }
-            StmtKind::Edge(edge) => edge.halves.iter().for_each(|half| self.expr(half.name)),
+            StmtKind::Edge(edge) => edge
+                .endpoints
+                .iter()
+                .for_each(|endpoint| self.expr(endpoint.name)),
             StmtKind::Class(class) => {
                 if let Some(parameters) = &class.parameters {
                     self.parameters(parameters);
@@ -152,7 +155,7 @@ impl Check<'_> {
                     self.expr(*value);
                 }
                 BodyItemKind::MetaStruct { value } => self.expr(*value),
-                BodyItemKind::EdgeProperty { property, half } => {
+                BodyItemKind::EdgeProperty { property, endpoint } => {
                     let names = ["before", "depend", "notify", "listen"];
                     if !names.contains(&&*property.text.to_lowercase()) {
                         let message = format!("there is no edge property `{}`", capitalised(&property.text));
@@ -165,7 +168,7 @@ impl Check<'_> {
                             .unwrap_or_else(|| "it is `Before`, `Depend`, `Notify` or `Listen`".to_owned());
                         self.diagnostics.push(error.help(help));
                     }
-                    self.expr(half.name);
+                    self.expr(endpoint.name);
                 }
             }
         }

@@ -216,7 +216,7 @@ impl Metadata {
 
 /// A module or single file whose text is compiled: where its imports are looked for.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ModuleLocation {
     /// Directory of the metadata, or of the file; empty or ending in `/`.
     pub(super) directory: String,
     /// Its metadata; none for a plain file.
@@ -229,7 +229,7 @@ pub(super) struct Place {
     pub(super) embedded: bool,
 }
 
-impl Place {
+impl ModuleLocation {
     /// Where local imports are relative to; empty or ending in `/`.
     pub(super) fn base(&self) -> String {
         match self.file.rfind('/') {
@@ -257,9 +257,9 @@ pub(super) fn enter_directory(
     directory: &str,
     parent: Option<usize>,
     needs_metadata: bool,
-) -> Result<Place, Missing> {
+) -> Result<ModuleLocation, Missing> {
     let metadata_path = format!("{directory}metadata.yaml");
-    let place = |metadata: Option<Metadata>, file: String| Place {
+    let place = |metadata: Option<Metadata>, file: String| ModuleLocation {
         directory: directory.to_owned(),
         metadata,
         file,

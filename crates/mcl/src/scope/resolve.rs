@@ -13,7 +13,7 @@ use setpoint_graph::Library;
 use setpoint_value::{FunctionSpec, Type};
 
 use super::classes::{ClassSource, IncludeSource};
-use super::modules::{Missing, Place, enter_directory};
+use super::modules::{Missing, ModuleLocation, enter_directory};
 use super::nesting::{Entry as NestedEntry, Nesting};
 use super::{codes, cycles, init};
 use crate::hir::{
@@ -79,14 +79,14 @@ pub fn resolve(
         touched: Vec::new(),
     };
     let place = match entry {
-        Entry::Code { .. } => Ok(Place {
+        Entry::Code { .. } => Ok(ModuleLocation {
             directory: String::new(),
             metadata: None,
             file: String::new(),
             parent: None,
             embedded: false,
         }),
-        Entry::File(path) => Ok(Place {
+        Entry::File(path) => Ok(ModuleLocation {
             directory: path
                 .rfind('/')
                 .map(|at| path[..=at].to_owned())
@@ -130,7 +130,7 @@ pub fn resolve(
         Err(message) => {
             let file = resolver.sources.add(resolver.places[0].file.clone(), "");
             let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, Span::new(file, 0, 0), message);
-            resolver.errors.push(Found {
+            resolver.errors.push(RankedDiagnostic {
                 order: Order::default(),
                 diagnostic: error,
             });
@@ -168,7 +168,7 @@ pub(super) struct Resolver<'a> {
     pub(super) hir: Hir,
     pub(super) frames: Vec<Frame>,
     pub(super) files: Vec<File>,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ModuleLocation>,
     pub(super) class_sources: Vec<ClassSource>,
     pub(super) include_sources: Vec<IncludeSource>,
     /// Files whose imports are being followed, outermost first.
@@ -178,12 +178,12 @@ pub(super) struct Resolver<'a> {
     pub(super) including: u32,
     /// How many blocks are being resolved inside each other, bodies of included classes among them.
     pub(super) depth: u32,
-    pub(super) errors: Vec<Found>,
+    pub(super) errors: Vec<RankedDiagnostic>,
     touched: Vec<String>,
 }
 
 /// An error with its place in the order in which errors count.
-pub(super) struct Found {
+pub(super) struct RankedDiagnostic {
     order: Order,
     diagnostic: Diagnostic,
 }
@@ -262,7 +262,7 @@ impl Resolver<'_> {
         self.loading.pop();
     }
 
-    pub(super) fn read(&mut self, place: &Place) -> Result<String, String> {
+    pub(super) fn read(&mut self, place: &ModuleLocation) -> Result<String, String> {
         let loader: &dyn Loader = if place.embedded {
             &*self.library.modules
         } else {
@@ -380,7 +380,7 @@ impl Resolver<'_> {
                 diagnostic = diagnostic.via(*import, "imported here");
             }
         }
-        self.errors.push(Found { order, diagnostic });
+        self.errors.push(RankedDiagnostic { order, diagnostic });
     }
 
     /// Resolves the top of a file and gives its frame.
@@ -632,13 +632,13 @@ impl Resolver<'_> {
                 Statement::Resource(Box::new(self.resource(frame, ast, resource, statement.span)))
             }
             (StmtKind::Edge(edge), _) => {
-                let halves = edge
-                    .halves
+                let endpoints = edge
+                    .endpoints
                     .iter()
-                    .map(|half| self.half(frame, ast, half))
+                    .map(|endpoint| self.endpoint(frame, ast, endpoint))
                     .collect();
                 Statement::Edge(Box::new(crate::hir::Edge {
-                    halves,
+                    endpoints,
                     span: statement.span,
                 }))
             }

@@ -230,7 +230,7 @@ pub enum BodyItemKind {
         /// As written: one capital in front.
         property: Name,
         /// The other end. It has no field.
-        half: EdgeHalf,
+        endpoint: EdgeEndpoint,
     },
     /// `Meta:name => value,`
     Meta {
@@ -250,12 +250,12 @@ pub enum BodyItemKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
     /// At least one. Either none has a field, or there are two and both have one.
-    pub halves: Vec<EdgeHalf>,
+    pub endpoints: Vec<EdgeEndpoint>,
 }
 
 /// `Kind["name"]` or `Kind["name"].field`
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EdgeHalf {
+pub struct EdgeEndpoint {
     /// In lower case: `http:server` for `Http:Server`.
     pub kind: Name,
     /// The name or names.

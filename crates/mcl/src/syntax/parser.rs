@@ -170,13 +170,13 @@ impl<'t> Parser<'t> {
             used_bars: Vec::new(),
             to_top: false,
         };
-        parser.settle();
+        parser.skip_trivia();
         parser
     }
 
     /// Moves from trivia to the next token that counts.
     #[inline]
-    fn settle(&mut self) {
+    fn skip_trivia(&mut self) {
         while self.tokens.kind(self.position).is_trivia() {
             self.position += 1;
         }
@@ -191,7 +191,7 @@ impl<'t> Parser<'t> {
         self.previous = self.kind;
         self.previous_end = self.end;
         self.position += 1;
-        self.settle();
+        self.skip_trivia();
     }
 
     #[inline]

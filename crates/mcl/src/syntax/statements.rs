@@ -3,7 +3,7 @@
 use setpoint_diagnostics::Span;
 
 use super::ast::{
-    Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeHalf, ExprId, ExprKind, Func, IfStmt, Import,
+    Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeEndpoint, ExprId, ExprKind, Func, IfStmt, Import,
     ImportAlias, Include, Loop, Name, Resource, StmtId, StmtKind,
 };
 use super::errors;
@@ -374,32 +374,32 @@ impl Parser<'_> {
     // Edges.
 
     fn edge(&mut self) -> Result<StmtKind> {
-        let first = self.edge_half()?;
-        let mut halves = vec![first];
+        let first = self.edge_endpoint()?;
+        let mut endpoints = vec![first];
         if self.at(K::Dot) {
-            halves[0].field = Some(self.edge_field()?);
+            endpoints[0].field = Some(self.edge_field()?);
             self.expect(K::Arrow, "`->` and the receiver")?;
-            let mut receiver = self.edge_half()?;
+            let mut receiver = self.edge_endpoint()?;
             if !self.at(K::Dot) {
                 let help = "either both ends of an edge name a field, or none";
                 return self.unexpected_because("`.` and the field that receives", Some(help));
             }
             receiver.field = Some(self.edge_field()?);
-            halves.push(receiver);
+            endpoints.push(receiver);
             if self.at(K::Arrow) {
                 let help = "sending goes from one resource to one other; write further edges as statements";
                 return self.unexpected_because("the end of the line", Some(help));
             }
         } else {
             while self.accept(K::Arrow) {
-                halves.push(self.edge_half()?);
+                endpoints.push(self.edge_endpoint()?);
             }
-            if self.at(K::Dot) && halves.len() > 1 {
+            if self.at(K::Dot) && endpoints.len() > 1 {
                 let help = "either both ends of an edge name a field, or none";
                 return self.unexpected_because("`->` or the end of the line", Some(help));
             }
         }
-        Ok(StmtKind::Edge(Edge { halves }))
+        Ok(StmtKind::Edge(Edge { endpoints }))
     }
 
     fn edge_field(&mut self) -> Result<Name> {
@@ -408,7 +408,7 @@ impl Parser<'_> {
     }
 
     /// `Kind["name"]`
-    fn edge_half(&mut self) -> Result<EdgeHalf> {
+    fn edge_endpoint(&mut self) -> Result<EdgeEndpoint> {
         let start = self.start;
         if !self.at(K::Capitalized) {
             let help = "the kinds of an edge are capitalised: `File[\"/a\"]`";
@@ -426,7 +426,7 @@ impl Parser<'_> {
         let name = self.expression()?;
         self.close(K::RightBracket, "`]`")?;
         self.leave();
-        Ok(EdgeHalf {
+        Ok(EdgeEndpoint {
             kind,
             name,
             field: None,
@@ -529,16 +529,19 @@ impl Parser<'_> {
                 let value = self.expression()?;
                 return self.meta_struct(start, word, condition, value);
             }
-            let half = self.edge_half()?;
+            let endpoint = self.edge_endpoint()?;
             if self.at(K::Dot) {
                 let help = "sending is a statement of its own: `A[\"x\"].key -> B[\"y\"].field`";
                 return self.unexpected_because("`,`", Some(help));
             }
             if !self.accept(K::Comma) {
-                self.no_comma(half.kind.span)?;
+                self.no_comma(endpoint.kind.span)?;
             }
             return Ok(BodyItem {
-                kind: BodyItemKind::EdgeProperty { property: word, half },
+                kind: BodyItemKind::EdgeProperty {
+                    property: word,
+                    endpoint,
+                },
                 condition,
                 span: self.since(start),
             });

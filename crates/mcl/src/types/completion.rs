@@ -96,18 +96,18 @@ impl Check {
 }
 
 impl Inference<'_> {
-    /// Ends inference: what was parked, what is open, what cannot be built.
+    /// Ends inference: what was deferred, what is open, what cannot be built.
     pub(super) fn finish(mut self, diagnostics: &mut Diagnostics) -> Typed {
-        self.settle(false);
+        self.resolve_deferred(false);
         self.impose();
-        self.settle(false);
+        self.resolve_deferred(false);
         for (order, ty, span) in std::mem::take(&mut self.names) {
             self.replayed = Some(order);
             self.name_type(&ty, span);
             self.replayed = None;
         }
-        self.settle(false);
-        self.settle(true);
+        self.resolve_deferred(false);
+        self.resolve_deferred(true);
         for result in std::mem::take(&mut self.failed) {
             if let Type::Variable(_) = self.solver.shallow(&result) {
                 let _ = self.solver.unify(&result, &Type::Bool);

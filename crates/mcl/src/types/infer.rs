@@ -9,11 +9,11 @@ use setpoint_value::{FunctionSpec, InferArguments, Signature, Type, operators};
 
 use super::codes;
 use super::completion::Check;
-use super::evident::Plain;
+use super::deferred::{Deferred, DeferredKind};
 use super::instances::{Instance, InstanceId, Typed};
 use super::messages::{Reason, conflict_diagnostic, counts, shown};
-use super::parked::{Parked, Waiting};
 use super::solver::{Conflict, Solver};
+use super::syntactic::SyntacticFacts;
 use crate::hir::{
     BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, Hir, IncludeId, Owner, Part,
     Statement,
@@ -28,7 +28,7 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         solver: Solver::default(),
         typed: Typed::default(),
         recorded: Vec::new(),
-        parked: Vec::new(),
+        deferred: Vec::new(),
         imposed: Vec::new(),
         failed: Vec::new(),
         checks: Vec::new(),
@@ -38,7 +38,7 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         steps: 0,
         replayed: None,
         completion: Vec::new(),
-        plain: Plain::default(),
+        syntactic: SyntacticFacts::default(),
         depth: 0,
         nesting: 0,
         calls: 0,
@@ -58,14 +58,14 @@ pub(super) struct Inference<'a> {
     pub(super) typed: Typed,
     /// Types of expressions in the order in which they were met.
     pub(super) recorded: Vec<((InstanceId, ExprId), Type)>,
-    pub(super) parked: Vec<Parked>,
+    pub(super) deferred: Vec<Deferred>,
     /// Types written for what is a variable's value.
-    pub(super) imposed: Vec<Parked>,
+    pub(super) imposed: Vec<Deferred>,
     /// Results of what cannot be built: that they stay open is not worth telling.
     pub(super) failed: Vec<Type>,
     /// Checks on solved types.
     pub(super) checks: Vec<Check>,
-    /// Names of resources and edge halves that are not evident: str or list of str.
+    /// Names of resources and edge endpoints that are not evident: str or list of str.
     pub(super) names: Vec<(u32, Type, Span)>,
     pub(super) generation: Diagnostics,
     /// Errors of solving, each with its place among the equations.
@@ -77,7 +77,7 @@ pub(super) struct Inference<'a> {
     /// Errors of the last phase, each with its place among the equations.
     pub(super) completion: Vec<(u32, Diagnostic)>,
     /// What was found to be plain from the text.
-    pub(super) plain: Plain,
+    pub(super) syntactic: SyntacticFacts,
     /// How many definitions are being typed inside each other.
     depth: u32,
     /// How many expressions are being typed inside each other.
@@ -345,7 +345,7 @@ impl<'a> Inference<'a> {
         let expr = self.hir.expr(value);
         let reason = Reason::Annotation(bind);
         if let ExprKind::Variable { .. } = expr.kind {
-            self.impose_later(wanted.clone(), &ty, expr.span, reason);
+            self.check_later(wanted.clone(), &ty, expr.span, reason);
             return ty;
         }
         match self.solver.unify(wanted, &ty) {
@@ -359,13 +359,13 @@ impl<'a> Inference<'a> {
     }
 
     /// Says what a variable must be, without letting that decide anything.
-    fn impose_later(&mut self, wanted: Type, actual: &Type, span: Span, reason: Reason) {
+    fn check_later(&mut self, wanted: Type, actual: &Type, span: Span, reason: Reason) {
         let actual = actual.clone();
         let order = self.order();
-        self.imposed.push(Parked {
+        self.imposed.push(Deferred {
             order,
             span,
-            what: Waiting::Imposed {
+            what: DeferredKind::Imposed {
                 wanted,
                 actual,
                 reason,
@@ -413,12 +413,12 @@ impl<'a> Inference<'a> {
             return self.solver.fresh();
         }
         self.nesting += 1;
-        let ty = self.infer_unbounded(instance, id);
+        let ty = self.infer_expr_inner(instance, id);
         self.nesting -= 1;
         ty
     }
 
-    fn infer_unbounded(&mut self, instance: InstanceId, id: ExprId) -> Type {
+    fn infer_expr_inner(&mut self, instance: InstanceId, id: ExprId) -> Type {
         let hir = self.hir;
         let expr = hir.expr(id);
         let span = expr.span;
@@ -431,7 +431,7 @@ impl<'a> Inference<'a> {
             // A lone variable is itself, and must be a str.
             ExprKind::Interpolation(parts) if let [Part::Variable(id)] = parts.as_slice() => {
                 let ty = self.infer(instance, *id);
-                self.impose_later(Type::Str, &ty, span, Reason::Interpolation);
+                self.check_later(Type::Str, &ty, span, Reason::Interpolation);
                 ty
             }
             ExprKind::Interpolation(parts) => {
@@ -524,7 +524,7 @@ impl<'a> Inference<'a> {
                 let result = self.infer(instance, *default);
                 self.contradictions(instance, &[*base, *default]);
                 // A struct type that is plain from the text makes a wrong default a type error at once.
-                if let Some(Type::Struct(fields)) = self.evident(instance, *base)
+                if let Some(Type::Struct(fields)) = self.syntactic_type(instance, *base)
                     && let Some(found) = fields.field(field)
                 {
                     let reason = Reason::Result(hir.expr(*default).span);
@@ -545,7 +545,7 @@ impl<'a> Inference<'a> {
         let (base_type, index_type) = (self.infer(instance, base), self.infer(instance, index));
         self.contradictions(instance, &[base, index]);
         let result = self.solver.fresh();
-        match self.evident(instance, base) {
+        match self.syntactic_type(instance, base) {
             Some(Type::List(_)) => self.list_lookup(key, &base_type, &index_type, &result, span),
             Some(Type::Map(_)) => self.map_lookup(key, &base_type, &index_type, &result, span),
             Some(other) => {
@@ -553,15 +553,18 @@ impl<'a> Inference<'a> {
                 let order = self.order();
                 self.nothing_to_look_up(order, &other, span);
             }
-            None if self.evident(instance, index).is_some_and(|ty| ty != Type::Int) => {
+            None if self
+                .syntactic_type(instance, index)
+                .is_some_and(|ty| ty != Type::Int) =>
+            {
                 self.map_lookup(key, &base_type, &index_type, &result, span);
             }
             None => {
                 let order = self.order();
-                self.parked.push(Parked {
+                self.deferred.push(Deferred {
                     order,
                     span,
-                    what: Waiting::Lookup {
+                    what: DeferredKind::Lookup {
                         key,
                         base: base_type,
                         index: index_type,
@@ -575,10 +578,10 @@ impl<'a> Inference<'a> {
 
     fn park_field(&mut self, base: Type, field: &Arc<str>, result: &Type, has_default: bool, span: Span) {
         let order = self.order();
-        self.parked.push(Parked {
+        self.deferred.push(Deferred {
             order,
             span,
-            what: Waiting::Field {
+            what: DeferredKind::Field {
                 base,
                 field: field.clone(),
                 result: result.clone(),
@@ -689,7 +692,10 @@ impl<'a> Inference<'a> {
             Callee::Library(spec, _) => {
                 if let Some(hook) = spec.infer {
                     self.contradictions(instance, arguments);
-                    let evident: Vec<_> = arguments.iter().map(|id| self.evident(instance, *id)).collect();
+                    let evident: Vec<_> = arguments
+                        .iter()
+                        .map(|id| self.syntactic_type(instance, *id))
+                        .collect();
                     let values: Vec<_> = arguments
                         .iter()
                         .map(|id| self.static_value(instance, *id))
@@ -759,10 +765,10 @@ impl<'a> Inference<'a> {
         let result = agreed(alternatives, &candidates, |s| Some(&s.result));
         let result = result.unwrap_or_else(|| self.solver.fresh());
         let order = self.order();
-        self.parked.push(Parked {
+        self.deferred.push(Deferred {
             order,
             span,
-            what: Waiting::Overload {
+            what: DeferredKind::Overload {
                 spec,
                 candidates,
                 call: call_type(types, result.clone()),

@@ -8,7 +8,7 @@ use super::InstanceId;
 use super::codes;
 use super::infer::Inference;
 use super::messages::Reason;
-use crate::hir::{Edge, ExprId, ExprKind, Half, ItemKind, Resource};
+use crate::hir::{Edge, Endpoint, ExprId, ExprKind, ItemKind, Resource};
 
 impl Inference<'_> {
     pub(super) fn resource(&mut self, instance: InstanceId, resource: &Resource) {
@@ -41,8 +41,8 @@ impl Inference<'_> {
                         None => self.unknown_parameter(schema, name, item.span, *name_span),
                     }
                 }
-                ItemKind::EdgeProperty { half, .. } => {
-                    self.half(instance, half);
+                ItemKind::EdgeProperty { endpoint, .. } => {
+                    self.endpoint(instance, endpoint);
                     self.condition(instance, item.condition, item.span);
                 }
                 ItemKind::Meta { name, value } => {
@@ -52,7 +52,7 @@ impl Inference<'_> {
                 }
                 ItemKind::MetaStruct { value } => {
                     let ty = self.infer(instance, *value);
-                    let mut evident = self.evident(instance, *value);
+                    let mut evident = self.syntactic_type(instance, *value);
                     if evident.is_none() && self.is_struct_literal(instance, *value) {
                         evident = Some(self.solver.shallow(&ty));
                     }
@@ -73,7 +73,7 @@ impl Inference<'_> {
 
     /// A name is a str where that is evident, and otherwise whatever of str and list of str solving finds.
     fn name(&mut self, instance: InstanceId, id: ExprId, ty: &Type, span: Span) {
-        match self.evident(instance, id) {
+        match self.syntactic_type(instance, id) {
             Some(Type::Str) => {
                 let reason = match self.hir.expr(id).kind {
                     ExprKind::Interpolation(_) => Reason::Interpolation,
@@ -91,7 +91,7 @@ impl Inference<'_> {
 
     fn collect_name(&mut self, instance: InstanceId, id: ExprId, ty: &Type, span: Span) {
         let pair = Type::list(Type::structure([("name", Type::Str), ("host", Type::Str)]));
-        let wanted = match self.evident(instance, id) {
+        let wanted = match self.syntactic_type(instance, id) {
             Some(Type::Str) => Type::Str,
             Some(found) if found == Type::list(Type::Str) => found,
             _ => pair,
@@ -99,9 +99,9 @@ impl Inference<'_> {
         self.equate(&wanted, ty, span, &Reason::Collected);
     }
 
-    fn half(&mut self, instance: InstanceId, half: &Half) {
-        let ty = self.infer(instance, half.name);
-        self.name(instance, half.name, &ty, half.span);
+    fn endpoint(&mut self, instance: InstanceId, endpoint: &Endpoint) {
+        let ty = self.infer(instance, endpoint.name);
+        self.name(instance, endpoint.name, &ty, endpoint.span);
     }
 
     fn condition(&mut self, instance: InstanceId, condition: Option<ExprId>, span: Span) {
@@ -171,29 +171,29 @@ impl Inference<'_> {
     }
 
     pub(super) fn edge(&mut self, instance: InstanceId, edge: &Edge) {
-        if let [lonely] = edge.halves.as_slice() {
+        if let [lonely] = edge.endpoints.as_slice() {
             let error = Diagnostic::error(&codes::LONELY_EDGE, edge.span, "an edge needs a second end");
             let help = format!("write `{} -> Other[\"name\"]`", capitalised(&lonely.kind) + "[…]");
             self.generation.push(error.help(help));
         }
-        if let [from, to] = edge.halves.as_slice()
+        if let [from, to] = edge.endpoints.as_slice()
             && let (Some(key), Some(parameter)) = (&from.field, &to.field)
         {
             self.send(from, key, to, parameter, edge.span);
         }
-        for half in &edge.halves {
-            self.half(instance, half);
+        for endpoint in &edge.endpoints {
+            self.endpoint(instance, endpoint);
         }
     }
 
-    fn send(&mut self, from: &Half, key: &str, to: &Half, parameter: &str, span: Span) {
+    fn send(&mut self, from: &Endpoint, key: &str, to: &Endpoint, parameter: &str, span: Span) {
         let kinds = &self.library.kinds;
         let sender = kinds.get(&*from.kind).copied();
         let receiver = kinds.get(&*to.kind).copied();
         let (Some(sender), Some(receiver)) = (sender, receiver) else {
-            for (half, schema) in [(from, sender), (to, receiver)] {
+            for (endpoint, schema) in [(from, sender), (to, receiver)] {
                 if schema.is_none() {
-                    self.unknown_kind(&half.kind, span, half.span);
+                    self.unknown_kind(&endpoint.kind, span, endpoint.span);
                 }
             }
             return;

@@ -182,8 +182,11 @@ fn the_parts_of_statements_are_kept() {
     assert_eq!(&*first.path.text, "x");
     assert!(matches!(&first.alias, Some(ImportAlias::Name(name)) if &*name.text == "y"));
     let StmtKind::Edge(edge) = kinds[2] else { panic!() };
-    assert_eq!(&*edge.halves[0].kind.text, "http:server");
-    assert_eq!(edge.halves[1].field.as_ref().map(|name| &*name.text), Some("l"));
+    assert_eq!(&*edge.endpoints[0].kind.text, "http:server");
+    assert_eq!(
+        edge.endpoints[1].field.as_ref().map(|name| &*name.text),
+        Some("l")
+    );
 }
 
 #[test]

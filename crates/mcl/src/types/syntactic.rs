@@ -9,7 +9,7 @@ use crate::hir::{Callee, DefinitionId, DefinitionKind, ExprId, ExprKind};
 
 /// What was found, by definition.
 #[derive(Debug, Default)]
-pub(super) struct Plain {
+pub(super) struct SyntacticFacts {
     types: FxHashMap<(InstanceId, DefinitionId), Option<Type>>,
     values: FxHashMap<(InstanceId, DefinitionId), Option<Value>>,
     /// How many steps are being looked ahead.
@@ -26,7 +26,7 @@ const PLAIN: u32 = 1000;
 
 impl Inference<'_> {
     /// The type that the text makes evident.
-    pub(super) fn evident(&mut self, instance: InstanceId, id: ExprId) -> Option<Type> {
+    pub(super) fn syntactic_type(&mut self, instance: InstanceId, id: ExprId) -> Option<Type> {
         // Literals are most of what is asked.
         if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
             return Some(value.ty());
@@ -37,40 +37,40 @@ impl Inference<'_> {
     /// Looks one step further, unless it is one too many.
     fn deeper<T>(&mut self, look: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         // Beyond a long chain of definitions nothing is plain any more.
-        if self.plain.depth > PLAIN {
-            self.plain.cut_off = true;
+        if self.syntactic.depth > PLAIN {
+            self.syntactic.cut_off = true;
             return None;
         }
-        self.plain.depth += 1;
+        self.syntactic.depth += 1;
         let found = look(self);
-        self.plain.depth -= 1;
-        if self.plain.depth == 0 {
-            self.plain.cut_off = false;
+        self.syntactic.depth -= 1;
+        if self.syntactic.depth == 0 {
+            self.syntactic.cut_off = false;
         }
         found
     }
 
     /// The evident type of a bind or a class parameter.
     fn evident_definition(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Type> {
-        if let Some(found) = self.plain.types.get(&(holder, id)) {
+        if let Some(found) = self.syntactic.types.get(&(holder, id)) {
             return found.clone();
         }
         let hir = self.hir;
         let found = match &hir.definition(id).kind {
             DefinitionKind::Bind { value, annotation } => {
-                annotation.clone().or_else(|| self.evident(holder, *value))
+                annotation.clone().or_else(|| self.syntactic_type(holder, *value))
             }
             DefinitionKind::ClassParameter { index, annotation } => {
                 let argument = self.argument(holder, *index);
-                let plain = argument.and_then(|(site, id)| self.evident(site, id));
+                let plain = argument.and_then(|(site, id)| self.syntactic_type(site, id));
                 plain.or_else(|| annotation.clone())
             }
             DefinitionKind::Parameter { annotation, .. } => annotation.clone(),
             DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
             DefinitionKind::Library(value) => Some(value.ty()),
         };
-        if !self.plain.cut_off {
-            self.plain.types.insert((holder, id), found.clone());
+        if !self.syntactic.cut_off {
+            self.syntactic.types.insert((holder, id), found.clone());
         }
         found
     }
@@ -81,16 +81,19 @@ impl Inference<'_> {
             ExprKind::Literal(value) => Some(value.ty()),
             ExprKind::Interpolation(_) => Some(Type::Str),
             ExprKind::List(items) => {
-                let mut types = items.iter().map(|item| self.evident(instance, *item));
+                let mut types = items.iter().map(|item| self.syntactic_type(instance, *item));
                 let first = types.next()??;
                 types
                     .all(|ty| ty.as_ref() == Some(&first))
                     .then(|| Type::list(first))
             }
             ExprKind::Map(entries) => {
-                let mut types = entries
-                    .iter()
-                    .map(|(k, v)| Some((self.evident(instance, *k)?, self.evident(instance, *v)?)));
+                let mut types = entries.iter().map(|(k, v)| {
+                    Some((
+                        self.syntactic_type(instance, *k)?,
+                        self.syntactic_type(instance, *v)?,
+                    ))
+                });
                 let (key, value) = types.next()??;
                 let same = types.all(|ty| ty.as_ref().is_some_and(|(k, v)| *k == key && *v == value));
                 same.then(|| Type::map(key, value))
@@ -98,7 +101,7 @@ impl Inference<'_> {
             ExprKind::Struct(fields) => {
                 let fields = fields
                     .iter()
-                    .map(|(name, value)| Some((name.clone(), self.evident(instance, *value)?)));
+                    .map(|(name, value)| Some((name.clone(), self.syntactic_type(instance, *value)?)));
                 Some(Type::structure(fields.collect::<Option<Vec<_>>>()?))
             }
             ExprKind::Variable { path, definition } => {
@@ -111,7 +114,10 @@ impl Inference<'_> {
                 ..
             }
             | ExprKind::Except { left: a, right: b } => {
-                match (self.evident(instance, *a), self.evident(instance, *b)) {
+                match (
+                    self.syntactic_type(instance, *a),
+                    self.syntactic_type(instance, *b),
+                ) {
                     (Some(a), Some(b)) => (a == b).then_some(a),
                     (a, b) => a.or(b),
                 }
@@ -125,7 +131,7 @@ impl Inference<'_> {
                     function
                         .result
                         .clone()
-                        .or_else(|| self.evident(instance, function.body))
+                        .or_else(|| self.syntactic_type(instance, function.body))
                 }
                 _ => None,
             },
@@ -212,7 +218,7 @@ impl Inference<'_> {
 
     /// The static value of a bind or a class parameter.
     fn static_definition(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Value> {
-        if let Some(found) = self.plain.values.get(&(holder, id)) {
+        if let Some(found) = self.syntactic.values.get(&(holder, id)) {
             return found.clone();
         }
         let hir = self.hir;
@@ -225,8 +231,8 @@ impl Inference<'_> {
             DefinitionKind::Library(value) => Some(value.clone()),
             DefinitionKind::Parameter { .. } | DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
         };
-        if !self.plain.cut_off {
-            self.plain.values.insert((holder, id), found.clone());
+        if !self.syntactic.cut_off {
+            self.syntactic.values.insert((holder, id), found.clone());
         }
         found
     }

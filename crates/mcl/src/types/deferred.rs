@@ -15,15 +15,15 @@ use crate::hir::ExprId;
 
 /// What waits for a type to become known.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(super) struct Deferred {
     /// Where it stands among the equations.
     pub(super) order: u32,
     pub(super) span: Span,
-    pub(super) what: Waiting,
+    pub(super) what: DeferredKind,
 }
 
 #[derive(Debug)]
-pub(super) enum Waiting {
+pub(super) enum DeferredKind {
     /// `base[index]`, which is not plainly a list or a map.
     Lookup {
         key: (InstanceId, ExprId),
@@ -53,19 +53,19 @@ pub(super) enum Waiting {
 }
 
 impl Inference<'_> {
-    /// Decides what was parked, as far as all that is known allows.
-    pub(super) fn settle(&mut self, last: bool) {
+    /// Decides what was deferred, as far as all that is known allows.
+    pub(super) fn resolve_deferred(&mut self, last: bool) {
         loop {
-            let before = self.parked.len();
-            for parked in std::mem::take(&mut self.parked) {
-                self.replayed = Some(parked.order);
-                let decided = self.decide(&parked, last);
+            let before = self.deferred.len();
+            for deferred in std::mem::take(&mut self.deferred) {
+                self.replayed = Some(deferred.order);
+                let decided = self.decide(&deferred, last);
                 self.replayed = None;
                 if !decided {
-                    self.parked.push(parked);
+                    self.deferred.push(deferred);
                 }
             }
-            if self.parked.len() == before {
+            if self.deferred.len() == before {
                 return;
             }
         }
@@ -73,31 +73,31 @@ impl Inference<'_> {
 
     /// Imposes types on variables, after all equations that could find them.
     pub(super) fn impose(&mut self) {
-        for parked in std::mem::take(&mut self.imposed) {
-            if let Waiting::Imposed {
+        for deferred in std::mem::take(&mut self.imposed) {
+            if let DeferredKind::Imposed {
                 wanted,
                 actual,
                 reason,
-            } = &parked.what
+            } = &deferred.what
                 && let Err(conflict) = self.solver.unify(wanted, actual)
             {
-                let error = self.conflict(conflict, wanted, actual, parked.span, reason);
-                self.completion.push((parked.order, error));
+                let error = self.conflict(conflict, wanted, actual, deferred.span, reason);
+                self.completion.push((deferred.order, error));
             }
         }
     }
 
-    /// Tries to decide what was parked. `last`: nothing more will become known.
-    fn decide(&mut self, parked: &Parked, last: bool) -> bool {
-        let (order, span) = (parked.order, parked.span);
-        match &parked.what {
-            Waiting::Lookup {
+    /// Tries to decide what was deferred. `last`: nothing more will become known.
+    fn decide(&mut self, deferred: &Deferred, last: bool) -> bool {
+        let (order, span) = (deferred.order, deferred.span);
+        match &deferred.what {
+            DeferredKind::Lookup {
                 key,
                 base,
                 index,
                 result,
-            } => self.decide_lookup(parked, *key, base, index, result),
-            Waiting::Field {
+            } => self.decide_lookup(deferred, *key, base, index, result),
+            DeferredKind::Field {
                 base,
                 field,
                 result,
@@ -126,24 +126,24 @@ impl Inference<'_> {
                     true
                 }
             },
-            Waiting::Overload {
+            DeferredKind::Overload {
                 spec,
                 candidates,
                 call,
-            } => self.decide_overload(parked, spec, candidates, call, last),
-            Waiting::Imposed { .. } => true,
+            } => self.decide_overload(deferred, spec, candidates, call, last),
+            DeferredKind::Imposed { .. } => true,
         }
     }
 
     fn decide_lookup(
         &mut self,
-        parked: &Parked,
+        deferred: &Deferred,
         key: (InstanceId, ExprId),
         base: &Type,
         index: &Type,
         result: &Type,
     ) -> bool {
-        let (order, span) = (parked.order, parked.span);
+        let (order, span) = (deferred.order, deferred.span);
         let (wanted, found, spec) = match (self.solver.shallow(base), self.solver.shallow(index)) {
             (Type::List(element), _) => (Type::Int, (*element).clone(), &operators::LIST_LOOKUP),
             (Type::Map(kv), _) => (kv.0.clone(), kv.1.clone(), &operators::MAP_LOOKUP),
@@ -203,7 +203,7 @@ impl Inference<'_> {
 
     fn decide_overload(
         &mut self,
-        parked: &Parked,
+        deferred: &Deferred,
         spec: &'static FunctionSpec,
         candidates: &[usize],
         call: &Type,
@@ -227,14 +227,15 @@ impl Inference<'_> {
             [] => {
                 self.failed.push(wanted.result.clone());
                 self.checks
-                    .push(Check::unsupported(parked.order, parked.span, spec, call));
+                    .push(Check::unsupported(deferred.order, deferred.span, spec, call));
             }
             [only] => {
                 let signature = &alternatives[*only];
                 let types: Vec<Type> = wanted.parameters.iter().map(|p| p.ty.clone()).collect();
                 let reason = Reason::LibraryCall(spec);
-                let found = self.use_alternative(spec, signature, &types, parked.order, parked.span, &reason);
-                self.equate(&found, &wanted.result, parked.span, &reason);
+                let found =
+                    self.use_alternative(spec, signature, &types, deferred.order, deferred.span, &reason);
+                self.equate(&found, &wanted.result, deferred.span, &reason);
             }
             // Undecided to the end stays open and is reported as such.
             _ => return last,
