@@ -101,20 +101,21 @@ impl Runs {
             return Vec::new();
         };
         match &event.what {
-            EventKind::Drift {
-                field,
-                is,
-                want,
-                repaired,
-            } => {
+            EventKind::Drift { field, is, want } => {
                 let (field, is, want) = (field.clone(), is.clone(), want.clone());
                 let found = Found {
                     field,
                     is,
                     want,
-                    may_repair: *repaired,
+                    may_repair: false,
                 };
                 self.0.entry(id).or_default().push(found);
+                Vec::new()
+            }
+            EventKind::Repairing { .. } => {
+                if let Some(found) = self.0.get_mut(&id).and_then(|found| found.last_mut()) {
+                    found.may_repair = true;
+                }
                 Vec::new()
             }
             EventKind::RunEnded { result, .. } => {
@@ -257,6 +258,10 @@ fn line(event: &Event) -> Option<String> {
         EventKind::Resumed => "resumed".to_owned(),
         EventKind::Gap { lost } => format!("({lost} events are not shown)"),
         EventKind::Drift { .. }
+        | EventKind::Repairing { .. }
+        | EventKind::Repaired { .. }
+        | EventKind::NotRepaired { .. }
+        | EventKind::Tick
         | EventKind::GraphSwapped { .. }
         | EventKind::GraphRejected { .. }
         | EventKind::Added

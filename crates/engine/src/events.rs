@@ -112,9 +112,36 @@ pub enum EventKind {
         is: Arc<str>,
         /// What shall be.
         want: Arc<str>,
-        /// Whether it was repaired.
-        repaired: bool,
     },
+    /// The run may repair the drift that was told last, and tries.
+    #[serde(rename = "repairing")]
+    Repairing {
+        /// The field.
+        field: Arc<str>,
+    },
+    /// The run has succeeded, and with it the repair.
+    #[serde(rename = "repaired")]
+    Repaired {
+        /// The field.
+        field: Arc<str>,
+        /// What was found.
+        is: Arc<str>,
+        /// What it is now.
+        want: Arc<str>,
+    },
+    /// The run has failed: the repair was not made, or was not all that was needed.
+    #[serde(rename = "not repaired")]
+    NotRepaired {
+        /// The field.
+        field: Arc<str>,
+        /// What was found.
+        is: Arc<str>,
+        /// What shall be.
+        want: Arc<str>,
+    },
+    /// The interval of a resource that notifies at intervals has passed.
+    #[serde(rename = "tick")]
+    Tick,
     /// It is going away, but its run must end first.
     #[serde(rename = "finishing")]
     Finishing,
@@ -261,6 +288,8 @@ pub enum Cause {
     Poked,
     /// Its interval has passed.
     Poll,
+    /// Its interval has passed, and it has notified.
+    Tick,
     /// A swap changed what it receives.
     Swap,
 }
@@ -275,6 +304,7 @@ impl fmt::Display for Cause {
             Cause::Retry => f.write_str("retry"),
             Cause::Poked => f.write_str("poked"),
             Cause::Poll => f.write_str("poll"),
+            Cause::Tick => f.write_str("tick"),
             Cause::Swap => f.write_str("swap"),
         }
     }
@@ -414,13 +444,12 @@ mod tests {
                 field: "mode".into(),
                 is: "0600".into(),
                 want: "0644".into(),
-                repaired: true,
             },
         );
         let json = drift.to_json();
         assert_eq!(
             json,
-            r#"{"event":"drift","field":"mode","is":"0600","want":"0644","repaired":true,"time":1.5,"seq":7,"kind":"file","name":"/etc/motd"}"#
+            r#"{"event":"drift","field":"mode","is":"0600","want":"0644","time":1.5,"seq":7,"kind":"file","name":"/etc/motd"}"#
         );
         assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), drift);
         let dirty = event(

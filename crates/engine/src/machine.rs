@@ -65,6 +65,9 @@ pub struct Options {
     pub jobs: usize,
     /// Retries of resources that write none.
     pub retry: Option<i16>,
+    /// Whether resources to which neither their own `retry` nor `retry` above applies are tried until they succeed, or
+    /// never again after their first failure.
+    pub keep_trying: bool,
     /// Milliseconds between the tries of resources that write none.
     pub delay: Option<u64>,
     /// How long the host must be quiet to be converged; none: nobody wants to know.
@@ -86,6 +89,7 @@ impl Default for Options {
             sema: None,
             jobs: 4096,
             retry: None,
+            keep_trying: false,
             delay: None,
             converge: None,
             exit_when_converged: false,
@@ -105,6 +109,8 @@ pub struct Machine {
     graph: Option<DesiredGraph>,
     vertices: Vec<Vertex>,
     free: Vec<u32>,
+    /// Resources that manage one and the same thing, each with all of its group.
+    sharing: FxHashMap<ResourceId, Arc<[ResourceId]>>,
     /// Slots by identity: the normal one and hidden ones.
     index: FxHashMap<ResourceId, SmallVec<[u32; 2]>>,
     edges: Edges,
@@ -147,6 +153,7 @@ impl Machine {
             graph: None,
             vertices: Vec::new(),
             free: Vec::new(),
+            sharing: FxHashMap::default(),
             index: FxHashMap::default(),
             edges: Edges::default(),
             timers: Timers::default(),
@@ -204,6 +211,7 @@ impl Machine {
         match input {
             Input::Timer => {}
             Input::NewGraph(graph) => self.new_graph(graph),
+            Input::Sharing(groups) => self.share(groups),
             Input::GraphRejected { diagnostics } => self.emit(None, EventKind::GraphRejected { diagnostics }),
             Input::Preparing(preparing) => self.convergence.preparing = preparing,
             Input::SourcesBusy(busy) => self.convergence.sources_busy = busy,
@@ -223,9 +231,21 @@ impl Machine {
                     self.watch_failed(slot, &failure);
                 }
             }
-            Input::WatchEvent { vertex, what } => {
+            Input::WatchEvents(events) => {
+                for (vertex, what) in events {
+                    if let Some(slot) = self.slot(vertex) {
+                        self.watch_event(slot, Cause::Watch(what));
+                    }
+                }
+            }
+            Input::Rearmed { vertex } => {
                 if let Some(slot) = self.slot(vertex) {
-                    self.watch_event(slot, Cause::Watch(what));
+                    self.rearmed(slot);
+                }
+            }
+            Input::Drift { vertex, drift } => {
+                if let Some(slot) = self.slot(vertex) {
+                    self.drift_found(slot, &drift);
                 }
             }
             Input::RunEnded { vertex, result } => {
@@ -372,15 +392,17 @@ impl Machine {
         self.options.noop || resource.meta.noop
     }
 
-    /// How often a resource is tried again; none for no end of it.
-    fn retries(&self, resource: &DesiredResource) -> Option<u16> {
+    /// How often a resource is tried again.
+    fn tries(&self, resource: &DesiredResource) -> Tries {
         let meta = &resource.meta;
-        let retry = if meta.retry != 0 || meta.written.contains(MetaName::Retry) {
-            meta.retry
-        } else {
-            self.options.retry.unwrap_or(0)
-        };
-        u16::try_from(retry).ok()
+        let is_written = meta.retry != 0 || meta.written.contains(MetaName::Retry);
+        let written = is_written.then_some(meta.retry).or(self.options.retry);
+        match written.map(u16::try_from) {
+            Some(Ok(times)) => Tries::UpTo(times),
+            Some(Err(_)) => Tries::Endless,
+            None if self.options.keep_trying && !self.options.noop => Tries::UntilRight,
+            None => Tries::UpTo(0),
+        }
     }
 
     /// How long to wait before the next try, after so many failures one after the other.
@@ -424,9 +446,12 @@ impl Machine {
             return;
         }
         // Refreshes, received values and pokes do not wait for what only events of the watch wait for.
-        if matches!(vertex.hold, Hold::Limited | Hold::Spaced) {
-            vertex.hold = Hold::None;
+        match vertex.hold {
+            Hold::Limited | Hold::Spaced => vertex.hold = Hold::None,
+            Hold::Failing => return self.try_soon(slot),
+            Hold::None | Hold::Backoff => {}
         }
+        let vertex = self.vertex_mut(slot);
         if !std::mem::replace(&mut vertex.flags.dirty, true) {
             vertex.flags.by_watch = false;
             self.emit(Some(slot), EventKind::Dirty { cause });
@@ -436,13 +461,37 @@ impl Machine {
     /// An event of the watch, or of what stands in for one.
     fn watch_event(&mut self, slot: u32, cause: Cause) {
         let vertex = self.vertex(slot);
+        if vertex.phase != Phase::Watching || vertex.flags.leaving {
+            return;
+        }
+        if vertex.hold == Hold::Failing {
+            return self.try_soon(slot);
+        }
         // An event that coalesces into a run that still waits is that run.
-        if vertex.phase != Phase::Watching || vertex.flags.dirty || vertex.flags.leaving {
+        if vertex.flags.dirty {
             return;
         }
         self.vertex_mut(slot).flags.dirty = true;
         self.emit(Some(slot), EventKind::Dirty { cause });
         self.limit_event(slot);
+    }
+
+    /// Something happened while a vertex that is tried until it is right waits for its next try.
+    fn try_soon(&mut self, slot: u32) {
+        let vertex = self.vertex(slot);
+        let failed_at = vertex.extras.as_ref().map_or(self.now, |extras| extras.failed_at);
+        let until = failed_at.saturating_add(SHORTEST_WAIT).max(self.now);
+        if until < vertex.hold_until {
+            self.hold(slot, Hold::Failing, until);
+        }
+    }
+
+    /// The watch was armed anew, on what the received values say. It does not count as an event of the watch.
+    fn rearmed(&mut self, slot: u32) {
+        let vertex = self.vertex(slot);
+        if vertex.phase == Phase::Watching && !vertex.flags.leaving {
+            self.make_dirty(slot, Cause::FirstEvent);
+        }
     }
 
     /// Takes a token for an event that has just made a vertex dirty, and notes that the watch did it.
@@ -482,7 +531,7 @@ impl Machine {
         match self.vertex(slot).phase {
             Phase::InitWaits => self.initialise(slot),
             Phase::WatchWaits => self.arm_again(slot),
-            Phase::Watching if hold == Hold::Backoff => {
+            Phase::Watching if matches!(hold, Hold::Backoff | Hold::Failing) => {
                 let cause = Cause::Retry;
                 self.emit(Some(slot), EventKind::Dirty { cause });
             }
@@ -516,18 +565,37 @@ impl Machine {
         extras.interval_due += interval.saturating_mul(skipped.saturating_add(1));
         let due = extras.interval_due.max(now + Duration::from_millis(1));
         extras.interval_due = due;
+        let notifies = extras.interval_notifies;
         self.timers.set(due, Due::Interval { slot, incarnation });
-        self.watch_event(slot, Cause::Poll);
+        if notifies {
+            self.tick(slot);
+        } else {
+            self.watch_event(slot, Cause::Poll);
+        }
+    }
+
+    /// A tick notifies as a repair would, but is none.
+    fn tick(&mut self, slot: u32) {
+        let vertex = self.vertex(slot);
+        if vertex.phase != Phase::Watching || vertex.flags.leaving {
+            return;
+        }
+        self.emit(Some(slot), EventKind::Tick);
+        if !self.is_noop(self.live(slot)) {
+            self.notify(slot, true);
+        }
+        self.watch_event(slot, Cause::Tick);
     }
 
     /// Begins to count an interval, from now.
-    fn start_interval(&mut self, slot: u32, interval: Duration) {
+    fn start_interval(&mut self, slot: u32, interval: Duration, notifies: bool) {
         let due = self.now.saturating_add(interval.max(Duration::from_millis(1)));
         let vertex = self.vertex_mut(slot);
         let incarnation = vertex.incarnation;
         let extras = vertex.extras();
         extras.interval = Some(interval);
         extras.interval_due = due;
+        extras.interval_notifies = notifies;
         self.timers.set(due, Due::Interval { slot, incarnation });
     }
 
@@ -550,6 +618,20 @@ impl Machine {
         });
     }
 }
+
+/// How often a resource that failed is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tries {
+    /// So often, after the first time.
+    UpTo(u16),
+    /// Always, after its delay.
+    Endless,
+    /// Always, after its delay or when something happens before that.
+    UntilRight,
+}
+
+/// Between two tries of a resource that is tried until it is right, whatever happens.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// A slot number that means something, if it is one.
 fn some(slot: u32) -> Option<u32> {

@@ -6,6 +6,7 @@
 mod autoedges;
 mod order;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -29,7 +30,9 @@ pub(crate) struct Prepared {
     pub(crate) instances: Instances,
     /// The paths of its files, when they changed, for the view that resources have of the graph.
     pub(crate) files: Option<Paths>,
-    /// Automatic edges that were left out, as lines for the log.
+    /// Resources that manage one and the same path, by groups, when they may have changed.
+    pub(crate) sharing: Option<Vec<Vec<ResourceId>>>,
+    /// Automatic edges that were left out and paths that are shared, as lines for the log.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -42,6 +45,8 @@ pub(crate) struct Preparer {
     given: DesiredGraph,
     interests: FxHashMap<ResourceId, Interests>,
     automatic: AutomaticEdges,
+    /// Resources of which it was said that they share a path.
+    sharing: BTreeSet<Vec<ResourceId>>,
 }
 
 impl Preparer {
@@ -53,6 +58,7 @@ impl Preparer {
             given: DesiredGraph::default(),
             interests: FxHashMap::default(),
             automatic: AutomaticEdges::default(),
+            sharing: BTreeSet::new(),
         }
     }
 
@@ -113,6 +119,9 @@ impl Preparer {
             }
         }
         let mut warnings = Vec::new();
+        if interests_changed {
+            self.warn_of_shared_paths(&mut warnings);
+        }
         let mut automatic = None;
         if interests_changed || (written_changed && !self.interests.is_empty()) {
             let order = order.or_else(|| Order::of(graph.edges.keys().map(|(from, to)| (from, to))).ok());
@@ -151,8 +160,47 @@ impl Preparer {
             graph: given,
             instances,
             files: interests_changed.then(|| self.files()),
+            sharing: interests_changed.then(|| self.sharing.iter().cloned().collect()),
             warnings,
         })
+    }
+
+    /// Says which resources manage one and the same path, once: where they differ, each undoes what the other did.
+    fn warn_of_shared_paths(&mut self, warnings: &mut Vec<String>) {
+        let mut by_path: FxHashMap<&[u8], Vec<&ResourceId>> = FxHashMap::default();
+        #[expect(clippy::iter_over_hash_type, reason = "what is found is sorted")]
+        for (id, interests) in &self.interests {
+            for identity in &interests.has {
+                if let Identity::File(path) = identity {
+                    let path = path.strip_suffix(b"/").unwrap_or(path);
+                    by_path.entry(path).or_default().push(id);
+                }
+            }
+        }
+        let mut sharing = BTreeSet::new();
+        let mut found: Vec<_> = by_path.into_iter().filter(|(_, ids)| ids.len() > 1).collect();
+        found.sort_unstable();
+        for (path, mut ids) in found {
+            ids.sort_unstable();
+            ids.dedup();
+            let [first, others @ .., last] = ids.as_slice() else {
+                continue;
+            };
+            let group: Vec<ResourceId> = ids.iter().copied().cloned().collect();
+            if !self.sharing.contains(&group) {
+                let mut names = format!("`{first}`");
+                for other in others {
+                    names.push_str(&format!(", `{other}`"));
+                }
+                warnings.push(format!(
+                    "{names} and `{last}` manage the same path, {}: where they differ, each undoes what the other \
+                     does. Keep one of them",
+                    String::from_utf8_lossy(path)
+                ));
+            }
+            sharing.insert(group);
+        }
+        self.sharing = sharing;
     }
 
     fn files(&self) -> Paths {

@@ -22,8 +22,9 @@ pub enum Watch {
         /// Whether what a symbolic link at the path leads to is watched too, or the link alone.
         follow: Follow,
     },
-    /// The passing of so much time, again and again, from the arming on. [`crate::Apply::restart_interval`] begins it anew.
-    Interval(Duration),
+    /// The passing of so much time, again and again, from the arming on. Each time, the resource notifies as if it had been
+    /// repaired. [`crate::Apply::restart_interval`] begins the time anew.
+    Tick(Duration),
     /// A loop of the kind's own.
     Own(OwnWatch),
 }
@@ -94,7 +95,7 @@ impl fmt::Debug for Watch {
                 .field("depth", depth)
                 .field("follow", follow)
                 .finish(),
-            Watch::Interval(period) => f.debug_tuple("Interval").field(period).finish(),
+            Watch::Tick(period) => f.debug_tuple("Tick").field(period).finish(),
             Watch::Own(_) => f.write_str("Own"),
         }
     }

@@ -78,7 +78,7 @@ fn noop_does_nothing_and_takes_any_other_into_its_group() {
 fn timer_drifts_only_when_notified_and_then_begins_anew() {
     let bench = Bench::new();
     let mut timer = bench.resource("timer", "t", &[("interval", Value::Int(5))]);
-    assert!(matches!(timer.resource.watches()[..], [Watch::Interval(period)] if period.as_secs() == 5));
+    assert!(matches!(timer.resource.watches()[..], [Watch::Tick(period)] if period.as_secs() == 5));
     timer.apply().is_ok();
     timer.refresh = true;
     assert!(timer.apply().drifted(&["refresh"]).restart_interval);

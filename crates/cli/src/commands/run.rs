@@ -313,6 +313,7 @@ impl Settings {
             jobs: arguments.jobs as usize,
             retry: arguments.meta_retry,
             delay: arguments.meta_delay,
+            keep_trying: !arguments.once,
             converge: if arguments.once {
                 Some(Duration::ZERO)
             } else {

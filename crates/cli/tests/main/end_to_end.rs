@@ -24,7 +24,7 @@ fn run_command(place: &Hermetic, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(place: &Hermetic, arguments: &[&str]) -> Finished {
+pub(crate) fn run(place: &Hermetic, arguments: &[&str]) -> Finished {
     let prefix = place.path("prefix").display().to_string();
     let mut all = vec![
         "run",
@@ -43,20 +43,20 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).map_or(0, |found| found.permissions().mode() & 0o7777)
 }
 
-fn text(path: &Path) -> String {
+pub(crate) fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
 /// A program that runs, and its events.
-struct Engine(Running);
+pub(crate) struct Engine(Running);
 
 impl Engine {
-    fn start(place: &Hermetic, arguments: &[&str]) -> Engine {
+    pub(crate) fn start(place: &Hermetic, arguments: &[&str]) -> Engine {
         Engine(Running::start(run_command(place, arguments)))
     }
 
     /// Waits for an event, and gives it.
-    fn event(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
+    pub(crate) fn event(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
         let line = self.0.wait_for(what, |line| {
             let event: Json = serde_json::from_str(line).expect("every line is one JSON object");
             wanted(&event)
@@ -65,12 +65,12 @@ impl Engine {
     }
 
     /// Waits until a run of the resource has found something wrong and repaired it.
-    fn repaired(&mut self, kind: &str, name: &str) {
+    pub(crate) fn repaired(&mut self, kind: &str, name: &str) {
         let is_of = |event: &Json, what: &str| {
             event["event"] == what && event["kind"] == kind && event["name"] == name
         };
         self.event(&format!("repair of {kind}[{name}]"), |event| {
-            is_of(event, "drift") && event["repaired"] == true
+            is_of(event, "repaired")
         });
         self.event(&format!("end of the run of {kind}[{name}]"), |event| {
             is_of(event, "run ended")
@@ -79,7 +79,7 @@ impl Engine {
 
     /// Waits for repairs of the resource until something holds. Writing a file is more than one event, and what is read between
     /// them is a state too.
-    fn repaired_until(&mut self, kind: &str, name: &str, holds: impl Fn() -> bool) {
+    pub(crate) fn repaired_until(&mut self, kind: &str, name: &str, holds: impl Fn() -> bool) {
         self.repaired(kind, name);
         while !holds() {
             self.repaired(kind, name);
@@ -87,7 +87,7 @@ impl Engine {
     }
 
     /// Ends it politely.
-    fn stop(self) {
+    pub(crate) fn stop(self) {
         self.0.signal("TERM");
         let (status, errors) = self.0.finish();
         assert_eq!(status.code(), Some(0), "{errors}");

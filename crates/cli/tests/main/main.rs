@@ -15,3 +15,4 @@ mod function_system;
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;
 mod reference;
+mod staying_right;

@@ -64,7 +64,7 @@ impl Machine {
             (
                 "failed",
                 self.failed.len(),
-                count(&|v| v.phase == Phase::Failed && !v.flags.leaving),
+                count(&|v| (v.phase == Phase::Failed || v.flags.failing) && !v.flags.leaving),
             ),
         ];
         for (what, counted, real) in pairs {

@@ -15,6 +15,8 @@ pub enum Input {
     Timer,
     /// A desired graph that was decoded, validated and found free of cycles.
     NewGraph(DesiredGraph),
+    /// Resources of the newest graph that manage one and the same thing, by groups; those before are void.
+    Sharing(Vec<Vec<ResourceId>>),
     /// A desired graph was refused before it came here.
     GraphRejected {
         /// Why, as shown to the user.
@@ -47,12 +49,21 @@ pub enum Input {
         /// Why.
         failure: Failure,
     },
-    /// An armed watch saw something.
-    WatchEvent {
+    /// Armed watches saw something: whose, and what in few words. What one event outside tells to several watches is one
+    /// input, so that none of them runs before all are marked, and order holds between them.
+    WatchEvents(Vec<(VertexId, Arc<str>)>),
+    /// A watch was armed anew because received values say what is to be watched.
+    Rearmed {
         /// Whose.
         vertex: VertexId,
-        /// What it saw, in few words.
-        what: Arc<str>,
+    },
+    /// A run in progress has found something wrong, and repairs it if the drift says so. Runs that are over in a moment
+    /// need not tell: all drifts come with [`Input::RunEnded`] too, in the same order.
+    Drift {
+        /// Whose.
+        vertex: VertexId,
+        /// What.
+        drift: Box<Drift>,
     },
     /// Answer to [`super::Action::Run`].
     RunEnded {
@@ -152,6 +163,8 @@ pub struct Initialised {
 pub struct Armed {
     /// What passes between events that the machine is to make itself.
     pub interval: Option<Duration>,
+    /// Whether each of these events notifies, as a repair does.
+    pub ticks: bool,
 }
 
 /// How a run ended.

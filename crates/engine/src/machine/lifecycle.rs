@@ -7,7 +7,7 @@ use setpoint_graph::{KindSchema, ResourceId};
 
 use super::edges::Refresh;
 use super::vertex::{Flags, Hold, NONE, Phase};
-use super::{Action, Armed, EventKind, Initialised, Machine};
+use super::{Action, Armed, EventKind, Initialised, Machine, Tries};
 use crate::{CancelCause, Cause, Failure};
 
 impl Machine {
@@ -112,7 +112,7 @@ impl Machine {
     fn start_polling(&mut self, slot: u32) {
         let poll = self.live(slot).meta.poll;
         if let Ok(seconds @ 1..) = u64::try_from(poll) {
-            self.start_interval(slot, Duration::from_secs(seconds));
+            self.start_interval(slot, Duration::from_secs(seconds), false);
         }
         self.first_event(slot);
     }
@@ -144,7 +144,7 @@ impl Machine {
         match result {
             Ok(armed) => {
                 if let Some(interval) = armed.interval {
-                    self.start_interval(slot, interval);
+                    self.start_interval(slot, interval, armed.ticks);
                 }
                 self.first_event(slot);
             }
@@ -186,18 +186,20 @@ impl Machine {
 
     /// A failed `init` or watch: tried again later, or failed for good.
     fn watch_try_failed(&mut self, slot: u32, failure: &Failure) {
-        self.convergence.broken_at = self.now;
         let error: Arc<str> = failure.chain().into();
-        let resource = self.live(slot).clone();
-        let retries = self.retries(&resource);
+        self.note_failure(slot, &error);
+        let tries = self.tries(self.live(slot));
         let vertex = self.vertex_mut(slot);
-        vertex.extras().error = Some(error.clone());
-        if retries.is_some_and(|retries| vertex.watch_tries >= retries) {
-            return self.fail_for_good(slot, error);
+        match tries {
+            Tries::UpTo(most) if vertex.watch_tries >= most => self.fail_for_good(slot, error),
+            Tries::UpTo(most) => {
+                vertex.watch_tries += 1;
+                let left = most - vertex.watch_tries;
+                self.back_off(slot, Hold::Backoff, error, Some(left));
+            }
+            Tries::Endless => self.back_off(slot, Hold::Backoff, error, None),
+            Tries::UntilRight => self.back_off(slot, Hold::Failing, error, None),
         }
-        vertex.watch_tries = vertex.watch_tries.saturating_add(1);
-        let left = retries.map(|retries| retries - vertex.watch_tries);
-        self.back_off(slot, error, left);
     }
 
     pub(super) fn fail_for_good(&mut self, slot: u32, error: Arc<str>) {
@@ -206,6 +208,7 @@ impl Machine {
         let vertex = self.vertex_mut(slot);
         vertex.phase = Phase::Failed;
         vertex.flags.dirty = true;
+        vertex.flags.failing = false;
         self.emit(Some(slot), EventKind::FailedForGood { error });
     }
 

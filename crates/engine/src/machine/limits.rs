@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHasher;
@@ -14,6 +15,8 @@ pub(super) struct TokenBucket {
     /// Below zero when a token was promised for later.
     tokens: f64,
     filled: Duration,
+    /// The last run repaired something: the next event may be that of our own repair.
+    pub(super) after_repair: bool,
 }
 
 /// Longer than any process lives; what a limit of zero waits for.
@@ -24,6 +27,7 @@ impl TokenBucket {
         TokenBucket {
             tokens: burst as f64,
             filled: now,
+            after_repair: false,
         }
     }
 
@@ -42,6 +46,13 @@ impl TokenBucket {
     }
 }
 
+impl TokenBucket {
+    /// Gives a token back that was taken for nothing.
+    pub(super) fn give_back(&mut self, burst: u64) {
+        self.tokens = (self.tokens + 1.0).min(burst as f64);
+    }
+}
+
 const FIGHT_REPAIRS: usize = 10;
 const FIGHT_WINDOW: Duration = Duration::from_secs(10);
 const FIRST_SPACING: Duration = Duration::from_millis(100);
@@ -57,6 +68,8 @@ pub(super) struct Fight {
     /// Between repairs, since the fight was reported.
     spacing: Option<Duration>,
     last: Duration,
+    /// What it is about, since it was reported.
+    about: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -105,10 +118,19 @@ impl Fight {
                 found = found.or(Some(index));
             }
         }
-        if found.is_some() {
+        if let Some(drift) = found.and_then(|index| drifts.get(index)) {
             self.spacing = Some(FIRST_SPACING);
+            let Drift { field, is, want, .. } = drift;
+            let about =
+                format!("stay right: something keeps changing {field} to {is}, and it shall be {want}");
+            self.about = Some(about.into());
         }
         found
+    }
+
+    /// What it is about, if it is one and goes on.
+    pub(super) fn about(&self) -> Option<&Arc<str>> {
+        self.about.as_ref()
     }
 
     /// The earliest moment for a run that an event of the watch asks for now, if that is later than now.

@@ -71,8 +71,7 @@ impl Machine {
                 self.blocked -= 1;
             }
         }
-        let has_failed = vertex.phase == Phase::Failed && !vertex.flags.leaving;
-        if has_failed {
+        if vertex.has_failed() {
             self.failed.insert(slot);
         } else {
             self.failed.remove(&slot);
@@ -92,7 +91,11 @@ impl Machine {
         }
 
         let vertex = &mut self.vertices[slot as usize];
-        let obstructs = if has_failed { slot } else { vertex.blocked_by };
+        let obstructs = if vertex.obstructs_others() {
+            slot
+        } else {
+            vertex.blocked_by
+        };
         if obstructs != std::mem::replace(&mut vertex.obstructs, obstructs)
             && let Some(list) = self.waiters.get(&slot)
         {

@@ -7,7 +7,7 @@ use setpoint_graph::ResourceId;
 
 use super::edges::Refresh;
 use super::vertex::{Hold, Phase};
-use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult};
+use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries};
 use crate::{Cause, Drift, DriftValue, Failure, RunSummary};
 
 impl Machine {
@@ -22,6 +22,7 @@ impl Machine {
         let vertex = self.vertex_mut(slot);
         vertex.run = run;
         vertex.run_began = now;
+        vertex.announced = 0;
         let flags = &mut vertex.flags;
         flags.running = true;
         flags.dirty = false;
@@ -132,12 +133,15 @@ impl Machine {
             result.outcome = Err(Failure::new(format!("finish: timeout after {after} seconds")));
         }
 
-        for drift in &result.drifts {
-            let what = EventKind::Drift {
-                field: drift.field.as_ref().into(),
-                is: drift.is.to_string().into(),
-                want: drift.want.to_string().into(),
-                repaired: drift.repaired,
+        let announced = usize::from(self.vertex(slot).announced);
+        for drift in result.drifts.iter().skip(announced) {
+            self.emit_drift(slot, drift);
+        }
+        for drift in result.drifts.iter().filter(|drift| drift.repaired) {
+            let [field, is, want] = shown(drift);
+            let what = match result.outcome {
+                Ok(()) => EventKind::Repaired { field, is, want },
+                Err(_) => EventKind::NotRepaired { field, is, want },
             };
             self.emit(Some(slot), what);
         }
@@ -149,7 +153,8 @@ impl Machine {
             if result.restart_interval
                 && let Some(interval) = extras.interval
             {
-                self.start_interval(slot, interval);
+                let notifies = extras.interval_notifies;
+                self.start_interval(slot, interval, notifies);
             }
         }
         if let Some(sent) = result.sent.take() {
@@ -172,14 +177,19 @@ impl Machine {
             error: error.clone(),
         };
         self.emit(Some(slot), what);
-        if summary != RunSummary::Ok && !flags.uncounted {
+        // An attempt at a repair, for its notifications may be stored already; a repair if the run succeeded.
+        let attempted = result.drifts.iter().any(|drift| drift.repaired);
+        if error.is_none() {
+            if attempted {
+                self.convergence.repaired += 1;
+                self.tell_sharers(slot);
+            }
+            self.note_fight(slot, &result.drifts);
+            self.note_echo(slot, attempted, summary);
+        }
+        if summary == RunSummary::Drift && !self.vertex(slot).is_fighting() {
             self.convergence.broken_at = now;
         }
-        let repaired = result.drifts.iter().any(|drift| drift.repaired);
-        if repaired {
-            self.convergence.repaired += 1;
-        }
-        self.note_fight(slot, &result.drifts);
 
         match error {
             None if flags.noop_run => {
@@ -206,7 +216,7 @@ impl Machine {
             }
             Some(error) => {
                 self.put_back_refresh(slot);
-                if repaired {
+                if attempted {
                     self.note_perhaps(slot);
                 }
                 self.run_failed(slot, error);
@@ -224,6 +234,8 @@ impl Machine {
     fn succeeded(&mut self, slot: u32) {
         let vertex = self.vertex_mut(slot);
         vertex.flags.settled_once = true;
+        vertex.flags.failing = false;
+        vertex.flags.second_chance = false;
         vertex.failures = 0;
         if let Some(extras) = &mut vertex.extras {
             extras.error = None;
@@ -231,30 +243,59 @@ impl Machine {
     }
 
     fn run_failed(&mut self, slot: u32, error: Arc<str>) {
-        let resource = self.live(slot).clone();
-        let retries = self.retries(&resource);
         let vertex = self.vertex_mut(slot);
-        vertex.flags.dirty = true;
+        let event_came = std::mem::replace(&mut vertex.flags.dirty, true);
         if vertex.flags.uncounted || vertex.flags.leaving || vertex.phase != Phase::Watching {
             return;
         }
-        vertex.extras().error = Some(error.clone());
-        if retries.is_some_and(|retries| vertex.run_tries >= retries) {
-            return self.fail_for_good(slot, error);
+        self.note_failure(slot, &error);
+        let tries = self.tries(self.live(slot));
+        let vertex = self.vertex_mut(slot);
+        // What came during the run may be what it lacked. Only once, for the run itself may have caused it.
+        let second_chance = event_came && !std::mem::replace(&mut vertex.flags.second_chance, event_came);
+        match tries {
+            Tries::UpTo(most) if vertex.run_tries >= most => {
+                if !second_chance {
+                    self.fail_for_good(slot, error);
+                }
+            }
+            Tries::UpTo(most) => {
+                vertex.run_tries += 1;
+                let left = most - vertex.run_tries;
+                self.back_off(slot, Hold::Backoff, error, Some(left));
+            }
+            Tries::Endless => self.back_off(slot, Hold::Backoff, error, None),
+            Tries::UntilRight => {
+                self.back_off(slot, Hold::Failing, error, None);
+                if second_chance {
+                    self.try_soon(slot);
+                }
+            }
         }
-        vertex.run_tries = vertex.run_tries.saturating_add(1);
-        let left = retries.map(|retries| retries - vertex.run_tries);
-        self.back_off(slot, error, left);
+    }
+
+    /// Keeps the reason. That what had failed before has failed again in the same way is no news.
+    pub(super) fn note_failure(&mut self, slot: u32, error: &Arc<str>) {
+        let now = self.now;
+        let vertex = self.vertex_mut(slot);
+        let failing = vertex.flags.failing;
+        let extras = vertex.extras();
+        extras.failed_at = now;
+        let before = extras.error.replace(error.clone());
+        if !failing || before.as_ref() != Some(error) {
+            self.convergence.broken_at = now;
+        }
     }
 
     /// Waits before the next try.
-    pub(super) fn back_off(&mut self, slot: u32, error: Arc<str>, tries_left: Option<u16>) {
+    pub(super) fn back_off(&mut self, slot: u32, hold: Hold, error: Arc<str>, tries_left: Option<u16>) {
         let resource = self.live(slot).clone();
         let vertex = self.vertex_mut(slot);
         vertex.failures = vertex.failures.saturating_add(1);
+        vertex.flags.failing = hold == Hold::Failing;
         let failures = vertex.failures;
         let until = self.now.saturating_add(self.delay(&resource, failures));
-        self.hold(slot, Hold::Backoff, until);
+        self.hold(slot, hold, until);
         let what = EventKind::BackingOff {
             error,
             next_try: self.shown_time(until),
@@ -322,7 +363,7 @@ impl Machine {
     }
 
     /// A run succeeded with repairs allowed: whom it notifies.
-    fn notify(&mut self, slot: u32, drifted: bool) {
+    pub(super) fn notify(&mut self, slot: u32, drifted: bool) {
         for at in 0..self.vertex(slot).outgoing.len() {
             let index = self.vertex(slot).outgoing[at];
             let edge = self.edges.get_mut(index);
@@ -377,12 +418,81 @@ impl Machine {
         }
         let fight = self.vertex_mut(slot).extras().fight.get_or_insert_default();
         if let Some(drift) = fight.note(now, drifts).and_then(|index| drifts.get(index)) {
-            let what = EventKind::Fighting {
-                field: drift.field.as_ref().into(),
-                is: drift.is.to_string().into(),
-                want: drift.want.to_string().into(),
-            };
-            self.emit(Some(slot), what);
+            let [field, is, want] = shown(drift);
+            self.emit(Some(slot), EventKind::Fighting { field, is, want });
         }
     }
+
+    /// Notes who manages the same thing as somebody else.
+    pub(super) fn share(&mut self, groups: Vec<Vec<ResourceId>>) {
+        self.sharing.clear();
+        for group in groups {
+            let group: Arc<[ResourceId]> = group.into();
+            for id in group.iter() {
+                self.sharing.insert(id.clone(), group.clone());
+            }
+        }
+    }
+
+    /// What one repairs, others who manage the same thing must look at, whether or not their watches have seen it yet. Else
+    /// a host could look quiet between two repairs that undo each other.
+    fn tell_sharers(&mut self, slot: u32) {
+        let Some(id) = self.identity(slot).filter(|_| !self.sharing.is_empty()) else {
+            return;
+        };
+        let Some(group) = self.sharing.get(&id).cloned() else {
+            return;
+        };
+        for other in group.iter().filter(|other| **other != id) {
+            for other in self.index.get(other).cloned().unwrap_or_default() {
+                self.watch_event(other, Cause::Watch(id.to_string().into()));
+            }
+        }
+    }
+
+    /// The event that our own repair causes takes no token of the limit: that of an event after a repair is given back
+    /// when its run finds nothing.
+    fn note_echo(&mut self, slot: u32, repaired: bool, summary: RunSummary) {
+        let vertex = self.vertex_mut(slot);
+        let by_watch = vertex.flags.run_by_watch;
+        let Some(resource) = &vertex.live else { return };
+        let burst = resource.meta.burst;
+        let bucket = vertex.extras.as_mut().and_then(|extras| extras.bucket.as_mut());
+        if let Some(bucket) = bucket {
+            let is_echo = bucket.after_repair && by_watch && summary == RunSummary::Ok;
+            bucket.after_repair = repaired;
+            if is_echo {
+                bucket.give_back(burst);
+            }
+        }
+    }
+
+    /// A run in progress has found something wrong.
+    pub(super) fn drift_found(&mut self, slot: u32, drift: &Drift) {
+        let vertex = self.vertex_mut(slot);
+        if vertex.flags.running
+            && let Some(announced) = vertex.announced.checked_add(1)
+        {
+            vertex.announced = announced;
+            self.emit_drift(slot, drift);
+        }
+    }
+
+    fn emit_drift(&mut self, slot: u32, drift: &Drift) {
+        let [field, is, want] = shown(drift);
+        let repairing = drift.repaired.then(|| field.clone());
+        self.emit(Some(slot), EventKind::Drift { field, is, want });
+        if let Some(field) = repairing {
+            self.emit(Some(slot), EventKind::Repairing { field });
+        }
+    }
+}
+
+/// Field, what is and what shall be, as events show them.
+fn shown(drift: &Drift) -> [Arc<str>; 3] {
+    [
+        drift.field.as_ref().into(),
+        drift.is.to_string().into(),
+        drift.want.to_string().into(),
+    ]
 }

@@ -104,7 +104,7 @@ impl Machine {
         let until = self.shown_time(vertex.hold_until);
         match (vertex.phase, vertex.hold) {
             (Phase::Failed, _) => VertexState::FailedForGood,
-            (_, Hold::Backoff) => VertexState::BackingOffUntil(until),
+            (_, Hold::Backoff | Hold::Failing) => VertexState::BackingOffUntil(until),
             (_, Hold::Limited | Hold::Spaced) => VertexState::LimitedUntil(until),
             (Phase::Draining | Phase::Cleaning, _) => VertexState::Finishing,
             (Phase::Absent, _) => VertexState::WaitingToBeAdded,

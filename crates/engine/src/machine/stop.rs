@@ -52,6 +52,8 @@ impl Machine {
             if self.failed.contains(&(slot as u32)) {
                 let error = vertex.extras.as_ref().and_then(|extras| extras.error.clone());
                 failed.insert(id.clone(), error.unwrap_or_else(|| "".into()));
+            } else if let Some(about) = vertex.fight() {
+                failed.insert(id.clone(), about.clone());
             }
             if let Some(by) = some(vertex.blocked_by).and_then(|by| self.identity(by)) {
                 blocked.insert(id.clone(), by);

@@ -51,7 +51,7 @@ impl Machine {
             self.match_hidden(&hidden.id, &hidden.new, &mut gone, &mut hidden_added);
         }
         for slot in self.failed.clone() {
-            let rewatch = self.live(slot).meta.rewatch;
+            let rewatch = self.vertex(slot).phase == Phase::Failed && self.live(slot).meta.rewatch;
             if rewatch && !leaving.contains(&slot) {
                 leaving.insert(slot);
             }
@@ -166,7 +166,7 @@ impl Machine {
         let could_run = matches!(
             vertex.phase,
             Phase::Initialising | Phase::Arming | Phase::Watching
-        ) && vertex.hold != Hold::Backoff;
+        ) && !matches!(vertex.hold, Hold::Backoff | Hold::Failing);
         resource.meta.realize
             && could_run
             && !vertex.flags.leaving

@@ -65,8 +65,13 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hold {
     None,
+    /// It failed and waits for its next try.
     Backoff,
+    /// The same, but whatever happens meanwhile ends the wait.
+    Failing,
+    /// Its events come faster than its limit allows.
     Limited,
+    /// Somebody undoes its repairs, which are spaced out.
     Spaced,
 }
 
@@ -112,6 +117,8 @@ pub(super) struct Vertex {
     pub(super) watch_tries: u16,
     /// Tries of runs that were used up.
     pub(super) run_tries: u16,
+    /// Drifts of the run in progress that were told already.
+    pub(super) announced: u16,
     /// Failures one after the other, for the length of the back-off.
     pub(super) failures: u8,
     pub(super) phase: Phase,
@@ -135,6 +142,10 @@ pub(super) struct Flags {
     pub(super) initialised: bool,
     /// A watch is armed or being armed.
     pub(super) armed: bool,
+    /// It failed, and is tried until it is right.
+    pub(super) failing: bool,
+    /// It got one more run for an event that came during one that failed.
+    pub(super) second_chance: bool,
     /// A run succeeded since it was added.
     pub(super) settled_once: bool,
     /// `published` is of what lives here now.
@@ -174,6 +185,10 @@ pub(super) struct Extras {
     pub(super) interval: Option<Duration>,
     /// When that is due next.
     pub(super) interval_due: Duration,
+    /// Whether it notifies each time.
+    pub(super) interval_notifies: bool,
+    /// When it failed last.
+    pub(super) failed_at: Duration,
     /// Received parameters with what they hold now.
     pub(super) held: Vec<Holding>,
     /// The same after the run in progress, if its transfer succeeds.
@@ -215,6 +230,7 @@ impl Vertex {
             round: 0,
             watch_tries: 0,
             run_tries: 0,
+            announced: 0,
             failures: 0,
             phase: Phase::Absent,
             hold: Hold::None,
@@ -253,6 +269,26 @@ impl Vertex {
             && self.waiting_on == NONE
     }
 
+    /// Whether it has failed, for good or until it is tried again.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.flags.leaving && (self.phase == Phase::Failed || self.flags.failing)
+    }
+
+    /// Whether what depends on it waits for something that may never come.
+    pub(super) fn obstructs_others(&self) -> bool {
+        self.has_failed() || (self.hold == Hold::Spaced && !self.flags.leaving)
+    }
+
+    /// Whether something else keeps undoing its repairs.
+    pub(super) fn is_fighting(&self) -> bool {
+        self.fight().is_some()
+    }
+
+    /// What such a fight is about.
+    pub(super) fn fight(&self) -> Option<&Arc<str>> {
+        self.extras.as_ref()?.fight.as_ref()?.about()
+    }
+
     /// Whether it keeps the host from being quiet.
     pub(super) fn is_busy(&self) -> bool {
         if self.live.is_none() {
@@ -260,6 +296,10 @@ impl Vertex {
         }
         if self.flags.running || self.flags.leaving {
             return true;
+        }
+        // What nobody may ever mend does not keep a host from being quiet.
+        if matches!(self.hold, Hold::Failing | Hold::Spaced) {
+            return false;
         }
         match self.phase {
             Phase::Watching => self.flags.dirty && self.blocked_by == NONE,

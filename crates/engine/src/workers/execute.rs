@@ -312,7 +312,15 @@ impl Observer for RunObserver<'_> {
         }
     }
 
-    fn drift(&self, _: &Drift) {}
+    fn drift(&self, drift: &Drift) {
+        // A run on the pool is over in a moment, and its drifts come with its end. One that waits may go on for hours.
+        if self.lane.is_none() {
+            self.shared.inbox.input(Input::Drift {
+                vertex: self.vertex,
+                drift: Box::new(drift.clone()),
+            });
+        }
+    }
 
     fn log(&self, level: Level, message: &str) {
         self.shared.log_of(self.vertex, level_name(level), message);

@@ -49,6 +49,8 @@ pub(super) enum Message {
     WatchFailed(WatchId, Failure),
     /// With what it saw; none for a path, which its name says.
     WatchEvent(WatchId, Option<Arc<str>>),
+    /// It was armed anew, on what received values say.
+    Rearmed(WatchId),
     WatchLog(WatchId, &'static str, String),
     /// A kind's own task says that resources may be added.
     KindReady(&'static str),

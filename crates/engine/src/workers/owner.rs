@@ -99,6 +99,7 @@ impl Owner {
             if messages.is_empty() {
                 self.step(now, Input::Timer);
             }
+            self.receive_events(now, &messages);
             for message in messages.drain(..) {
                 self.receive(now, message);
             }
@@ -108,6 +109,22 @@ impl Owner {
             }
         }
         self.end();
+    }
+
+    /// Takes what all watches saw, before anything else and at once: what one event of the kernel tells to several watches
+    /// arrives together, and none of them may run before the others are known to have seen it.
+    fn receive_events(&mut self, now: Duration, messages: &[Message]) {
+        let events = messages.iter().filter_map(|message| match message {
+            Message::WatchEvent(watch, what) => {
+                let (vertex, id) = self.watched(*watch)?;
+                Some((vertex, what.clone().unwrap_or(id.name)))
+            }
+            _ => None,
+        });
+        let events: Vec<_> = events.collect();
+        if !events.is_empty() {
+            self.step(now, Input::WatchEvents(events));
+        }
     }
 
     fn receive(&mut self, now: Duration, message: Message) {
@@ -127,6 +144,9 @@ impl Owner {
                     self.shared.files.replace(files);
                 }
                 self.step(now, Input::NewGraph(prepared.graph));
+                if let Some(sharing) = prepared.sharing {
+                    self.step(now, Input::Sharing(sharing));
+                }
                 for message in prepared.warnings {
                     let (vertex, level) = (None, "warning");
                     let input = Input::Log {
@@ -157,10 +177,11 @@ impl Owner {
                     self.step(now, Input::WatchFailed { vertex, failure });
                 }
             }
-            Message::WatchEvent(watch, what) => {
-                if let Some((vertex, id)) = self.watched(watch) {
-                    let what = what.unwrap_or_else(|| id.name.clone());
-                    self.step(now, Input::WatchEvent { vertex, what });
+            // Taken already, with all the others.
+            Message::WatchEvent(..) => {}
+            Message::Rearmed(watch) => {
+                if let Some((vertex, _)) = self.watched(watch) {
+                    self.step(now, Input::Rearmed { vertex });
                 }
             }
             Message::WatchLog(watch, level, message) => {

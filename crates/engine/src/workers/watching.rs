@@ -78,7 +78,7 @@ pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &
 /// watches were there is found by one more run.
 pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn DynamicResource) {
     match build(shared, cell, watch, instance, false) {
-        Ok(()) => shared.inbox.push(Message::WatchEvent(watch, None)),
+        Ok(()) => shared.inbox.push(Message::Rearmed(watch)),
         Err(failure) => shared.inbox.push(Message::WatchFailed(watch, failure)),
     }
 }
@@ -93,7 +93,7 @@ fn build(
     let declared = guarded("say what to watch", || instance.watches())?;
     let mut paths = Vec::new();
     let mut own: Vec<OwnWatch> = Vec::new();
-    let mut interval: Option<Duration> = None;
+    let mut tick: Option<Duration> = None;
     for declared in declared {
         match declared {
             Watch::Path { path, depth, follow } => {
@@ -103,7 +103,7 @@ fn build(
                     .map_err(|error| Failure::new("watch").on(&path).because(error))?;
                 paths.push(handle);
             }
-            Watch::Interval(period) => interval = Some(interval.map_or(period, |other| other.min(period))),
+            Watch::Tick(period) => tick = Some(tick.map_or(period, |other| other.min(period))),
             Watch::Own(watch) => own.push(watch),
         }
     }
@@ -112,7 +112,10 @@ fn build(
         watch,
         // One for ourselves, given back when all loops are known.
         left: AtomicUsize::new(own.len() + 1),
-        armed: Armed { interval },
+        armed: Armed {
+            interval: tick,
+            ticks: tick.is_some(),
+        },
         answers,
     });
     let mut watches = cell.watches();

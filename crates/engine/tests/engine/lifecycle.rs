@@ -289,3 +289,30 @@ async fn a_sensitive_value_is_in_no_event_and_no_status() {
     assert!(!status.contains("hunter2"));
     rig.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_that_share_a_path_are_named_once() {
+    let mut rig = Rig::new();
+    let (a, b) = (rig.name("a"), rig.name("b"));
+    let graph = Graph::default()
+        .with("keep", "/x/y", &[("path", Value::str(&*a))], |_| {})
+        .with("keep", "/x/y/", &[("path", Value::str(&*b))], |_| {});
+    rig.accept(&graph).await;
+    let seen = rig
+        .until(|event| matches!(event.what, EventKind::Log { .. }))
+        .await;
+    let said = seen.last().unwrap().to_json();
+    assert!(
+        said.contains("`keep[/x/y]` and `keep[/x/y/]` manage the same path, /x/y:"),
+        "{said}"
+    );
+    // The next graph has another resource, and the same two.
+    let c = rig.name("c");
+    rig.accept(&graph.keep(&c, "three")).await;
+    let seen = rig.run_of(&c).await;
+    let logs = seen
+        .iter()
+        .filter(|event| matches!(event.what, EventKind::Log { .. }));
+    assert_eq!(logs.count(), 0);
+    rig.stop().await;
+}

@@ -124,3 +124,80 @@ fn max_runtime_and_exit_resources_end_the_program() {
     sim.settle();
     assert_eq!(sim.exit.clone().unwrap().code(true), 42);
 }
+
+#[test]
+fn what_is_tried_for_ever_does_not_keep_the_host_from_being_quiet() {
+    let mut sim = Simulation::with(Options {
+        keep_trying: true,
+        exit_when_converged: true,
+        ..waits(s(90))
+    });
+    sim.always("a", Run::fails("break"));
+    sim.always("svc[b]", Run::drift());
+    sim.swap(
+        &Graph::new(&["a", "svc[b]", "c"])
+            .edges("a -> c")
+            .edges("a => svc[b]"),
+    );
+    sim.advance(s(89));
+    assert!(sim.exit.is_none());
+    // Tries go on meanwhile, and the same failure again is no news.
+    sim.advance(s(90));
+    let report = sim.exit.clone().expect("it is quiet");
+    assert_eq!(report.code(false), 1);
+    assert_eq!(report.failed.keys().collect::<Vec<_>>(), [&id("a")]);
+    assert_eq!(report.blocked.len(), 2);
+}
+
+#[test]
+fn a_new_failure_and_a_success_break_the_quiet() {
+    let mut sim = Simulation::with(Options {
+        keep_trying: true,
+        ..waits(s(5))
+    });
+    sim.always("a", Run::fails("break"));
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(20));
+    assert_eq!(sim.converged, [true]);
+    sim.always("a", Run::fails("do something else"));
+    sim.advance(s(60));
+    assert_eq!(sim.converged, [true, false, true]);
+    sim.always("a", Run::drift());
+    sim.advance(s(120));
+    assert_eq!(sim.converged, [true, false, true, false, true]);
+}
+
+#[test]
+fn running_once_ends_with_1_when_resources_fight() {
+    let mut sim = Simulation::with(once());
+    // Each undoes what the other did, while that goes on.
+    sim.always("a", Run::drift().takes(ms(10)));
+    sim.always("b", Run::drift().takes(ms(10)));
+    sim.swap(&Graph::new(&["a", "b", "c"]).edges("a -> c"));
+    sim.advance(ms(5));
+    for _ in 0..100 {
+        if sim.exit.is_none() {
+            sim.event_of(&["a", "b"]);
+            sim.advance(ms(10));
+        }
+    }
+    let report = sim.exit.clone().expect("it ends");
+    assert_eq!(report.code(true), 1);
+    assert!(
+        report.failed[&id("a")].contains("something keeps changing content to wrong"),
+        "{:?}",
+        report.failed
+    );
+}
+
+#[test]
+fn what_one_repairs_others_of_the_same_path_look_at_before_the_host_is_quiet() {
+    let mut sim = Simulation::with(once());
+    sim.always("a", Run::drift());
+    sim.always("b", Run::drift());
+    sim.swap(&Graph::new(&["a", "b"]));
+    sim.step(Input::Sharing(vec![vec![id("a"), id("b")]]));
+    sim.settle();
+    assert_eq!(sim.exit.clone().expect("it ends").code(true), 1);
+    assert_eq!(sim.starts("a").len(), 11);
+}

@@ -1,8 +1,8 @@
 //! Failure, retry, back-off, blocking.
 
 use super::simulation::*;
-use setpoint_engine::EventKind;
 use setpoint_engine::machine::{Input, Options, StopStage, VertexState};
+use setpoint_engine::{Drift, EventKind};
 use setpoint_graph::MetaName;
 
 #[test]
@@ -248,5 +248,224 @@ fn a_timeout_cancels_the_run_and_names_the_time() {
     assert!(
         said.contains(&"b ok".to_owned()),
         "success after the timeout counts: {said:?}"
+    );
+}
+
+fn keeps_trying() -> Options {
+    Options {
+        keep_trying: true,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn without_a_written_retry_it_is_tried_until_it_is_right() {
+    let mut sim = Simulation::with(keeps_trying());
+    sim.always("a", Run::fails("break"));
+    sim.swap(&Graph::new(&["a", "b"]).edges("a -> b"));
+    sim.advance(s(300));
+    let starts = sim.starts("a");
+    assert!(starts.len() > 8, "{starts:?}");
+    let last = starts.len() - 1;
+    assert!(
+        starts[1] <= ms(130) && starts[last] - starts[last - 1] > s(40),
+        "{starts:?}"
+    );
+    assert!(matches!(sim.state("a"), VertexState::BackingOffUntil(_)));
+    assert_eq!(sim.state("b"), VertexState::BlockedBy(id("a")));
+    let blocked = sim.take().into_iter().filter(|line| line == "b blocked by a");
+    assert_eq!(
+        blocked.count(),
+        1,
+        "a further try that fails is no news to others"
+    );
+    sim.always("a", Run::drift());
+    sim.advance(s(61));
+    assert_eq!(sim.state("a"), VertexState::Clean);
+    assert_eq!(sim.state("b"), VertexState::Clean);
+    assert!(!sim.has("a", |what| matches!(what, EventKind::FailedForGood { .. })));
+}
+
+#[test]
+fn whatever_happens_ends_the_wait_of_what_is_tried_until_it_is_right() {
+    for touch in [Simulation::event, Simulation::poke] as [fn(&mut Simulation, &str); 2] {
+        let mut sim = Simulation::with(keeps_trying());
+        sim.always("a", Run::fails("break"));
+        sim.swap(&Graph::new(&["a"]));
+        sim.advance(s(200));
+        sim.ran();
+        sim.advance(s(1));
+        let now = sim.now;
+        touch(&mut sim, "a");
+        sim.settle();
+        assert_eq!(sim.starts("a").last(), Some(&now));
+        // At most one try in 100 ms.
+        let tries = sim.starts("a").len();
+        for _ in 0..30 {
+            touch(&mut sim, "a");
+            sim.advance(ms(10));
+        }
+        assert_eq!(sim.starts("a").len(), tries + 3);
+        sim.always("a", Run::ok());
+        touch(&mut sim, "a");
+        sim.advance(ms(100));
+        assert_eq!(sim.state("a"), VertexState::Clean);
+    }
+}
+
+#[test]
+fn a_failed_watch_or_init_too_is_tried_until_it_is_right() {
+    let mut sim = Simulation::with(keeps_trying());
+    sim.host("a").inits.extend([Err("begin"), Err("begin")]);
+    sim.host("a")
+        .arms
+        .extend([(ms(0), Err("arm")), (ms(0), Err("arm"))]);
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(10));
+    assert_eq!(sim.state("a"), VertexState::Clean);
+    sim.watch_fails("a");
+    sim.advance(s(10));
+    assert_eq!(sim.state("a"), VertexState::Clean);
+    assert_eq!(sim.starts("a").len(), 2);
+}
+
+#[test]
+fn a_written_retry_is_obeyed_although_others_are_tried_for_ever() {
+    let mut sim = Simulation::with(keeps_trying());
+    sim.always("a", Run::fails("break"));
+    sim.always("b", Run::fails("break"));
+    let graph = Graph::default()
+        .with("a", |meta| written(meta, &[MetaName::Retry]))
+        .with("b", |meta| (meta.retry, meta.delay) = (1, 1000));
+    sim.swap(&graph);
+    sim.settle();
+    sim.event("b");
+    sim.advance(s(60));
+    assert_eq!(sim.starts("a").len(), 1);
+    assert_eq!(
+        sim.starts("b"),
+        [ms(0), ms(1000)],
+        "a written delay is not cut short"
+    );
+    assert_eq!(sim.state("a"), VertexState::FailedForGood);
+    assert_eq!(sim.state("b"), VertexState::FailedForGood);
+}
+
+#[test]
+fn under_noop_nothing_is_tried_again() {
+    let mut sim = Simulation::with(Options {
+        noop: true,
+        ..keeps_trying()
+    });
+    sim.always("a", Run::fails("break"));
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(60));
+    assert_eq!(sim.starts("a").len(), 1);
+}
+
+#[test]
+fn an_event_during_the_run_that_fails_for_good_gets_one_more_run() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::fails("break").takes(s(1)), Run::ok()]);
+    sim.runs(
+        "b",
+        [Run::fails("break").takes(s(1)), Run::fails("break").takes(s(1))],
+    );
+    sim.always("b", Run::fails("break"));
+    sim.swap(&Graph::new(&["a", "b"]));
+    for _ in 0..2 {
+        sim.advance(ms(500));
+        sim.event("a");
+        sim.event("b");
+        sim.advance(ms(500));
+    }
+    sim.advance(s(10));
+    assert_eq!(sim.state("a"), VertexState::Clean);
+    assert_eq!(sim.state("b"), VertexState::FailedForGood);
+    assert_eq!(sim.starts("b").len(), 2, "but only one: it may be its own doing");
+}
+
+#[test]
+fn an_event_during_a_run_that_fails_brings_the_next_try_forward_once() {
+    let mut sim = Simulation::with(keeps_trying());
+    sim.always("a", Run::fails("break").takes(ms(10)));
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(200));
+    let tries = sim.starts("a").len();
+    while sim.starts("a").len() == tries {
+        sim.advance(ms(1));
+    }
+    for _ in 0..200 {
+        sim.event("a");
+        if sim.starts("a").len() > tries + 2 {
+            break;
+        }
+        sim.advance(ms(1));
+    }
+    let starts = sim.starts("a");
+    assert!(starts[tries + 1] - starts[tries] <= ms(111), "{starts:?}");
+}
+
+#[test]
+fn repairs_are_told_when_the_run_has_ended() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::drift()]);
+    sim.runs(
+        "b",
+        [Run {
+            fails: Some("write"),
+            ..Run::drift()
+        }],
+    );
+    sim.always("c", Run::drift());
+    sim.swap(&Graph::new(&["a", "b"]).with("c", |meta| meta.noop = true));
+    sim.settle();
+    let told = |sim: &Simulation, name: &str| -> Vec<&'static str> {
+        let events = sim
+            .events
+            .iter()
+            .filter(|event| event.identity() == Some(id(name)));
+        events
+            .filter_map(|event| match &event.what {
+                EventKind::StartedRun { .. } => Some("started"),
+                EventKind::Drift { .. } => Some("drift"),
+                EventKind::Repairing { .. } => Some("repairing"),
+                EventKind::Repaired { .. } => Some("repaired"),
+                EventKind::NotRepaired { .. } => Some("not repaired"),
+                EventKind::RunEnded { .. } => Some("ended"),
+                _ => None,
+            })
+            .collect()
+    };
+    assert_eq!(
+        told(&sim, "a"),
+        ["started", "drift", "repairing", "repaired", "ended"]
+    );
+    assert_eq!(
+        told(&sim, "b"),
+        ["started", "drift", "repairing", "not repaired", "ended"]
+    );
+    assert_eq!(told(&sim, "c"), ["started", "drift", "ended"]);
+
+    // A run that goes on tells at once what it has found, and it is told once.
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::drift().takes(s(60))]);
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(s(1));
+    let drift = Drift {
+        field: "content".into(),
+        is: "wrong".into(),
+        want: "right".into(),
+        repaired: true,
+    };
+    sim.step(Input::Drift {
+        vertex: sim.vertex("a"),
+        drift: Box::new(drift),
+    });
+    assert_eq!(told(&sim, "a"), ["started", "drift", "repairing"]);
+    sim.advance(s(60));
+    assert_eq!(
+        told(&sim, "a"),
+        ["started", "drift", "repairing", "repaired", "ended"]
     );
 }

@@ -261,3 +261,13 @@ fn a_hidden_resource_does_not_run_but_holds_its_edges() {
     sim.settle();
     assert_eq!(sim.ran(), ["b"]);
 }
+
+#[test]
+fn what_one_event_tells_to_several_marks_all_before_any_runs() {
+    let mut sim = Simulation::of(&Graph::new(&["a", "b"]).edges("a -> b"));
+    for _ in 0..5 {
+        sim.event_of(&["b", "a"]);
+        sim.settle();
+        assert_eq!(sim.ran(), ["a", "b"]);
+    }
+}

@@ -261,6 +261,8 @@ pub(crate) struct Behaviour {
     pub(crate) always: Option<Run>,
     pub(crate) init_takes: Duration,
     pub(crate) cleanup_takes: Duration,
+    /// What its watch asks the machine to do again and again.
+    pub(crate) ticks: Option<Duration>,
 }
 
 /// What the model knows of a vertex.
@@ -374,9 +376,14 @@ impl Simulation {
 
     /// The watch of a resource sees something.
     pub(crate) fn event(&mut self, name: &str) {
-        let vertex = self.vertex(name);
-        let what = name.into();
-        self.step(Input::WatchEvent { vertex, what });
+        self.event_of(&[name]);
+    }
+
+    /// The watches of several resources see the same thing.
+    pub(crate) fn event_of(&mut self, names: &[&str]) {
+        let events = names.iter().map(|name| (self.vertex(name), (*name).into()));
+        let events = events.collect();
+        self.step(Input::WatchEvents(events));
     }
 
     pub(crate) fn watch_fails(&mut self, name: &str) {
@@ -617,7 +624,11 @@ impl Simulation {
         model.armed = true;
         let behaviour = self.hosts.entry(model.id.clone()).or_default();
         let (takes, result) = behaviour.arms.pop_front().unwrap_or((Duration::ZERO, Ok(())));
-        let result = result.map(|()| Armed::default()).map_err(Failure::new);
+        let armed = Armed {
+            interval: behaviour.ticks,
+            ticks: behaviour.ticks.is_some(),
+        };
+        let result = result.map(|()| armed).map_err(Failure::new);
         self.later(after + takes, Input::WatchArmed { vertex, result });
     }
 
@@ -822,6 +833,7 @@ fn brief(event: &Event) -> Option<String> {
         EventKind::Removed => "removed".to_owned(),
         EventKind::Finishing => "finishing".to_owned(),
         EventKind::Fighting { .. } => "fighting".to_owned(),
+        EventKind::Tick => "tick".to_owned(),
         EventKind::Converged => "converged".to_owned(),
         EventKind::Unconverged => "unconverged".to_owned(),
         EventKind::Stopping { stage, waiting_for } => format!("stopping {stage} {}", waiting_for.join(" ")),

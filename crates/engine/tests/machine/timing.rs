@@ -104,3 +104,79 @@ fn time_never_runs_backwards() {
     sim.advance(s(1));
     assert_eq!(sim.starts("a"), [ms(0), ms(1000)]);
 }
+
+#[test]
+fn our_own_repair_takes_no_token() {
+    let graph = Graph::default().with("a", |meta| (meta.limit, meta.burst) = (0.2, 2));
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::drift()]);
+    sim.swap(&graph);
+    sim.settle();
+    // That of our own repair: nothing is found.
+    sim.event("a");
+    sim.settle();
+    sim.runs("a", [Run::drift()]);
+    sim.event("a");
+    sim.settle();
+    assert_eq!(
+        sim.starts("a"),
+        [s(0), s(0), s(0)],
+        "the first real drift is not delayed"
+    );
+    // Somebody else's count, whether they find something or not.
+    sim.advance(s(100));
+    sim.ran();
+    for _ in 0..3 {
+        sim.event("a");
+        sim.settle();
+    }
+    sim.advance(s(1));
+    assert_eq!(sim.ran().len(), 3, "one of three was that of our own repair");
+    sim.event("a");
+    sim.advance(s(1));
+    assert_eq!(sim.ran().len(), 0);
+}
+
+#[test]
+fn arming_anew_after_a_receive_takes_no_token() {
+    let graph = Graph::default().with("a", |meta| (meta.limit, meta.burst) = (0.1, 1));
+    let mut sim = Simulation::of(&graph);
+    let vertex = sim.vertex("a");
+    sim.advance(s(10));
+    sim.step(Input::Rearmed { vertex });
+    sim.settle();
+    sim.event("a");
+    sim.settle();
+    assert_eq!(sim.ran(), ["a", "a"]);
+}
+
+#[test]
+fn a_tick_notifies_and_is_no_drift() {
+    let graph = Graph::new(&["timer", "svc[job]", "b"])
+        .edges("timer => svc[job]")
+        .edges("timer -> b");
+    let mut sim = Simulation::new();
+    sim.host("timer").ticks = Some(s(10));
+    sim.swap(&graph);
+    sim.advance(s(9));
+    let mut said = sim.take();
+    said.sort();
+    assert_eq!(said, ["b ok", "svc[job] ok", "timer ok"]);
+    sim.advance(s(1));
+    assert_eq!(
+        sim.take(),
+        [
+            "timer tick",
+            "svc[job] refresh pending by timer",
+            "timer ok",
+            "svc[job] ok",
+            "svc[job] refresh consumed"
+        ]
+    );
+    // Under noop it notifies nobody.
+    sim.swap(&graph.with("timer", |meta| meta.noop = true));
+    sim.advance(s(25));
+    let said = sim.take();
+    assert!(said.contains(&"timer tick".to_owned()), "{said:?}");
+    assert!(!said.iter().any(|line| line.contains("refresh")), "{said:?}");
+}

@@ -17,4 +17,5 @@ setpoint_diagnostics::codes! {
     BAD_INTERPOLATION = "E0030" "T1" Interpolate "a string with a malformed `${…}`";
     BAD_ESCAPE = "E0031" "T2" Interpolate "a string with an unknown escape";
     OLD_DEFAULT = "W0001" "" Parse "a default in the older spelling";
+    NO_EFFECT = "W0002" "" Parse "a meta parameter that has no effect yet";
 }

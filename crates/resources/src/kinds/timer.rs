@@ -1,17 +1,18 @@
-//! The `timer` kind: an event every so many seconds.
+//! The `timer` kind: a notification every so many seconds.
 
 use std::time::Duration;
 
 use setpoint_engine::{Apply, Failure, Resource, Watch};
 use setpoint_graph::{Invalid, MetaParameters};
 
-/// An event every so many seconds.
+/// A notification every so many seconds.
 ///
-/// A tick alone notifies nobody. A notification begins the interval anew and is passed on.
+/// Each tick notifies whoever depends on it by `Notify` or `Listen`, as if it had been repaired; under `noop` it does not.
+/// A notification begins the interval anew and is passed on.
 #[derive(Debug, Resource)]
 #[resource(kind = "timer", refreshable, action)]
 pub(crate) struct Timer {
-    /// Seconds from one event to the next.
+    /// Seconds from one tick to the next.
     interval: u32,
 }
 
@@ -23,7 +24,7 @@ impl Resource for Timer {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        vec![Watch::Interval(Duration::from_secs(self.interval.into()))]
+        vec![Watch::Tick(Duration::from_secs(self.interval.into()))]
     }
 
     fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {

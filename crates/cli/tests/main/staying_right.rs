@@ -1,0 +1,186 @@
+//! What is tried again, and what is not: the real binary on directories and file systems that come, go and fill up.
+
+use std::process::Command;
+
+use setpoint_testing::Hermetic;
+
+use crate::end_to_end::{Engine, run, text};
+
+/// A directory that is unmounted at the end, also of a test that fails.
+struct Mounted(std::path::PathBuf);
+
+impl Mounted {
+    fn small(place: &Hermetic, name: &str) -> Mounted {
+        let path = place.path(name);
+        std::fs::create_dir(&path).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "none"])
+            .arg(&path)
+            .status();
+        assert!(mounted.unwrap().success(), "tests are run by root");
+        Mounted(path)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_directory_that_was_moved_away_and_back_is_looked_after_again() {
+    let place = Hermetic::new();
+    let (directory, away) = (place.path("directory"), place.path("away"));
+    std::fs::create_dir(&directory).unwrap();
+    let file = directory.join("file");
+    let name = file.display().to_string();
+    let program = format!("file \"{name}\" {{\n\tcontent => \"right\",\n}}\n");
+    let program = place.write("p.mcl", program).display().to_string();
+    let mut engine = Engine::start(&place, &["--converger-timeout", "0", &program]);
+    engine.repaired("file", &name);
+    for _ in 0..3 {
+        std::fs::rename(&directory, &away).unwrap();
+        engine.event("the failure", |event| event["event"] == "backing off");
+        std::fs::write(away.join("file"), "wrong").unwrap();
+        std::fs::rename(&away, &directory).unwrap();
+        engine.repaired_until("file", &name, || text(&file) == "right");
+    }
+    engine.stop();
+}
+
+#[test]
+fn a_full_file_system_is_tried_until_there_is_space() {
+    let place = Hermetic::new();
+    let mounted = Mounted::small(&place, "small");
+    let (file, ballast) = (mounted.0.join("file"), mounted.0.join("ballast"));
+    let name = file.display().to_string();
+    let content = "right ".repeat(4_000);
+    let program = format!("file \"{name}\" {{\n\tcontent => \"{content}\",\n}}\n");
+    let program = place.write("p.mcl", program).display().to_string();
+    std::fs::write(&ballast, vec![b'x'; 60_000]).unwrap();
+    let mut engine = Engine::start(&place, &["--converger-timeout", "0", &program]);
+    let failed = engine.event("the failure", |event| event["event"] == "not repaired");
+    assert_eq!(failed["name"], name.as_str());
+    engine.event("a further failure", |event| event["event"] == "backing off");
+    // What waits for a further try does not keep the host from being quiet.
+    engine.event("quiet", |event| event["event"] == "converged");
+    std::fs::remove_file(&ballast).unwrap();
+    engine.repaired("file", &name);
+    assert!(text(&file) == content);
+    engine.stop();
+}
+
+#[test]
+fn a_run_that_ends_when_converged_ends_with_1_while_something_fails() {
+    let place = Hermetic::new();
+    let program = "file \"/proc/no/such/place\" {\n\tcontent => \"x\",\n}\n";
+    let program = place.write("p.mcl", program).display().to_string();
+    let ways: [&[&str]; 2] = [&["--converger-timeout", "1", "--converged-exit"], &["--once"]];
+    for arguments in ways {
+        let mut arguments = arguments.to_vec();
+        arguments.push(&program);
+        let finished = run(&place, &arguments);
+        assert_eq!(finished.code, 1, "{}", finished.stderr);
+        assert!(
+            finished.stderr.contains("/proc/no/such/place"),
+            "{}",
+            finished.stderr
+        );
+    }
+}
+
+#[test]
+fn a_repair_that_fails_never_says_that_it_was_made() {
+    let place = Hermetic::new();
+    let program = "exec \"no\" {\n\tcmd => \"/bin/false\",\n}\n";
+    let program = place.write("p.mcl", program).display().to_string();
+    let finished = run(&place, &["--json", "--once", &program]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    let events: Vec<serde_json::Value> = finished
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told: Vec<&str> = events
+        .iter()
+        .filter_map(|event| event["event"].as_str())
+        .filter(|event| event.contains("repair") || ["drift", "run ended"].contains(event))
+        .collect();
+    assert_eq!(told, ["drift", "repairing", "not repaired", "run ended"]);
+}
+
+#[test]
+fn what_depends_on_a_file_never_sees_it_wrong() {
+    let place = Hermetic::new();
+    let (file, seen) = (place.path("file"), place.path("seen"));
+    let name = file.display().to_string();
+    let program = format!(
+        "file \"{name}\" {{\n\tcontent => \"right\",\n}}\nexec \"look\" {{\n\tcmd => \"cat {name} >> {}; echo >> {}\",\n\tshell => \"/bin/sh\",\n\twatchfiles => [\"{name}\",],\n\tDepend => File[\"{name}\"],\n}}\n",
+        seen.display(),
+        seen.display()
+    );
+    let program = place.write("p.mcl", program).display().to_string();
+    let mut engine = Engine::start(&place, &[&program]);
+    let looked = |event: &serde_json::Value| event["event"] == "run ended" && event["name"] == "look";
+    engine.event("the first look", looked);
+    for _ in 0..20 {
+        std::fs::write(place.path("other"), "wrong").unwrap();
+        std::fs::rename(place.path("other"), &file).unwrap();
+        engine.event("a look", looked);
+    }
+    engine.stop();
+    let seen = text(&seen);
+    assert!(seen.lines().count() > 20, "{seen}");
+    assert!(seen.lines().all(|line| line == "right"), "{seen}");
+}
+
+#[test]
+fn a_timer_makes_a_periodic_job() {
+    let place = Hermetic::new();
+    let program = "timer \"often\" {\n\tinterval => 1,\n\tNotify => Test[\"job\"],\n}\ntest \"job\" {}\n";
+    let program = place.write("p.mcl", program).display().to_string();
+    let mut engine = Engine::start(&place, &[&program]);
+    for _ in 0..2 {
+        engine.event("a tick", |event| {
+            event["event"] == "tick" && event["name"] == "often"
+        });
+        engine.event("a notification", |event| {
+            event["event"] == "refresh pending" && event["name"] == "job" && event["by"] == "timer[often]"
+        });
+    }
+    engine.stop();
+}
+
+#[test]
+fn two_files_with_one_path_are_named_and_do_not_go_on_for_ever() {
+    let place = Hermetic::new();
+    let name = place.path("file").display().to_string();
+    let program = format!(
+        "file \"{name}\" {{\n\tcontent => \"one\",\n}}\nfile \"other\" {{\n\tpath => \"{name}\",\n\tcontent => \"two\",\n}}\n"
+    );
+    let program = place.write("p.mcl", program).display().to_string();
+    let finished = run(&place, &["--once", &program]);
+    let names = "`file[$DIR/file]` and `file[other]` manage the same path";
+    assert!(finished.stderr.contains(names), "{}", finished.stderr);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+}
+
+#[test]
+fn meta_parameters_without_effect_are_said_to_be() {
+    let place = Hermetic::new();
+    let program = "test \"a\" {\n\tMeta:reverse => true,\n\tMeta:export => [\"*\",],\n\tMeta:autogroup => false,\n}\ntest \"b\" {\n\tMeta => struct{reverse => false, autogroup => true},\n}\n";
+    let program = place.write("p.mcl", program).display().to_string();
+    let checked = place.run(env!("CARGO_BIN_EXE_setpoint"), &["check", "--skip-fmt", &program]);
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    let ran = run(&place, &["--once", &program]);
+    for said in [&checked.stderr, &ran.stderr] {
+        assert_eq!(said.matches("has no effect yet").count(), 3, "{said}");
+        for name in ["reverse", "export", "autogroup"] {
+            assert!(
+                said.contains(&format!("`Meta:{name}` has no effect yet")),
+                "{said}"
+            );
+        }
+    }
+}
