@@ -12,12 +12,12 @@ struct Mounted(std::path::PathBuf);
 impl Mounted {
     fn small(place: &Hermetic, name: &str) -> Mounted {
         let path = place.path(name);
-        std::fs::create_dir(&path).unwrap();
+        std::fs::create_dir(&path).expect("a place of its own");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=64k", "none"])
             .arg(&path)
             .status();
-        assert!(mounted.unwrap().success(), "tests are run by root");
+        assert!(mounted.expect("mount is there").success(), "tests are run by root");
         Mounted(path)
     }
 }
