@@ -17,7 +17,10 @@ impl Mounted {
             .args(["-t", "tmpfs", "-o", "size=64k", "none"])
             .arg(&path)
             .status();
-        assert!(mounted.expect("mount is there").success(), "tests are run by root");
+        assert!(
+            mounted.expect("mount is there").success(),
+            "tests are run by root"
+        );
         Mounted(path)
     }
 }
