@@ -34,6 +34,8 @@ mod view;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use setpoint_host::processes::Launcher;
+
 pub use assembly::Assembly;
 pub use capabilities::{LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects};
 pub use directory_loader::DirectoryLoader;
@@ -48,8 +50,12 @@ const STACK: usize = 256 << 20;
 /// `#[must_use]` because an exit code that is dropped is a failure that nobody sees.
 #[must_use]
 pub fn main(assembly: Assembly, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    failure::report_panics();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    // First, while there is one thread: the commands of a program are started by it.
+    if let Some(code) = Launcher::main(arguments.iter().cloned()) {
+        return code;
+    }
+    failure::report_panics();
     // Syntax may nest, and programs are compiled by recursion over it: a roomy stack costs only what is used of it.
     let work = move || commands::run(&assembly, arguments);
     let thread = std::thread::Builder::new()

@@ -6,8 +6,9 @@
 
 use crate::files::{Stamp, Stat};
 use crate::sync::Mutex;
-use nix::unistd::{Gid, Group, Uid, User};
+use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 use rustc_hash::FxHashMap;
+use std::ffi::CString;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -164,6 +165,19 @@ impl Users {
             home: user.dir,
             shell: user.shell,
         }))
+    }
+
+    /// A user given by name or number with the groups that a login would give: the first one, and all, the first one among them.
+    /// Never remembered.
+    pub fn with_groups(&self, text: &str) -> Result<(Account, Vec<u32>), AccountError> {
+        let account = self.account(text)?.ok_or_else(|| AccountError::NoUser {
+            name: text.to_owned(),
+        })?;
+        let groups = CString::new(account.name.as_bytes())
+            .map_err(|_| nix::Error::EINVAL)
+            .and_then(|name| getgrouplist(&name, Gid::from_raw(account.gid)))
+            .map_err(|error| system(text, error))?;
+        Ok((account, groups.into_iter().map(Gid::as_raw).collect()))
     }
 
     /// What to call a user in a message: the name, or the number if there is none.

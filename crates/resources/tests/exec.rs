@@ -323,11 +323,98 @@ fn a_plan_writes_nothing() {
 }
 
 #[test]
-fn much_output_is_taken_whole() {
+fn of_much_output_the_beginning_and_the_end_are_kept_and_that_is_said() {
     let bench = Bench::new();
-    let mut exec = shell(&bench, "head -c 20000000 /dev/zero", &[]);
+    let command = "echo first; head -c 20000000 /dev/zero; echo last";
+    let run = shell(&bench, command, &[]).apply();
+    let sent = run.sent("stdout").unwrap().as_str().unwrap().as_bytes().to_vec();
+    assert!(sent.starts_with(b"first\n") && sent.ends_with(b"last\n"));
+    assert!(sent.len() < (1 << 20) + 100, "{}", sent.len());
+    assert_eq!(
+        run.log,
+        [(
+            Level::Warning,
+            "the output is 20000011 bytes long: 18951435 of them are left out, because `output_limit` is 1048576"
+                .to_owned()
+        )]
+    );
+    let enough = [("output_limit", Value::Int(30_000_000))];
+    let run = shell(&bench, command, &enough).apply();
+    assert_eq!(run.sent("stdout").unwrap().as_str().unwrap().len(), 20_000_011);
+    assert_eq!(run.log, []);
+}
+
+#[test]
+fn limits_and_capabilities_hold() {
+    let bench = Bench::new();
+    let limits = Value::Map(setpoint_value::Map::new(
+        setpoint_value::Type::Str,
+        setpoint_value::Type::Int,
+        [(text("files"), Value::Int(30))],
+    ));
+    let run = shell(&bench, "ulimit -n", &[("limits", limits)]).apply();
+    assert_eq!(run.sent("stdout"), Some(text("30\n")));
+    if is_root() {
+        let none = [("capabilities", texts(&[]))];
+        let run = shell(&bench, "grep CapEff /proc/self/status", &none).apply();
+        assert_eq!(run.sent("stdout"), Some(text("CapEff:\t0000000000000000\n")));
+    }
+}
+
+#[test]
+fn a_notification_makes_it_run_as_its_guards_allow() {
+    let bench = Bench::new();
+    let made = bench.path("made");
+    let mut exec = guarded(&bench, &[("creates", text(&made))]);
+    exec.refresh = true;
     let run = exec.apply();
-    assert_eq!(run.sent("stdout").unwrap().as_str().unwrap().len(), 20_000_000);
+    assert!(
+        run.drifted(&["run"]).report()[0].starts_with("run: notified, what it `creates` is not there → "),
+        "{run:?}"
+    );
+    bench.write("made", "");
+    exec.apply().is_ok();
+    assert_eq!(runs(&bench), 1);
+}
+
+#[test]
+fn with_refresh_only_nothing_is_started_without_a_notification() {
+    let bench = Bench::new();
+    let guard = format!("echo guard >> {}", bench.path("guards"));
+    let guards = [
+        ("refresh_only", Value::Bool(true)),
+        ("ifcmd", text(guard)),
+        ("ifshell", text("/bin/sh")),
+        ("send_stdout", text("none yet")),
+    ];
+    let mut exec = guarded(&bench, &guards);
+    let run = exec.apply();
+    run.is_ok();
+    assert_eq!(run.sent("stdout"), Some(text("none yet")));
+    assert!(!bench.exists("guards"));
+    exec.refresh = true;
+    exec.apply().drifted(&["run"]);
+    exec.refresh = false;
+    exec.apply().is_ok();
+    assert_eq!((runs(&bench), bench.read("guards").lines().count()), (1, 1));
+}
+
+#[test]
+fn the_output_of_a_command_with_a_secret_is_not_on_disk() {
+    let bench = Bench::new();
+    let secret = || ("env", map(&[("TOKEN", "hunter2")]).sensitive());
+    let command = "echo $TOKEN; echo $TOKEN >&2";
+    // One that the version before, without the mark, has left there.
+    let plain = ("env", map(&[("TOKEN", "hunter2")]));
+    shell(&bench, command, &[plain]).apply().drifted(&["run"]);
+    assert!(bench.tree("prefix").concat().contains("hunter2"));
+    let mut exec = shell(&bench, command, &[secret()]);
+    exec.apply().drifted(&["run"]);
+    assert!(!bench.tree("prefix").concat().contains("hunter2"));
+    // What is sent is remembered all the same, as long as the resource lives.
+    let run = exec.check();
+    let sent = run.sent("stdout").unwrap();
+    assert_eq!(sent.unmarked(), &text("hunter2\n"));
 }
 
 #[test]
@@ -369,20 +456,37 @@ fn a_command_that_cannot_be_started_is_a_failure_that_names_it() {
 }
 
 #[test]
-fn the_group_stays_ours_unless_it_is_set() {
+fn a_user_comes_with_its_groups_unless_a_group_is_set() {
     if !is_root() {
         return;
     }
     let bench = Bench::new();
-    let user = ("user", text("nobody"));
-    let run = shell(&bench, "id -u; id -g; id -G", std::slice::from_ref(&user)).apply();
-    assert_eq!(run.sent("stdout"), Some(text("65534\n0\n0\n")));
-    assert!(
-        run.log.iter().any(|(level, _)| *level == Level::Warning),
-        "{run:?}"
+    let group_of = |user: &str, option: &str| {
+        let found = std::process::Command::new("id")
+            .args([option, user])
+            .output()
+            .unwrap();
+        String::from_utf8(found.stdout).unwrap()
+    };
+    // On Debian, this one has another number than its group, and `www-data` the same.
+    for user in ["nobody", "man", "games"] {
+        let run = shell(&bench, "id -g; id -G", &[("user", text(user))]).apply();
+        let own = format!("{}{}", group_of(user, "-g"), group_of(user, "-G"));
+        assert_eq!(run.drifted(&["run"]).sent("stdout"), Some(text(own)));
+    }
+    let group = ("group", text("12345"));
+    let both = [("user", text("nobody")), group.clone()];
+    let run = shell(&bench, "id -u; id -g; id -G", &both).apply();
+    assert_eq!(run.sent("stdout"), Some(text("65534\n12345\n12345\n")));
+    let run = shell(&bench, "id -u; id -G", &[group]).apply();
+    assert_eq!(run.sent("stdout"), Some(text("0\n12345\n")));
+    let failure = shell(&bench, "true", &[("user", text("54321"))])
+        .apply()
+        .failure();
+    assert_eq!(
+        failure,
+        "find the group: the user `54321` has no account that says it: set `group` too"
     );
-    let run = shell(&bench, "id -u; id -g", &[user, ("group", text("12345"))]).apply();
-    assert_eq!(run.sent("stdout"), Some(text("65534\n12345\n")));
 }
 
 #[test]
@@ -598,6 +702,23 @@ fn contradictions_are_refused() {
             "env: `1A` is not a name of an environment variable",
         ),
         ("a", vec![("sig", text("int"))], "sig: `int` is no signal"),
+        (
+            "a",
+            vec![(
+                "limits",
+                setpoint_value::Value::Map(setpoint_value::Map::new(
+                    setpoint_value::Type::Str,
+                    setpoint_value::Type::Int,
+                    [(text("ram"), Value::Int(1))],
+                )),
+            )],
+            "limits: there is no limit `ram`",
+        ),
+        (
+            "a",
+            vec![("capabilities", texts(&["NET_ADMIN"]))],
+            "capabilities: there is no capability `NET_ADMIN`",
+        ),
         (
             "a",
             vec![("creates", text("rel"))],

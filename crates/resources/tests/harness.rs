@@ -9,7 +9,7 @@ use setpoint_engine::{
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
-use setpoint_host::processes::Processes;
+use setpoint_host::processes::{Launcher, Processes};
 use setpoint_host::users::Users;
 use setpoint_resources::KINDS;
 use setpoint_value::{Map, Type, Value};
@@ -66,7 +66,9 @@ impl Bench {
             values: Arc::new(FileValues::new(prefix.join("local/value"), committer.clone())),
             committer,
             verified: Arc::new(VerifiedFiles::new()),
-            processes: Processes::new("/usr/bin:/bin"),
+            processes: Processes::new("/usr/bin:/bin").launched_by(Launcher::program(env!(
+                "CARGO_BIN_EXE_setpoint-test-launcher-of-resources"
+            ))),
             users: Arc::new(Users::new()),
             graph: graph.clone(),
             exit: Arc::new(Exits(Arc::clone(&exits))),

@@ -1,19 +1,16 @@
 //! Changing the machine on behalf of sources: commands that run on, and their small files.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Replace, TEMPORARY_PREFIX};
+use setpoint_host::processes::{Command, LineEvent, Signal};
 use setpoint_value::{Effects, RunningCommand, Wake};
-
-/// How many lines of a command may wait to be taken; older ones are dropped, since only the newest value counts.
-const MOST_LINES: usize = 4096;
+use tokio_util::sync::CancellationToken;
 
 /// Leave to change the machine.
 pub struct RealEffects {
@@ -30,39 +27,29 @@ impl RealEffects {
 
 impl Effects for RealEffects {
     fn spawn_shell(&self, command: &str, wake: Wake) -> io::Result<Box<dyn RunningCommand>> {
-        let mut child = Command::new("/bin/sh")
-            .arg("-c")
-            .arg(command)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
-        let output = child
-            .stdout
-            .take()
-            .ok_or_else(|| io::Error::other("the command has no output"))?;
-        let taken: Arc<Mutex<Taken>> = Arc::default();
-        let running = Shell {
-            child,
-            taken: taken.clone(),
+        let newest = Arc::new(Mutex::new(Newest::default()));
+        let stop = CancellationToken::new();
+        let follower = Follower {
+            command: Command::shell("/bin/sh", command),
+            host: self.host.clone(),
+            newest: newest.clone(),
+            stop: stop.clone(),
+            wake,
         };
-        std::thread::Builder::new()
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (started, answer) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
             .name("command output".to_owned())
-            .spawn(move || {
-                for line in BufReader::new(output).split(b'\n') {
-                    let Ok(line) = line else { break };
-                    let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-                    if taken.lines.len() >= MOST_LINES {
-                        taken.lines.remove(0);
-                    }
-                    taken.lines.push(line);
-                    drop(taken);
-                    wake.wake();
-                }
-                taken.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
-                wake.wake();
-            })?;
-        Ok(Box::new(running))
+            .spawn(move || runtime.block_on(follower.follow(&started)))?;
+        let gone = || io::Error::other("the thread that follows the command has ended");
+        answer.recv().map_err(|_| gone())??;
+        Ok(Box::new(Shell {
+            newest,
+            stop,
+            thread: Some(thread),
+        }))
     }
 
     fn create_directory(&self, path: &str, mode: u32) -> io::Result<()> {
@@ -100,29 +87,79 @@ impl Effects for RealEffects {
     }
 }
 
+/// What a command has printed and nobody has taken. One line is enough: only the newest value counts.
 #[derive(Default)]
-struct Taken {
-    lines: Vec<Vec<u8>>,
+struct Newest {
+    line: Option<Vec<u8>>,
     ended: bool,
 }
 
+/// Reads what a command prints, on a thread of its own.
+struct Follower {
+    command: Command,
+    host: Arc<Host>,
+    newest: Arc<Mutex<Newest>>,
+    stop: CancellationToken,
+    wake: Wake,
+}
+
+impl Follower {
+    async fn follow(self, started: &std::sync::mpsc::Sender<io::Result<()>>) {
+        let mut lines = match self.host.processes.start_lines(&self.command).await {
+            Ok(lines) => lines,
+            Err(error) => {
+                // Whoever waits for the answer tells it.
+                let _ = started.send(Err(io::Error::other(error)));
+                return;
+            }
+        };
+        let _ = started.send(Ok(()));
+        loop {
+            let event = tokio::select! {
+                event = lines.next() => event,
+                () = self.stop.cancelled() => {
+                    let _ = lines.stop(Signal::KILL, None).await;
+                    return;
+                }
+            };
+            let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+            match event {
+                Ok(LineEvent::Line(line)) => newest.line = Some(line),
+                Ok(LineEvent::ErrorLine(line)) => {
+                    drop(newest);
+                    crate::output::talk(&format!("os.system: {}\n", String::from_utf8_lossy(&line)));
+                    continue;
+                }
+                Ok(LineEvent::Ended(_)) | Err(_) => newest.ended = true,
+            }
+            let ended = newest.ended;
+            drop(newest);
+            self.wake.wake();
+            if ended {
+                return;
+            }
+        }
+    }
+}
+
 struct Shell {
-    child: Child,
-    taken: Arc<Mutex<Taken>>,
+    newest: Arc<Mutex<Newest>>,
+    stop: CancellationToken,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl RunningCommand for Shell {
     fn lines(&mut self) -> (Vec<Vec<u8>>, bool) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        (std::mem::take(&mut taken.lines), taken.ended)
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        (newest.line.take().into_iter().collect(), newest.ended)
     }
 }
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, Signal::KILL);
+        self.stop.cancel();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
-        let _ = self.child.wait();
     }
 }

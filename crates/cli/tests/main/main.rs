@@ -4,11 +4,11 @@
     reason = "tests read and write files and start processes"
 )]
 
-mod book;
 mod commands;
 mod core_library;
 mod end_to_end;
 mod error_pages;
+mod exec;
 mod function_examples;
 mod function_system;
 #[path = "../sources/program.rs"]

@@ -9,6 +9,7 @@ use setpoint::{
 use setpoint_engine::{FileValues, LocalValues};
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
+use setpoint_host::processes::Launcher;
 use setpoint_mcl::Entry;
 use setpoint_value::{Capabilities, Value};
 use tempfile::TempDir;
@@ -43,7 +44,10 @@ impl Machine {
     pub(crate) fn at(directory: &Path, hostname: &str) -> Machine {
         let prefix = directory.join("prefix");
         let path = |name: &str| AbsolutePath::new(prefix.join(name)).unwrap();
-        let host = Arc::new(Host::new("/usr/bin:/bin").unwrap());
+        let mut host = Host::new("/usr/bin:/bin").unwrap();
+        let launcher = Launcher::program(env!("CARGO_BIN_EXE_setpoint"));
+        host.processes = host.processes.launched_by(launcher);
+        let host = Arc::new(host);
         let kinds = Assembly::standard();
         let kinds = kinds.kinds().iter().map(|kind| kind.schema.kind.to_owned());
         Machine {

@@ -1,5 +1,7 @@
 //! What to run, and what came of it.
 
+use super::limits::{Capability, Limit};
+use super::output::Output;
 use super::{ProgramError, Signal};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,6 +10,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// How much is kept of what a command writes.
+const MOST_OUTPUT: usize = 1 << 20;
 
 /// The environment of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +32,10 @@ pub struct Command {
     pub(super) environment: Environment,
     pub(super) user: Option<u32>,
     pub(super) group: Option<u32>,
+    pub(super) groups: Vec<u32>,
+    pub(super) limits: BTreeMap<Limit, u64>,
+    pub(super) capabilities: Option<Vec<Capability>>,
+    pub(super) most_output: usize,
     pub(super) captures_stdout: bool,
     pub(super) captures_stderr: bool,
 }
@@ -44,6 +53,10 @@ impl Command {
             environment: Environment::Inherited,
             user: None,
             group: None,
+            groups: Vec::new(),
+            limits: BTreeMap::new(),
+            capabilities: None,
+            most_output: MOST_OUTPUT,
             captures_stdout: true,
             captures_stderr: true,
         }
@@ -82,11 +95,40 @@ impl Command {
         self
     }
 
-    /// Whose rights it has; nothing means ours. Other credentials than ours need root, and come without
-    /// supplementary groups.
+    /// Whose rights it has; nothing means ours. Other credentials than ours need root, and come with no other groups than
+    /// those of [`Command::groups`]. Such a command can gain no rights any more, not through set-id programs either.
     #[must_use]
     pub fn credentials(mut self, user: impl Into<Option<u32>>, group: impl Into<Option<u32>>) -> Self {
         (self.user, self.group) = (user.into(), group.into());
+        self
+    }
+
+    /// The supplementary groups that come with other credentials than ours.
+    #[must_use]
+    pub fn groups(mut self, groups: impl IntoIterator<Item = u32>) -> Self {
+        self.groups = groups.into_iter().collect();
+        self
+    }
+
+    /// How much of each it may use at most. A limit that we are under ourselves is not lifted.
+    #[must_use]
+    pub fn limits(mut self, limits: BTreeMap<Limit, u64>) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The only capabilities that it and all that it starts can have; nothing leaves them as its credentials have them.
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: Option<Vec<Capability>>) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// How many bytes are kept of each stream, and of both together: if it writes more, the first and the last half of that.
+    /// 1 MiB unless it is set.
+    #[must_use]
+    pub fn most_output(mut self, bytes: usize) -> Self {
+        self.most_output = bytes;
         self
     }
 
@@ -190,77 +232,6 @@ pub struct Finished {
     pub output: Output,
 }
 
-/// One of the two output streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-/// What a command wrote, with both streams in the order in which the pieces arrived.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Output {
-    bytes: Vec<u8>,
-    /// Whose the bytes are, piece by piece.
-    pieces: Vec<(Stream, usize)>,
-}
-
-impl Output {
-    /// Both streams together.
-    pub fn combined(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Standard output.
-    pub fn stdout(&self) -> Vec<u8> {
-        self.of(Stream::Stdout)
-    }
-
-    /// Standard error.
-    pub fn stderr(&self) -> Vec<u8> {
-        self.of(Stream::Stderr)
-    }
-
-    /// Everything as text, with a mark in the place of what is none, and without the last line's end. For messages.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes)
-            .trim_end_matches('\n')
-            .to_owned()
-    }
-
-    fn of(&self, wanted: Stream) -> Vec<u8> {
-        let mut chosen = Vec::new();
-        let mut start = 0;
-        for (stream, length) in &self.pieces {
-            if *stream == wanted {
-                chosen.extend_from_slice(&self.bytes[start..start + length]);
-            }
-            start += length;
-        }
-        chosen
-    }
-
-    pub(super) fn add(&mut self, stream: Stream, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
-        }
-        self.bytes.extend_from_slice(bytes);
-        match self.pieces.last_mut() {
-            Some((last, length)) if *last == stream => *length += bytes.len(),
-            _ => self.pieces.push((stream, bytes.len())),
-        }
-    }
-}
-
-impl fmt::Debug for Output {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What a command prints may be a secret.
-        write!(formatter, "Output({} bytes)", self.bytes.len())
-    }
-}
-
 /// A command that did not run to its end by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -283,6 +254,36 @@ pub enum RunError {
         /// The group asked for.
         group: u32,
     },
+    /// The system refused another user's rights.
+    #[error("run as uid {user}, gid {group}: {source}")]
+    TakeCredentials {
+        /// The user asked for.
+        user: u32,
+        /// The group asked for.
+        group: u32,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A limit could not be set.
+    #[error("set the limit `{limit}`: {source}")]
+    Limit {
+        /// Which one.
+        limit: Limit,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// Capabilities could not be given up, or are not ours to give.
+    #[error("set the capabilities: {source}")]
+    Capabilities {
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// It could not be set apart from us.
+    #[error("start a session of its own: {source}")]
+    Isolate {
+        /// The system's answer.
+        source: io::Error,
+    },
     /// It could not be started.
     #[error("start {}: {source}", program.display())]
     Start {
@@ -303,12 +304,12 @@ pub enum RunError {
     #[error("cancelled")]
     Cancelled {
         /// What it wrote until then.
-        output: Output,
+        output: Box<Output>,
     },
     /// It was killed at our wish, or was not started because of that.
     #[error("interrupted")]
     Interrupted {
         /// What it wrote until then.
-        output: Output,
+        output: Box<Output>,
     },
 }

@@ -1,81 +1,74 @@
 //! A child process that leads a group, and the pipes to it.
 
-use super::{Command, Environment, Exit, RunError, Signal};
+use super::guardian::Guardian;
+use super::launch::{Credentials, Launch, LaunchFailure, Step};
+use super::starter::leader;
+use super::{Command, Environment, Exit, Processes, ProgramError, RunError, Signal};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::process::{Pid, getegid, geteuid, kill_process_group};
-use std::ffi::OsStr;
+use rustix::process::{Pid, getegid, geteuid, getpid, kill_process_group};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Child;
 
 const CHUNK: usize = 64 * 1024;
 
 /// A started command. Dropping it kills the whole group.
+/// A started command. Dropping it kills the whole group.
 #[derive(Debug)]
 pub(super) struct Group {
     child: Child,
     program: PathBuf,
+    /// Guards the group until the leader is reaped.
+    guarded: Option<(Arc<Guardian>, i32)>,
+    /// Commands end with the thread that started them.
+    _processes: Processes,
     pub(super) stdout: Pipe,
     pub(super) stderr: Pipe,
 }
 
 impl Group {
-    pub(super) fn start(command: &Command, search_path: &OsStr) -> Result<Self, RunError> {
-        let program = super::program::find(&command.program, command.directory.as_deref(), search_path)?;
+    /// May be given up: then nothing runs.
+    pub(super) async fn start(command: &Command, processes: &Processes) -> Result<Self, RunError> {
+        let program = PathBuf::from(&command.program);
         let failed = |source: io::Error| RunError::Start {
             program: program.clone(),
             source,
         };
-        let mut start = tokio::process::Command::new(&program);
-        start.arg0(&command.program).args(&command.arguments);
-        start.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
-        if let Some(directory) = &command.directory {
-            // Starting fails in one way for a missing program and a missing directory.
-            match std::fs::metadata(directory) {
-                Ok(found) if found.is_dir() => {}
-                Ok(_) => {
-                    let (directory, source) = (directory.clone(), Errno::NOTDIR.into());
-                    return Err(RunError::Directory { directory, source });
-                }
-                Err(source) => {
-                    return Err(RunError::Directory {
-                        directory: directory.clone(),
-                        source,
-                    });
-                }
-            }
-            start.current_dir(directory);
-        }
-        if let Environment::Exactly(variables) = &command.environment {
-            start.env_clear().envs(variables);
-        }
-        if let Some((user, group)) = credentials(command)? {
-            start.uid(user).gid(group);
-        }
+        let launch = launch(command, processes)?;
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
         let (stdout, to_stdout) = Pipe::open(command.captures_stdout).map_err(failed)?;
         let (stderr, to_stderr) = Pipe::open(command.captures_stderr).map_err(failed)?;
-        start.stdout(to_stdout).stderr(to_stderr);
-        let child = start.spawn().map_err(failed)?;
-        // Our copies of the writing ends go with `start`, at the end of this function.
-        Ok(Self {
-            child,
-            program,
+        let starter = processes.starter().map_err(failed)?;
+        let started = starter.start(theirs.into(), to_stdout, to_stderr).await;
+        let started = started.map_err(failed)?;
+        let guarded = started.guardian.zip(leader(&started.child));
+        let mut group = Self {
+            child: started.child,
+            program: program.clone(),
+            guarded,
+            _processes: processes.clone(),
             stdout,
             stderr,
-        })
+        };
+        let told = tell(ours, &launch).await;
+        let refused = match told {
+            Ok(None) => return Ok(group),
+            Ok(Some(failure)) => of_launcher(failure, command, &launch),
+            Err(source) => failed(source),
+        };
+        let _ = group.wait().await;
+        Err(refused)
     }
 
     /// Sends a signal to every process of the group; nothing if the leader was reaped.
     pub(super) fn signal(&self, signal: Signal) {
-        let leader = self
-            .child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw);
-        if let Some(leader) = leader {
+        if let Some(leader) = leader(&self.child).and_then(Pid::from_raw) {
             // All of them may have ended by themselves just now.
             let _ = kill_process_group(leader, signal.raw());
         }
@@ -83,13 +76,14 @@ impl Group {
 
     /// Waits until the leader has ended, and reaps it. May be given up and called again.
     pub(super) async fn wait(&mut self) -> Result<Exit, RunError> {
-        wait(&mut self.child, &self.program).await
+        wait(&mut self.child, &mut self.guarded, &self.program).await
     }
 
     /// The leader and its pipes, to be waited for at the same time.
     pub(super) fn parts(&mut self) -> (Leader<'_>, &mut Pipe, &mut Pipe) {
         let leader = Leader {
             child: &mut self.child,
+            guarded: &mut self.guarded,
             program: &self.program,
         };
         (leader, &mut self.stdout, &mut self.stderr)
@@ -99,25 +93,107 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+        if let Some((guardian, leader)) = self.guarded.take() {
+            guardian.release(leader);
+        }
     }
+}
+
+/// Tells a launcher what to become, and answers why it could not.
+async fn tell(
+    connection: std::os::unix::net::UnixStream,
+    launch: &Launch,
+) -> io::Result<Option<LaunchFailure>> {
+    connection.set_nonblocking(true)?;
+    let mut connection = UnixStream::from_std(connection)?;
+    connection
+        .write_all(&postcard::to_allocvec(launch).map_err(io::Error::other)?)
+        .await?;
+    connection.shutdown().await?;
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).await?;
+    // The connection ends without a word when the launcher has become the program.
+    if answer.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(postcard::from_bytes(&answer).map_err(io::Error::other)?))
+}
+
+fn of_launcher(failure: LaunchFailure, command: &Command, launch: &Launch) -> RunError {
+    let source = io::Error::from_raw_os_error(failure.error);
+    let program = command.program.clone();
+    match failure.step {
+        Step::Isolate => RunError::Isolate { source },
+        Step::Find => ProgramError::NotFound { program }.into(),
+        Step::FindInRelative(entry) => ProgramError::RelativeEntry {
+            program,
+            entry: entry.into(),
+        }
+        .into(),
+        Step::Credentials => {
+            let (user, group) = launch
+                .credentials
+                .as_ref()
+                .map_or((0, 0), |as_whom| (as_whom.user, as_whom.group));
+            RunError::TakeCredentials { user, group, source }
+        }
+        Step::Limit(limit) => RunError::Limit { limit, source },
+        Step::Capabilities => RunError::Capabilities { source },
+        Step::Directory => RunError::Directory {
+            directory: command.directory.clone().unwrap_or_default(),
+            source,
+        },
+        Step::Start(program) => RunError::Start {
+            program: program.into(),
+            source,
+        },
+    }
+}
+
+fn launch(command: &Command, processes: &Processes) -> Result<Launch, RunError> {
+    let environment = match &command.environment {
+        Environment::Inherited => std::env::vars_os().collect(),
+        Environment::Exactly(variables) => variables.clone(),
+    };
+    Ok(Launch {
+        parent: getpid().as_raw_nonzero().get(),
+        program: command.program.clone(),
+        arguments: command.arguments.clone(),
+        environment,
+        directory: command.directory.clone().map(PathBuf::into_os_string),
+        search_path: processes.search_path.clone(),
+        credentials: credentials(command)?,
+        limits: command.limits.clone(),
+        capabilities: command.capabilities.clone(),
+    })
 }
 
 /// The process that leads a group.
 pub(super) struct Leader<'a> {
     child: &'a mut Child,
+    guarded: &'a mut Option<(Arc<Guardian>, i32)>,
     program: &'a Path,
 }
 
 impl Leader<'_> {
     /// As [`Group::wait`].
     pub(super) async fn wait(&mut self) -> Result<Exit, RunError> {
-        wait(self.child, self.program).await
+        wait(self.child, self.guarded, self.program).await
     }
 }
 
-async fn wait(child: &mut Child, program: &Path) -> Result<Exit, RunError> {
+async fn wait(
+    child: &mut Child,
+    guarded: &mut Option<(Arc<Guardian>, i32)>,
+    program: &Path,
+) -> Result<Exit, RunError> {
     match child.wait().await {
-        Ok(status) => Ok(Exit::of(status)),
+        Ok(status) => {
+            if let Some((guardian, leader)) = guarded.take() {
+                guardian.release(leader);
+            }
+            Ok(Exit::of(status))
+        }
         Err(source) => Err(RunError::Wait {
             program: program.to_path_buf(),
             source,
@@ -126,7 +202,7 @@ async fn wait(child: &mut Child, program: &Path) -> Result<Exit, RunError> {
 }
 
 /// Whom the command is to be run as, if not as us.
-fn credentials(command: &Command) -> Result<Option<(u32, u32)>, RunError> {
+fn credentials(command: &Command) -> Result<Option<Credentials>, RunError> {
     let (own_user, own_group) = (geteuid().as_raw(), getegid().as_raw());
     let (user, group) = (
         command.user.unwrap_or(own_user),
@@ -138,7 +214,11 @@ fn credentials(command: &Command) -> Result<Option<(u32, u32)>, RunError> {
     if own_user != 0 {
         return Err(RunError::Credentials { user, group });
     }
-    Ok(Some((user, group)))
+    Ok(Some(Credentials {
+        user,
+        group,
+        groups: command.groups.clone(),
+    }))
 }
 
 /// The reading end of a pipe; nothing once it has ended.

@@ -1,10 +1,10 @@
 //! Commands that run on and speak in lines.
 
 use super::group::Group;
+use super::output::Stream;
 use super::run::reached;
-use super::{Command, Exit, RunError, Signal, Stream};
+use super::{Command, Exit, Processes, RunError, Signal};
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ const KEPT: usize = 64 * 1024;
 /// What a running command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineEvent {
-    /// It printed a line that is not empty. Of a very long one the beginning is given.
+    /// It printed a line. Of a very long one the beginning is given.
     Line(Vec<u8>),
     /// It wrote a line that is not empty to standard error.
     ErrorLine(Vec<u8>),
@@ -36,9 +36,9 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub(super) fn start(command: &Command, search_path: &OsStr) -> Result<Self, RunError> {
+    pub(super) async fn start(command: &Command, processes: &Processes) -> Result<Self, RunError> {
         Ok(Self {
-            group: Group::start(command, search_path)?,
+            group: Group::start(command, processes).await?,
             stdout: Splitter::default(),
             stderr: Splitter::default(),
             ready: VecDeque::new(),
@@ -110,7 +110,7 @@ impl Splitter {
         let unfinished = pieces.next_back().unwrap_or_default();
         for piece in pieces {
             self.keep(piece);
-            self.finish(stream, ready);
+            self.end_line(stream, ready);
         }
         self.keep(unfinished);
     }
@@ -121,13 +121,17 @@ impl Splitter {
     }
 
     fn finish(&mut self, stream: Stream, ready: &mut VecDeque<LineEvent>) {
-        if self.line.is_empty() {
-            return;
+        if !self.line.is_empty() {
+            self.end_line(stream, ready);
         }
+    }
+
+    fn end_line(&mut self, stream: Stream, ready: &mut VecDeque<LineEvent>) {
         let line = std::mem::take(&mut self.line);
-        ready.push_back(match stream {
-            Stream::Stdout => LineEvent::Line(line),
-            Stream::Stderr => LineEvent::ErrorLine(line),
-        });
+        match stream {
+            Stream::Stdout => ready.push_back(LineEvent::Line(line)),
+            Stream::Stderr if line.is_empty() => {}
+            Stream::Stderr => ready.push_back(LineEvent::ErrorLine(line)),
+        }
     }
 }

@@ -1,24 +1,30 @@
 //! Running a command to its end.
 
 use super::group::Group;
-use super::{Command, Finished, Output, RunError, Signal, Stop, Stream};
-use std::ffi::OsStr;
+use super::output::{Output, Stream};
+use super::{Command, Finished, Processes, RunError, Signal, Stop};
 use std::future::pending;
 use tokio::time::{Instant, sleep_until};
 
-pub(super) async fn run(command: &Command, stop: &Stop, search_path: &OsStr) -> Result<Finished, RunError> {
+pub(super) async fn run(command: &Command, stop: &Stop, processes: &Processes) -> Result<Finished, RunError> {
     if stop.interrupt.is_cancelled() {
         return Err(RunError::Interrupted {
-            output: Output::default(),
+            output: Box::default(),
         });
     }
     if stop.cancel.is_cancelled() {
         return Err(RunError::Cancelled {
-            output: Output::default(),
+            output: Box::default(),
         });
     }
-    let mut group = Group::start(command, search_path)?;
-    let mut output = Output::default();
+    let mut output = Output::keeping(command.most_output);
+    // A directory on a disk that hangs must not keep anybody from stopping.
+    let mut group = tokio::select! {
+        biased;
+        () = stop.interrupt.cancelled() => return Err(RunError::Interrupted { output: Box::new(output) }),
+        () = stop.cancel.cancelled() => return Err(RunError::Cancelled { output: Box::new(output) }),
+        group = Group::start(command, processes) => group?,
+    };
     let mut cancelled = false;
     let mut interrupted = false;
     let mut deadline: Option<Instant> = None;
@@ -62,9 +68,13 @@ pub(super) async fn run(command: &Command, stop: &Stop, search_path: &OsStr) -> 
     let rest = group.stderr.drain();
     output.add(Stream::Stderr, &rest);
     if interrupted {
-        Err(RunError::Interrupted { output })
+        Err(RunError::Interrupted {
+            output: Box::new(output),
+        })
     } else if cancelled {
-        Err(RunError::Cancelled { output })
+        Err(RunError::Cancelled {
+            output: Box::new(output),
+        })
     } else {
         Ok(Finished { exit, output })
     }

@@ -4,13 +4,15 @@ use crate::place::{Place, is_root};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use setpoint_host::processes::{
-    Command, Environment, Exit, Finished, LineEvent, Processes, ProgramError, RunError, Signal, Stop,
+    Capability, Command, Environment, Exit, Finished, Launcher, Limit, LineEvent, Processes, ProgramError,
+    RunError, Signal, Stop,
 };
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 fn processes() -> Processes {
-    Processes::new("/usr/local/bin:/usr/bin:/bin")
+    let launcher = Launcher::program(env!("CARGO_BIN_EXE_setpoint-test-launcher"));
+    Processes::new("/usr/local/bin:/usr/bin:/bin").launched_by(launcher)
 }
 
 fn sh(text: &str) -> Command {
@@ -160,7 +162,7 @@ async fn both_streams_are_kept_apart_and_together() {
 #[tokio::test]
 async fn pieces_are_in_the_order_in_which_they_arrived() {
     let text = "echo one; echo two >&2; sleep 0.2; echo three; exit 3";
-    let mut lines = processes().start_lines(&sh(text)).unwrap();
+    let mut lines = processes().start_lines(&sh(text)).await.unwrap();
     let mut seen = Vec::new();
     loop {
         match lines.next().await.unwrap() {
@@ -175,12 +177,17 @@ async fn pieces_are_in_the_order_in_which_they_arrived() {
 }
 
 #[tokio::test]
-async fn much_output_is_read_whole() {
-    let finished = run(sh("head -c 20000000 /dev/zero; head -c 300000 /dev/zero >&2"))
-        .await
-        .unwrap();
-    assert_eq!(finished.output.stdout().len(), 20_000_000);
+async fn of_much_output_the_beginning_and_the_end_are_kept() {
+    let text = "echo first; head -c 20000000 /dev/zero; echo last; head -c 300000 /dev/zero >&2";
+    let finished = run(sh(text)).await.unwrap();
+    let stdout = finished.output.stdout();
+    assert!(stdout.starts_with(b"first\n") && stdout.ends_with(b"last\n"));
+    assert!(stdout.len() < (1 << 20) + 100, "{}", stdout.len());
     assert_eq!(finished.output.stderr().len(), 300_000);
+    let left_out = 20_000_011 - (1 << 20);
+    assert_eq!(finished.output.written_and_left_out(), (20_300_011, left_out));
+    let whole = run(sh(text).most_output(30_000_000)).await.unwrap();
+    assert_eq!(whole.output.stdout().len(), 20_000_011);
 }
 
 #[tokio::test]
@@ -313,7 +320,7 @@ async fn giving_up_the_future_kills_the_group() {
 }
 
 #[tokio::test]
-async fn credentials_come_without_other_groups() {
+async fn credentials_come_with_the_groups_that_are_given_and_no_others() {
     if !is_root() {
         return;
     }
@@ -321,6 +328,10 @@ async fn credentials_come_without_other_groups() {
     assert_eq!(
         stdout(identity().credentials(54321, 54322)).await,
         "uid=54321 gid=54322 groups=54322\n"
+    );
+    assert_eq!(
+        stdout(identity().credentials(54321, 54322).groups([54323, 54324])).await,
+        "uid=54321 gid=54322 groups=54322,54323,54324\n"
     );
     let user_only = stdout(identity().credentials(54321, None)).await;
     assert!(
@@ -340,10 +351,97 @@ async fn credentials_come_without_other_groups() {
     );
 }
 
+/// What the kernel says of a process, by the name of the line in its `status`.
+async fn status_of(command: Command, wanted: &str) -> String {
+    let text = stdout(command).await;
+    let line = text.lines().find(|line| line.starts_with(wanted)).unwrap();
+    line.split_once(':').unwrap().1.trim().to_owned()
+}
+
 #[tokio::test]
-async fn lines_are_events_and_empty_ones_are_not() {
+async fn a_command_has_a_session_of_its_own_and_no_descriptor_of_ours() {
+    // Not closed by exec, like what a shell hands on with `9<file`.
+    let secret = std::fs::File::open("/etc/passwd").unwrap();
+    let inherited = rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty());
+    inherited.unwrap();
+    // The fourth is of the directory that is being read.
+    assert_eq!(
+        stdout(Command::new("ls", ["/proc/self/fd"])).await,
+        "0\n1\n2\n3\n"
+    );
+    assert_eq!(stdout(sh("readlink /proc/self/fd/0")).await, "/dev/null\n");
+    let ids = stdout(sh("echo $$; cut -d' ' -f5,6 /proc/$$/stat")).await;
+    let (process, group_and_session) = ids.trim().split_once('\n').unwrap();
+    assert_eq!(group_and_session, format!("{process} {process}"));
+}
+
+#[tokio::test]
+async fn other_credentials_can_gain_no_rights() {
+    let status = || Command::new("cat", ["/proc/self/status"]).directory(PathBuf::from("/"));
+    assert_eq!(status_of(status(), "NoNewPrivs").await, "0");
+    if is_root() {
+        assert_eq!(
+            status_of(status().credentials(54321, 54322), "NoNewPrivs").await,
+            "1"
+        );
+    }
+}
+
+#[tokio::test]
+async fn limits_hold_and_those_that_we_are_under_are_not_lifted() {
+    let limits = [(Limit::Files, 20), (Limit::Core, 0)];
+    let text = "ulimit -n; ulimit -c";
+    assert_eq!(stdout(sh(text).limits(limits.into())).await, "20\n0\n");
+    let more = [(Limit::Files, u64::MAX - 1)];
+    let own = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let own = own.map_or("unlimited".to_owned(), |own| own.to_string());
+    assert_eq!(stdout(sh("ulimit -n").limits(more.into())).await.trim(), own);
+    let written = run(
+        sh("head -c 100000 /dev/zero > /tmp/$$; code=$?; rm /tmp/$$; exit $code")
+            .limits([(Limit::FileSize, 1000)].into()),
+    );
+    assert!(!written.await.unwrap().exit.is_success());
+}
+
+#[tokio::test]
+async fn capabilities_are_those_that_are_given_and_no_others() {
+    if !is_root() {
+        return;
+    }
+    let kept = Capability::parse("CAP_NET_BIND_SERVICE").unwrap();
+    let status = || {
+        Command::new("cat", ["/proc/self/status"])
+            .directory(PathBuf::from("/"))
+            .capabilities(Some(vec![kept]))
+    };
+    for command in [status(), status().credentials(54321, 54322)] {
+        for set in ["CapEff", "CapPrm", "CapBnd"] {
+            assert_eq!(status_of(command.clone(), set).await, "0000000000000400", "{set}");
+        }
+    }
+    let none = sh("chown 1:1 /tmp").capabilities(Some(Vec::new()));
+    assert!(!run(none).await.unwrap().exit.is_success());
+}
+
+#[tokio::test]
+async fn a_library_of_the_command_is_not_loaded_with_our_rights() {
+    // The loader would complain about a library that is not there, already in the launcher.
+    let variables = [("LD_PRELOAD".into(), "/no/such/library.so".into())];
+    let command = sh("echo x").environment(Environment::Exactly(variables.into()));
+    let finished = run(command).await.unwrap();
+    let complaints = finished.output.stderr();
+    assert_eq!(
+        String::from_utf8_lossy(&complaints)
+            .matches("/no/such/library.so")
+            .count(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn lines_are_events() {
     let text = "printf 'a\\n\\nb'; sleep 0.05; printf 'c\\nlast'; printf 'oops\\n' >&2";
-    let mut lines = processes().start_lines(&sh(text)).unwrap();
+    let mut lines = processes().start_lines(&sh(text)).await.unwrap();
     let mut events = Vec::new();
     let exit = loop {
         match lines.next().await.unwrap() {
@@ -357,7 +455,7 @@ async fn lines_are_events_and_empty_ones_are_not() {
         .iter()
         .filter(|event| matches!(event, LineEvent::Line(_)))
         .collect();
-    let expected = [b"a".to_vec(), b"bc".to_vec(), b"last".to_vec()].map(LineEvent::Line);
+    let expected = [b"a".to_vec(), Vec::new(), b"bc".to_vec(), b"last".to_vec()].map(LineEvent::Line);
     assert_eq!(printed, expected.iter().collect::<Vec<_>>());
     assert!(events.contains(&LineEvent::ErrorLine(b"oops".to_vec())));
 }
@@ -365,7 +463,7 @@ async fn lines_are_events_and_empty_ones_are_not() {
 #[tokio::test]
 async fn a_chatty_standard_error_blocks_nothing_and_long_lines_are_cut() {
     let text = "head -c 1000000 /dev/zero >&2; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo end";
-    let mut lines = processes().start_lines(&sh(text)).unwrap();
+    let mut lines = processes().start_lines(&sh(text)).await.unwrap();
     let mut printed = Vec::new();
     while let event @ (LineEvent::Line(_) | LineEvent::ErrorLine(_)) = lines.next().await.unwrap() {
         if let LineEvent::Line(line) = event {
@@ -389,7 +487,7 @@ async fn a_running_command_is_stopped_by_signal_or_by_force() {
             Exit::Signal(9),
         ),
     ] {
-        let mut lines = processes().start_lines(&sh(text)).unwrap();
+        let mut lines = processes().start_lines(&sh(text)).await.unwrap();
         assert_eq!(lines.next().await.unwrap(), LineEvent::Line(b"ready".to_vec()));
         assert_eq!(lines.stop(Signal::TERM, grace).await.unwrap(), expected);
     }
@@ -399,6 +497,7 @@ async fn a_running_command_is_stopped_by_signal_or_by_force() {
 async fn dropping_a_running_command_kills_its_group() {
     let mut lines = processes()
         .start_lines(&sh("sleep 1000 & echo $!; wait"))
+        .await
         .unwrap();
     let LineEvent::Line(line) = lines.next().await.unwrap() else {
         panic!("no line")

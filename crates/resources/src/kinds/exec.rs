@@ -16,7 +16,7 @@ use setpoint_engine::{
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
-use setpoint_host::processes::{Exit, Finished, Signal};
+use setpoint_host::processes::{Capability, Exit, Finished, Limit, Signal};
 use setpoint_host::watch::{Depth, Follow};
 
 use cache::Cache;
@@ -24,10 +24,10 @@ use command::Line;
 
 /// A command that runs when its guards allow.
 ///
-/// Without a guard it runs once at the start and at each event of what is watched. Guards run in every mode, so they must
-/// have no effect.
+/// Without a guard it runs once at the start, at each event of what is watched and at each notification. Guards run in every
+/// mode, so they must have no effect. Of what it writes the first and the last half of `output_limit` are kept.
 #[derive(Debug, Clone, Resource)]
-#[resource(kind = "exec", autoedge, action, sends = Sent)]
+#[resource(kind = "exec", refreshable, autoedge, action, sends = Sent)]
 pub(crate) struct Exec {
     /// The program and its arguments, or a text for the shell. Unset: the resource's name.
     cmd: String,
@@ -75,10 +75,22 @@ pub(crate) struct Exec {
     donecwd: String,
     /// The shell of `donecmd`.
     doneshell: String,
-    /// Who runs all the commands, by name or number. The group stays ours unless `group` is set too.
+    /// Runs only when notified; in any other run nothing is started.
+    refresh_only: bool,
+    /// Who runs all the commands, by name or number, with the groups of that user. They can gain no other rights.
     user: String,
-    /// The group that runs all the commands, by name or number.
+    /// The group that runs all the commands, by name or number, instead of the groups of `user`.
     group: String,
+    /// The most that each command may use: `core`, `cpu`, `file_size`, `files`, `memory`, `processes`.
+    ///
+    /// As setrlimit(2) has them: bytes of a core dump, seconds of processor time, bytes of a written file, open files, bytes of
+    /// address space, processes of the user.
+    limits: BTreeMap<String, u64>,
+    /// The only capabilities that the commands can have, like `CAP_NET_ADMIN`. Unset: those of the user.
+    capabilities: Option<Vec<String>>,
+    /// How many bytes are kept of each output stream; of more than that the first and the last half.
+    #[param(default = 1 << 20)]
+    output_limit: u32,
     /// Sent as `output` when a guard stopped the run and there is none from an earlier one.
     send_output: Option<Text>,
     /// Sent as `stdout` when a guard stopped the run and there is none from an earlier one.
@@ -87,9 +99,9 @@ pub(crate) struct Exec {
     send_stderr: Option<Text>,
     #[name]
     name: String,
-    /// Whether it was said that the group stays ours.
+    /// What was sent last, if it is not kept on disk because something about it is secret.
     #[state]
-    warned: bool,
+    secret: Option<Sent>,
 }
 
 /// What it sends: the output of the last successful run, also across restarts.
@@ -168,6 +180,21 @@ impl Resource for Exec {
                 None => refused,
             });
         }
+        for name in self.limits.keys().filter(|name| Limit::parse(name).is_none()) {
+            let known: Vec<&str> = Limit::ALL.iter().map(|(known, _)| *known).collect();
+            let refused = Invalid::parameter("limits", format!("there is no limit `{name}`"));
+            invalid.push(refused.help(format!("the limits are {}", known.join(", "))));
+        }
+        for name in self.capabilities.iter().flatten() {
+            if Capability::parse(name).is_none() {
+                let refused = Invalid::parameter("capabilities", format!("there is no capability `{name}`"));
+                let meant = format!("CAP_{}", name.to_ascii_uppercase().trim_start_matches("CAP_"));
+                invalid.push(match Capability::parse(&meant) {
+                    Some(_) => refused.help(format!("did you mean `{meant}`?")),
+                    None => refused.help("capabilities(7) lists them"),
+                });
+            }
+        }
         let mut absolute = |parameter, path: &[u8]| {
             if !path.starts_with(b"/") || path.contains(&0) {
                 let message = format!("`{}` is not an absolute path", String::from_utf8_lossy(path));
@@ -245,15 +272,15 @@ impl Resource for Exec {
     }
 
     async fn check_apply_waiting(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        if !self.warned && !self.user.is_empty() && self.group.is_empty() {
-            apply.log(
-                Level::Warning,
-                "`user` is set without `group`: the group stays ours",
-            );
-            self.warned = true;
-        }
-        let run = self.run(apply)?;
         let mut cache = Cache::load(apply.handle()).await?;
+        if apply.has_sensitive() {
+            cache.sent = self.secret.clone().unwrap_or_default();
+        }
+        if self.refresh_only && !apply.refresh_pending() {
+            apply.send(self.filled(cache.sent));
+            return Ok(());
+        }
+        let run = self.run(apply).await?;
         let allowed = match self.guards(&run, apply, &cache).await? {
             Verdict::Run(reason) => reason,
             Verdict::Skip(reason) => {
@@ -275,8 +302,16 @@ impl Resource for Exec {
             let finished = run.finish(&done, "run `donecmd`", apply).await?;
             self.expect_success(&done, "run `donecmd`", &finished, apply)?;
         }
+        self.report_cut(&finished, apply);
         cache.sent = Sent::of(&finished);
+        if apply.has_sensitive() {
+            self.secret = Some(std::mem::take(&mut cache.sent));
+        }
+        // What is secret leaves nothing of an earlier run behind either.
         cache.store(apply.handle(), !self.mtimes.is_empty()).await?;
+        if let Some(secret) = self.secret.clone().filter(|_| apply.has_sensitive()) {
+            cache.sent = secret;
+        }
         apply.send(cache.sent);
         Ok(())
     }
@@ -299,15 +334,21 @@ impl Exec {
             return Ok(Verdict::Run(format!("{newer} is newer than the last run")));
         }
         let mut reasons = Vec::new();
+        if apply.refresh_pending() {
+            reasons.push("notified");
+        }
         if let Some(guard) = Exec::helper(&self.ifcmd, &self.ifcwd, &self.ifshell) {
             let finished = answer(run.finish(&guard, "run `ifcmd`", apply).await?, "run `ifcmd`")?;
             if !finished.exit.is_success() {
                 return Ok(Verdict::Skip("`ifcmd` failed"));
             }
+            if self.ifequals.is_some() || self.ifequals_stdout.is_some() {
+                self.report_cut(&finished, apply);
+            }
             let equals = |wanted: &Option<Text>, found: &[u8]| {
                 wanted.as_ref().is_some_and(|wanted| wanted.as_bytes() == found)
             };
-            if equals(&self.ifequals, finished.output.combined()) {
+            if equals(&self.ifequals, &finished.output.combined()) {
                 return Ok(Verdict::Skip("`ifcmd` printed what `ifequals` says"));
             }
             if equals(&self.ifequals_stdout, &finished.output.stdout()) {
@@ -353,6 +394,18 @@ impl Exec {
         Err(line.failed(attempted, secret).because(finished.exit.to_string()))
     }
 
+    /// Says that what is kept of an output is not all of it.
+    fn report_cut(&self, finished: &Finished, apply: &Apply<'_>) {
+        let (written, left_out) = finished.output.written_and_left_out();
+        if left_out > 0 {
+            let limit = self.output_limit;
+            let message = format!(
+                "the output is {written} bytes long: {left_out} of them are left out, because `output_limit` is {limit}"
+            );
+            apply.log(Level::Warning, message);
+        }
+    }
+
     /// What is sent when a guard stopped the run.
     fn filled(&self, cached: Sent) -> Sent {
         Sent {
@@ -367,7 +420,7 @@ impl Sent {
     fn of(finished: &Finished) -> Sent {
         let text = |bytes: &[u8]| (!bytes.is_empty()).then(|| Text::new(bytes));
         Sent {
-            output: text(finished.output.combined()),
+            output: text(&finished.output.combined()),
             stdout: text(&finished.output.stdout()),
             stderr: text(&finished.output.stderr()),
         }

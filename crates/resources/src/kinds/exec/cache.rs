@@ -124,11 +124,12 @@ fn remove(path: &AbsolutePath) -> Result<(), Failure> {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+/// Makes calls that block on a thread for them.
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(error) => Err(Failure::new("use the private directory").because(error)),
+        Err(error) => Err(Failure::new("look at the machine").because(error)),
     }
 }

@@ -1,5 +1,6 @@
 //! How the commands of an `exec` are made, run and stopped.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -7,10 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use setpoint_engine::{Apply, CancelCause, Cancellation, Failure, FailureReason, Handle, Text};
-use setpoint_host::processes::{Command, Environment, Finished, RunError, Signal, Stop};
+use setpoint_host::processes::{Capability, Command, Environment, Finished, Limit, RunError, Signal, Stop};
+use setpoint_host::users::{AccountError, Users};
 use tokio_util::sync::CancellationToken;
 
 use super::Exec;
+use super::cache::blocking;
 
 /// How long a command that was asked to stop may take, unless it is the program that stops: then the user decides.
 pub(super) const GRACE: Duration = Duration::from_secs(15);
@@ -48,37 +51,82 @@ impl Line<'_> {
 /// What all commands of one run share.
 pub(super) struct Run {
     environment: Environment,
-    user: Option<u32>,
-    group: Option<u32>,
+    rights: Rights,
+    limits: BTreeMap<Limit, u64>,
+    capabilities: Option<Vec<Capability>>,
+    most_output: usize,
     signal: Signal,
     secret: bool,
 }
 
+/// Whose rights commands have; nothing means ours.
+#[derive(Clone, Default)]
+struct Rights {
+    user: Option<u32>,
+    group: Option<u32>,
+    groups: Vec<u32>,
+}
+
+impl Rights {
+    /// Asks the name service, which may take its time.
+    fn find(users: &Users, user: &str, group: &str) -> Result<Rights, Failure> {
+        let failed = |attempted: &'static str| move |error| Failure::new(attempted).because(error);
+        let no_group = "find the group";
+        if !group.is_empty() {
+            let user = Some(user).filter(|user| !user.is_empty());
+            let user = user.map(|user| users.user(user)).transpose();
+            return Ok(Rights {
+                user: user.map_err(failed("find the user"))?,
+                group: Some(users.group(group).map_err(failed(no_group))?),
+                groups: Vec::new(),
+            });
+        }
+        if user.is_empty() {
+            return Ok(Rights::default());
+        }
+        match users.with_groups(user) {
+            Ok((account, groups)) => Ok(Rights {
+                user: Some(account.uid),
+                group: Some(account.gid),
+                groups,
+            }),
+            // A number needs no account. But then nobody knows its groups, and ours would be too much.
+            Err(AccountError::NoUser { .. }) if users.user(user).is_ok() => Err(Failure::new(no_group)
+                .because(format!(
+                    "the user `{user}` has no account that says it: set `group` too"
+                ))),
+            Err(error) => Err(failed("find the user")(error)),
+        }
+    }
+}
+
 impl Exec {
-    /// Looks the accounts up.
-    pub(super) fn run(&self, apply: &Apply<'_>) -> Result<Run, Failure> {
-        self.run_with(apply.handle(), apply.has_sensitive())
+    pub(super) async fn run(&self, apply: &Apply<'_>) -> Result<Run, Failure> {
+        self.run_with(apply.handle(), apply.has_sensitive()).await
     }
 
-    pub(super) fn run_with(&self, handle: &Handle, secret: bool) -> Result<Run, Failure> {
-        let users = handle.users();
-        let failed = |attempted: &'static str| move |error| Failure::new(attempted).because(error);
-        let user = Some(&self.user).filter(|user| !user.is_empty());
-        let group = Some(&self.group).filter(|group| !group.is_empty());
+    pub(super) async fn run_with(&self, handle: &Handle, secret: bool) -> Result<Run, Failure> {
         let variables = self.env.iter().map(|(name, value)| {
             let value: &OsStr = OsStr::from_bytes(value.as_bytes());
             (OsString::from(name), value.to_os_string())
         });
+        let rights = if self.user.is_empty() && self.group.is_empty() {
+            Rights::default()
+        } else {
+            let (handle, user, group) = (handle.clone(), self.user.clone(), self.group.clone());
+            blocking(move || Rights::find(handle.users(), &user, &group)).await?
+        };
+        let limits = self.limits.iter();
+        let capabilities = self.capabilities.as_ref();
         Ok(Run {
             environment: Environment::Exactly(variables.collect()),
-            user: user
-                .map(|user| users.user(user))
-                .transpose()
-                .map_err(failed("find the user"))?,
-            group: group
-                .map(|group| users.group(group))
-                .transpose()
-                .map_err(failed("find the group"))?,
+            rights,
+            limits: limits
+                .filter_map(|(name, most)| Some((Limit::parse(name)?, *most)))
+                .collect(),
+            capabilities: capabilities
+                .map(|names| names.iter().filter_map(|name| Capability::parse(name)).collect()),
+            most_output: self.output_limit as usize,
             signal: self.signal(),
             secret,
         })
@@ -107,7 +155,11 @@ impl Run {
         Ok(command
             .directory(directory.map(PathBuf::from))
             .environment(self.environment.clone())
-            .credentials(self.user, self.group))
+            .credentials(self.rights.user, self.rights.group)
+            .groups(self.rights.groups.iter().copied())
+            .limits(self.limits.clone())
+            .capabilities(self.capabilities.clone())
+            .most_output(self.most_output))
     }
 
     /// Runs a command to its end.

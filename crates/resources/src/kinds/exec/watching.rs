@@ -20,7 +20,7 @@ impl Exec {
             return Ok(());
         };
         // Which of the texts are secret is not known here.
-        let run = self.run_with(&watcher.handle, true)?;
+        let run = self.run_with(&watcher.handle, true).await?;
         follow(run.command(&line)?, run.signal(), watcher).await
     }
 }
@@ -31,6 +31,7 @@ async fn follow(command: Command, signal: Signal, watcher: Watcher) -> Result<()
         .handle
         .processes()
         .start_lines(&command)
+        .await
         .map_err(|error| failed().because(error))?;
     (watcher.event)("`watchcmd` was started");
     loop {
@@ -43,6 +44,7 @@ async fn follow(command: Command, signal: Signal, watcher: Watcher) -> Result<()
             }
         };
         match event {
+            LineEvent::Line(line) if line.is_empty() => {}
             LineEvent::Line(_) => (watcher.event)("`watchcmd` printed a line"),
             LineEvent::ErrorLine(line) => {
                 let text = String::from_utf8_lossy(&line);

@@ -1,0 +1,257 @@
+//! Commands that programs run, with the real binary: when they run, what they inherit, and what is left of them.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use setpoint_testing::{Finished, Hermetic, Running};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+/// `setpoint run` of a program, with its state below the place.
+fn command(place: &Hermetic, program: &str, arguments: &[&str]) -> Command {
+    let program = place.write("p.mcl", program);
+    let mut command = place.command(BINARY);
+    command.args(["run", "--no-raise-limits", "--prefix"]);
+    command.arg(place.path("prefix")).args(arguments).arg(program);
+    command
+}
+
+fn once(place: &Hermetic, program: &str) -> Finished {
+    let program = place.write("p.mcl", program).display().to_string();
+    let prefix = place.path("prefix").display().to_string();
+    let arguments = [
+        "run",
+        "--once",
+        "--no-raise-limits",
+        "--prefix",
+        &prefix,
+        &program,
+    ];
+    place.run(BINARY, &arguments)
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).unwrap_or_default().lines().count()
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Waits until something holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what} does not come true");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn lives(process: &str) -> bool {
+    // A process that has ended and was not waited for yet is no more.
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    status.is_ok_and(|status| !status.contains(") Z "))
+}
+
+#[test]
+fn a_notification_runs_it_and_one_that_only_reloads_waits_for_it() {
+    let place = Hermetic::new();
+    let (config, always, reloads) = (place.path("config"), place.path("always"), place.path("reloads"));
+    let program = format!(
+        r#"
+file "{config}" {{
+	content => "right\n",
+	Notify => Exec["always"],
+	Notify => Exec["reload"],
+}}
+exec "always" {{
+	cmd => "echo ran >> {always}",
+	shell => "/bin/sh",
+}}
+exec "reload" {{
+	cmd => "echo ran >> {reloads}",
+	shell => "/bin/sh",
+	refresh_only => true,
+}}
+"#,
+        config = config.display(),
+        always = always.display(),
+        reloads = reloads.display()
+    );
+    let first = once(&place, &program);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    assert_eq!((lines(&always), lines(&reloads)), (1, 1));
+    // Nothing has changed: what has no guard runs once at each start, and what only reloads does not.
+    let second = once(&place, &program);
+    assert_eq!(
+        (second.code, lines(&always), lines(&reloads)),
+        (0, 2, 1),
+        "{}",
+        second.stderr
+    );
+
+    let running = Running::start(command(&place, &program, &[]));
+    until("the start", || lines(&always) == 3);
+    std::fs::write(&config, "wrong\n").unwrap();
+    until("a reload", || lines(&reloads) == 2 && lines(&always) == 4);
+    running.signal("TERM");
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    assert_eq!((lines(&always), lines(&reloads)), (4, 2));
+}
+
+#[test]
+fn a_command_has_no_terminal_to_push_into() {
+    let place = Hermetic::new();
+    let found = place.path("found");
+    // With a controlling terminal, whoever has it open may push input that the shell that started us would read.
+    let program = format!(
+        r#"
+exec "look" {{
+	cmd => "(: </dev/tty) 2>/dev/null && echo terminal > {0} || echo none > {0}; readlink /proc/self/fd/0 >> {0}",
+	shell => "/bin/sh",
+}}
+"#,
+        found.display()
+    );
+    let inner = command(&place, &program, &["--once"]);
+    let words: Vec<String> = std::iter::once(inner.get_program())
+        .chain(inner.get_args())
+        .map(|word| format!("'{}'", word.to_string_lossy()))
+        .collect();
+    let mut terminal = place.command("script");
+    terminal.args(["--quiet", "--return", "--command", &words.join(" "), "/dev/null"]);
+    let output = terminal.output().expect("`script` is there");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    assert_eq!(text(&found), "none\n/dev/null\n");
+}
+
+#[test]
+fn a_descriptor_that_we_were_started_with_is_not_handed_on() {
+    let place = Hermetic::new();
+    let (secret, found) = (place.write("secret", "hunter2\n"), place.path("found"));
+    let program = format!(
+        "exec \"look\" {{\n\tcmd => \"cat <&9 > {0}; ls /proc/self/fd | tr '\\\\n' ' ' >> {0}\",\n\tshell => \"/bin/bash\",\n}}\n",
+        found.display()
+    );
+    let inner = command(&place, &program, &["--once"]);
+    let mut shell = place.command("/bin/bash");
+    shell.args(["-c", "exec 9<\"$0\"; \"$@\""]).arg(secret);
+    shell.arg(inner.get_program()).args(inner.get_args());
+    let output = shell.output().expect("there is a shell");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let found = text(&found);
+    assert!(!found.contains("hunter2") && !found.contains('9'), "{found}");
+}
+
+#[test]
+fn no_command_outlives_the_program() {
+    for signal in ["KILL", "HUP"] {
+        let place = Hermetic::new();
+        let (own, system) = (place.path("own"), place.path("system"));
+        // Each has a child that the shell waits for: the end of the shell alone would leave it behind.
+        let sleeper = |file: &Path| {
+            format!(
+                "sleep 1000 & echo $$ $! > {0}.new; mv {0}.new {0}; wait; true",
+                file.display()
+            )
+        };
+        let program = format!(
+            r#"
+import "os"
+exec "sleep" {{
+	cmd => "{}",
+	shell => "/bin/sh",
+}}
+test "system" {{
+	anotherstr => os.system("echo started; {}"),
+}}
+"#,
+            sleeper(&own),
+            sleeper(&system)
+        );
+        let running = Running::start(command(&place, &program, &[]));
+        until("both commands", || own.exists() && system.exists());
+        let processes = format!("{} {}", text(&own), text(&system));
+        running.signal(signal);
+        for process in processes.split_whitespace() {
+            until("the end of a command", || !lives(process));
+        }
+    }
+}
+
+/// The most memory that a process has had, in bytes.
+fn peak(process: u32) -> u64 {
+    let status = text(Path::new(&format!("/proc/{process}/status")));
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.expect("a process has a peak") * 1024
+}
+
+#[test]
+fn much_output_takes_little_memory_and_disk() {
+    let place = Hermetic::new();
+    let (done, newest) = (place.path("done"), place.path("newest"));
+    let program = format!(
+        r#"
+import "os"
+exec "much" {{
+	cmd => "yes | head -c 200000000; yes | head -c 100000000 >&2",
+	shell => "/bin/sh",
+	donecmd => "/usr/bin/touch {}",
+}}
+file "{}" {{
+	content => os.system("yes | tr -d '\\n' | head -c 200000000; echo; echo done; exec sleep 1000"),
+}}
+"#,
+        done.display(),
+        newest.display()
+    );
+    let running = Running::start(command(&place, &program, &[]));
+    until("the end of both commands", || {
+        done.exists() && text(&newest) == "done"
+    });
+    let peak = peak(running.id());
+    assert!(peak < 150_000_000, "{peak} bytes");
+    running.signal("TERM");
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    let disk = Command::new("du").arg("-sk").arg(place.path("prefix")).output();
+    let disk = String::from_utf8_lossy(&disk.expect("there is `du`").stdout).into_owned();
+    let kilobytes = disk
+        .split_whitespace()
+        .next()
+        .and_then(|count| count.parse::<u64>().ok());
+    assert!(kilobytes.is_some_and(|kilobytes| kilobytes < 5_000), "{disk}");
+}
+
+#[test]
+fn another_user_runs_it_with_its_own_groups_and_can_gain_no_rights() {
+    if !is_root() {
+        eprintln!("left out: only root may act for others");
+        return;
+    }
+    let place = Hermetic::new();
+    let found = place.write("found", "");
+    let program = format!(
+        "exec \"look\" {{\n\tcmd => \"id -u; id -g; id -G; grep NoNewPrivs /proc/self/status\",\n\tshell => \"/bin/sh\",\n\tuser => \"nobody\",\n\tcwd => \"/\",\n}}\nfile \"{}\" {{\n\tcontent => \"\",\n}}\nExec[\"look\"].stdout -> File[\"{0}\"].content\n",
+        found.display()
+    );
+    let finished = once(&place, &program);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let nogroup = "65534\n65534\n65534\nNoNewPrivs:\t1\n";
+    assert_eq!(text(&found), nogroup);
+}
