@@ -150,7 +150,8 @@ fn every_file_is_declared() {
         let stem = stem.to_string_lossy();
         let folder_name = folder.file_name().unwrap_or_default().to_string_lossy();
         let is_root = matches!(&*stem, "lib" | "main" | "build")
-            || matches!(&*folder_name, "tests" | "benches" | "examples") && folder.components().count() == 3;
+            || matches!(&*folder_name, "tests" | "benches" | "examples") && folder.components().count() == 3
+            || folder.ends_with("src/bin");
         // Inputs of the test of derive errors are compiled one by one.
         if is_root
             || path
