@@ -94,7 +94,7 @@ fn examples(page: &str) -> Examples {
 }
 
 /// The codes that a program raises, from text to graph.
-fn raised(text: &str, files: &[(String, String)]) -> Vec<&'static str> {
+pub(crate) fn raised(text: &str, files: &[(String, String)]) -> Vec<&'static str> {
     let loader = files.iter().fold(MemoryLoader::new(), |loader, (name, text)| {
         loader.with(name, text)
     });

@@ -4,6 +4,7 @@
     reason = "tests read and write files and start processes"
 )]
 
+mod book;
 mod commands;
 mod core_library;
 mod end_to_end;

@@ -1,0 +1,123 @@
+//! What the book and the README show: programs that mean something, and commands that exist.
+
+use std::path::{Path, PathBuf};
+
+use setpoint_testing::{Hermetic, repository};
+
+use crate::error_pages::raised;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+/// A block between lines of three backticks.
+struct Snippet {
+    page: String,
+    line: usize,
+    language: String,
+    text: String,
+}
+
+/// The snippets of the README and of each page that a person wrote; pages of errors have a test of their own, and the
+/// generated reference is compared with what the program says.
+fn snippets() -> Vec<Snippet> {
+    let root = repository();
+    let entries = std::fs::read_dir(root.join("docs")).expect("the book is there");
+    let mut pages: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    pages.push(root.join("README.md"));
+    pages.sort();
+    pages.iter().flat_map(|page| snippets_of(&root, page)).collect()
+}
+
+fn snippets_of(root: &Path, page: &Path) -> Vec<Snippet> {
+    let text = std::fs::read_to_string(page).expect("a page is text");
+    let page = page.strip_prefix(root).unwrap_or(page).display().to_string();
+    let mut found = Vec::new();
+    let mut open: Option<Snippet> = None;
+    for (number, line) in text.lines().enumerate() {
+        match (open.take(), line.strip_prefix("```")) {
+            (None, Some(language)) => {
+                open = Some(Snippet {
+                    page: page.clone(),
+                    line: number + 1,
+                    language: language.to_owned(),
+                    text: String::new(),
+                });
+            }
+            (Some(snippet), Some("")) => found.push(snippet),
+            (Some(mut snippet), _) => {
+                snippet.text.push_str(line);
+                snippet.text.push('\n');
+                open = Some(snippet);
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "{page}: a block of code that nothing ends");
+    found
+}
+
+#[test]
+fn every_program_in_the_book_is_right() {
+    let mut wrong = String::new();
+    let mut count = 0;
+    for snippet in snippets().iter().filter(|snippet| snippet.language == "mcl") {
+        count += 1;
+        let codes = raised(&snippet.text, &[]);
+        if !codes.is_empty() {
+            wrong.push_str(&format!("{}:{}: {codes:?}\n", snippet.page, snippet.line));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(count > 20, "only {count} programs were found");
+}
+
+#[test]
+fn every_command_in_the_book_exists_with_its_flags() {
+    let place = Hermetic::new();
+    let mut wrong = String::new();
+    let mut count = 0;
+    for snippet in snippets().iter().filter(|snippet| snippet.language == "sh") {
+        let commands = snippet
+            .text
+            .lines()
+            .filter_map(|line| line.strip_prefix("setpoint "));
+        for command in commands {
+            count += 1;
+            let command = command.split(" #").next().unwrap_or_default();
+            // Whoever asks for help gets it if everything before that was understood.
+            let mut words: Vec<&str> = command
+                .split_whitespace()
+                .take_while(|word| !matches!(*word, "|" | ">" | ">>" | "2>" | "&&" | ";"))
+                .collect();
+            words.push("--help");
+            let finished = place.run(BINARY, &words);
+            if finished.code != 0 {
+                let (page, line) = (&snippet.page, snippet.line);
+                wrong.push_str(&format!(
+                    "{page}:{line}: setpoint {command}\n{}\n",
+                    finished.stderr
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(count > 5, "only {count} commands were found");
+}
+
+#[test]
+fn every_line_of_json_in_the_book_is_json() {
+    let mut wrong = String::new();
+    for snippet in snippets().iter().filter(|snippet| snippet.language == "json") {
+        let documents = serde_json::Deserializer::from_str(&snippet.text).into_iter::<serde_json::Value>();
+        for document in documents {
+            if let Err(error) = document {
+                wrong.push_str(&format!("{}:{}: {error}\n", snippet.page, snippet.line));
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
