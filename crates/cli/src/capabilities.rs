@@ -1,7 +1,9 @@
 //! The real machine, as sources see it.
 
+mod background;
 mod bus;
 mod clock;
+mod content;
 mod deploy;
 mod effects;
 mod facts;
@@ -18,10 +20,11 @@ use std::sync::Arc;
 
 use setpoint_host::Host;
 use setpoint_value::{
-    Capabilities, Clock, Deploy, Effects, Files, HostFacts, HttpResponses, Network, Random, Values,
-    WorldReader,
+    Background, Capabilities, Clock, Deploy, Effects, Files, HostFacts, HttpResponses, Network, Random,
+    Values, WorldReader,
 };
 
+use background::Threads;
 use bus::SystemBus;
 use clock::RealClock;
 pub use deploy::ProgramFiles;
@@ -37,7 +40,8 @@ pub use world::LocalWorld;
 
 /// What sources are given. One a process: the watch hub in it is the engine's.
 pub struct RealCapabilities {
-    clock: RealClock,
+    background: Arc<Threads>,
+    clock: Arc<RealClock>,
     files: RealFiles,
     facts: RealFacts,
     network: RealNetwork,
@@ -55,9 +59,12 @@ impl RealCapabilities {
     /// When the system gives no threads.
     pub fn new(host: &Arc<Host>, hostname: &str, deploy: ProgramFiles) -> io::Result<RealCapabilities> {
         let kernel = Arc::new(KernelEvents::new());
+        let background = Arc::new(Threads::new()?);
+        let clock = Arc::new(RealClock::new()?);
         Ok(RealCapabilities {
-            clock: RealClock::new()?,
-            files: RealFiles::new(host),
+            files: RealFiles::new(host, &clock, &background),
+            background,
+            clock,
             facts: RealFacts::new(hostname, kernel.clone(), SystemBus::new(None)),
             network: RealNetwork::new(kernel),
             deploy,
@@ -105,8 +112,12 @@ impl RealCapabilities {
 }
 
 impl Capabilities for RealCapabilities {
+    fn background(&self) -> &dyn Background {
+        &*self.background
+    }
+
     fn clock(&self) -> &dyn Clock {
-        &self.clock
+        &*self.clock
     }
 
     fn files(&self) -> &dyn Files {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
-use setpoint_flow::{Evaluator, Program, SourceId};
+use setpoint_flow::{Evaluator, Program, SourceId, Stop};
 use setpoint_graph::DesiredGraph;
 use setpoint_value::{Capabilities, Wake};
 
@@ -100,12 +100,24 @@ pub(crate) fn first_graph(
 ) -> (Option<DesiredGraph>, Diagnostics) {
     let woken = Woken::default();
     let waking = woken.clone();
-    let mut evaluator = Evaluator::new(program, capabilities, Box::new(move |source| waking.wake(source)));
-    // A limit beyond what a clock can say is none.
-    let deadline = Instant::now().checked_add(limit);
+    // The limit holds for waiting and for computing alike.
+    let (stop, stopping) = (Stop::default(), woken.clone());
+    let ending = stop.clone();
+    let _limit = capabilities.clock().after(
+        limit,
+        Wake::new(move || {
+            ending.stop();
+            stopping.close();
+        }),
+    );
+    let mut evaluator = Evaluator::new(program, capabilities, Box::new(move |source| waking.wake(source)))
+        .stopped_by(stop.clone());
     let mut step = evaluator.step(&[]);
-    while !step.pending.is_empty() {
-        let news = woken.wait(deadline);
+    while !step.is_finished || !step.pending.is_empty() {
+        let news = match stop.is_stopped() {
+            true => Vec::new(),
+            false => woken.wait(None),
+        };
         if news.is_empty() {
             let mut diagnostics = step.diagnostics;
             for pending in &step.pending {

@@ -9,12 +9,13 @@
 //! evaluated again.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_engine::{Engine, Submitted};
-use setpoint_flow::{Evaluator, Step};
+use setpoint_flow::{Evaluator, Step, Stop};
 use setpoint_value::Capabilities;
 use tokio::sync::Notify;
 
@@ -26,8 +27,14 @@ use crate::output;
 pub(crate) struct Program {
     ended: Arc<Notify>,
     woken: Woken,
+    stop: Stop,
+    /// Says, by being disconnected, that the thread has ended.
+    running: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
+
+/// How long the end of everything waits for the call that is being computed to come to an end.
+const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// The program cannot go on; what is wrong with it was told.
 pub(crate) struct Ended;
@@ -44,8 +51,12 @@ impl Program {
         let woken = Woken::default();
         engine.sources_busy(true);
         let (notify, waker) = (ended.clone(), woken.clone());
+        let stop = Stop::default();
+        let stopped = stop.clone();
+        let (alive, running) = channel();
         let work = move || {
-            if let Err(Ended) = evaluate(&compilation, capabilities, &engine, &waker, follow) {
+            let _alive = alive;
+            if let Err(Ended) = evaluate(&compilation, capabilities, &engine, &waker, &stopped, follow) {
                 notify.notify_one();
             }
         };
@@ -57,7 +68,13 @@ impl Program {
             output::talk("error: the system gives no thread for the program\n");
             ended.notify_one();
         }
-        Program { ended, woken, thread }
+        Program {
+            ended,
+            woken,
+            stop,
+            running,
+            thread,
+        }
     }
 
     /// Waits until the program cannot go on. A program that is right never ends by itself.
@@ -69,8 +86,11 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
+        self.stop.stop();
         self.woken.close();
-        if let Some(thread) = self.thread.take() {
+        // A thread that is not done by then ends with the process.
+        let ended = self.running.recv_timeout(PATIENCE_AT_END);
+        if let (Some(thread), Err(RecvTimeoutError::Disconnected)) = (self.thread.take(), ended) {
             let _ = thread.join();
         }
     }
@@ -81,6 +101,7 @@ fn evaluate(
     capabilities: Arc<dyn Capabilities>,
     engine: &Engine,
     woken: &Woken,
+    stop: &Stop,
     follow: bool,
 ) -> Result<(), Ended> {
     let Some(program) = compilation
@@ -99,15 +120,22 @@ fn evaluate(
             let busy = busy.clone();
             waking.wake_saying(source, move || busy.sources_busy(true))
         }),
-    );
+    )
+    .stopped_by(stop.clone());
     let mut told = Diagnostics::new();
     let mut has_graph = false;
     // Who waits for longer than this wants to know what for.
     let mut patience = Instant::now().checked_add(Duration::from_secs(5));
     let mut step = evaluator.step(&[]);
     loop {
+        if stop.is_stopped() {
+            return Ok(());
+        }
         let pending = std::mem::take(&mut step.pending);
-        take(step, engine, &sources, &mut told, &mut has_graph)?;
+        // What holds is said when all of it is known.
+        if step.is_finished {
+            take(step, engine, &sources, &mut told, &mut has_graph)?;
+        }
         if !evaluator.has_sources() || (has_graph && !follow) {
             engine.sources_busy(false);
             woken.wait_for_close();

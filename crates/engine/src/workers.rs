@@ -396,7 +396,7 @@ impl WatchSink for Sink {
         self.0.push_all(events.iter().map(|event| {
             let watch = WatchId::from_token(event.token.0);
             match &event.cause {
-                Cause::Changed | Cause::Overflow => Message::WatchEvent(watch, None),
+                Cause::Changed | Cause::Unsettled | Cause::Overflow => Message::WatchEvent(watch, None),
                 Cause::Failed(error) => {
                     let failure = Failure::new("go on watching").because(error.clone());
                     Message::WatchFailed(watch, failure)

@@ -31,8 +31,9 @@ mod state;
 mod statements;
 mod switches;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use setpoint_diagnostics::{Diagnostics, Span};
 use setpoint_graph::{DesiredGraph, StatementOutput, UnknownPart};
@@ -87,6 +88,28 @@ pub struct Evaluator {
     identity: Arc<()>,
     computed: usize,
     record: Option<Vec<Recomputed>>,
+    stop: Stop,
+    /// The last step is not finished.
+    is_paused: bool,
+    /// What had news while a step was not finished.
+    deferred: BTreeSet<SourceId>,
+}
+
+/// Ends an evaluation from any thread, also in the midst of a step. A clone stops the same evaluation.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Stops, for good.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was stopped.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A source that an evaluator follows. Never used again within one evaluator.
@@ -96,11 +119,15 @@ pub struct SourceId(pub u64);
 /// What a step led to.
 #[derive(Debug, Clone)]
 pub struct Step {
+    /// Whether everything was computed that the news lead to. If not, an answer is on its way (its source wakes when it is
+    /// there) or the evaluator was stopped; of the rest, only `pending` and `recomputed` say something.
+    pub is_finished: bool,
     /// The new desired graph, if there is one: nothing is pending, nothing is wrong, and something changed.
     pub graph: Option<DesiredGraph>,
     /// Everything that is wrong now, in the order of the text.
     pub diagnostics: Diagnostics,
-    /// Sources that are needed and have given nothing yet. While there are some there is no graph.
+    /// Sources that are needed and have given nothing yet. While there are some there is no graph. Of an evaluator that was
+    /// stopped, also what it was computing.
     pub pending: Vec<Pending>,
     /// What is left out of the graph because it is unknown until it is applied.
     pub unknown: Vec<UnknownPart>,
@@ -159,7 +186,17 @@ impl Evaluator {
             identity: Arc::new(()),
             computed: 0,
             record: None,
+            stop: Stop::default(),
+            is_paused: false,
+            deferred: BTreeSet::new(),
         }
+    }
+
+    /// Lets somebody end it. After that no step is finished, and the evaluator is good for nothing but being dropped.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: Stop) -> Evaluator {
+        self.stop = stop;
+        self
     }
 
     /// Lets calls of unpredictable functions give unknowns, as `plan` wants it. To be said before the first step.
@@ -170,7 +207,8 @@ impl Evaluator {
     }
 
     /// Takes what these sources have to tell, computes what depends on it, and answers what holds then. The first step puts
-    /// the program in place and takes the first values of its sources.
+    /// the program in place and takes the first values of its sources. A step that is not finished goes on with the next call;
+    /// what other sources have to tell is taken after that, for which they wake once more.
     #[must_use]
     pub fn step(&mut self, woken: &[SourceId]) -> Step {
         self.computed = 0;
@@ -179,9 +217,21 @@ impl Evaluator {
             self.put_entry_in_place();
         }
         for id in woken {
-            self.receive(*id);
+            if self.is_paused && !self.sources.is_awaited(*id) {
+                self.deferred.insert(*id);
+            } else {
+                self.receive(*id);
+            }
         }
-        self.run();
+        let at = self.run();
+        self.is_paused = self.stop.is_stopped() || self.sources.is_awaiting();
+        if self.is_paused {
+            return self.report_unfinished(at);
+        }
+        // A step of their own follows: whoever drives this one learns what it has led to first.
+        for id in std::mem::take(&mut self.deferred) {
+            self.sources.wake_again(id);
+        }
         self.report()
     }
 
@@ -207,9 +257,6 @@ impl Evaluator {
         self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Ends everything that is followed. The same as dropping it.
-    pub fn close(self) {}
-
     fn put_entry_in_place(&mut self) {
         let place = Place {
             scope: self.entry_scope,
@@ -223,9 +270,9 @@ impl Evaluator {
         self.forget_unless_lasting(entry, None);
     }
 
-    /// Computes until nothing is left to compute.
-    fn run(&mut self) {
-        while let Some((index, height)) = self.queue.pop() {
+    /// Computes until nothing is left to compute or an answer is needed for going on. If it is stopped, says where.
+    fn run(&mut self) -> Option<u32> {
+        while let Some((index, height)) = self.queue.pop(self.sources.highest()) {
             let at = index as usize;
             self.arena.queued[at] = false;
             if matches!(self.arena.kind[at], Kind::Free) {
@@ -247,7 +294,11 @@ impl Evaluator {
                 }
                 self.compute(index);
             }
+            if self.stop.is_stopped() {
+                return (!matches!(self.arena.kind[at], Kind::Free)).then_some(index);
+            }
         }
+        None
     }
 
     fn compute(&mut self, index: u32) {

@@ -15,6 +15,6 @@ mod evaluator;
 mod exports;
 mod program;
 
-pub use evaluator::{Evaluator, Pending, Recomputed, SourceId, Step};
+pub use evaluator::{Evaluator, Pending, Recomputed, SourceId, Step, Stop};
 pub use exports::EXPORTS;
 pub use program::{Block, Operation, Program, Slot, Template, TemplateId, TemplateNode};

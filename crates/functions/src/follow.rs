@@ -1,8 +1,11 @@
 //! Sources that read something again whenever a timer or watch says that it may have changed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use setpoint_value::{CallContext, CallError, Capabilities, Source, Subscription, Timer, Type, Value, Wake};
+use setpoint_value::{
+    Awaited, CallContext, CallError, Capabilities, Source, Subscription, Timer, Type, Value, Wake,
+};
 
 /// A source made of a way to read and a way to be told.
 pub(crate) struct Follow {
@@ -65,23 +68,31 @@ impl Source for Follow {
         context: &CallContext<'_>,
         arguments: &[Value],
     ) -> Result<Box<dyn Subscription>, CallError> {
-        let mut following = Following {
+        let is_stale = Arc::new(AtomicBool::new(true));
+        let (stale, owner) = (is_stale.clone(), context.wake.clone());
+        Ok(Box::new(Following {
             read: self.read,
             watch: self.watch,
             rearm: self.rearm,
             fixed_key: self.fixed_key,
             capabilities: context.capabilities.clone(),
             wake: context.wake.clone(),
+            changed: Wake::new(move || {
+                stale.store(true, Ordering::SeqCst);
+                owner.wake();
+            }),
+            is_stale,
             result: context.result.clone(),
             arguments: arguments.to_vec(),
-            guards: Vec::new(),
-            armed: false,
+            guards: None,
+            reading: None,
             last: None,
-        };
-        following.arm()?;
-        Ok(Box::new(following))
+        }))
     }
 }
+
+/// What reading in the background gives: the answer, and what was armed for it.
+type Read = (Result<Value, CallError>, Option<Vec<Timer>>);
 
 struct Following {
     read: fn(&Reading<'_>, &[Value]) -> Result<Value, CallError>,
@@ -89,48 +100,70 @@ struct Following {
     rearm: bool,
     fixed_key: bool,
     capabilities: Arc<dyn Capabilities>,
+    /// Says that there may be something to take.
     wake: Wake,
+    /// What timers and watches call: there may be something to read.
+    changed: Wake,
+    /// Whether something may have changed since the last reading began.
+    is_stale: Arc<AtomicBool>,
     result: Type,
     arguments: Vec<Value>,
-    /// Timers and watches, which end when they are dropped.
-    guards: Vec<Timer>,
-    /// Whether the guards were made since the last reading.
-    armed: bool,
+    /// Timers and watches, which end when they are dropped; none before they were armed for these arguments.
+    guards: Option<Vec<Timer>>,
+    reading: Option<Awaited<Read>>,
     last: Option<Result<Value, CallError>>,
 }
 
 impl Following {
-    fn arm(&mut self) -> Result<(), CallError> {
-        let watching = Watching {
-            capabilities: &*self.capabilities,
-            wake: &self.wake,
+    /// Begins to read, and to watch where that is not done yet: reading and watching may have to wait for the machine.
+    fn begin(&mut self) {
+        let (read, watch) = (self.read, self.watch);
+        let must_arm = self.rearm || self.guards.is_none();
+        let (capabilities, changed) = (self.capabilities.clone(), self.changed.clone());
+        let (result, arguments) = (self.result.clone(), self.arguments.clone());
+        let work = move || {
+            // Armed before reading, so that no change falls between.
+            let watching = Watching {
+                capabilities: &*capabilities,
+                wake: &changed,
+            };
+            let guards = match must_arm.then(|| watch(&watching, &arguments)).transpose() {
+                Ok(guards) => guards,
+                Err(error) => return (Err(error), None),
+            };
+            let reading = Reading {
+                capabilities: &*capabilities,
+                result: &result,
+            };
+            (read(&reading, &arguments), guards)
         };
-        // The new ones are armed before the old ones go, so that no change falls between.
-        self.guards = (self.watch)(&watching, &self.arguments)?;
-        self.armed = true;
-        Ok(())
+        let background = self.capabilities.background();
+        self.reading = Some(Awaited::begin(background, self.wake.clone(), work));
     }
 }
 
 impl Subscription for Following {
     fn take(&mut self) -> Option<Result<Value, CallError>> {
-        if self.rearm
-            && !self.armed
-            && let Err(error) = self.arm()
-        {
-            return Some(Err(error));
+        let mut news = None;
+        loop {
+            if let Some(reading) = &mut self.reading {
+                let Some((answer, guards)) = reading.take() else {
+                    break;
+                };
+                self.reading = None;
+                // The new ones were armed before the old ones go here.
+                self.guards = guards.or(self.guards.take());
+                if self.last.as_ref() != Some(&answer) {
+                    self.last = Some(answer.clone());
+                    news = Some(answer);
+                }
+            }
+            if !self.is_stale.swap(false, Ordering::SeqCst) {
+                break;
+            }
+            self.begin();
         }
-        self.armed = false;
-        let reading = Reading {
-            capabilities: &*self.capabilities,
-            result: &self.result,
-        };
-        let answer = (self.read)(&reading, &self.arguments);
-        if self.last.as_ref() == Some(&answer) {
-            return None;
-        }
-        self.last = Some(answer.clone());
-        Some(answer)
+        news
     }
 
     fn update(&mut self, context: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
@@ -146,8 +179,10 @@ impl Subscription for Following {
         self.arguments = arguments.to_vec();
         self.result = context.result.clone();
         self.last = None;
-        self.arm()?;
-        self.wake.wake();
+        // What is being read for the old arguments is of no interest any more.
+        self.reading = None;
+        self.guards = None;
+        self.changed.wake();
         Ok(())
     }
 }

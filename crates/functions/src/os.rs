@@ -5,8 +5,9 @@ use setpoint_value::{
     Value, WatchDepth, function,
 };
 
-use crate::follow::{Follow, Watching, shown, text};
+use crate::follow::{Follow, Watching, text};
 
+mod readfile;
 mod system;
 
 pub(crate) static MODULE: Module = Module {
@@ -24,7 +25,7 @@ pub(crate) static MODULE: Module = Module {
         &IS_VIRTUAL,
         &MODINFO_LOADED,
         &PARSE_DISTRO_UID,
-        &READFILE,
+        &readfile::READFILE,
         &RELEASE,
         &system::SYSTEM,
         &UID,
@@ -263,37 +264,6 @@ fn parse_distro_uid(uid: &[u8], result: &Type) -> Value {
     let parts = parts.unwrap_or_default();
     Value::structure(result.clone(), parts.map(Value::str).to_vec())
 }
-
-static READFILE: FunctionSpec = FunctionSpec::source(
-    "os",
-    "readfile",
-    &["func(filename str) str"],
-    Class::Source,
-    &Follow::new(
-        |reading, arguments| {
-            let path = text(arguments, 0)?;
-            match reading.capabilities.files().read(path) {
-                Ok(content) => Ok(Value::str(content)),
-                Err(error) => {
-                    let message = format!("error reading file `{}`: {error}", shown(&arguments[0]));
-                    Err(if error.kind() == std::io::ErrorKind::NotFound {
-                        CallError::catchable(message)
-                    } else {
-                        CallError::fatal(message)
-                    })
-                }
-            }
-        },
-        |watching, arguments| watch_path(watching, text(arguments, 0)?, WatchDepth::Entry),
-    ),
-)
-.documented(
-    "The content of a file. It follows changes.\n\nA missing file fails in a way that `<|>` catches.",
-    &[Example {
-        call: r#"os.readfile("/no/such/file") <|> "missing""#,
-        result: "\"missing\"",
-    }],
-);
 
 /// Which distribution the machine runs, from `/etc/os-release`.
 #[function(

@@ -80,6 +80,9 @@ pub struct WatchEvent {
 pub enum Cause {
     /// Something happened at the path, below it as far as the watch reaches, or to its parents.
     Changed,
+    /// Somebody is changing the file at the path and has not closed it yet: what it holds may be half of what it will. Only
+    /// told to [`Subscriber::watch_settling`].
+    Unsettled,
     /// The kernel's queue overflowed; this path may or may not be concerned.
     Overflow,
     /// Changes may be missed from now on. The watch should be dropped and made anew later.

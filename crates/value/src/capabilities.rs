@@ -33,6 +33,8 @@ impl fmt::Debug for Wake {
 
 /// Everything a source may use.
 pub trait Capabilities: Send + Sync {
+    /// Where to do what may have to wait for the machine.
+    fn background(&self) -> &dyn Background;
     /// Time.
     fn clock(&self) -> &dyn Clock;
     /// Files of the machine.
@@ -73,6 +75,22 @@ pub trait Capabilities: Send + Sync {
     }
 }
 
+/// Somewhere else than on the thread that evaluates, which never waits.
+pub trait Background: Send + Sync {
+    /// Does this soon, without keeping the caller waiting for it; what is begun later may end earlier.
+    fn run(&self, work: Box<dyn FnOnce() + Send>);
+}
+
+/// A background for machines that nobody has to wait for: work is done before [`Background::run`] returns.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AtOnce;
+
+impl Background for AtOnce {
+    fn run(&self, work: Box<dyn FnOnce() + Send>) {
+        work();
+    }
+}
+
 /// Time, and being woken by it.
 pub trait Clock: Send + Sync {
     /// Seconds and nanoseconds since 1970 UTC.
@@ -103,13 +121,23 @@ pub enum WatchDepth {
     Recursive,
 }
 
+/// The largest file whose content becomes a value, in bytes.
+pub const LARGEST_FILE: u64 = 64 * 1024 * 1024;
+
 /// Reading and watching files.
+///
+/// All of this may wait for the machine, so it belongs into the [`Background`], [`Files::follow`] apart.
 pub trait Files: Send + Sync {
-    /// The whole content.
+    /// The whole content of a regular file, links followed as far as nobody can mislead us by them.
     ///
     /// # Errors
-    /// As the system says.
+    /// `InvalidInput` for what is not a regular file or is reached by a link that is not to be trusted, `FileTooLarge` for
+    /// more than [`LARGEST_FILE`]; both without having read anything. Otherwise as the system says.
     fn read(&self, path: &str) -> std::io::Result<Vec<u8>>;
+
+    /// Follows the content of a file, which may come and go: its *settled* contents, as they are while nobody is in the
+    /// midst of writing them. Never waits; `wake` says when there is something to take.
+    fn follow(&self, path: &str, wake: Wake) -> Box<dyn FollowedFile>;
 
     /// Whether something is at the path, following links.
     fn exists(&self, path: &str) -> bool;
@@ -142,6 +170,13 @@ pub trait Files: Send + Sync {
     /// # Errors
     /// When the system allows no more watches.
     fn watch(&self, path: &str, depth: WatchDepth, wake: Wake) -> std::io::Result<FileWatch>;
+}
+
+/// A file that is followed until this is dropped.
+pub trait FollowedFile: Send {
+    /// The newest content since the last call, or why there is none, as [`Files::read`] says it and `InvalidInput` for a path
+    /// that is not absolute; nothing when there is nothing new.
+    fn take(&mut self) -> Option<std::io::Result<Vec<u8>>>;
 }
 
 /// Facts that are read when asked for.

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod adapt;
+mod awaited;
 pub mod call;
 mod capabilities;
 mod compare;
@@ -35,9 +36,10 @@ mod unknown;
 mod value;
 
 pub use adapt::{call_adapted, convert_arguments, infer_adapted, static_type};
+pub use awaited::Awaited;
 pub use capabilities::{
-    Capabilities, Clock, Deploy, Effects, FileWatch, Files, HostFact, HostFacts, Random, RunningCommand,
-    Timer, Wake, WatchDepth,
+    AtOnce, Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, HostFact,
+    HostFacts, LARGEST_FILE, Random, RunningCommand, Timer, Wake, WatchDepth,
 };
 pub use compare::{Equality, MapKey, compare, equals};
 pub use conformance::{Mismatch, conforms, value_conforms};

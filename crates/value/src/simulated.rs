@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{Capabilities, Exported, HostFact, Interface, Timer, Value, Wake, WatchDepth, WorldQuery};
+use crate::{
+    Background, Capabilities, Exported, HostFact, Interface, Timer, Value, Wake, WatchDepth, WorldQuery,
+};
 
 mod offers;
 
@@ -18,6 +20,29 @@ mod offers;
 pub struct SimulatedCapabilities {
     state: Arc<Mutex<State>>,
     effects: bool,
+    background: SimulatedBackground,
+}
+
+/// The background of a simulated machine: work is done at once, or when the owner says so.
+#[derive(Clone, Default)]
+struct SimulatedBackground(Arc<Mutex<Option<Vec<Work>>>>);
+
+type Work = Box<dyn FnOnce() + Send>;
+
+impl SimulatedBackground {
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Work>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Background for SimulatedBackground {
+    fn run(&self, work: Work) {
+        if let Some(kept) = &mut *self.lock() {
+            kept.push(work);
+            return;
+        }
+        work();
+    }
 }
 
 /// Counts wakes, for whoever owns subscriptions of a simulated machine.
@@ -146,6 +171,7 @@ impl SimulatedCapabilities {
         SimulatedCapabilities {
             state: Arc::new(Mutex::new(state)),
             effects: true,
+            background: SimulatedBackground::default(),
         }
     }
 
@@ -155,7 +181,24 @@ impl SimulatedCapabilities {
         SimulatedCapabilities {
             state: self.state.clone(),
             effects: false,
+            background: self.background.clone(),
         }
+    }
+
+    /// Keeps what is to be done in the background until [`SimulatedCapabilities::do_background_work`].
+    pub fn keep_background_work(&self) {
+        self.background.lock().get_or_insert_default();
+    }
+
+    /// Does what was kept, in the order in which it came; how much that was.
+    pub fn do_background_work(&self) -> usize {
+        let kept = self.background.lock().as_mut().map(std::mem::take);
+        let kept = kept.unwrap_or_default();
+        let count = kept.len();
+        for work in kept {
+            work();
+        }
+        count
     }
 
     /// As what sources are given.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CallError, Capabilities, Type, Value, Wake};
+use crate::{Awaited, CallError, Capabilities, Type, Value, Wake};
 
 /// A function that follows something outside.
 pub trait Source: Sync {
@@ -20,12 +20,19 @@ pub trait Source: Sync {
     fn reads_module_directory(&self) -> bool {
         false
     }
+
+    /// The reading behind a source that does nothing but read once. Exactly one answer follows each opening and each update,
+    /// and an evaluator computes nothing that depends on it before it is there: no value of such a source is ever seen beside
+    /// newer ones of what it is computed from.
+    fn as_read_once(&self) -> Option<&ReadOnce> {
+        None
+    }
 }
 
 /// Something that is followed. Dropping it ends it: no watch, timer or process is left.
 pub trait Subscription: Send {
-    /// The newest value or failure since the last call; `None` when there is nothing new. Called once after opening and
-    /// after each wake. Intermediate values may be skipped.
+    /// The newest value or failure since the last call; `None` when there is nothing new, or nothing yet. Called once after
+    /// opening, after each update and after each wake. Never waits. Intermediate values may be skipped.
     fn take(&mut self) -> Option<Result<Value, CallError>>;
 
     /// Takes new arguments without being dropped: a changed path moves the watch. The old value stays until
@@ -66,36 +73,70 @@ pub struct ReadOnce {
     pub reads_module_directory: bool,
 }
 
+impl ReadOnce {
+    /// Has it read in the background.
+    fn begin(&self, context: &CallContext<'_>, arguments: &[Value]) -> Awaited<Result<Value, CallError>> {
+        let read = self.read;
+        let capabilities = context.capabilities.clone();
+        let (site, result) = (context.site.clone(), context.result.clone());
+        let arguments = arguments.to_vec();
+        let wake = context.wake.clone();
+        Awaited::begin(
+            context.capabilities.background(),
+            context.wake.clone(),
+            move || {
+                let context = CallContext {
+                    capabilities: &capabilities,
+                    wake,
+                    site,
+                    result: &result,
+                };
+                read(&context, &arguments)
+            },
+        )
+    }
+}
+
 impl Source for ReadOnce {
     fn open(
         &self,
         context: &CallContext<'_>,
         arguments: &[Value],
     ) -> Result<Box<dyn Subscription>, CallError> {
-        let answer = Some((self.read)(context, arguments));
         Ok(Box::new(OnceRead {
             read: self.read,
-            answer,
+            answer: Some(self.begin(context, arguments)),
         }))
     }
 
     fn reads_module_directory(&self) -> bool {
         self.reads_module_directory
     }
+
+    fn as_read_once(&self) -> Option<&ReadOnce> {
+        Some(self)
+    }
 }
 
 struct OnceRead {
     read: fn(&CallContext<'_>, &[Value]) -> Result<Value, CallError>,
-    answer: Option<Result<Value, CallError>>,
+    answer: Option<Awaited<Result<Value, CallError>>>,
 }
 
 impl Subscription for OnceRead {
     fn take(&mut self) -> Option<Result<Value, CallError>> {
-        self.answer.take()
+        let answer = self.answer.as_mut()?.take()?;
+        self.answer = None;
+        Some(answer)
     }
 
     fn update(&mut self, context: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
-        self.answer = Some((self.read)(context, arguments));
+        let source = ReadOnce {
+            read: self.read,
+            reads_module_directory: false,
+        };
+        // What the old arguments would have given is of no interest any more.
+        self.answer = Some(source.begin(context, arguments));
         context.wake.wake();
         Ok(())
     }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_value::{
-    Exported, FileWatch, Files, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+    Exported, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
 };
 
-use super::files::RealFiles;
+use super::files::FileWatches;
 
 /// Who stands for all hosts in an export.
 const EVERYONE: &str = "*";
@@ -36,7 +36,7 @@ struct Member {
     directory: AbsolutePath,
     hostname: String,
     host: Arc<Host>,
-    files: RealFiles,
+    files: FileWatches,
 }
 
 impl LocalWorld {
@@ -54,7 +54,7 @@ impl LocalWorld {
                 directory,
                 hostname: hostname.to_owned(),
                 host: host.clone(),
-                files: RealFiles::new(host),
+                files: FileWatches::new(host),
             }),
             kinds: kinds.into_iter().collect(),
         }

@@ -122,6 +122,10 @@ impl Evaluator {
     pub(super) fn work(&mut self, tasks: &mut Vec<Task>) {
         let program = Arc::clone(&self.program);
         while let Some(task) = tasks.pop() {
+            if self.stop.is_stopped() {
+                tasks.clear();
+                return;
+            }
             match task {
                 Task::Value(environment, slot) => self.work_value(&program, environment, slot, tasks),
                 Task::Handle(environment, slot) => self.work_handle(&program, environment, slot, tasks),

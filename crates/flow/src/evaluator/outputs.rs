@@ -303,6 +303,7 @@ impl Evaluator {
         unknown.sort_by_key(|part| part.span);
         unknown.dedup();
         Step {
+            is_finished: true,
             graph,
             diagnostics,
             pending,
@@ -311,10 +312,26 @@ impl Evaluator {
         }
     }
 
+    /// That a step goes on later, and what it waits for.
+    pub(super) fn report_unfinished(&self, at: Option<u32>) -> Step {
+        let awaiting = self.sources.pending().chain(at);
+        let mut pending: Vec<Pending> = awaiting.map(|index| self.pending_at(index)).collect();
+        pending.sort();
+        Step {
+            is_finished: false,
+            graph: None,
+            diagnostics: Diagnostics::new(),
+            pending,
+            unknown: Vec::new(),
+            recomputed: self.computed,
+        }
+    }
+
     fn pending_at(&self, index: u32) -> Pending {
         let function = match self.operation_of(index) {
             Operation::Call { function, .. } => function.to_string(),
-            _ => String::new(),
+            Operation::Apply { .. } => "a function value".to_owned(),
+            _ => "this".to_owned(),
         };
         Pending {
             span: self.span_of(index),

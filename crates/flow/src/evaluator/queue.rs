@@ -39,9 +39,13 @@ impl HeightQueue {
         }
     }
 
-    /// Takes out the first node of the lowest height, with the height under which it was put in.
-    pub(super) fn pop(&mut self) -> Option<(u32, u32)> {
+    /// Takes out the first node of the lowest height, with the height under which it was put in; none if that is above
+    /// `highest`.
+    pub(super) fn pop(&mut self, highest: u32) -> Option<(u32, u32)> {
         let at = self.lowest()?;
+        if at as u64 > u64::from(highest) {
+            return None;
+        }
         let first = self.lists[at].0;
         let next = self.next[first as usize];
         self.lists[at].0 = next;
@@ -125,13 +129,13 @@ mod tests {
         queue.push(2, 90_000);
         queue.push(3, 7);
         queue.push(4, 0);
-        assert_eq!(queue.pop(), Some((4, 0)));
-        assert_eq!(queue.pop(), Some((1, 7)));
+        assert_eq!(queue.pop(u32::MAX), Some((4, 0)));
+        assert_eq!(queue.pop(u32::MAX), Some((1, 7)));
         queue.push(5, 3);
-        assert_eq!(queue.pop(), Some((5, 3)));
-        assert_eq!(queue.pop(), Some((3, 7)));
-        assert_eq!(queue.pop(), Some((2, 90_000)));
-        assert_eq!(queue.pop(), None);
+        assert_eq!(queue.pop(u32::MAX), Some((5, 3)));
+        assert_eq!(queue.pop(u32::MAX), Some((3, 7)));
+        assert_eq!(queue.pop(u32::MAX), Some((2, 90_000)));
+        assert_eq!(queue.pop(u32::MAX), None);
     }
 
     #[test]
@@ -143,7 +147,7 @@ mod tests {
         }
         let mut sorted = heights.to_vec();
         sorted.sort_unstable();
-        let popped: Vec<u32> = std::iter::from_fn(|| queue.pop().map(|(_, height)| height)).collect();
+        let popped: Vec<u32> = std::iter::from_fn(|| queue.pop(u32::MAX).map(|(_, height)| height)).collect();
         assert_eq!(popped, sorted);
     }
 }

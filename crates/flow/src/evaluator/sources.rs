@@ -3,6 +3,10 @@
 //! Calls of one function with equal arguments share a subscription, but for functions with state for each call. A call whose
 //! arguments change takes its subscription along if nobody else uses it; either way it shows its last value until the
 //! new one is there.
+//!
+//! Nothing here waits. What gives one answer and no more (a file that is read once, a template) is worked out in the
+//! background; until all such answers are there the wave pauses at the height of those who asked, and goes on from there as
+//! if they had been there at once. What others have to tell meanwhile waits for the next wave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -73,8 +77,12 @@ pub(super) struct Sources {
     next: u64,
     followed: BTreeMap<u64, Followed>,
     by_key: FxHashMap<SourceKey, u64>,
-    /// Calls without a first value, though their arguments are there.
+    /// Calls without a value for their arguments, though these are there; nothing is told of a program with such calls.
     pending: BTreeSet<u32>,
+    /// Subscriptions whose one answer is on its way. The wave goes no higher than those who asked before it is there.
+    awaited: BTreeSet<u64>,
+    /// How high the wave may go meanwhile.
+    held_at: Option<u32>,
     /// How many of them can change by themselves.
     changing: usize,
 }
@@ -83,6 +91,34 @@ impl Sources {
     /// Whether anything can change by itself, or has still to give a first value.
     pub(super) fn can_change(&self) -> bool {
         self.changing > 0 || !self.pending.is_empty()
+    }
+
+    /// How high a wave may go now.
+    pub(super) fn highest(&self) -> u32 {
+        self.held_at.unwrap_or(u32::MAX)
+    }
+
+    /// Whether the wave waits for an answer.
+    pub(super) fn is_awaiting(&self) -> bool {
+        !self.awaited.is_empty()
+    }
+
+    /// Whether the wave waits for the answer of this one.
+    pub(super) fn is_awaited(&self, id: SourceId) -> bool {
+        self.awaited.contains(&id.0)
+    }
+
+    /// Wakes the owner for this source again.
+    pub(super) fn wake_again(&self, id: SourceId) {
+        if let Some(followed) = self.followed.get(&id.0) {
+            followed.wake.wake();
+        }
+    }
+
+    fn no_longer_awaited(&mut self, id: u64) {
+        if self.awaited.remove(&id) && self.awaited.is_empty() {
+            self.held_at = None;
+        }
     }
 
     /// A call is gone.
@@ -102,10 +138,17 @@ impl Evaluator {
         let Some(followed) = self.sources.followed.get_mut(&id.0) else {
             return;
         };
-        if take(followed) {
-            for node in followed.nodes.clone() {
-                self.enqueue(node);
-            }
+        let is_new = take(followed);
+        let nodes = if is_new {
+            followed.nodes.clone()
+        } else {
+            Vec::new()
+        };
+        if followed.latest.is_some() {
+            self.sources.no_longer_awaited(id.0);
+        }
+        for node in nodes {
+            self.enqueue(node);
         }
     }
 
@@ -171,12 +214,26 @@ impl Evaluator {
                 source.holds = true;
                 self.fail(index, redacted(error, values))
             }
+            None if self.is_held(source) => {
+                // No answer yet to the only question there is: what depends on it stays as it is until then.
+                let height = self.arena.height[index as usize];
+                let held_at = self.sources.held_at.get_or_insert(height);
+                *held_at = height.min(*held_at);
+                self.sources.pending.insert(index);
+                self.held(index)
+            }
             None if source.holds => self.held(index),
             None => {
                 self.sources.pending.insert(index);
                 State::Pending
             }
         }
+    }
+
+    /// Whether a call waits for an answer that is certain to come.
+    fn is_held(&self, source: &SourceNode) -> bool {
+        let following = source.following.map(|(id, _)| SourceId(id));
+        following.is_some_and(|id| self.sources.is_awaited(id))
     }
 
     /// The state of a call that waits for news and shows the old meanwhile; a fatal failure stays noted as wrong.
@@ -259,6 +316,9 @@ impl Evaluator {
             site,
         };
         take(&mut followed);
+        if followed.latest.is_none() && implementation.as_read_once().is_some() {
+            self.sources.awaited.insert(id);
+        }
         self.sources.changing += usize::from(source.function.class != Class::Environment);
         self.sources.followed.insert(id, followed);
         self.sources.by_key.insert(key, id);
@@ -288,6 +348,15 @@ impl Evaluator {
         followed.key = key;
         followed.latest = None;
         take(followed);
+        let is_once = matches!(
+            source.function.implementation,
+            Implementation::Source(source) if source.as_read_once().is_some()
+        );
+        if is_once && followed.latest.is_none() {
+            self.sources.awaited.insert(id);
+        } else {
+            self.sources.no_longer_awaited(id);
+        }
         Ok(())
     }
 
@@ -324,6 +393,7 @@ impl Evaluator {
         {
             self.sources.changing -= usize::from(followed.function.class != Class::Environment);
             self.sources.by_key.remove(&followed.key);
+            self.sources.no_longer_awaited(id);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod background;
 mod collecting;
 mod failures;
 mod incremental;

@@ -309,7 +309,7 @@ fn a_program_that_lets_go_of_a_scope_with_ten_thousand_sources_ends_them_all() {
     let step = world.set("list", ints(&[]));
     assert!(step.graph.is_some());
     assert_eq!(world.followed(), 1);
-    world.evaluator.close();
+    drop(world.evaluator);
     assert_eq!(world.machine.live_watches(), 0);
 }
 

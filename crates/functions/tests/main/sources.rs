@@ -11,8 +11,10 @@ fn catchable(result: Result<Value, CallError>) -> bool {
     result.expect_err("a failure").is_catchable()
 }
 
+/// Whether it is refused in a way that nothing catches, at once or as its first answer.
 fn refused(result: Result<crate::machine::Followed, CallError>) -> bool {
-    result.err().is_some_and(|error| !error.is_catchable())
+    let first = result.and_then(|mut followed| followed.first());
+    first.err().is_some_and(|error| !error.is_catchable())
 }
 
 #[test]
@@ -85,8 +87,10 @@ fn a_file_is_followed_through_all_that_can_happen_to_it() {
     machine.set_file("/etc/app/motd", "gone from sight");
     assert_eq!(content.news(), None);
     assert_eq!(machine.live_watches(), 1);
-    // A directory is there, but is no file: nothing to catch.
-    assert!(!catchable(once(&machine, "os.readfile", &[text("/etc")])));
+    // What cannot be the content of a file can be caught like a missing one.
+    assert!(catchable(once(&machine, "os.readfile", &[text("/etc")])));
+    assert!(catchable(once(&machine, "os.readfile", &[text("relative")])));
+    assert!(catchable(once(&machine, "os.readfile", &[text("")])));
 }
 
 #[test]

@@ -30,7 +30,11 @@ impl State {
         }
         if let Some(watched) = self.inodes.get(&watch).cloned() {
             for id in watched {
-                self.report(id, Cause::Changed);
+                // That of a file with one name is told by the directory, as far as it is a change at all.
+                if events.contains(ReadFlags::ATTRIB) && self.is_settling(id) {
+                    continue;
+                }
+                self.report(id, self.cause_for(id, events));
                 self.queue_examination(id);
             }
             if events.contains(ReadFlags::IGNORED) {
@@ -151,7 +155,7 @@ impl State {
         for walk in self.nodes[id].walks.clone() {
             for watched in self.entries_named(walk, name) {
                 // Any event may mean that the file has got a second name, so each batch looks at it once.
-                if self.report(watched, Cause::Changed) || structure {
+                if self.report(watched, self.cause_for(watched, events)) || structure {
                     self.queue_examination(watched);
                 }
             }
@@ -167,6 +171,19 @@ impl State {
             .collect();
         for node in above {
             self.report_inside(node, Depth::Recursive);
+        }
+    }
+
+    /// What an event at a path says to whoever watches it.
+    fn cause_for(&self, id: Id<Watched>, events: ReadFlags) -> Cause {
+        // A new name is that of a finished file only if it was moved here.
+        const WRITING: ReadFlags = ReadFlags::MODIFY
+            .union(ReadFlags::ATTRIB)
+            .union(ReadFlags::CREATE);
+        if self.is_settling(id) && events.intersects(WRITING) && !events.contains(ReadFlags::CLOSE_WRITE) {
+            Cause::Unsettled
+        } else {
+            Cause::Changed
         }
     }
 

@@ -156,12 +156,32 @@ impl Subscriber {
         follow: Follow,
         token: WatchToken,
     ) -> Result<WatchHandle, WatchError> {
+        self.arm(path, depth, follow, token, false)
+    }
+
+    /// Watches a file that is of interest only when nobody is writing to it: the same, but a write is told as
+    /// [`Cause::Unsettled`](super::Cause::Unsettled), and the writer's closing as a change.
+    ///
+    /// The closing of a file that has only just been created may be missed, so whoever waits for it waits for a limited time.
+    pub fn watch_settling(&self, path: &AbsolutePath, token: WatchToken) -> Result<WatchHandle, WatchError> {
+        self.arm(path, Depth::Entry, Follow::Target, token, true)
+    }
+
+    fn arm(
+        &self,
+        path: &AbsolutePath,
+        depth: Depth,
+        follow: Follow,
+        token: WatchToken,
+        settling: bool,
+    ) -> Result<WatchHandle, WatchError> {
         let shared = &self.0.shared;
         let wish = Wish {
             token,
             subscriber: self.0.id,
             depth,
             follow: follow == Follow::Target,
+            settling,
         };
         let mut state = shared.state.lock();
         let path = path.cleaned();

@@ -138,6 +138,8 @@ pub(super) struct Watched {
     reported: u32,
     depth: Depth,
     follow: bool,
+    /// Whether a file's writers matter: it is watched for their closing it too.
+    settling: bool,
     /// How many more links may be followed from here.
     links_left: u8,
     /// What most paths have nothing of.
@@ -150,7 +152,7 @@ struct Extra {
     inside: Option<Id<Walk>>,
     /// The path is a link, and this is the path that it leads to.
     target: Option<Id<Watched>>,
-    /// The path is a file with several names, and this is the kernel's watch on the file.
+    /// The path is a file with several names or one whose writers matter, and this is the kernel's watch on the file.
     inode: Option<i32>,
 }
 
@@ -161,6 +163,7 @@ pub(super) struct Wish {
     pub(super) subscriber: SinkId,
     pub(super) depth: Depth,
     pub(super) follow: bool,
+    pub(super) settling: bool,
 }
 
 /// Whom to tell.
@@ -257,6 +260,7 @@ impl State {
             reported: 0,
             depth: wish.depth,
             follow: wish.follow,
+            settling: wish.settling,
             links_left,
             extra: None,
         });
@@ -303,6 +307,7 @@ impl State {
             subscriber: watched.subscriber,
             depth,
             follow,
+            settling: watched.settling,
         };
         let mut new = Extra::default();
         if watched.name.is_empty() {
@@ -321,7 +326,9 @@ impl State {
                         self.release_walk(base);
                     }
                 }
-                Some(stat) if stat.is_regular() && stat.links > 1 => new.inode = self.watch_inode(id, &path),
+                Some(stat) if stat.is_regular() && (stat.links > 1 || watched.settling) => {
+                    new.inode = self.watch_inode(id, &path, watched.settling);
+                }
                 _ => {}
             }
         }
@@ -366,8 +373,12 @@ impl State {
         }
     }
 
-    fn watch_inode(&mut self, id: Id<Watched>, path: &[u8]) -> Option<i32> {
-        let flags = WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::DONT_FOLLOW | WatchFlags::MASK_ADD;
+    fn watch_inode(&mut self, id: Id<Watched>, path: &[u8], settling: bool) -> Option<i32> {
+        let mut flags =
+            WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::DONT_FOLLOW | WatchFlags::MASK_ADD;
+        if settling {
+            flags |= WatchFlags::CLOSE_WRITE;
+        }
         match inotify::add_watch(&self.inotify, path, flags) {
             Ok(watch) => {
                 let members = self.inodes.entry(watch).or_default();
@@ -385,13 +396,18 @@ impl State {
         }
     }
 
+    pub(super) fn is_settling(&self, id: Id<Watched>) -> bool {
+        self.watched.get(id).is_some_and(|watched| watched.settling)
+    }
+
     /// Notes that a path may have changed. Answers whether that is news in this batch.
     pub(super) fn report(&mut self, id: Id<Watched>, cause: Cause) -> bool {
         let batch = self.batch;
         let Some(watched) = self.watched.get_mut(id) else {
             return false;
         };
-        if watched.reported == batch && matches!(cause, Cause::Changed) {
+        // Of one that is settling, the last event of a batch says whether it has.
+        if watched.reported == batch && matches!(cause, Cause::Changed) && !watched.settling {
             return false;
         }
         let news = watched.reported != batch;
@@ -415,10 +431,16 @@ impl State {
         let rank = |cause: &Cause| match cause {
             Cause::Failed(_) => 0,
             Cause::Overflow => 1,
-            Cause::Changed => 2,
+            Cause::Changed | Cause::Unsettled => 2,
         };
         dirty.sort_by_key(|(subscriber, event)| (*subscriber, event.token, rank(&event.cause)));
-        dirty.dedup_by_key(|(subscriber, event)| (*subscriber, event.token));
+        dirty.dedup_by(|later, kept| {
+            let is_same = (later.0, later.1.token) == (kept.0, kept.1.token);
+            if is_same && rank(&later.1.cause) == rank(&kept.1.cause) {
+                std::mem::swap(later, kept);
+            }
+            is_same
+        });
         let mut reports: Vec<(SinkId, Vec<WatchEvent>)> = Vec::new();
         for (subscriber, event) in dirty {
             match reports.last_mut() {

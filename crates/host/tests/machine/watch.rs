@@ -112,6 +112,56 @@ fn the_hubs_own_thread_delivers() {
     assert!(matches!(event.cause, Cause::Changed));
 }
 
+/// What a settling watch was told last, and nothing if it was told nothing.
+fn newest(watching: &Watching) -> Option<&'static str> {
+    watching.hub.catch_up().unwrap();
+    watching.events.try_iter().last().map(|event| match event.cause {
+        Cause::Unsettled => "being written",
+        Cause::Changed => "finished",
+        Cause::Overflow | Cause::Failed(_) => "trouble",
+    })
+}
+
+#[test]
+fn a_settling_watch_tells_a_file_that_is_being_written_from_a_finished_one() {
+    let place = Place::new();
+    let watching = Watching::new();
+    let path = place.path("f");
+    let _handle = watching.subscriber.watch_settling(&path, WatchToken(1)).unwrap();
+    let mut file = fs::File::create(place.std("f")).unwrap();
+    assert_eq!(newest(&watching), Some("being written"), "created");
+    file.write_all(b"a").unwrap();
+    assert_eq!(newest(&watching), Some("being written"));
+    drop(file);
+    assert_eq!(newest(&watching), Some("finished"), "closed");
+    place.write("f", "b");
+    assert_eq!(
+        newest(&watching),
+        Some("finished"),
+        "written and closed in one batch"
+    );
+    let mut other = fs::File::create(place.std("g")).unwrap();
+    other.write_all(b"c").unwrap();
+    fs::rename(place.std("g"), place.std("f")).unwrap();
+    assert_eq!(newest(&watching), Some("finished"), "moved here");
+    other.write_all(b"d").unwrap();
+    assert_eq!(
+        newest(&watching),
+        Some("being written"),
+        "by who had it open before"
+    );
+    drop(other);
+    assert_eq!(newest(&watching), Some("finished"));
+    fs::remove_file(place.std("f")).unwrap();
+    assert_eq!(newest(&watching), Some("finished"), "removed");
+    std::os::unix::fs::symlink("target", place.std("f")).unwrap();
+    // That a new file was closed may have been missed: it was not watched itself yet.
+    place.write("target", "e");
+    newest(&watching);
+    append(place.std("target"));
+    assert_eq!(newest(&watching), Some("finished"), "through a link");
+}
+
 #[test]
 fn one_batch_reports_a_path_once() {
     let place = Place::new();

@@ -2,16 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Entry, SimulatedCapabilities, Watched, normal};
 use crate::{
-    Capabilities, Clock, Deploy, Effects, FileWatch, Files, HostFact, HostFacts, HttpResponses, Interface,
-    Network, Random, RunningCommand, Timer, Value, Values, Wake, WatchDepth, WorldAnswer, WorldFeed,
-    WorldQuery, WorldReader,
+    Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, HostFact, HostFacts,
+    HttpResponses, Interface, Network, Random, RunningCommand, Timer, Value, Values, Wake, WatchDepth,
+    WorldAnswer, WorldFeed, WorldQuery, WorldReader,
 };
 
 impl Capabilities for SimulatedCapabilities {
+    fn background(&self) -> &dyn Background {
+        &self.background
+    }
+
     fn clock(&self) -> &dyn Clock {
         self
     }
@@ -80,8 +86,25 @@ impl Files for SimulatedCapabilities {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         match self.lock().entry(path)? {
             Entry::File { content, .. } => Ok(content.clone()),
-            Entry::Directory | Entry::Link(_) => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+            Entry::Directory | Entry::Link(_) => {
+                Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a directory"))
+            }
         }
+    }
+
+    fn follow(&self, path: &str, wake: Wake) -> Box<dyn FollowedFile> {
+        let is_new = Arc::new(AtomicBool::new(true));
+        let changed = is_new.clone();
+        let wake = Wake::new(move || {
+            changed.store(true, Ordering::SeqCst);
+            wake.wake();
+        });
+        Box::new(Followed {
+            machine: self.clone(),
+            path: path.to_owned(),
+            is_new,
+            _watch: self.watch_for(Watched::File(normal(path), WatchDepth::Entry), wake),
+        })
     }
 
     fn exists(&self, path: &str) -> bool {
@@ -126,6 +149,27 @@ impl Files for SimulatedCapabilities {
 
     fn watch(&self, path: &str, depth: WatchDepth, wake: Wake) -> io::Result<FileWatch> {
         Ok(self.watch_for(Watched::File(normal(path), depth), wake))
+    }
+}
+
+/// A file of a simulated machine, which is always settled.
+struct Followed {
+    machine: SimulatedCapabilities,
+    path: String,
+    is_new: Arc<AtomicBool>,
+    _watch: Timer,
+}
+
+impl FollowedFile for Followed {
+    fn take(&mut self) -> Option<io::Result<Vec<u8>>> {
+        let is_new = self.is_new.swap(false, Ordering::SeqCst);
+        is_new.then(|| match self.path.starts_with('/') {
+            true => Files::read(&self.machine, &self.path),
+            false => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the path is not absolute",
+            )),
+        })
     }
 }
 

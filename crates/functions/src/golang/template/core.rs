@@ -101,10 +101,10 @@ pub(super) fn call(
                 site: context.site.clone(),
                 result: &result,
             };
-            source.open(&once, &values).and_then(|mut subscription| {
-                let first = subscription.take();
-                first.unwrap_or_else(|| Err(CallError::catchable("there is no value yet")))
-            })
+            match source.as_read_once() {
+                Some(source) => (source.read)(&once, &values),
+                None => Err(CallError::catchable("it follows something and has no value here")),
+            }
         }
         Implementation::Shape(_) => Err(CallError::fatal("it takes functions")),
     };
