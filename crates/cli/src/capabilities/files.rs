@@ -149,9 +149,8 @@ fn refused(error: FileError) -> io::Error {
         FileError::WrongType { found, .. } => {
             io::Error::new(io::ErrorKind::InvalidInput, format!("it is a {found}"))
         }
-        error @ (FileError::UnsafeLink { .. } | FileError::UnsafeHardLink { .. }) => {
-            io::Error::new(io::ErrorKind::InvalidInput, error.to_string())
-        }
+        // Links that are not to be trusted, of whatever sort.
+        error => io::Error::new(io::ErrorKind::InvalidInput, error.to_string()),
     }
 }
 
