@@ -37,7 +37,7 @@ pub fn parameter_struct(item: TokenStream) -> TokenStream {
 }
 
 /// Makes a struct the send keys of a kind.
-#[proc_macro_derive(Sends)]
+#[proc_macro_derive(Sends, attributes(send))]
 pub fn sends(item: TokenStream) -> TokenStream {
     resource::expand_sends(item.into()).into()
 }

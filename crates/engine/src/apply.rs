@@ -11,7 +11,8 @@ use setpoint_graph::{KindSchema, ResourceId};
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::resource::ParameterSet;
+use crate::resource::Sensitivity;
+use crate::secrets::Secrets;
 use crate::{Drift, DriftValue, Failure, Handle, Sends};
 
 /// What the engine knows before a run.
@@ -116,7 +117,8 @@ impl Sent {
 pub struct Apply<'a> {
     input: RunInput<'a>,
     schema: Option<&'static KindSchema>,
-    sensitive: ParameterSet,
+    sensitivity: Sensitivity,
+    secrets: Secrets,
     prepared: bool,
     outcome: Outcome,
 }
@@ -128,7 +130,8 @@ impl<'a> Apply<'a> {
         Apply {
             input,
             schema: None,
-            sensitive: ParameterSet::default(),
+            sensitivity: Sensitivity::default(),
+            secrets: Secrets::default(),
             prepared: false,
             outcome: Outcome {
                 drifts: Vec::new(),
@@ -146,15 +149,25 @@ impl<'a> Apply<'a> {
     }
 
     /// Whose run it is; done by [`crate::Instance`] before the kind's code runs.
-    pub(crate) fn describe(&mut self, schema: &'static KindSchema, sensitive: ParameterSet) {
+    pub(crate) fn describe(
+        &mut self,
+        schema: &'static KindSchema,
+        sensitivity: Sensitivity,
+        secrets: Secrets,
+    ) {
         self.schema = Some(schema);
-        self.sensitive = sensitive;
+        self.sensitivity = sensitivity;
+        self.secrets = secrets;
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Records a difference and answers whether to repair it now. Never under `noop` or in `plan`.
     ///
     /// A field that is named like a parameter is redacted when that parameter is sensitive, any other when any
-    /// parameter is.
+    /// parameter is. What was found is redacted also when the parameter was sensitive before: a kind may remember it.
     #[must_use = "it answers whether to repair"]
     pub fn drift(
         &mut self,
@@ -168,15 +181,15 @@ impl<'a> Apply<'a> {
             _ if secret => DriftValue::Sensitive,
             value => value,
         };
-        let secret = self.is_secret(&field);
+        let (was_secret, is_secret) = self.is_secret(&field);
         if self.input.repair && !self.prepared {
             self.prepared = true;
             self.outcome.refused = self.input.observer.before_first_repair().err();
         }
         let repaired = self.input.repair && self.outcome.refused.is_none();
         let drift = Drift {
-            is: redact(is.into(), secret),
-            want: redact(want.into(), secret),
+            is: redact(is.into(), was_secret),
+            want: redact(want.into(), is_secret),
             field,
             repaired,
         };
@@ -201,22 +214,29 @@ impl<'a> Apply<'a> {
     /// Whether a parameter holds a sensitive value.
     #[must_use]
     pub fn is_sensitive(&self, parameter: &str) -> bool {
-        self.schema
-            .and_then(|schema| schema.parameters.iter().position(|p| p.name == parameter))
-            .is_some_and(|index| self.sensitive.contains(index))
+        self.place_of(parameter)
+            .is_some_and(|index| self.sensitivity.now.contains(index))
     }
 
-    /// Whether any parameter holds a sensitive value.
+    /// Whether any parameter holds a sensitive value. What a run finds out with one (the output of a command) may hold it
+    /// too, so it is not written to a disk or shown.
     #[must_use]
     pub fn has_sensitive(&self) -> bool {
-        !self.sensitive.is_empty()
+        !self.sensitivity.now.is_empty()
     }
 
-    fn is_secret(&self, field: &str) -> bool {
+    fn place_of(&self, parameter: &str) -> Option<usize> {
+        let mut parameters = self.schema?.parameters.iter();
+        parameters.position(|p| p.name == parameter)
+    }
+
+    /// Whether a field was secret at any time, and whether it is now.
+    fn is_secret(&self, field: &str) -> (bool, bool) {
         let base = field.split([':', ' ', '[']).next().unwrap_or(field);
-        match self.schema.and_then(|schema| schema.parameter(base)) {
-            Some(parameter) => self.is_sensitive(parameter.name),
-            None => self.has_sensitive(),
+        let Sensitivity { now, ever } = self.sensitivity;
+        match self.place_of(base) {
+            Some(index) => (ever.contains(index), now.contains(index)),
+            None => (!ever.is_empty(), !now.is_empty()),
         }
     }
 
@@ -241,20 +261,26 @@ impl<'a> Apply<'a> {
         self.input.received
     }
 
-    /// Publishes the send keys. The last call of a run counts.
+    /// Publishes the send keys. The last call of a run counts. When any parameter is sensitive, so is what is sent, but
+    /// for keys that are declared with `#[send(reveals_nothing)]`.
     pub fn send(&mut self, keys: impl Sends) {
-        self.outcome.sent = Some(Sent {
-            keys: keys.into_keys(),
-            is_final: false,
-        });
+        self.publish(keys, false);
     }
 
     /// Publishes values that hold whether or not the run was allowed to repair.
     pub fn send_final(&mut self, keys: impl Sends) {
-        self.outcome.sent = Some(Sent {
-            keys: keys.into_keys(),
-            is_final: true,
-        });
+        self.publish(keys, true);
+    }
+
+    fn publish<S: Sends>(&mut self, keys: S, is_final: bool) {
+        let mut keys = keys.into_keys();
+        if self.has_sensitive() {
+            let reveals = |key: &str| S::KEYS.iter().any(|k| k.name == key && !k.reveals_nothing);
+            for (_, value) in keys.iter_mut().filter(|(key, _)| reveals(key)) {
+                *value = value.take().map(Value::sensitive);
+            }
+        }
+        self.outcome.sent = Some(Sent { keys, is_final });
     }
 
     /// How the run is told to stop.
@@ -276,12 +302,18 @@ impl<'a> Apply<'a> {
 
     /// Says something in the log. Never a value of a sensitive parameter.
     pub fn log(&self, level: Level, message: impl AsRef<str>) {
-        self.input.observer.log(level, message.as_ref());
+        let message = message.as_ref();
+        let hidden = self.secrets.hide(message);
+        self.input
+            .observer
+            .log(level, hidden.as_deref().unwrap_or(message));
     }
 
     /// Shows a message of the program.
     pub fn display(&self, message: impl AsRef<str>) {
-        self.input.observer.display(message.as_ref());
+        let message = message.as_ref();
+        let hidden = self.secrets.hide(message);
+        self.input.observer.display(hidden.as_deref().unwrap_or(message));
     }
 }
 

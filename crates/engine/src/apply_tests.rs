@@ -9,12 +9,12 @@ use setpoint_host::processes::Processes;
 use setpoint_host::users::Users;
 use setpoint_value::{Type, Value};
 
+use crate::Kind as _;
 use crate::{
     Apply, Busy, Cancellation, Drift, DriftValue, EmptyGraph, ExitRequest, Failure, FileValues, Handle,
     Instance, Observer, Outcome, Parameter, ParameterStruct, Resource, RunInput, Secret, Sends, Services,
-    Withholding, check,
+    Withholding, async_trait, check,
 };
-use crate::{Described as _, DynamicResource as _};
 
 /// A lamp.
 #[derive(Debug, Resource)]
@@ -55,34 +55,45 @@ struct Light {
     watts: u8,
     /// The key.
     key: Secret<String>,
+    /// How many runs there were.
+    #[send(reveals_nothing)]
+    count: u32,
     /// Kept back.
     hidden: Withholding<String>,
 }
 
+#[async_trait]
 impl Resource for Lamp {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         if self.watts == 0 {
             invalid.push(Invalid::parameter("watts", "a lamp gives light"));
+            if self.colour != "white" {
+                let message = format!("there is no `{}` light", self.colour);
+                invalid.push(Invalid::parameter("colour", message));
+            }
         }
     }
 
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         self.runs += 1;
         let _ = apply.drift("watts", 1u8, self.watts);
         let _ = apply.drift("key", DriftValue::Absent, "opened");
         let _ = apply.drift("labels text", "a", "b");
         let _ = apply.drift("elsewhere", "a", "b");
+        apply.log(crate::Level::Info, format!("it is {}", self.colour));
+        apply.display(format!("shown: {}", self.colour));
         apply.send(Light {
             watts: self.watts,
             key: self.key.clone(),
+            count: self.runs,
             hidden: Withholding::Withheld,
         });
         Ok(())
     }
 }
 
-fn lamp(parameters: &[(&'static str, Value)]) -> Result<Instance<Lamp>, Vec<Invalid>> {
-    Instance::new("desk", &Parameters::new(parameters.iter().cloned()))
+fn lamp(parameters: &[(&'static str, Value)]) -> Result<Instance, Vec<Invalid>> {
+    Instance::new(&Lamp::SPEC, "desk", &Parameters::new(parameters.iter().cloned()))
 }
 
 struct NoExit;
@@ -117,6 +128,7 @@ struct Listener {
     refuse: bool,
     asked: Mutex<u32>,
     heard: Mutex<Vec<Drift>>,
+    said: Mutex<Vec<String>>,
 }
 
 impl Observer for Listener {
@@ -132,9 +144,17 @@ impl Observer for Listener {
     fn drift(&self, drift: &Drift) {
         self.heard.lock().unwrap().push(drift.clone());
     }
+
+    fn log(&self, _: crate::Level, message: &str) {
+        self.said.lock().unwrap().push(message.to_owned());
+    }
+
+    fn display(&self, message: &str) {
+        self.said.lock().unwrap().push(message.to_owned());
+    }
 }
 
-fn run(lamp: &mut Instance<Lamp>, repair: bool, listener: &Listener) -> Outcome {
+fn run(lamp: &mut Instance, repair: bool, listener: &Listener) -> Outcome {
     let (handle, cancellation) = (handle(), Cancellation::new());
     let mut apply = Apply::new(RunInput {
         handle: &handle,
@@ -144,19 +164,20 @@ fn run(lamp: &mut Instance<Lamp>, repair: bool, listener: &Listener) -> Outcome 
         cancellation: &cancellation,
         observer: listener,
     });
-    lamp.check_apply(&mut apply).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(lamp.check_apply(&mut apply)).unwrap();
     apply.finish()
 }
 
 #[test]
 fn what_is_not_set_has_its_default_and_returns_to_it() {
     let mut desk = lamp(&[]).unwrap();
-    let get = |desk: &Instance<Lamp>, name: &str| desk.resource().get(name).unwrap().to_string();
+    let get = |desk: &Instance, name: &str| desk.resource().get(name).unwrap().to_string();
     assert_eq!(get(&desk, "place"), "\"desk\"");
     assert_eq!(get(&desk, "watts"), "40");
     assert_eq!(get(&desk, "colour"), "\"white\"");
     assert_eq!(get(&desk, "labels"), "null");
-    assert_eq!(desk.resource().name, "desk");
+    assert_eq!(desk.resource().downcast_ref::<Lamp>().unwrap().name, "desk");
     desk.set_parameter("watts", Some(&Value::Int(7))).unwrap();
     desk.set_parameter("place", Some(&Value::str("hall"))).unwrap();
     assert_eq!(
@@ -257,7 +278,39 @@ fn sensitive_parameters_redact_their_fields_and_those_of_no_parameter() {
     );
     assert!(!format!("{secret:?} {outcome:?}").contains("1234"));
     secret.set_parameter("key", Some(&Value::str("open"))).unwrap();
-    assert_eq!(values(&run(&mut secret, false, &listener))[3], "elsewhere: a → b");
+    // What was found may be remembered from when it was secret; what is wanted no longer is.
+    assert_eq!(
+        values(&run(&mut secret, false, &listener))[3],
+        "elsewhere: (sensitive) → b"
+    );
+}
+
+#[test]
+fn what_a_resource_with_a_sensitive_parameter_sends_is_sensitive_but_for_what_cannot_reveal_it() {
+    let mut plain = lamp(&[]).unwrap();
+    let sent = run(&mut plain, false, &Listener::default()).sent.unwrap();
+    assert!(!sent.get("watts").flatten().unwrap().is_sensitive());
+    // Received, not written: the same.
+    let colour = Value::str("black").sensitive();
+    plain.set_parameter("colour", Some(&colour)).unwrap();
+    let sent = run(&mut plain, false, &Listener::default()).sent.unwrap();
+    assert!(sent.get("watts").flatten().unwrap().is_sensitive());
+    assert!(!sent.get("count").flatten().unwrap().is_sensitive());
+    assert_eq!(sent.get("hidden"), Some(None));
+}
+
+#[test]
+fn what_a_kind_says_in_its_own_words_holds_no_sensitive_text() {
+    let colour = Value::str("hunter7").sensitive();
+    let mut lamp = lamp(&[("colour", colour)]).unwrap();
+    let listener = Listener::default();
+    run(&mut lamp, false, &listener);
+    let said = listener.said.lock().unwrap().clone();
+    assert_eq!(said, ["it is (sensitive)", "shown: (sensitive)"]);
+    let mut invalid = Vec::new();
+    lamp.set_parameter("watts", Some(&Value::Int(0))).unwrap();
+    lamp.validate(&MetaParameters::default(), &mut invalid);
+    assert!(!format!("{invalid:?}").contains("hunter7"), "{invalid:?}");
 }
 
 #[test]
@@ -271,11 +324,16 @@ fn what_is_sent_has_its_types_and_marks() {
     let keys: Vec<_> = Lamp::SCHEMA
         .sends
         .iter()
-        .map(|key| (key.name, key.native.ty()))
+        .map(|key| (key.name, key.parameter_type.ty()))
         .collect();
     assert_eq!(
         keys,
-        [("watts", Type::Int), ("key", Type::Str), ("hidden", Type::Str)]
+        [
+            ("watts", Type::Int),
+            ("key", Type::Str),
+            ("count", Type::Int),
+            ("hidden", Type::Str)
+        ]
     );
 }
 

@@ -1,10 +1,11 @@
 //! What resources may see of the graph: the paths of its files.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use setpoint_graph::ResourceId;
 use setpoint_host::files::AbsolutePath;
+use setpoint_host::sync::RwLock;
 
 use crate::GraphView;
 
@@ -17,13 +18,13 @@ pub(crate) type Paths = BTreeSet<(Vec<u8>, ResourceId)>;
 
 impl GraphFiles {
     pub(crate) fn replace(&self, files: Paths) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(files);
+        *self.0.write() = Arc::new(files);
     }
 }
 
 impl GraphView for GraphFiles {
     fn files_under(&self, directory: &AbsolutePath, except: &ResourceId) -> Vec<AbsolutePath> {
-        let files = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let files = self.0.read().clone();
         let directory = directory.as_bytes();
         let directory = directory.strip_suffix(b"/").unwrap_or(directory);
         let from = (directory.to_vec(), ResourceId::new("", ""));

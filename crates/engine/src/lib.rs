@@ -34,6 +34,7 @@ pub mod machine;
 pub mod parameter;
 mod prepare;
 mod resource;
+mod secrets;
 mod state_files;
 mod value_encoding;
 mod watch_declaration;
@@ -42,6 +43,7 @@ mod workers;
 pub use apply::{
     Apply, CancelCause, Cancellation, Level, LogLine, Observer, Outcome, Received, RunInput, Sent,
 };
+pub use async_trait::async_trait;
 pub use drift::{Drift, DriftValue};
 pub use events::{Cause, Event, EventKind, EventSink, EventStream, RunSummary};
 pub use failure::{Attempting, Failure, FailureReason};
@@ -50,8 +52,8 @@ pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};
 pub use local_values::{FileValues, LocalValues};
 pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
 pub use resource::{
-    Background, Decode, Described, DynamicResource, Instance, KindSpec, KindTask, Members, Resource,
-    RunShape, check,
+    Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource, RunShape,
+    check,
 };
 pub use setpoint_derive::{ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use setpoint_host::files::{AbsolutePath, Committer, Entry, Replace};
+use setpoint_host::sync::Mutex;
 use setpoint_value::{Timer, Value, Values, Wake};
 use sha2::{Digest, Sha256};
 
@@ -94,7 +95,7 @@ impl FileValues {
             None => self.remove(key)?,
         }
         let wakes: Vec<Wake> = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.known.insert(key.to_owned(), value.cloned());
             let followers = state.followers.values();
             followers
@@ -111,11 +112,12 @@ impl FileValues {
 
 impl Values for FileValues {
     fn get(&self, key: &str) -> Option<Value> {
-        if let Some(known) = lock(&self.state).known.get(key) {
+        if let Some(known) = self.state.lock().known.get(key) {
             return known.clone();
         }
         let loaded = self.load(key);
-        lock(&self.state)
+        self.state
+            .lock()
             .known
             .entry(key.to_owned())
             .or_insert(loaded)
@@ -123,7 +125,7 @@ impl Values for FileValues {
     }
 
     fn watch(&self, key: &str, wake: Wake) -> Timer {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let id = state.next;
         state.next += 1;
         state.followers.insert(id, (key.to_owned(), wake));
@@ -152,12 +154,8 @@ struct Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        lock(&self.state).followers.remove(&self.id);
+        self.state.lock().followers.remove(&self.id);
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A name for the file of a key: letters, digits, `-` and `_` as they are, everything else as `%XX`; long ones hashed.

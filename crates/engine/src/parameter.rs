@@ -1,21 +1,21 @@
-//! Rust types that a parameter can have: their native type, and how a value becomes one.
+//! Rust types that a parameter can have: their type, and how a value becomes one.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use setpoint_graph::{Invalid, Misfit, Native, Parameters};
+use setpoint_graph::{Invalid, ParameterType, Parameters, TypeMismatch};
 use setpoint_value::{Map, Str, Value};
 
 /// A type that a kind can declare a parameter or send key with.
 pub trait Parameter: Sized {
     /// How a language sees it.
-    const NATIVE: Native;
+    const TYPE: ParameterType;
 
     /// Makes one of a value. Marks are taken off; the engine remembers which parameters had some.
     ///
     /// # Errors
     /// Where it does not fit.
-    fn decode(value: &Value) -> Result<Self, Misfit>;
+    fn decode(value: &Value) -> Result<Self, TypeMismatch>;
 
     /// The value of one.
     fn encode(&self) -> Value;
@@ -24,7 +24,7 @@ pub trait Parameter: Sized {
 /// A struct of parameters; `#[derive(ParameterStruct)]` implements it, and [`Parameter`] with it.
 pub trait ParameterStruct {
     /// Its fields, in order.
-    const FIELDS: &'static [(&'static str, &'static Native)];
+    const FIELDS: &'static [(&'static str, &'static ParameterType)];
 }
 
 /// What a kind publishes: a struct whose fields are its send keys. `#[derive(Sends)]` implements it.
@@ -48,14 +48,14 @@ impl Sends for () {
 /// A type that a send key can have.
 pub trait Sendable {
     /// How a language sees it.
-    const SENT: Native;
+    const SENT: ParameterType;
 
     /// The value; none when it is withheld.
     fn into_sent(self) -> Option<Value>;
 }
 
 impl<T: Parameter> Sendable for T {
-    const SENT: Native = T::NATIVE;
+    const SENT: ParameterType = T::TYPE;
 
     fn into_sent(self) -> Option<Value> {
         Some(self.encode())
@@ -72,7 +72,7 @@ pub enum Withholding<T> {
 }
 
 impl<T: Parameter> Sendable for Withholding<T> {
-    const SENT: Native = T::NATIVE;
+    const SENT: ParameterType = T::TYPE;
 
     fn into_sent(self) -> Option<Value> {
         match self {
@@ -84,8 +84,8 @@ impl<T: Parameter> Sendable for Withholding<T> {
 
 /// A value that does not fit: what it is, and what it should be.
 #[must_use]
-pub fn misfit(value: &Value, wanted: &Native) -> Misfit {
-    Misfit {
+pub fn mismatch(value: &Value, wanted: &ParameterType) -> TypeMismatch {
+    TypeMismatch {
         path: String::new(),
         message: match value.unmarked() {
             Value::Unknown(_) => "the value is not known yet".to_owned(),
@@ -95,18 +95,18 @@ pub fn misfit(value: &Value, wanted: &Native) -> Misfit {
     }
 }
 
-/// Puts a step before the path of a misfit.
+/// Puts a step before the path of a mismatch.
 #[must_use]
-pub fn misfit_at(step: &str, mut misfit: Misfit) -> Misfit {
-    misfit.path.insert_str(0, step);
-    misfit
+pub fn mismatch_at(step: &str, mut mismatch: TypeMismatch) -> TypeMismatch {
+    mismatch.path.insert_str(0, step);
+    mismatch
 }
 
 impl Parameter for bool {
-    const NATIVE: Native = Native::Bool;
+    const TYPE: ParameterType = ParameterType::Bool;
 
-    fn decode(value: &Value) -> Result<bool, Misfit> {
-        value.as_bool().ok_or_else(|| misfit(value, &Self::NATIVE))
+    fn decode(value: &Value) -> Result<bool, TypeMismatch> {
+        value.as_bool().ok_or_else(|| mismatch(value, &Self::TYPE))
     }
 
     fn encode(&self) -> Value {
@@ -116,11 +116,11 @@ impl Parameter for bool {
 
 /// Text only: bytes that are not UTF-8 are refused.
 impl Parameter for String {
-    const NATIVE: Native = Native::Str;
+    const TYPE: ParameterType = ParameterType::Str;
 
-    fn decode(value: &Value) -> Result<String, Misfit> {
-        let text = value.as_str().ok_or_else(|| misfit(value, &Self::NATIVE))?;
-        text.as_str().map(str::to_owned).ok_or_else(|| Misfit {
+    fn decode(value: &Value) -> Result<String, TypeMismatch> {
+        let text = value.as_str().ok_or_else(|| mismatch(value, &Self::TYPE))?;
+        text.as_str().map(str::to_owned).ok_or_else(|| TypeMismatch {
             path: String::new(),
             message: "must be valid UTF-8".to_owned(),
         })
@@ -194,14 +194,14 @@ impl fmt::Debug for Text {
 }
 
 impl Parameter for Text {
-    const NATIVE: Native = Native::Str;
+    const TYPE: ParameterType = ParameterType::Str;
 
-    fn decode(value: &Value) -> Result<Text, Misfit> {
+    fn decode(value: &Value) -> Result<Text, TypeMismatch> {
         value
             .as_str()
             .cloned()
             .map(Text)
-            .ok_or_else(|| misfit(value, &Self::NATIVE))
+            .ok_or_else(|| mismatch(value, &Self::TYPE))
     }
 
     fn encode(&self) -> Value {
@@ -212,13 +212,13 @@ impl Parameter for Text {
 macro_rules! integers {
     ($($ty:ty, $bits:literal, $signed:literal;)*) => {
         $(impl Parameter for $ty {
-            const NATIVE: Native = Native::Int { bits: $bits, signed: $signed };
+            const TYPE: ParameterType = ParameterType::Int { bits: $bits, signed: $signed };
 
-            fn decode(value: &Value) -> Result<$ty, Misfit> {
-                let number = value.as_int().ok_or_else(|| misfit(value, &Self::NATIVE))?;
-                <$ty>::try_from(number).map_err(|_| match Self::NATIVE.check(value) {
-                    Err(misfit) => misfit,
-                    Ok(()) => misfit(value, &Self::NATIVE),
+            fn decode(value: &Value) -> Result<$ty, TypeMismatch> {
+                let number = value.as_int().ok_or_else(|| mismatch(value, &Self::TYPE))?;
+                <$ty>::try_from(number).map_err(|_| match Self::TYPE.check(value) {
+                    Err(mismatch) => mismatch,
+                    Ok(()) => mismatch(value, &Self::TYPE),
                 })
             }
 
@@ -242,10 +242,10 @@ integers! {
 }
 
 impl Parameter for f64 {
-    const NATIVE: Native = Native::Float { bits: 64 };
+    const TYPE: ParameterType = ParameterType::Float { bits: 64 };
 
-    fn decode(value: &Value) -> Result<f64, Misfit> {
-        value.as_float().ok_or_else(|| misfit(value, &Self::NATIVE))
+    fn decode(value: &Value) -> Result<f64, TypeMismatch> {
+        value.as_float().ok_or_else(|| mismatch(value, &Self::TYPE))
     }
 
     fn encode(&self) -> Value {
@@ -254,10 +254,10 @@ impl Parameter for f64 {
 }
 
 impl Parameter for f32 {
-    const NATIVE: Native = Native::Float { bits: 32 };
+    const TYPE: ParameterType = ParameterType::Float { bits: 32 };
 
-    fn decode(value: &Value) -> Result<f32, Misfit> {
-        Self::NATIVE.check(value)?;
+    fn decode(value: &Value) -> Result<f32, TypeMismatch> {
+        Self::TYPE.check(value)?;
         #[allow(
             clippy::cast_possible_truncation,
             reason = "the check says that it fits; rounding is meant"
@@ -265,7 +265,7 @@ impl Parameter for f32 {
         value
             .as_float()
             .map(|number| number as f32)
-            .ok_or_else(|| misfit(value, &Self::NATIVE))
+            .ok_or_else(|| mismatch(value, &Self::TYPE))
     }
 
     fn encode(&self) -> Value {
@@ -274,9 +274,9 @@ impl Parameter for f32 {
 }
 
 impl<T: Parameter> Parameter for Option<T> {
-    const NATIVE: Native = Native::Optional(&T::NATIVE);
+    const TYPE: ParameterType = ParameterType::Optional(&T::TYPE);
 
-    fn decode(value: &Value) -> Result<Option<T>, Misfit> {
+    fn decode(value: &Value) -> Result<Option<T>, TypeMismatch> {
         if value.is_null() {
             Ok(None)
         } else {
@@ -287,32 +287,34 @@ impl<T: Parameter> Parameter for Option<T> {
     fn encode(&self) -> Value {
         match self {
             Some(value) => value.encode(),
-            None => Value::Null(setpoint_value::Type::optional(T::NATIVE.ty())),
+            None => Value::Null(setpoint_value::Type::optional(T::TYPE.ty())),
         }
     }
 }
 
 impl<T: Parameter> Parameter for Vec<T> {
-    const NATIVE: Native = Native::List(&T::NATIVE);
+    const TYPE: ParameterType = ParameterType::List(&T::TYPE);
 
-    fn decode(value: &Value) -> Result<Vec<T>, Misfit> {
-        let list = value.as_list().ok_or_else(|| misfit(value, &Self::NATIVE))?;
+    fn decode(value: &Value) -> Result<Vec<T>, TypeMismatch> {
+        let list = value.as_list().ok_or_else(|| mismatch(value, &Self::TYPE))?;
         list.iter()
             .enumerate()
-            .map(|(index, item)| T::decode(item).map_err(|misfit| misfit_at(&format!("[{index}]"), misfit)))
+            .map(|(index, item)| {
+                T::decode(item).map_err(|mismatch| mismatch_at(&format!("[{index}]"), mismatch))
+            })
             .collect()
     }
 
     fn encode(&self) -> Value {
-        Value::list(T::NATIVE.ty(), self.iter().map(T::encode))
+        Value::list(T::TYPE.ty(), self.iter().map(T::encode))
     }
 }
 
 impl<K: Parameter + Ord, V: Parameter> Parameter for BTreeMap<K, V> {
-    const NATIVE: Native = Native::Map(&K::NATIVE, &V::NATIVE);
+    const TYPE: ParameterType = ParameterType::Map(&K::TYPE, &V::TYPE);
 
-    fn decode(value: &Value) -> Result<BTreeMap<K, V>, Misfit> {
-        let map = value.as_map().ok_or_else(|| misfit(value, &Self::NATIVE))?;
+    fn decode(value: &Value) -> Result<BTreeMap<K, V>, TypeMismatch> {
+        let map = value.as_map().ok_or_else(|| mismatch(value, &Self::TYPE))?;
         let step = |key: &Value| {
             if value.is_sensitive() {
                 "[…]".to_owned()
@@ -323,15 +325,15 @@ impl<K: Parameter + Ord, V: Parameter> Parameter for BTreeMap<K, V> {
         map.iter()
             .map(|(key, item)| {
                 let decode = || Ok((K::decode(key)?, V::decode(item)?));
-                decode().map_err(|misfit| misfit_at(&step(key), misfit))
+                decode().map_err(|mismatch| mismatch_at(&step(key), mismatch))
             })
             .collect()
     }
 
     fn encode(&self) -> Value {
         Value::Map(Map::new(
-            K::NATIVE.ty(),
-            V::NATIVE.ty(),
+            K::TYPE.ty(),
+            V::TYPE.ty(),
             self.iter().map(|(key, value)| (key.encode(), value.encode())),
         ))
     }
@@ -339,9 +341,9 @@ impl<K: Parameter + Ord, V: Parameter> Parameter for BTreeMap<K, V> {
 
 /// Anything, as it is, marks included. Only useful inside an `Option`.
 impl Parameter for Value {
-    const NATIVE: Native = Native::Any;
+    const TYPE: ParameterType = ParameterType::Any;
 
-    fn decode(value: &Value) -> Result<Value, Misfit> {
+    fn decode(value: &Value) -> Result<Value, TypeMismatch> {
         Ok(value.clone())
     }
 
@@ -375,9 +377,9 @@ impl<T> fmt::Debug for Secret<T> {
 }
 
 impl<T: Parameter> Parameter for Secret<T> {
-    const NATIVE: Native = T::NATIVE;
+    const TYPE: ParameterType = T::TYPE;
 
-    fn decode(value: &Value) -> Result<Secret<T>, Misfit> {
+    fn decode(value: &Value) -> Result<Secret<T>, TypeMismatch> {
         T::decode(value).map(Secret)
     }
 
@@ -420,11 +422,11 @@ fn decode_known<T: Parameter>(name: &'static str, value: Option<&Value>) -> Resu
     let Some(value) = value else {
         return Ok(None);
     };
-    T::NATIVE
+    T::TYPE
         .check(value)
         .and_then(|()| T::decode(value))
         .map(Some)
-        .map_err(|misfit| Invalid::parameter(name, misfit.to_string()))
+        .map_err(|mismatch| Invalid::parameter(name, mismatch.to_string()))
 }
 
 /// Nothing is called `name`. What the derive answers.
@@ -437,16 +439,16 @@ pub fn no_such(name: &str) -> Invalid {
 ///
 /// # Errors
 /// When it is missing or does not fit.
-pub fn struct_field<T: Parameter>(value: &Value, name: &'static str) -> Result<T, Misfit> {
+pub fn struct_field<T: Parameter>(value: &Value, name: &'static str) -> Result<T, TypeMismatch> {
     let Some(fields) = value.as_struct() else {
-        return Err(Misfit {
+        return Err(TypeMismatch {
             path: String::new(),
             message: format!("{} is not a struct", value.ty()),
         });
     };
-    let field = fields.get(name).ok_or_else(|| Misfit {
+    let field = fields.get(name).ok_or_else(|| TypeMismatch {
         path: String::new(),
         message: format!("the field `{name}` is missing"),
     })?;
-    T::decode(field).map_err(|misfit| misfit_at(&format!(".{name}"), misfit))
+    T::decode(field).map_err(|mismatch| mismatch_at(&format!(".{name}"), mismatch))
 }

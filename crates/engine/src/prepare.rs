@@ -14,7 +14,7 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_graph::{DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
 
 use crate::graph_files::Paths;
-use crate::{DynamicResource, Identity, KindSpec};
+use crate::{Identity, Instance, KindSpec};
 use autoedges::{AutomaticEdges, Interests};
 use order::Order;
 
@@ -22,7 +22,7 @@ use order::Order;
 pub(crate) type Kinds = FxHashMap<&'static str, KindSpec>;
 
 /// Instances that were made on the way, by identity; each belongs to the resource beside it and to no other.
-pub(crate) type Instances = FxHashMap<ResourceId, (Arc<DesiredResource>, Box<dyn DynamicResource>)>;
+pub(crate) type Instances = FxHashMap<ResourceId, (Arc<DesiredResource>, Instance)>;
 
 /// A graph that the machine may take.
 pub(crate) struct Prepared {
@@ -111,7 +111,7 @@ impl Preparer {
         #[expect(clippy::iter_over_hash_type, reason = "each is looked at by itself")]
         for (id, (resource, instance)) in &instances {
             let takes_part = self.automatic_edges && resource.meta.autoedge && resource.schema.autoedge;
-            let interests = Interests::of(&**instance, takes_part);
+            let interests = Interests::of(instance.resource(), takes_part);
             let before = self.interests.get(id);
             if before.map_or(!interests.is_empty(), |before| *before != interests) {
                 interests_changed = true;
@@ -215,17 +215,13 @@ impl Preparer {
         .collect()
     }
 
-    fn decode(
-        &self,
-        resource: &DesiredResource,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<Box<dyn DynamicResource>> {
+    fn decode(&self, resource: &DesiredResource, diagnostics: &mut Diagnostics) -> Option<Instance> {
         let Some(spec) = self.kinds.get(&*resource.id.kind) else {
             diagnostics.push(unknown_kind(resource));
             return None;
         };
         let decoded = crate::workers::guarded("decode", || {
-            (spec.decode)(&resource.id.name, &resource.parameters)
+            Instance::new(spec, resource.id.name.clone(), &resource.parameters)
         });
         let invalid = match decoded {
             Ok(Ok(instance)) => {

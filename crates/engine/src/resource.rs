@@ -1,18 +1,20 @@
 //! What a kind of resource is to the engine: a struct of parameters, and what it does.
 //!
-//! A kind is a struct with `#[derive(Resource)]`, which implements [`Described`], and an implementation of [`Resource`],
-//! which is written by hand. [`KindSpec`] is both together for the table of kinds; [`Instance`] makes a
-//! [`DynamicResource`] of any kind, which is all that the engine sees.
+//! A kind is a struct with `#[derive(Resource)]`, which implements [`Kind`] and [`ParameterAccess`], and an
+//! implementation of [`Resource`], which is written by hand. [`KindSpec`] is all of that for the table of kinds;
+//! [`Instance`] is one resource of any kind with what the engine remembers beside it.
 
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use setpoint_graph::{Invalid, KindSchema, MetaParameters, Parameters, ResourceId};
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::secrets::Secrets;
 use crate::{Apply, Failure, Handle, Identity, LogLine, Wanted, Watch};
 
 /// A kind, complete: its description and how an instance is made. `#[derive(Resource)]` emits one as `Self::SPEC`.
@@ -24,6 +26,8 @@ pub struct KindSpec {
     pub decode: Decode,
     /// Whether two resources of this name are the same to the engine as far as their parameters go.
     pub same: fn(&str, &Parameters, &Parameters) -> bool,
+    /// Where its runs are made.
+    pub shape: RunShape,
     /// Work of the kind itself while at least one resource of it is in the graph; none for almost all kinds.
     pub background: Option<Background>,
 }
@@ -31,18 +35,37 @@ pub struct KindSpec {
 impl KindSpec {
     /// The kind whose resources are `T`.
     #[must_use]
-    pub const fn of<T: Resource>() -> KindSpec {
+    pub const fn of<T: Kind>() -> KindSpec {
         KindSpec {
             schema: T::SCHEMA,
-            decode: Instance::<T>::decode,
+            decode: decode::<T>,
             same: T::same,
-            background: T::BACKGROUND,
+            shape: RunShape::Blocking,
+            background: None,
         }
+    }
+
+    /// Its runs wait for others: see [`RunShape::Async`].
+    #[must_use]
+    pub const fn asynchronous(mut self) -> KindSpec {
+        self.shape = RunShape::Async;
+        self
+    }
+
+    /// The kind has work of its own.
+    #[must_use]
+    pub const fn with_background(mut self, background: Background) -> KindSpec {
+        self.background = Some(background);
+        self
     }
 }
 
-/// Makes an instance from a name and parameters.
-pub type Decode = fn(&str, &Parameters) -> Result<Box<dyn DynamicResource>, Vec<Invalid>>;
+/// Makes a resource from a name and parameters.
+pub type Decode = fn(&str, &Parameters) -> Result<Box<dyn Resource>, Vec<Invalid>>;
+
+fn decode<T: Kind>(name: &str, parameters: &Parameters) -> Result<Box<dyn Resource>, Vec<Invalid>> {
+    Ok(Box::new(T::decode(name, parameters)?))
+}
 
 /// A task of a kind, started before its first resource is added and cancelled after its last is gone. It calls
 /// [`KindTask::ready`] when resources may be added. Its failure stops the program.
@@ -58,25 +81,32 @@ pub struct KindTask {
     pub log: LogLine,
 }
 
-/// How long a run may occupy a thread.
+/// Where the runs of a kind are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunShape {
-    /// Does its work in calls that return soon (files): runs on the pool for blocking work.
+    /// Work in calls that return soon (files): on the pool for blocking work.
     Blocking,
-    /// Waits for others (child processes, D-Bus, network): occupies no thread while it waits.
-    Waiting,
+    /// Waits for others (child processes, D-Bus, network): a task, which occupies no thread while it waits and must not
+    /// make calls that block.
+    Async,
 }
 
-/// What the derive writes.
-pub trait Described: Sized + Send + Sync + 'static {
+/// What is known of a kind without a resource of it. Written by the derive.
+pub trait Kind: Resource + Sized {
     /// The pure description.
     const SCHEMA: &'static KindSchema;
 
-    /// Makes an instance.
+    /// Makes a resource.
     ///
     /// # Errors
     /// Each parameter whose value does not fit.
     fn decode(name: &str, parameters: &Parameters) -> Result<Self, Vec<Invalid>>;
+}
+
+/// The parameters of a resource by name. Written by the derive.
+pub trait ParameterAccess {
+    /// The description of its kind.
+    fn schema(&self) -> &'static KindSchema;
 
     /// Sets a parameter, or with none back to its default, in a resource called `name`.
     ///
@@ -88,19 +118,24 @@ pub trait Described: Sized + Send + Sync + 'static {
     fn get(&self, parameter: &str) -> Option<Value>;
 }
 
-/// What a kind writes by hand. All but one of the `check_apply`s has a default.
-pub trait Resource: Described {
-    /// Which of the two `check_apply` forms the kind has.
-    const SHAPE: RunShape = RunShape::Blocking;
-
-    /// Work of the kind itself.
-    const BACKGROUND: Option<Background> = None;
+/// What a kind writes by hand: [`Resource::check_apply`], and what else differs from the defaults.
+#[async_trait]
+pub trait Resource: ParameterAccess + Any + Send + Sync {
+    /// Compares with the machine and repairs, each difference through [`Apply::drift`]. A kind that awaits in here says
+    /// `asynchronous` in its `#[resource(…)]`, and makes no calls that block.
+    ///
+    /// # Errors
+    /// When it could not be brought into its state.
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure>;
 
     /// Refuses parameters that make no sense together. No I/O. Reports everything that is wrong.
     fn validate(&self, _meta: &MetaParameters, _invalid: &mut Vec<Invalid>) {}
 
     /// Whether two resources of this name are the same as far as their declared parameters go.
-    fn same(_name: &str, a: &Parameters, b: &Parameters) -> bool {
+    fn same(_name: &str, a: &Parameters, b: &Parameters) -> bool
+    where
+        Self: Sized,
+    {
         a == b
     }
 
@@ -115,7 +150,7 @@ pub trait Resource: Described {
     }
 
     /// Whether it takes another resource into its group. Only asked where [`Resource::members`] answers some.
-    fn accepts(&self, _member: &dyn DynamicResource) -> bool {
+    fn accepts(&self, _member: &dyn Resource) -> bool {
         false
     }
 
@@ -146,22 +181,6 @@ pub trait Resource: Described {
         Ok(())
     }
 
-    /// Compares with the machine and repairs, each difference through [`Apply::drift`]. For [`RunShape::Blocking`].
-    ///
-    /// # Errors
-    /// When it could not be brought into its state.
-    fn check_apply(&mut self, _apply: &mut Apply<'_>) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// The same for [`RunShape::Waiting`].
-    fn check_apply_waiting(
-        &mut self,
-        apply: &mut Apply<'_>,
-    ) -> impl Future<Output = Result<(), Failure>> + Send {
-        async move { self.check_apply(apply) }
-    }
-
     /// After received values were put into parameters and validated, before the run.
     fn after_receive(&mut self) {}
 
@@ -169,213 +188,158 @@ pub trait Resource: Described {
     fn cleanup(&mut self, _handle: &Handle) {}
 }
 
-/// A [`Resource`] of any kind, with the name it has. [`Instance`] is the one implementation.
-pub trait DynamicResource: Send + Sync + Any {
-    /// Its description.
-    fn schema(&self) -> &'static KindSchema;
+impl dyn Resource {
+    /// The kind's own struct, if it is of kind `T`.
+    #[must_use]
+    pub fn downcast_ref<T: Kind>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
+
+    /// The kind's own struct, if it is of kind `T`.
+    #[must_use]
+    pub fn downcast_mut<T: Kind>(&mut self) -> Option<&mut T> {
+        (self as &mut dyn Any).downcast_mut()
+    }
+}
+
+/// One resource of any kind, and what the engine remembers of it: its name, and which parameters are sensitive.
+pub struct Instance {
+    resource: Box<dyn Resource>,
+    name: Arc<str>,
+    sensitivity: Sensitivity,
+}
+
+impl Instance {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// Each parameter whose value does not fit. No sensitive value is in what is said.
+    pub fn new(
+        spec: &KindSpec,
+        name: impl Into<Arc<str>>,
+        parameters: &Parameters,
+    ) -> Result<Instance, Vec<Invalid>> {
+        let name = name.into();
+        let mut sensitivity = Sensitivity::default();
+        for (index, parameter) in spec.schema.parameters.iter().enumerate() {
+            if parameters.get(parameter.name).is_some_and(Value::is_sensitive) {
+                sensitivity.insert(index);
+            }
+        }
+        match (spec.decode)(&name, parameters) {
+            Ok(resource) => Ok(Instance {
+                resource,
+                name,
+                sensitivity,
+            }),
+            Err(mut invalid) => {
+                Secrets::of_parameters(parameters).hide_in_all(&mut invalid);
+                Err(invalid)
+            }
+        }
+    }
+
+    /// The kind's own struct.
+    #[must_use]
+    pub fn resource(&self) -> &dyn Resource {
+        &*self.resource
+    }
+
+    /// The kind's own struct.
+    #[must_use]
+    pub fn resource_mut(&mut self) -> &mut dyn Resource {
+        &mut *self.resource
+    }
+
     /// Its name.
-    fn name(&self) -> &str;
-    /// See [`Resource::validate`].
-    fn validate(&self, meta: &MetaParameters, invalid: &mut Vec<Invalid>);
-    /// See [`Resource::identities`].
-    fn identities(&self) -> Vec<Identity>;
-    /// See [`Resource::wanted`].
-    fn wanted(&self) -> Vec<Wanted>;
-    /// See [`Resource::accepts`].
-    fn accepts(&self, member: &dyn DynamicResource) -> bool;
-    /// See [`Resource::members`].
-    fn members(&mut self) -> Option<&mut Members>;
-    /// See [`Resource::watches`].
-    fn watches(&self) -> Vec<Watch>;
-    /// See [`Resource::reverse`].
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// See [`Resource::validate`]. No sensitive value is in what is said.
+    pub fn validate(&self, meta: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        let known = invalid.len();
+        self.resource.validate(meta, invalid);
+        if !self.sensitivity.now.is_empty() {
+            self.secrets().hide_in_all(&mut invalid[known..]);
+        }
+    }
+
+    /// A run: see [`Resource::check_apply`]. What it says and sends is treated as its sensitive parameters demand.
     ///
     /// # Errors
-    /// As there.
-    fn reverse(&self, handle: &Handle) -> Result<Option<Parameters>, Failure>;
-    /// See [`Resource::init`].
-    ///
-    /// # Errors
-    /// As there.
-    fn init(&mut self, handle: &Handle) -> Result<(), Failure>;
-    /// See [`Resource::SHAPE`].
-    fn shape(&self) -> RunShape;
-    /// See [`Resource::check_apply`].
-    ///
-    /// # Errors
-    /// As there.
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure>;
-    /// See [`Resource::check_apply_waiting`].
-    fn check_apply_waiting<'a>(
-        &'a mut self,
-        apply: &'a mut Apply<'_>,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+    /// When it could not be brought into its state.
+    pub async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let secrets = self.secrets();
+        apply.describe(self.resource.schema(), self.sensitivity, secrets);
+        let result = self.resource.check_apply(apply).await;
+        result.map_err(|failure| apply.secrets().hide_in_failure(failure))
+    }
+
     /// Sets a parameter, or unsets it (back to what the program says is the engine's matter). A sensitive value makes
     /// the parameter sensitive.
     ///
     /// # Errors
     /// When the value does not fit the parameter.
-    fn set_parameter(&mut self, parameter: &str, value: Option<&Value>) -> Result<(), Invalid>;
-    /// Whether a parameter holds a sensitive value.
-    fn is_sensitive(&self, parameter: &str) -> bool;
-    /// See [`Resource::after_receive`].
-    fn after_receive(&mut self);
-    /// See [`Resource::cleanup`].
-    fn cleanup(&mut self, handle: &Handle);
-}
-
-/// A resource of kind `T` with what the engine needs beside it.
-#[derive(Debug)]
-pub struct Instance<T> {
-    resource: T,
-    name: Arc<str>,
-    sensitive: ParameterSet,
-}
-
-impl<T: Resource> Instance<T> {
-    /// Makes one.
-    ///
-    /// # Errors
-    /// Each parameter whose value does not fit.
-    pub fn new(name: &str, parameters: &Parameters) -> Result<Instance<T>, Vec<Invalid>> {
-        let mut sensitive = ParameterSet::default();
-        for (index, parameter) in T::SCHEMA.parameters.iter().enumerate() {
-            if parameters.get(parameter.name).is_some_and(Value::is_sensitive) {
-                sensitive.insert(index);
-            }
+    pub fn set_parameter(&mut self, parameter: &str, value: Option<&Value>) -> Result<(), Invalid> {
+        if let Err(mut invalid) = self.resource.set(&self.name, parameter, value) {
+            let sensitive = value.filter(|value| value.is_sensitive());
+            let name = self
+                .place_of(parameter)
+                .map(|index| self.resource.schema().parameters[index].name);
+            Secrets::of(name.zip(sensitive)).hide_in(&mut invalid);
+            return Err(invalid);
         }
-        Ok(Instance {
-            resource: T::decode(name, parameters)?,
-            name: name.into(),
-            sensitive,
-        })
-    }
-
-    fn decode(name: &str, parameters: &Parameters) -> Result<Box<dyn DynamicResource>, Vec<Invalid>> {
-        Ok(Box::new(Instance::<T>::new(name, parameters)?))
-    }
-
-    /// The kind's own struct.
-    #[must_use]
-    pub fn resource(&self) -> &T {
-        &self.resource
-    }
-
-    /// The kind's own struct.
-    #[must_use]
-    pub fn resource_mut(&mut self) -> &mut T {
-        &mut self.resource
-    }
-}
-
-impl<T: Resource> DynamicResource for Instance<T> {
-    fn schema(&self) -> &'static KindSchema {
-        T::SCHEMA
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn validate(&self, meta: &MetaParameters, invalid: &mut Vec<Invalid>) {
-        self.resource.validate(meta, invalid);
-    }
-
-    fn identities(&self) -> Vec<Identity> {
-        self.resource.identities()
-    }
-
-    fn wanted(&self) -> Vec<Wanted> {
-        self.resource.wanted()
-    }
-
-    fn accepts(&self, member: &dyn DynamicResource) -> bool {
-        self.resource.accepts(member)
-    }
-
-    fn members(&mut self) -> Option<&mut Members> {
-        self.resource.members()
-    }
-
-    fn watches(&self) -> Vec<Watch> {
-        self.resource.watches()
-    }
-
-    fn reverse(&self, handle: &Handle) -> Result<Option<Parameters>, Failure> {
-        self.resource.reverse(handle)
-    }
-
-    fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
-        self.resource.init(handle)
-    }
-
-    fn shape(&self) -> RunShape {
-        T::SHAPE
-    }
-
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        apply.describe(T::SCHEMA, self.sensitive);
-        self.resource.check_apply(apply)
-    }
-
-    fn check_apply_waiting<'a>(
-        &'a mut self,
-        apply: &'a mut Apply<'_>,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>> {
-        apply.describe(T::SCHEMA, self.sensitive);
-        Box::pin(self.resource.check_apply_waiting(apply))
-    }
-
-    fn set_parameter(&mut self, parameter: &str, value: Option<&Value>) -> Result<(), Invalid> {
-        self.resource.set(&self.name, parameter, value)?;
-        if let Some(index) = T::SCHEMA.parameters.iter().position(|p| p.name == parameter) {
+        if let Some(index) = self.place_of(parameter) {
             if value.is_some_and(Value::is_sensitive) {
-                self.sensitive.insert(index);
+                self.sensitivity.insert(index);
             } else {
-                self.sensitive.remove(index);
+                self.sensitivity.now.remove(index);
             }
         }
         Ok(())
     }
 
-    fn is_sensitive(&self, parameter: &str) -> bool {
-        let index = T::SCHEMA.parameters.iter().position(|p| p.name == parameter);
-        index.is_some_and(|index| self.sensitive.contains(index))
+    /// Whether a parameter holds a sensitive value.
+    #[must_use]
+    pub fn is_sensitive(&self, parameter: &str) -> bool {
+        self.place_of(parameter)
+            .is_some_and(|index| self.sensitivity.now.contains(index))
     }
 
-    fn after_receive(&mut self) {
-        self.resource.after_receive();
+    fn place_of(&self, parameter: &str) -> Option<usize> {
+        let mut parameters = self.resource.schema().parameters.iter();
+        parameters.position(|p| p.name == parameter)
     }
 
-    fn cleanup(&mut self, handle: &Handle) {
-        self.resource.cleanup(handle);
+    /// The texts of the sensitive parameters.
+    fn secrets(&self) -> Secrets {
+        if self.sensitivity.now.is_empty() {
+            return Secrets::default();
+        }
+        let parameters = self.resource.schema().parameters.iter().enumerate();
+        let sensitive = parameters.filter(|(index, _)| self.sensitivity.now.contains(*index));
+        let values: Vec<(&'static str, Value)> = sensitive
+            .filter_map(|(_, parameter)| Some((parameter.name, self.resource.get(parameter.name)?)))
+            .collect();
+        Secrets::of(values.iter().map(|(name, value)| (*name, value)))
     }
 }
 
-impl dyn DynamicResource {
-    /// The kind's own struct, if it is of kind `T`.
-    #[must_use]
-    pub fn downcast_ref<T: Resource>(&self) -> Option<&T> {
-        (self as &dyn Any)
-            .downcast_ref::<Instance<T>>()
-            .map(Instance::resource)
-    }
-
-    /// The kind's own struct, if it is of kind `T`.
-    #[must_use]
-    pub fn downcast_mut<T: Resource>(&mut self) -> Option<&mut T> {
-        (self as &mut dyn Any)
-            .downcast_mut::<Instance<T>>()
-            .map(Instance::resource_mut)
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}[{}]", self.resource.schema().kind, self.name)
     }
 }
 
 /// The resources that were grouped into another one, sorted by identity.
 #[derive(Default)]
-pub struct Members(Vec<(ResourceId, Box<dyn DynamicResource>)>);
+pub struct Members(Vec<(ResourceId, Instance)>);
 
 impl Members {
     /// Takes one in.
-    pub fn insert(&mut self, id: ResourceId, member: Box<dyn DynamicResource>) {
+    pub fn insert(&mut self, id: ResourceId, member: Instance) {
         match self.0.binary_search_by(|(other, _)| other.cmp(&id)) {
             Ok(at) => self.0[at].1 = member,
             Err(at) => self.0.insert(at, (id, member)),
@@ -383,28 +347,28 @@ impl Members {
     }
 
     /// One by identity, to put received values into.
-    pub fn get_mut(&mut self, id: &ResourceId) -> Option<&mut dyn DynamicResource> {
+    pub fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Instance> {
         let at = self.0.binary_search_by(|(other, _)| other.cmp(id)).ok()?;
-        Some(&mut *self.0[at].1)
+        Some(&mut self.0[at].1)
     }
 
     /// All.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&ResourceId, &mut dyn DynamicResource)> {
-        self.0.iter_mut().map(|(id, member)| (&*id, &mut **member))
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&ResourceId, &mut Instance)> {
+        self.0.iter_mut().map(|(id, member)| (&*id, member))
     }
 
     /// All of kind `T`.
-    pub fn of<T: Resource>(&self) -> impl Iterator<Item = (&ResourceId, &T)> {
+    pub fn of<T: Kind>(&self) -> impl Iterator<Item = (&ResourceId, &T)> {
         self.0
             .iter()
-            .filter_map(|(id, member)| Some((id, member.downcast_ref::<T>()?)))
+            .filter_map(|(id, member)| Some((id, member.resource().downcast_ref::<T>()?)))
     }
 
     /// All of kind `T`.
-    pub fn of_mut<T: Resource>(&mut self) -> impl Iterator<Item = (&ResourceId, &mut T)> {
+    pub fn of_mut<T: Kind>(&mut self) -> impl Iterator<Item = (&ResourceId, &mut T)> {
         self.0
             .iter_mut()
-            .filter_map(|(id, member)| Some((&*id, member.downcast_mut::<T>()?)))
+            .filter_map(|(id, member)| Some((&*id, member.resource_mut().downcast_mut::<T>()?)))
     }
 
     /// Whether there are none.
@@ -424,17 +388,32 @@ impl std::fmt::Debug for Members {
 
 /// [`KindSchema::check`] of kind `T`: decodes and validates. What is not known yet is not judged.
 #[must_use]
-pub fn check<T: Resource>(name: &str, parameters: &Parameters, meta: &MetaParameters) -> Vec<Invalid> {
+pub fn check<T: Kind>(name: &str, parameters: &Parameters, meta: &MetaParameters) -> Vec<Invalid> {
     if parameters.iter().any(|(_, value)| !value.is_wholly_known()) {
         return Vec::new();
     }
+    let mut invalid = Vec::new();
     match T::decode(name, parameters) {
-        Ok(resource) => {
-            let mut invalid = Vec::new();
-            resource.validate(meta, &mut invalid);
-            invalid
-        }
-        Err(invalid) => invalid,
+        Ok(resource) => resource.validate(meta, &mut invalid),
+        Err(found) => invalid = found,
+    }
+    if !invalid.is_empty() {
+        Secrets::of_parameters(parameters).hide_in_all(&mut invalid);
+    }
+    invalid
+}
+
+/// Which parameters are sensitive, and which ever were: what a kind remembers of these stays so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sensitivity {
+    pub(crate) now: ParameterSet,
+    pub(crate) ever: ParameterSet,
+}
+
+impl Sensitivity {
+    fn insert(&mut self, index: usize) {
+        self.now.insert(index);
+        self.ever.insert(index);
     }
 }
 

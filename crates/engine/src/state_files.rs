@@ -5,13 +5,14 @@
 //! that may cause it; those of many senders to one receiver that come at the same time share one write.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_graph::ResourceId;
 use setpoint_host::files::{AbsolutePath, Committer, FileError};
 use setpoint_host::state::{PrefixLock, StateDirectory, identity_directory};
+use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait};
 
 use crate::{Attempting, Failure};
 
@@ -60,11 +61,11 @@ impl StateFiles {
 
     /// Lets another process have the prefix.
     pub(crate) fn release(&self) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lock.lock() = None;
     }
 
     fn receiver(&self, id: &ResourceId) -> Arc<Receiver> {
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut marks = self.marks.lock();
         marks.entry(id.clone()).or_default().clone()
     }
 
@@ -149,7 +150,7 @@ impl StateFiles {
                 return Ok(());
             }
             if marks.writing {
-                marks = known.written.wait(marks).unwrap_or_else(PoisonError::into_inner);
+                marks = wait(&known.written, marks);
                 continue;
             }
             marks.writing = true;
@@ -254,7 +255,7 @@ struct Receiver {
 
 impl Receiver {
     fn lock(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.marks.lock()
     }
 }
 

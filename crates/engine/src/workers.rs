@@ -19,13 +19,14 @@ mod pool;
 mod watching;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use setpoint_diagnostics::Diagnostics;
 use setpoint_graph::{DesiredGraph, ResourceId};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::state::identity_directory;
+use setpoint_host::sync::Mutex;
 use setpoint_host::watch::{Cause, Subscriber, WatchEvent, WatchHub, WatchSink};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
@@ -180,7 +181,7 @@ impl Engine {
     /// taken. The answer need not be waited for.
     pub fn submit(&self, graph: DesiredGraph) -> oneshot::Receiver<Submitted> {
         let (answer, answered) = oneshot::channel();
-        let mut submissions = lock(&self.0.submissions);
+        let mut submissions = self.0.submissions.lock();
         if let Some((_, older)) = submissions.newest.replace((graph, answer)) {
             let _ = older.send(Submitted::Superseded);
         }
@@ -232,7 +233,7 @@ impl Engine {
     /// Everything that happens from now on.
     #[must_use]
     pub fn events(&self) -> EventStream {
-        match &*lock(&self.0.shared.events) {
+        match &*self.0.shared.events.lock() {
             Some(events) => events.subscribe(),
             // A stream whose sender is gone: it has ended.
             None => EventSink::new(1).subscribe(),
@@ -291,7 +292,7 @@ impl Drop for Inner {
 /// Prepares what was submitted until nothing newer is there.
 fn prepare_all(shared: &Shared, submissions: &Mutex<Submissions>, mut preparer: Preparer) {
     loop {
-        let mut waiting = lock(submissions);
+        let mut waiting = submissions.lock();
         let Some((graph, answer)) = waiting.newest.take() else {
             waiting.preparer = Some(preparer);
             // Under the lock, so that a submission after it is announced after it.
@@ -412,10 +413,6 @@ impl ExitRequest for Exit {
     fn request_exit(&self, code: u8) {
         self.0.input(Input::Exit(ExitReason::Requested(code)));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often directories of unknown identities are looked for.

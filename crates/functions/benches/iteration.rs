@@ -10,7 +10,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use setpoint_diagnostics::{Diagnostics, MemoryLoader, SourceMap};
 use setpoint_flow::{Evaluator, Program, SourceId};
 use setpoint_functions::registry;
-use setpoint_graph::{KindSchema, Library, Native, ParameterSchema};
+use setpoint_graph::{KindSchema, Library, ParameterSchema, ParameterType};
 use setpoint_mcl::{CompileOptions, Entry, compile};
 use setpoint_value::call::{call, call_typed};
 use setpoint_value::{Implementation, List, SimulatedCapabilities, Type, Value, Wake};
@@ -25,7 +25,7 @@ static KIND: KindSchema = KindSchema {
     parameters: &[ParameterSchema {
         name: "value",
         yaml_name: "value",
-        native: &Native::Any,
+        parameter_type: &ParameterType::Any,
         doc: "",
         default: "",
         reachable: true,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_graph::{
-    Assembler, DesiredEdge, DesiredResource, KindSchema, MetaParameters, Native, ParameterSchema, Parameters,
-    ResourceId, StatementOutput, diff,
+    Assembler, DesiredEdge, DesiredResource, KindSchema, MetaParameters, ParameterSchema, ParameterType,
+    Parameters, ResourceId, StatementOutput, diff,
 };
 use setpoint_value::Value;
 
@@ -17,7 +17,7 @@ static KIND: KindSchema = KindSchema {
     parameters: &[ParameterSchema {
         name: "content",
         yaml_name: "content",
-        native: &Native::Str,
+        parameter_type: &ParameterType::Str,
         doc: "",
         default: "",
         reachable: true,

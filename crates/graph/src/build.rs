@@ -303,14 +303,14 @@ impl<'a, S> Building<'a, S> {
                 Condition::Absent => continue,
                 Condition::Unknown(marks) => {
                     self.unknown(field.span, UnknownWhat::Condition(parameter.name));
-                    Value::unknown(parameter.native.ty()).with_marks(&marks)
+                    Value::unknown(parameter.parameter_type.ty()).with_marks(&marks)
                 }
                 Condition::Present(marks) => (self.value)(&field.value).with_marks(&marks),
             };
-            if let Err(misfit) = parameter.native.check(&value) {
+            if let Err(mismatch) = parameter.parameter_type.check(&value) {
                 fits = false;
                 let message = format!(
-                    "the parameter `{}` of `{}` cannot hold this value: {misfit}",
+                    "the parameter `{}` of `{}` cannot hold this value: {mismatch}",
                     parameter.name, self.statement.kind
                 );
                 self.diagnostics

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::{DesiredGraph, DesiredResource, Misfit, Native, ResourceId};
+use crate::{DesiredGraph, DesiredResource, ParameterType, ResourceId, TypeMismatch};
 
 /// A rule that a graph breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Violation {
     /// A parameter that the kind does not have.
     UnknownParameter(ResourceId, &'static str),
     /// A value that does not fit its parameter.
-    Unfit(ResourceId, &'static str, Misfit),
+    Unfit(ResourceId, &'static str, TypeMismatch),
     /// An edge without this end.
     MissingEnd(ResourceId),
     /// What an edge sends is not sorted and distinct.
@@ -43,7 +43,7 @@ impl fmt::Display for Violation {
             Violation::WrongPlace(id) => write!(f, "`{id}` is hidden or not, contrary to its place"),
             Violation::HiddenTwice(id) => write!(f, "the hidden `{id}` is there twice or not at all"),
             Violation::UnknownParameter(id, name) => write!(f, "`{id}` has no parameter `{name}`"),
-            Violation::Unfit(id, name, misfit) => write!(f, "`{name}` of `{id}` does not fit: {misfit}"),
+            Violation::Unfit(id, name, mismatch) => write!(f, "`{name}` of `{id}` does not fit: {mismatch}"),
             Violation::MissingEnd(id) => write!(f, "an edge names `{id}`, which is not there"),
             Violation::UnsortedSend(from, to) => {
                 write!(f, "what `{from}` sends to `{to}` is not sorted and distinct")
@@ -104,10 +104,10 @@ impl DesiredGraph {
             }
             for (key, parameter) in &edge.send {
                 if let [Some(sender), Some(receiver)] = ends {
-                    let key = sender.schema.send_key(key).map(|key| key.native);
-                    let target = receiver.schema.parameter(parameter).map(|p| p.native);
+                    let key = sender.schema.send_key(key).map(|key| key.parameter_type);
+                    let target = receiver.schema.parameter(parameter).map(|p| p.parameter_type);
                     let fits = matches!((key, target), (Some(a), Some(b)) if a == b
-                        || [a, b].iter().any(|n| matches!(n, Native::Optional(_) | Native::Any)));
+                        || [a, b].iter().any(|n| matches!(n, ParameterType::Optional(_) | ParameterType::Any)));
                     if !fits || !receiver.schema.receives || self.hidden.contains_key(from) {
                         found.push(Violation::BadSend(from.clone(), to.clone()));
                     }
@@ -170,8 +170,8 @@ fn check_resource(key: &ResourceId, resource: &DesiredResource, hidden: bool, fo
         match resource.schema.parameter(name) {
             None => found.push(Violation::UnknownParameter(id.clone(), name)),
             Some(parameter) => {
-                if let Err(misfit) = parameter.native.check(value) {
-                    found.push(Violation::Unfit(id.clone(), name, misfit));
+                if let Err(mismatch) = parameter.parameter_type.check(value) {
+                    found.push(Violation::Unfit(id.clone(), name, mismatch));
                 }
             }
         }

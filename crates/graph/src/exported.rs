@@ -60,13 +60,13 @@ pub fn decode_exported(schema: &KindSchema, name: &str, data: &str) -> Result<Co
             .parameter(written)
             .ok_or_else(|| format!("`{}` has no parameter `{written}` here", schema.kind))?;
         let ty = item[1].as_str().and_then(Type::parse).ok_or_else(damaged)?;
-        let wanted = parameter.native.ty();
+        let wanted = parameter.parameter_type.ty();
         if !wanted.is_open() && wanted != ty {
             return Err(format!("`{written}` is {ty} there and {wanted} here"));
         }
         let value = decode(&ty, &item[2])?;
-        let misfit = |misfit| format!("`{written}` does not fit here: {misfit}");
-        parameter.native.check(&value).map_err(misfit)?;
+        let mismatch = |mismatch| format!("`{written}` does not fit here: {mismatch}");
+        parameter.parameter_type.check(&value).map_err(mismatch)?;
         entries.push((parameter.name, value));
     }
     let mut meta = MetaParameters::default();

@@ -1,6 +1,6 @@
 //! What is known about a kind of resource without touching a machine.
 
-use crate::{MetaParameters, Native, Parameters};
+use crate::{MetaParameters, ParameterType, Parameters};
 
 /// The description of a kind. One `static` each, made by `#[derive(Resource)]`.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub struct ParameterSchema {
     /// Its name in YAML.
     pub yaml_name: &'static str,
     /// How it is stored.
-    pub native: &'static Native,
+    pub parameter_type: &'static ParameterType,
     /// Reference documentation; the first line stands alone.
     pub doc: &'static str,
     /// What holds when it is not set, as text for the documentation; empty for the zero value.
@@ -79,9 +79,12 @@ pub struct SendKey {
     /// Its name.
     pub name: &'static str,
     /// Its type.
-    pub native: &'static Native,
+    pub parameter_type: &'static ParameterType,
     /// Reference documentation.
     pub doc: &'static str,
+    /// Whether it says nothing about the parameters (a count, an exit status), so that it is sent openly even when one of
+    /// them is sensitive.
+    pub reveals_nothing: bool,
 }
 
 /// A constant that a kind registers.

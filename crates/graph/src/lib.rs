@@ -1,6 +1,6 @@
 //! The desired graph: what the machine shall be, as pure data, and the description of what it can be made of.
 //!
-//! - [`KindSchema`] describes a kind of resource: parameters with their native types, what it sends, its checks. [`Library`]
+//! - [`KindSchema`] describes a kind of resource: parameters with their types, what it sends, its checks. [`Library`]
 //!   is everything a language is given: functions, kinds, constants, embedded modules.
 //! - [`ResourceStatement`] and [`EdgeStatement`] are what a program says; [`build_resource`] and [`build_edge`] turn one
 //!   with its current values into [`DesiredResource`]s and [`DesiredEdge`]s.
@@ -23,7 +23,7 @@ pub mod json;
 mod kind;
 mod library;
 mod meta;
-mod native;
+mod parameter_type;
 mod statement;
 pub mod text;
 
@@ -38,7 +38,7 @@ pub use exported::{build_collect, decode_exported, encode_exported};
 pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, SendKey};
 pub use library::Library;
 pub use meta::{MetaName, MetaParameters, Written};
-pub use native::{Misfit, Native};
+pub use parameter_type::{ParameterType, TypeMismatch};
 pub use statement::{
     EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, MetaItem, ResourceStatement,
     StatementOutput, UnknownPart, UnknownWhat,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::{Diagnostics, FileId, Span};
 use setpoint_graph::{
     EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, Invalid, KindSchema, MetaItem, MetaName,
-    MetaParameters, Native, ParameterSchema, Parameters, ResourceStatement, SendKey, StatementOutput,
+    MetaParameters, ParameterSchema, ParameterType, Parameters, ResourceStatement, SendKey, StatementOutput,
     build_edge, build_resource,
 };
 use setpoint_value::{Type, Value};
@@ -15,7 +15,7 @@ macro_rules! parameters {
         &[$(ParameterSchema {
             name: $name,
             yaml_name: $name,
-            native: &$native,
+            parameter_type: &$native,
             doc: "",
             default: "",
             reachable: true,
@@ -23,7 +23,7 @@ macro_rules! parameters {
     };
 }
 
-const INT64: Native = Native::Int {
+const INT64: ParameterType = ParameterType::Int {
     bits: 64,
     signed: true,
 };
@@ -33,27 +33,29 @@ pub(crate) static TEST: KindSchema = KindSchema {
     kind: "test",
     doc: "",
     parameters: parameters! {
-        "int8" Native::Int { bits: 8, signed: true };
-        "uint64" Native::Int { bits: 64, signed: false };
+        "int8" ParameterType::Int { bits: 8, signed: true };
+        "uint64" ParameterType::Int { bits: 64, signed: false };
         "int64" INT64;
-        "float32" Native::Float { bits: 32 };
-        "anotherstr" Native::Str;
-        "stringptr" Native::Optional(&Native::Str);
-        "interface" Native::Any;
-        "slicestring" Native::List(&Native::Str);
-        "pair" Native::Array(&INT64, 2);
-        "validateerror" Native::Str;
+        "float32" ParameterType::Float { bits: 32 };
+        "anotherstr" ParameterType::Str;
+        "stringptr" ParameterType::Optional(&ParameterType::Str);
+        "interface" ParameterType::Any;
+        "slicestring" ParameterType::List(&ParameterType::Str);
+        "pair" ParameterType::Array(&INT64, 2);
+        "validateerror" ParameterType::Str;
     },
     sends: &[
         SendKey {
             name: "hello",
-            native: &Native::Optional(&Native::Str),
+            parameter_type: &ParameterType::Optional(&ParameterType::Str),
             doc: "",
+            reveals_nothing: false,
         },
         SendKey {
             name: "answer",
-            native: &INT64,
+            parameter_type: &INT64,
             doc: "",
+            reveals_nothing: false,
         },
     ],
     receives: true,
@@ -80,7 +82,7 @@ fn check_test(_: &str, parameters: &Parameters, _: &MetaParameters) -> Vec<Inval
 /// Merges `installed` and `newest`; needs a state.
 pub(crate) static PACKAGE: KindSchema = KindSchema {
     kind: "pkg",
-    parameters: parameters! { "state" Native::Str; },
+    parameters: parameters! { "state" ParameterType::Str; },
     sends: &[],
     receives: false,
     check: check_package,
@@ -113,7 +115,7 @@ const fn bare(kind: &'static str) -> KindSchema {
     KindSchema {
         kind,
         doc: "",
-        parameters: parameters! { "comment" Native::Str; },
+        parameters: parameters! { "comment" ParameterType::Str; },
         sends: &[],
         receives: false,
         refreshable: false,

@@ -24,7 +24,7 @@ pub mod files;
 mod machine;
 pub mod processes;
 pub mod state;
-mod sync;
+pub mod sync;
 pub mod users;
 pub mod watch;
 

@@ -1,27 +1,62 @@
-//! The locks of this crate.
+//! The locks of everything that shares state between threads.
 //!
-//! Everything here that is shared between threads takes its lock through this module, so that there is one place
-//! to swap the primitives for those of a scheduler that explores interleavings.
+//! They do not know poisoning: a panic in one resource's code must not take the rest of the machine with it, and no
+//! structure guarded by them is left half-changed over a call into foreign code. One place, too, to swap the primitives for
+//! those of a scheduler that explores interleavings.
 
-pub(crate) use std::sync::Condvar;
-use std::sync::{MutexGuard, PoisonError};
+pub use std::sync::{Condvar, MutexGuard};
+use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
-/// A mutex that ignores poisoning: a panic in one resource's code must not take the rest of the machine with it,
-/// and no structure guarded here is left half-changed over a call into foreign code.
+/// A mutex that ignores poisoning.
 #[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+pub struct Mutex<T>(std::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// Guards a value.
+    pub const fn new(value: T) -> Self {
         Self(std::sync::Mutex::new(value))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+    /// Waits until no other thread holds it.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits on `condition`, giving up the lock meanwhile.
-pub(crate) fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+pub fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits on `condition` for so long at most, giving up the lock meanwhile. Also says whether the time ran out.
+pub fn wait_timeout<'a, T>(
+    condition: &Condvar,
+    guard: MutexGuard<'a, T>,
+    limit: Duration,
+) -> (MutexGuard<'a, T>, bool) {
+    let waited = condition.wait_timeout(guard, limit);
+    let (guard, result) = waited.unwrap_or_else(PoisonError::into_inner);
+    (guard, result.timed_out())
+}
+
+/// A lock for many readers or one writer that ignores poisoning.
+#[derive(Debug, Default)]
+pub struct RwLock<T>(std::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// Guards a value.
+    pub const fn new(value: T) -> Self {
+        Self(std::sync::RwLock::new(value))
+    }
+
+    /// Waits until no other thread writes.
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other thread reads or writes.
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
 }

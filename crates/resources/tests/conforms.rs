@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use setpoint_engine::{Drift, DriftValue, KindSpec, Watch};
-use setpoint_graph::Native;
+use setpoint_engine::{Drift, DriftValue, Instance, KindSpec, Watch};
+use setpoint_graph::ParameterType;
 use setpoint_host::watch::{WatchEvent, WatchHub, WatchToken};
 use setpoint_resources::KINDS;
 use setpoint_value::{Func, Map, Type, Value};
@@ -216,7 +216,7 @@ fn a_watch_that_is_declared_fires_on_a_real_change() {
             *counter.lock().unwrap() += events.len();
         }));
         let mut handles = Vec::new();
-        for watch in subject.resource.watches() {
+        for watch in subject.resource().watches() {
             if let Watch::Path { path, depth, follow } = watch {
                 handles.push(subscriber.watch(&path, depth, follow, WatchToken(0)).unwrap());
             }
@@ -282,62 +282,67 @@ fn each_parameter_refuses_a_wrong_type_and_takes_a_right_one() {
     for spec in KINDS {
         for parameter in spec.schema.parameters {
             let (kind, name) = (spec.schema.kind, parameter.name);
-            if let Some(wrong) = wrong_for(parameter.native) {
+            if let Some(wrong) = wrong_for(parameter.parameter_type) {
                 let refused = refused(kind, "/n", &[(name, wrong)]);
                 assert!(
                     refused.iter().any(|line| line.starts_with(&format!("{name}: "))),
                     "{kind} {name}: {refused:?}"
                 );
             }
-            assert_decodes(spec, name, right_for(parameter.native));
+            assert_decodes(spec, name, right_for(parameter.parameter_type));
         }
     }
 }
 
 fn assert_decodes(spec: &KindSpec, name: &'static str, value: Value) {
     let parameters = setpoint_graph::Parameters::new([(name, value.clone())]);
-    let decoded = (spec.decode)("/n", &parameters);
+    let decoded = Instance::new(spec, "/n", &parameters);
     let mut resource = decoded.unwrap_or_else(|invalid| panic!("{} {name}: {invalid:?}", spec.schema.kind));
     resource.set_parameter(name, Some(&value)).unwrap();
     resource.set_parameter(name, None).unwrap();
     assert!(resource.set_parameter("no such parameter", None).is_err());
 }
 
-fn wrong_for(native: &Native) -> Option<Value> {
-    match native {
-        Native::Any => None,
-        Native::Optional(inner) => wrong_for(inner),
-        Native::Str => Some(Value::Int(1)),
-        Native::Bool
-        | Native::Int { .. }
-        | Native::Float { .. }
-        | Native::List(_)
-        | Native::Array(..)
-        | Native::Map(..)
-        | Native::Struct(_)
-        | Native::Func(_) => Some(text("wrong")),
+fn wrong_for(parameter_type: &ParameterType) -> Option<Value> {
+    match parameter_type {
+        ParameterType::Any => None,
+        ParameterType::Optional(inner) => wrong_for(inner),
+        ParameterType::Str => Some(Value::Int(1)),
+        ParameterType::Bool
+        | ParameterType::Int { .. }
+        | ParameterType::Float { .. }
+        | ParameterType::List(_)
+        | ParameterType::Array(..)
+        | ParameterType::Map(..)
+        | ParameterType::Struct(_)
+        | ParameterType::Func(_) => Some(text("wrong")),
     }
 }
 
-fn right_for(native: &Native) -> Value {
-    match native {
-        Native::Any => Value::Int(1),
-        Native::Optional(inner) => right_for(inner),
-        Native::Str => text("x"),
-        Native::Bool => yes(),
-        Native::Int { .. } => Value::Int(7),
-        Native::Float { .. } => Value::float(0.5),
-        Native::List(element) | Native::Array(element, _) => Value::list(element.ty(), [right_for(element)]),
-        Native::Map(key, value) => Value::Map(Map::new(
+fn right_for(parameter_type: &ParameterType) -> Value {
+    match parameter_type {
+        ParameterType::Any => Value::Int(1),
+        ParameterType::Optional(inner) => right_for(inner),
+        ParameterType::Str => text("x"),
+        ParameterType::Bool => yes(),
+        ParameterType::Int { .. } => Value::Int(7),
+        ParameterType::Float { .. } => Value::float(0.5),
+        ParameterType::List(element) | ParameterType::Array(element, _) => {
+            Value::list(element.ty(), [right_for(element)])
+        }
+        ParameterType::Map(key, value) => Value::Map(Map::new(
             key.ty(),
             value.ty(),
             [(right_for(key), right_for(value))],
         )),
-        Native::Struct(fields) => {
-            let values: Vec<Value> = fields.iter().map(|(_, native)| right_for(native)).collect();
-            Value::structure(native.ty(), values)
+        ParameterType::Struct(fields) => {
+            let values: Vec<Value> = fields
+                .iter()
+                .map(|(_, parameter_type)| right_for(parameter_type))
+                .collect();
+            Value::structure(parameter_type.ty(), values)
         }
-        Native::Func(_) => Value::Func(Func::new(native.ty(), Constant)),
+        ParameterType::Func(_) => Value::Func(Func::new(parameter_type.ty(), Constant)),
     }
 }
 
@@ -360,7 +365,7 @@ fn types_are_those_of_the_languages() {
             .schema
             .parameter(parameter)
             .unwrap()
-            .native
+            .parameter_type
             .ty()
     };
     for (kind, parameter, wanted) in [

@@ -579,7 +579,7 @@ struct Watching {
 /// Starts the loop of `watchcmd`.
 fn watcher(subject: &Subject) -> (Watching, setpoint_engine::WatchFuture) {
     let own = subject
-        .resource
+        .resource()
         .watches()
         .into_iter()
         .find_map(|watch| match watch {
@@ -660,7 +660,7 @@ fn paths_are_watched_and_trees_below() {
         ("creates", text("/c")),
         ("mtimes", texts(&["/m"])),
     ];
-    let watches = shell(&bench, "true", &all).resource.watches();
+    let watches = shell(&bench, "true", &all).resource().watches();
     let shown: Vec<_> = watches
         .iter()
         .map(|watch| match watch {
@@ -753,7 +753,7 @@ fn it_wants_its_programs_and_accounts_first() {
         ("user", text("u")),
     ];
     let exec = bench.resource("exec", "e", &all);
-    let wanted = exec.resource.wanted();
+    let wanted = exec.resource().wanted();
     let identities = &wanted[0].identities;
     for path in ["/bin/a", "/bin/sh"] {
         assert!(identities.contains(&Identity::File(path.into())), "{path}");

@@ -288,8 +288,8 @@ fn a_received_content_is_written_and_an_unset_one_left_alone() {
     file.receive("content", &text("two"));
     file.apply().drifted(&["content"]);
     assert_eq!(bench.read("a"), "two");
-    file.resource.set_parameter("content", None).unwrap();
-    file.resource.after_receive();
+    file.instance.set_parameter("content", None).unwrap();
+    file.resource_mut().after_receive();
     bench.write("a", "by hand");
     file.apply().is_ok();
     assert_eq!(bench.read("a"), "by hand");
@@ -687,7 +687,7 @@ fn contradictions_are_refused() {
 fn the_effective_path_is_what_counts() {
     let bench = Bench::new();
     let named = bench.resource("file", "/a/./b", &[("basename", text("c")), content("")]);
-    assert_eq!(named.resource.identities(), [Identity::File(b"/a/c".to_vec())]);
+    assert_eq!(named.resource().identities(), [Identity::File(b"/a/c".to_vec())]);
     let spec = spec("file");
     let same = |a: &[(&str, Value)], b: &[(&str, Value)]| (spec.same)("/n", &given(spec, a), &given(spec, b));
     assert!(same(&[], &[("path", text("/n"))]));
@@ -701,7 +701,7 @@ fn the_effective_path_is_what_counts() {
 fn it_wants_its_parts_and_its_nearest_directory_first() {
     let bench = Bench::new();
     let file = bench.resource("file", "/a/b/c", &[("fragments", texts(&["/f", "/d/"]))]);
-    let wanted = file.resource.wanted();
+    let wanted = file.resource().wanted();
     let paths = |index: usize| -> Vec<Identity> { wanted[index].identities.clone() };
     let file = |path: &str| Identity::File(path.as_bytes().to_vec());
     assert_eq!(paths(0), [file("/f"), file("/d/")]);
@@ -712,7 +712,7 @@ fn it_wants_its_parts_and_its_nearest_directory_first() {
 fn what_is_watched_reaches_as_far_as_what_is_managed() {
     let bench = Bench::new();
     let watches = |name: &str, parameters: &[(&str, Value)]| -> Vec<(String, Depth, Follow)> {
-        let watches = bench.resource("file", name, parameters).resource.watches();
+        let watches = bench.resource("file", name, parameters).resource().watches();
         let shown = watches.into_iter().map(|watch| match watch {
             Watch::Path { path, depth, follow } => (path.to_string(), depth, follow),
             other => panic!("{other:?}"),
@@ -750,7 +750,7 @@ fn the_reverse_brings_old_bytes_back() {
     bench.set_mode("a", 0o640);
     let reverse = |parameters: &[(&str, Value)]| {
         let subject = bench.resource("file", &path, parameters);
-        let reverse = subject.resource.reverse(&subject.handle);
+        let reverse = subject.resource().reverse(&subject.handle);
         reverse.map(|parameters| parameters.unwrap())
     };
     let undone = reverse(&[content("new"), ("mode", text("0600"))]).unwrap();

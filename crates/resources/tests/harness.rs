@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use setpoint_engine::{
-    Apply, Busy, Cancellation, Drift, DynamicResource, ExitRequest, Failure, FileValues, GraphView, Handle,
-    KindSpec, Level, Observer, Received, RunInput, RunShape, Sent, Services,
+    Apply, Busy, Cancellation, Drift, ExitRequest, Failure, FileValues, GraphView, Handle, Instance,
+    KindSpec, Level, Observer, Received, Resource, RunInput, Sent, Services,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
@@ -154,10 +154,10 @@ impl Bench {
         let id = ResourceId::new(kind, name);
         let state = AbsolutePath::new(self.directory.path().join("prefix/engine/state/resource")).unwrap();
         let handle = Handle::new(self.services.clone(), id, state);
-        let mut resource = (spec.decode)(name, &parameters).unwrap();
-        resource.init(&handle).unwrap();
+        let mut instance = Instance::new(spec, name, &parameters).unwrap();
+        instance.resource_mut().init(&handle).unwrap();
         Subject {
-            resource,
+            instance,
             handle,
             refresh: false,
             received: Vec::new(),
@@ -195,7 +195,7 @@ pub(crate) fn refused(kind: &str, name: &str, parameters: &[(&str, Value)]) -> V
 
 /// A resource under test.
 pub(crate) struct Subject {
-    pub(crate) resource: Box<dyn DynamicResource>,
+    pub(crate) instance: Instance,
     pub(crate) handle: Handle,
     pub(crate) refresh: bool,
     pub(crate) received: Vec<Received>,
@@ -269,6 +269,15 @@ impl Observer for Listener {
 }
 
 impl Subject {
+    /// The kind's own side of it.
+    pub(crate) fn resource(&self) -> &dyn Resource {
+        self.instance.resource()
+    }
+
+    pub(crate) fn resource_mut(&mut self) -> &mut dyn Resource {
+        self.instance.resource_mut()
+    }
+
     /// A run that repairs.
     pub(crate) fn apply(&mut self) -> Run {
         self.run(true)
@@ -298,10 +307,7 @@ impl Subject {
             observer: &listener,
         };
         let mut apply = Apply::new(input);
-        let result = match self.resource.shape() {
-            RunShape::Blocking => self.resource.check_apply(&mut apply),
-            RunShape::Waiting => self.resource.check_apply_waiting(&mut apply).await,
-        };
+        let result = self.instance.check_apply(&mut apply).await;
         let outcome = apply.finish();
         Run {
             result,
@@ -315,8 +321,8 @@ impl Subject {
 
     /// Takes a received value, as the engine does.
     pub(crate) fn receive(&mut self, parameter: &'static str, value: &Value) {
-        self.resource.set_parameter(parameter, Some(value)).unwrap();
-        self.resource.after_receive();
+        self.instance.set_parameter(parameter, Some(value)).unwrap();
+        self.instance.resource_mut().after_receive();
         self.received.retain(|received| received.parameter != parameter);
         self.received.push(Received {
             parameter,

@@ -1,7 +1,7 @@
 //! The kinds that touch little: `print`, `noop`, `timer`, `value`, `test`, `exit`, `_panic`.
 
 use setpoint_engine::{Level, Watch};
-use setpoint_graph::{ConstantValue, Native, ResourceId};
+use setpoint_graph::{ConstantValue, ParameterType, ResourceId};
 use setpoint_resources::KINDS;
 use setpoint_value::{Type, Value};
 
@@ -44,18 +44,18 @@ fn a_changed_member_shows_the_whole_group() {
     let bench = Bench::new();
     let mut leader = bench.resource("print", "a", &[("msg", text("one"))]);
     let member = bench.resource("print", "b", &[("msg", text("two"))]);
-    assert!(leader.resource.accepts(&*member.resource));
+    assert!(leader.resource().accepts(member.resource()));
     let shy = bench.resource("print", "c", &[("refresh_only", yes())]);
-    assert!(!leader.resource.accepts(&*shy.resource));
+    assert!(!leader.resource().accepts(shy.resource()));
     let id = ResourceId::new("print", "b");
     leader
-        .resource
+        .resource_mut()
         .members()
         .unwrap()
-        .insert(id.clone(), member.resource);
+        .insert(id.clone(), member.instance);
     assert_eq!(leader.apply().displayed, ["one", "b: two"]);
     leader.apply().is_ok();
-    let member = leader.resource.members().unwrap().get_mut(&id).unwrap();
+    let member = leader.resource_mut().members().unwrap().get_mut(&id).unwrap();
     member
         .set_parameter("msg", Some(&text("three").sensitive()))
         .unwrap();
@@ -71,14 +71,14 @@ fn noop_does_nothing_and_takes_any_other_into_its_group() {
     run.is_ok();
     assert_eq!(run.log, [(Level::Info, "received a notification".to_owned())]);
     let other = bench.resource("noop", "m", &[]);
-    assert!(noop.resource.accepts(&*other.resource));
+    assert!(noop.resource().accepts(other.resource()));
 }
 
 #[test]
 fn timer_drifts_only_when_notified_and_then_begins_anew() {
     let bench = Bench::new();
     let mut timer = bench.resource("timer", "t", &[("interval", Value::Int(5))]);
-    assert!(matches!(timer.resource.watches()[..], [Watch::Tick(period)] if period.as_secs() == 5));
+    assert!(matches!(timer.resource().watches()[..], [Watch::Tick(period)] if period.as_secs() == 5));
     timer.apply().is_ok();
     timer.refresh = true;
     assert!(timer.apply().drifted(&["refresh"]).restart_interval);
@@ -154,8 +154,8 @@ fn panic_is_always_right_and_always_the_same() {
 
 #[test]
 fn the_schema_of_test_has_the_widths_of_its_documentation() {
-    let native = |name: &str| *spec("test").schema.parameter(name).unwrap().native;
-    let int = |bits, signed| Native::Int { bits, signed };
+    let parameter_type = |name: &str| *spec("test").schema.parameter(name).unwrap().parameter_type;
+    let int = |bits, signed| ParameterType::Int { bits, signed };
     for (name, wanted) in [
         ("int", int(64, true)),
         ("int8", int(8, true)),
@@ -164,22 +164,22 @@ fn the_schema_of_test_has_the_widths_of_its_documentation() {
         ("byte", int(8, false)),
         ("uint", int(64, false)),
         ("uint16", int(16, false)),
-        ("float32", Native::Float { bits: 32 }),
-        ("interface", Native::Optional(&Native::Any)),
-        ("func1", Native::Func("func(int) str")),
+        ("float32", ParameterType::Float { bits: 32 }),
+        ("interface", ParameterType::Optional(&ParameterType::Any)),
+        ("func1", ParameterType::Func("func(int) str")),
     ] {
-        assert_eq!(native(name), wanted, "{name}");
+        assert_eq!(parameter_type(name), wanted, "{name}");
     }
     assert_eq!(
-        native("mixedstruct").ty().to_string(),
+        parameter_type("mixedstruct").ty().to_string(),
         "struct{somebool bool; somestr str; someint int; somefloat float}"
     );
-    assert_eq!(native("int8ptrptrptr").ty(), Type::Int);
+    assert_eq!(parameter_type("int8ptrptrptr").ty(), Type::Int);
     let schema = spec("test").schema;
     assert!(!schema.parameter("bool").unwrap().reachable);
     assert_eq!(schema.parameter("boolptr").unwrap().yaml_name, "bool_ptr");
-    assert_eq!(schema.send_key("hello").unwrap().native.ty(), Type::Str);
-    assert_eq!(schema.send_key("answer").unwrap().native.ty(), Type::Int);
+    assert_eq!(schema.send_key("hello").unwrap().parameter_type.ty(), Type::Str);
+    assert_eq!(schema.send_key("answer").unwrap().parameter_type.ty(), Type::Int);
 }
 
 #[test]

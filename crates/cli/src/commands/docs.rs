@@ -99,7 +99,7 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
     if !schema.parameters.is_empty() {
         heading(out, markdown, 3, "Parameters");
         for parameter in schema.parameters.iter().filter(|parameter| parameter.reachable) {
-            let mut title = format!("{} {}", parameter.name, parameter.native.describe());
+            let mut title = format!("{} {}", parameter.name, parameter.parameter_type.describe());
             if !parameter.default.is_empty() {
                 let _ = write!(title, ", default {}", parameter.default);
             }
@@ -113,7 +113,7 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
             entry(
                 out,
                 markdown,
-                &format!("{} {}", key.name, key.native.describe()),
+                &format!("{} {}", key.name, key.parameter_type.describe()),
                 key.doc,
             );
         }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use setpoint::Assembly;
-use setpoint_graph::{Native, json, text};
+use setpoint_graph::{ParameterType, json, text};
 use setpoint_value::{CallContext, CallError, Module, SimulatedCapabilities, Type, function};
 
 use crate::program::{Followed, code, compile_code, compile_with, rendered};
@@ -193,21 +193,25 @@ fn no_failure_of_any_function_shows_a_sensitive_argument() {
 }
 
 /// An expression of a parameter's type whose texts are secret.
-fn secret(native: &Native) -> Option<String> {
+fn secret(parameter_type: &ParameterType) -> Option<String> {
     let canary = "sensitive(sys.getenv(\"SECRET\"))".to_owned();
-    Some(match native {
-        Native::Str | Native::Any => canary,
-        Native::Optional(inner) => secret(inner)?,
-        Native::List(inner) | Native::Array(inner, _) => format!("[{},]", secret(inner)?),
-        Native::Map(Native::Str, value) => format!("{{\"key\" => {},}}", secret(value)?),
-        Native::Struct(fields) => {
+    Some(match parameter_type {
+        ParameterType::Str | ParameterType::Any => canary,
+        ParameterType::Optional(inner) => secret(inner)?,
+        ParameterType::List(inner) | ParameterType::Array(inner, _) => format!("[{},]", secret(inner)?),
+        ParameterType::Map(ParameterType::Str, value) => format!("{{\"key\" => {},}}", secret(value)?),
+        ParameterType::Struct(fields) => {
             let fields: Option<Vec<String>> = fields
                 .iter()
-                .map(|(name, native)| Some(format!("{name} => {},", secret(native)?)))
+                .map(|(name, parameter_type)| Some(format!("{name} => {},", secret(parameter_type)?)))
                 .collect();
             format!("struct{{{}}}", fields?.concat())
         }
-        Native::Bool | Native::Int { .. } | Native::Float { .. } | Native::Map(..) | Native::Func(_) => {
+        ParameterType::Bool
+        | ParameterType::Int { .. }
+        | ParameterType::Float { .. }
+        | ParameterType::Map(..)
+        | ParameterType::Func(_) => {
             return None;
         }
     })
@@ -226,7 +230,7 @@ fn no_kind_shows_a_sensitive_parameter() {
             .iter()
             .filter(|parameter| parameter.reachable)
         {
-            let Some(value) = secret(parameter.native) else {
+            let Some(value) = secret(parameter.parameter_type) else {
                 continue;
             };
             for canary in ["canary", "/canary", "canary/", "/a/../canary", ""] {

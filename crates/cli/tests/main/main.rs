@@ -16,4 +16,5 @@ mod function_system;
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;
 mod reference;
+mod secrets;
 mod staying_right;

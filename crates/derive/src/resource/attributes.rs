@@ -26,6 +26,8 @@ pub(super) struct Options {
     pub(super) autogroup: bool,
     pub(super) exclusive: bool,
     pub(super) action: bool,
+    pub(super) asynchronous: bool,
+    pub(super) background: Option<Path>,
     pub(super) sends: Option<Path>,
     pub(super) merge: Option<Path>,
     /// Parameter, name, value.
@@ -151,6 +153,8 @@ impl Options {
             "autogroup" => self.autogroup = true,
             "exclusive" => self.exclusive = true,
             "action" => self.action = true,
+            "asynchronous" => self.asynchronous = true,
+            "background" => self.background = Some(meta.value()?.parse()?),
             "sends" => self.sends = Some(meta.value()?.parse()?),
             "merge" => self.merge = Some(meta.value()?.parse()?),
             "constants" => meta.parse_nested_meta(|of| {

@@ -18,19 +18,32 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
     let set = set(kind);
     let get = get(kind);
     let name = span_of(kind.options.kind.as_ref());
+    let asynchronous = kind.options.asynchronous.then(|| quote!(.asynchronous()));
+    let background = kind
+        .options
+        .background
+        .as_ref()
+        .map(|path| quote!(.with_background(|task| ::std::boxed::Box::pin(#path(task)))));
     let spec = quote_spanned! {name=>
         impl #ident {
             /// The kind, complete.
-            #visibility const SPEC: ::setpoint_engine::KindSpec = ::setpoint_engine::KindSpec::of::<#ident>();
+            #visibility const SPEC: ::setpoint_engine::KindSpec =
+                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #background;
         }
     };
     quote! {
         const _: () = {
             #schema
             #[automatically_derived]
-            impl ::setpoint_engine::Described for #ident {
+            impl ::setpoint_engine::Kind for #ident {
                 const SCHEMA: &'static ::setpoint_graph::KindSchema = &SCHEMA;
                 #decode
+            }
+            #[automatically_derived]
+            impl ::setpoint_engine::ParameterAccess for #ident {
+                fn schema(&self) -> &'static ::setpoint_graph::KindSchema {
+                    &SCHEMA
+                }
                 #set
                 #get
             }
@@ -53,14 +66,14 @@ fn schema(kind: &Kind) -> TokenStream {
             ..
         } = parameter;
         let ty = &field.ty;
-        let native = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>::NATIVE);
+        let parameter_type = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>::TYPE);
         let default = parameter.default.text();
         let reachable = !unreachable;
         quote! {
             ::setpoint_graph::ParameterSchema {
                 name: #name,
                 yaml_name: #yaml_name,
-                native: &#native,
+                parameter_type: &#parameter_type,
                 doc: #doc,
                 default: #default,
                 reachable: #reachable,

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DeriveInput, Ident, Type};
+use syn::{Attribute, DeriveInput, Ident, Type};
 
 use super::{documentation, named_fields, plain_name};
 
@@ -19,8 +19,8 @@ pub(super) fn parameter_struct(input: &DeriveInput) -> syn::Result<TokenStream> 
         })
         .collect();
     let natives = fields.iter().map(|(_, name, ty)| {
-        let native = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>::NATIVE);
-        quote!((#name, &#native))
+        let parameter_type = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>::TYPE);
+        quote!((#name, &#parameter_type))
     });
     let decoded = fields
         .iter()
@@ -31,23 +31,23 @@ pub(super) fn parameter_struct(input: &DeriveInput) -> syn::Result<TokenStream> 
     Ok(quote! {
         #[automatically_derived]
         impl ::setpoint_engine::ParameterStruct for #ident {
-            const FIELDS: &'static [(&'static str, &'static ::setpoint_graph::Native)] = &[#(#natives),*];
+            const FIELDS: &'static [(&'static str, &'static ::setpoint_graph::ParameterType)] = &[#(#natives),*];
         }
 
         #[automatically_derived]
         impl ::setpoint_engine::Parameter for #ident {
-            const NATIVE: ::setpoint_graph::Native =
-                ::setpoint_graph::Native::Struct(<#ident as ::setpoint_engine::ParameterStruct>::FIELDS);
+            const TYPE: ::setpoint_graph::ParameterType =
+                ::setpoint_graph::ParameterType::Struct(<#ident as ::setpoint_engine::ParameterStruct>::FIELDS);
 
             fn decode(
                 value: &::setpoint_value::Value,
-            ) -> ::core::result::Result<Self, ::setpoint_graph::Misfit> {
+            ) -> ::core::result::Result<Self, ::setpoint_graph::TypeMismatch> {
                 Ok(Self { #(#decoded),* })
             }
 
             fn encode(&self) -> ::setpoint_value::Value {
                 ::setpoint_value::Value::structure(
-                    <Self as ::setpoint_engine::Parameter>::NATIVE.ty(),
+                    <Self as ::setpoint_engine::Parameter>::TYPE.ty(),
                     ::std::vec![#(#encoded),*],
                 )
             }
@@ -66,8 +66,16 @@ pub(super) fn sends(input: &DeriveInput) -> syn::Result<TokenStream> {
         };
         let name = plain_name(field_ident);
         let doc = documentation(&field.attrs, field_ident)?;
-        let native = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Sendable>::SENT);
-        keys.push(quote!(::setpoint_graph::SendKey { name: #name, native: &#native, doc: #doc }));
+        let reveals_nothing = reveals_nothing(&field.attrs)?;
+        let parameter_type = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Sendable>::SENT);
+        keys.push(quote! {
+            ::setpoint_graph::SendKey {
+                name: #name,
+                parameter_type: &#parameter_type,
+                doc: #doc,
+                reveals_nothing: #reveals_nothing,
+            }
+        });
         values.push(quote!((#name, ::setpoint_engine::Sendable::into_sent(self.#field_ident))));
     }
     Ok(quote! {
@@ -82,4 +90,19 @@ pub(super) fn sends(input: &DeriveInput) -> syn::Result<TokenStream> {
             }
         }
     })
+}
+
+/// Whether `#[send(reveals_nothing)]` stands there.
+fn reveals_nothing(attributes: &[Attribute]) -> syn::Result<bool> {
+    let mut found = false;
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("send")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("reveals_nothing") {
+                return Err(meta.error("the one option of `#[send]` is `reveals_nothing`"));
+            }
+            found = true;
+            Ok(())
+        })?;
+    }
+    Ok(found)
 }

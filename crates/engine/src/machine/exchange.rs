@@ -48,7 +48,7 @@ impl Machine {
                     holding.extend(before.cloned());
                     continue;
                 };
-                let value = fit(&value, schema.native)
+                let value = fit(&value, schema.parameter_type)
                     .attempting(
                         "receive",
                         format_args!("{sender}.{key} into {}.{parameter}", resource.id),
@@ -134,14 +134,16 @@ impl Machine {
 }
 
 /// A value as its parameter takes it.
-fn fit(value: &Value, native: &'static setpoint_graph::Native) -> Result<Value, String> {
-    if native.check(value).is_ok() {
+fn fit(value: &Value, parameter_type: &'static setpoint_graph::ParameterType) -> Result<Value, String> {
+    if parameter_type.check(value).is_ok() {
         return Ok(value.clone());
     }
-    if matches!(value.unmarked(), Value::Null(_)) && !native.is_optional() {
+    if matches!(value.unmarked(), Value::Null(_)) && !parameter_type.is_optional() {
         return Err("the value is absent, and the parameter cannot be".to_owned());
     }
-    let converted = convert(value, &native.ty()).map_err(|error| error.to_string())?;
-    native.check(&converted).map_err(|misfit| misfit.to_string())?;
+    let converted = convert(value, &parameter_type.ty()).map_err(|error| error.to_string())?;
+    parameter_type
+        .check(&converted)
+        .map_err(|mismatch| mismatch.to_string())?;
     Ok(converted)
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use setpoint_graph::{DesiredEdge, DesiredGraph, ResourceId};
 
 use super::order::Order;
-use crate::{DynamicResource, Identity, Wanted, WantedOrder, WantedReach};
+use crate::{Identity, Resource, Wanted, WantedOrder, WantedReach};
 
 /// What a resource is and wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Interests {
 }
 
 impl Interests {
-    pub(super) fn of(resource: &dyn DynamicResource, takes_part: bool) -> Interests {
+    pub(super) fn of(resource: &dyn Resource, takes_part: bool) -> Interests {
         // A panic in either costs the edges of this resource, not the graph.
         let has = crate::workers::guarded("say what it is", || resource.identities());
         let wanted = || crate::workers::guarded("say what it wants edges with", || resource.wanted());

@@ -5,10 +5,12 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
+use setpoint_host::sync::{Mutex, MutexGuard};
 use tokio::runtime::RuntimeFlavor;
 
 use super::Shared;
@@ -17,19 +19,19 @@ use super::pool::{Lane, Work};
 use super::watching::{Watches, arm, rearm};
 use crate::machine::{Check, Initialised, Input, RunRequest, RunResult, VertexId};
 use crate::{
-    Apply, Cancellation, Drift, DynamicResource, Failure, FailureReason, Level, Observer, Outcome, RunInput,
+    Apply, Cancellation, Drift, Failure, FailureReason, Instance, Level, Observer, Outcome, RunInput,
 };
 
 /// What the workers hold of one vertex.
 pub(super) struct Cell {
     pub(super) resource: Arc<DesiredResource>,
     /// With the run that is in progress, if that waits rather than blocks.
-    instance: Mutex<Option<Box<dyn DynamicResource>>>,
+    instance: Mutex<Option<Instance>>,
     pub(super) watches: Mutex<Watches>,
 }
 
 impl Cell {
-    pub(super) fn new(resource: Arc<DesiredResource>, instance: Option<Box<dyn DynamicResource>>) -> Cell {
+    pub(super) fn new(resource: Arc<DesiredResource>, instance: Option<Instance>) -> Cell {
         Cell {
             resource,
             instance: Mutex::new(instance),
@@ -37,12 +39,12 @@ impl Cell {
         }
     }
 
-    fn instance(&self) -> MutexGuard<'_, Option<Box<dyn DynamicResource>>> {
-        self.instance.lock().unwrap_or_else(PoisonError::into_inner)
+    fn instance(&self) -> MutexGuard<'_, Option<Instance>> {
+        self.instance.lock()
     }
 
     pub(super) fn watches(&self) -> MutexGuard<'_, Watches> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watches.lock()
     }
 }
 
@@ -102,7 +104,7 @@ impl Work for Job {
             } => init(shared, vertex, &cell, watch, load_refresh),
             Task::Arm { cell, watch } => arm_now(shared, &cell, watch),
             Task::Disarm(handles) => drop(handles),
-            Task::Run(run) => run_blocking(shared, run, lane),
+            Task::Run(run) => run_on_pool(shared, run, lane),
             Task::Cleanup {
                 vertex,
                 cell,
@@ -171,7 +173,7 @@ fn panicked(attempted: &'static str, panic: &(dyn Any + Send)) -> Failure {
 fn init(shared: &Arc<Shared>, vertex: VertexId, cell: &Cell, watch: Option<WatchId>, load_refresh: bool) {
     let mut guard = cell.instance();
     let result = initialise(shared, cell, &mut guard);
-    let result = result.map(|shape| {
+    let result = result.map(|()| {
         let mut initialised = Initialised::default();
         if load_refresh && let Some(state) = &shared.state {
             match state.load_refresh(&cell.resource.id) {
@@ -185,26 +187,22 @@ fn init(shared: &Arc<Shared>, vertex: VertexId, cell: &Cell, watch: Option<Watch
                 ),
             }
         }
-        (initialised, shape)
+        initialised
     });
     let succeeded = result.is_ok();
     shared.inbox.push(Message::InitEnded { vertex, result });
     if let (true, Some(watch), Some(instance)) = (succeeded, watch, &*guard) {
-        arm(shared, cell, watch, &**instance);
+        arm(shared, cell, watch, instance.resource());
     }
 }
 
-fn initialise(
-    shared: &Arc<Shared>,
-    cell: &Cell,
-    instance: &mut Option<Box<dyn DynamicResource>>,
-) -> Result<crate::RunShape, Failure> {
+fn initialise(shared: &Arc<Shared>, cell: &Cell, instance: &mut Option<Instance>) -> Result<(), Failure> {
     let resource = &cell.resource;
     if instance.is_none() {
         let spec = shared.kinds.get(&*resource.id.kind);
         let spec = spec.ok_or_else(|| Failure::new("find the kind").on(&resource.id.kind))?;
         let decoded = guarded("decode", || {
-            (spec.decode)(&resource.id.name, &resource.parameters)
+            Instance::new(spec, resource.id.name.clone(), &resource.parameters)
         })?;
         *instance = Some(decoded.map_err(|invalid| unfit("decode", &invalid))?);
     }
@@ -212,7 +210,7 @@ fn initialise(
         return Err(Failure::new("decode"));
     };
     let handle = shared.handle(&resource.id);
-    guarded("begin", || instance.init(&handle).map(|()| instance.shape()))?
+    guarded("begin", || instance.resource_mut().init(&handle))?
 }
 
 fn unfit(attempted: &'static str, invalid: &[setpoint_graph::Invalid]) -> Failure {
@@ -238,7 +236,7 @@ fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId) {
         return;
     }
     match &*cell.instance() {
-        Some(instance) => arm(shared, cell, watch, &**instance),
+        Some(instance) => arm(shared, cell, watch, instance.resource()),
         None => shared.inbox.push(Message::Armed(
             watch,
             Err(Failure::new("watch, because there is no instance")),
@@ -270,7 +268,7 @@ fn cleanup(shared: &Arc<Shared>, vertex: VertexId, cell: &Arc<Cell>, initialised
         if let Some(mut instance) = instance
             && initialised
         {
-            instance.cleanup(&handle);
+            instance.resource_mut().cleanup(&handle);
         }
     });
     let failure = ended.err();
@@ -341,79 +339,29 @@ pub(super) fn level_name(level: Level) -> &'static str {
     }
 }
 
-fn run_blocking(shared: &Arc<Shared>, run: Run, lane: &Lane<Job>) {
-    let result = match &mut *run.cell.instance() {
-        Some(instance) => {
-            let prepared = before_run(&run, &mut **instance);
-            let result = match prepared {
-                Err(result) => result,
-                Ok(()) => {
-                    let handle = shared.handle(&run.cell.resource.id);
-                    let observer = RunObserver {
-                        shared,
-                        vertex: run.vertex,
-                        id: &run.cell.resource.id,
-                        request: &run.request,
-                        lane: Some(lane),
-                    };
-                    let mut apply = Apply::new(RunInput {
-                        handle: &handle,
-                        repair: !run.request.noop,
-                        refresh: run.request.refresh,
-                        received: &run.request.received,
-                        cancellation: &run.cancellation,
-                        observer: &observer,
-                    });
-                    let ended = guarded("run", || instance.check_apply(&mut apply));
-                    after_run(ended, apply.finish())
-                }
-            };
-            if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
-                rearm(shared, &run.cell, watch, &**instance);
-            }
-            result
-        }
-        None => RunResult::failed(Failure::new("run, because there is no instance")),
-    };
-    shared.inbox.input(Input::RunEnded {
-        vertex: run.vertex,
-        result,
-    });
+/// Makes a run on a thread of the pool, for a kind that does not wait for others.
+fn run_on_pool(shared: &Arc<Shared>, run: Run, lane: &Lane<Job>) {
+    // So that a kind that awaits all the same finds timers and sockets.
+    let _runtime = shared.runtime.enter();
+    let mut ending = pin!(make_run(shared, run, Some(lane)));
+    let mut context = Context::from_waker(Waker::noop());
+    if ending.as_mut().poll(&mut context).is_pending() {
+        shared.runtime.block_on(ending);
+    }
 }
 
-/// Makes a run that waits for others. It occupies no thread while it waits.
-pub(super) async fn run_waiting(shared: Arc<Shared>, run: Run) {
+/// Makes a run as a task. It occupies no thread while it waits.
+pub(super) async fn run_as_task(shared: Arc<Shared>, run: Run) {
+    make_run(&shared, run, None).await;
+}
+
+async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
     let taken = run.cell.instance().take();
     let result = match taken {
         Some(mut instance) => {
-            let prepared = before_run(&run, &mut *instance);
-            let result = match prepared {
-                Err(result) => result,
-                Ok(()) => {
-                    let handle = shared.handle(&run.cell.resource.id);
-                    let observer = RunObserver {
-                        shared: &shared,
-                        vertex: run.vertex,
-                        id: &run.cell.resource.id,
-                        request: &run.request,
-                        lane: None,
-                    };
-                    let mut apply = Apply::new(RunInput {
-                        handle: &handle,
-                        repair: !run.request.noop,
-                        refresh: run.request.refresh,
-                        received: &run.request.received,
-                        cancellation: &run.cancellation,
-                        observer: &observer,
-                    });
-                    // Made inside, so that a panic while it is made is caught too.
-                    let ended =
-                        guarded_future("run", async { instance.check_apply_waiting(&mut apply).await }).await;
-                    after_run(ended, apply.finish())
-                }
-            };
+            let result = run_instance(shared, &run, &mut instance, lane).await;
             if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
-                rearm(&shared, &run.cell, watch, &*instance);
+                rearm(shared, &run.cell, watch, instance.resource());
             }
             *run.cell.instance() = Some(instance);
             result
@@ -426,8 +374,38 @@ pub(super) async fn run_waiting(shared: Arc<Shared>, run: Run) {
     });
 }
 
+async fn run_instance(
+    shared: &Arc<Shared>,
+    run: &Run,
+    instance: &mut Instance,
+    lane: Option<&Lane<Job>>,
+) -> RunResult {
+    if let Err(result) = before_run(run, instance) {
+        return result;
+    }
+    let handle = shared.handle(&run.cell.resource.id);
+    let observer = RunObserver {
+        shared,
+        vertex: run.vertex,
+        id: &run.cell.resource.id,
+        request: &run.request,
+        lane,
+    };
+    let mut apply = Apply::new(RunInput {
+        handle: &handle,
+        repair: !run.request.noop,
+        refresh: run.request.refresh,
+        received: &run.request.received,
+        cancellation: &run.cancellation,
+        observer: &observer,
+    });
+    // Made inside, so that a panic while it is made is caught too.
+    let ended = guarded_future("run", async { instance.check_apply(&mut apply).await }).await;
+    after_run(ended, apply.finish())
+}
+
 /// Takes received values over. An error is the end of the run.
-fn before_run(run: &Run, instance: &mut dyn DynamicResource) -> Result<(), RunResult> {
+fn before_run(run: &Run, instance: &mut Instance) -> Result<(), RunResult> {
     let request = &run.request;
     if !request.transfer.is_empty() {
         let taken = guarded("receive", || {
@@ -441,7 +419,7 @@ fn before_run(run: &Run, instance: &mut dyn DynamicResource) -> Result<(), RunRe
             if !invalid.is_empty() {
                 return Err(unfit("take what was received", &invalid));
             }
-            instance.after_receive();
+            instance.resource_mut().after_receive();
             Ok(())
         });
         if let Err(failure) = taken.and_then(|taken| taken) {

@@ -4,16 +4,17 @@
 //! It holds at most an answer for each question that the machine asked, one event a watch (a second one is the first), and
 //! a bounded number of lines for the log.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
+use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait, wait_timeout};
 use tokio::sync::oneshot;
 
+use crate::Failure;
 use crate::machine::VertexId;
 use crate::machine::{Armed, Initialised, Input, VertexStatus};
 use crate::prepare::Prepared;
-use crate::{Failure, RunShape};
 
 /// A watch of a vertex: its place and the number of the arming. What an ended one says is not heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,7 +44,7 @@ pub(super) enum Message {
     Prepared(Box<Prepared>),
     InitEnded {
         vertex: VertexId,
-        result: Result<(Initialised, RunShape), Failure>,
+        result: Result<Initialised, Failure>,
     },
     Armed(WatchId, Result<Armed, Failure>),
     WatchFailed(WatchId, Failure),
@@ -91,7 +92,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(super) fn push(&self, message: Message) {
@@ -134,14 +135,13 @@ impl Inbox {
         while state.messages.is_empty() {
             state.owner_sleeps = true;
             state = match deadline {
-                None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => wait(&self.arrived, state),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left == Duration::ZERO {
                         break;
                     }
-                    let waited = self.arrived.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+                    wait_timeout(&self.arrived, state, left).0
                 }
             };
         }

@@ -8,9 +8,9 @@ use setpoint_graph::{DesiredResource, ResourceId};
 use tokio::sync::watch;
 
 use super::background::KindTasks;
-use super::execute::{Cell, Run, Task, run_waiting};
+use super::execute::{Cell, Run, Task, run_as_task};
 use super::inbox::{Message, Status, WatchId};
-use super::{SWEEP_EVERY, Shared, lock};
+use super::{SWEEP_EVERY, Shared};
 use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
 use crate::prepare::Instances;
 use crate::{Cancellation, EventSink, RunShape};
@@ -57,7 +57,7 @@ impl Owner {
         exit: watch::Sender<Option<ExitReport>>,
         on_converged: Option<Box<dyn FnMut(bool) + Send>>,
     ) -> Owner {
-        let events = lock(&shared.events).clone().unwrap_or_else(|| EventSink::new(1));
+        let events = shared.events.lock().clone().unwrap_or_else(|| EventSink::new(1));
         let mut transitions = None;
         let mut hook = None;
         if let Some(mut on_converged) = on_converged {
@@ -159,12 +159,6 @@ impl Owner {
                 self.next_sweep.get_or_insert(now);
             }
             Message::InitEnded { vertex, result } => {
-                let result = result.map(|(initialised, shape)| {
-                    if let Some(record) = self.record(vertex) {
-                        record.shape = shape;
-                    }
-                    initialised
-                });
                 self.step(now, Input::InitEnded { vertex, result });
             }
             Message::Armed(watch, result) => {
@@ -342,10 +336,11 @@ impl Owner {
                 resource.clone(),
                 instance.map(|(_, instance)| instance),
             ));
+            let spec = self.shared.kinds.get(&*resource.id.kind);
             self.records[slot] = Some(Record {
                 vertex,
                 cell: cell.clone(),
-                shape: RunShape::Blocking,
+                shape: spec.map_or(RunShape::Blocking, |spec| spec.shape),
                 cancellation: None,
             });
             cell
@@ -390,8 +385,8 @@ impl Owner {
         };
         match shape {
             RunShape::Blocking => self.jobs.push(Task::Run(run)),
-            RunShape::Waiting => {
-                self.shared.runtime.spawn(run_waiting(self.shared.clone(), run));
+            RunShape::Async => {
+                self.shared.runtime.spawn(run_as_task(self.shared.clone(), run));
             }
         }
     }
@@ -422,7 +417,7 @@ impl Owner {
         if let Some(state) = &self.shared.state {
             state.release();
         }
-        *lock(&self.shared.events) = None;
+        *self.shared.events.lock() = None;
         let report = self.report.take().map(|report| *report);
         drop(self.events);
         self.exit.send_replace(report);

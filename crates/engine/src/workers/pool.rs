@@ -6,8 +6,10 @@
 //! up to [`MOST_THREADS`] may wait for one commit. Threads beyond the few end when they have been idle for a while.
 
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait, wait_timeout};
 
 /// Jobs that a thread takes at a time at most.
 const BATCH: usize = 16;
@@ -88,7 +90,7 @@ struct Shared<W> {
 
 impl<W> Shared<W> {
     fn lock(&self) -> MutexGuard<'_, State<W>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -194,21 +196,13 @@ impl<W: Work> Pool<W> {
             }
             state.idle += 1;
             if state.threads <= self.0.few {
-                state = self
-                    .0
-                    .available
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                state = wait(&self.0.available, state);
                 state.idle -= 1;
             } else {
-                let (woken, timeout) = self
-                    .0
-                    .available
-                    .wait_timeout(state, PATIENCE)
-                    .unwrap_or_else(PoisonError::into_inner);
+                let (woken, timed_out) = wait_timeout(&self.0.available, state, PATIENCE);
                 state = woken;
                 state.idle -= 1;
-                if timeout.timed_out() && state.threads > self.0.few && state.queue.is_empty() {
+                if timed_out && state.threads > self.0.few && state.queue.is_empty() {
                     break;
                 }
             }
@@ -232,7 +226,7 @@ struct Own<W> {
 
 impl<W: Work> Lane<W> {
     fn own(&self) -> MutexGuard<'_, Own<W>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+        self.own.lock()
     }
 
     /// The job at hand begins to repair, and will wait for the disk.

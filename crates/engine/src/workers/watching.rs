@@ -12,7 +12,7 @@ use super::Shared;
 use super::execute::{Cell, guarded, guarded_future, level_name};
 use super::inbox::{Message, WatchId};
 use crate::machine::Armed;
-use crate::{DynamicResource, Failure, OwnWatch, Watch, Watcher};
+use crate::{Failure, OwnWatch, Resource, Watch, Watcher};
 
 /// The watches of one vertex.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl Arming {
 }
 
 /// Arms everything that an instance declares, and answers.
-pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn DynamicResource) {
+pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn Resource) {
     if let Err(failure) = build(shared, cell, watch, instance, true) {
         shared.inbox.push(Message::Armed(watch, Err(failure)));
     }
@@ -76,7 +76,7 @@ pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &
 
 /// Arms what an instance declares now in place of what it declared before; it stays armed. What changed before the new
 /// watches were there is found by one more run.
-pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn DynamicResource) {
+pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn Resource) {
     match build(shared, cell, watch, instance, false) {
         Ok(()) => shared.inbox.push(Message::Rearmed(watch)),
         Err(failure) => shared.inbox.push(Message::WatchFailed(watch, failure)),
@@ -87,7 +87,7 @@ fn build(
     shared: &Arc<Shared>,
     cell: &Cell,
     watch: WatchId,
-    instance: &dyn DynamicResource,
+    instance: &dyn Resource,
     answers: bool,
 ) -> Result<(), Failure> {
     let declared = guarded("say what to watch", || instance.watches())?;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use setpoint_engine::{
-    Account, Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, RunShape, Secret,
-    Sends, Wanted, WantedOrder, WantedReach, Watch,
+    Account, Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, Secret, Sends,
+    Wanted, WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
@@ -44,6 +44,7 @@ impl Keep {
     }
 }
 
+#[async_trait]
 impl Resource for Keep {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         if self.content == "invalid" {
@@ -86,7 +87,7 @@ impl Resource for Keep {
         Ok(())
     }
 
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         assert_ne!(self.content, "panic");
         if self.content == "fail" {
             return Err(Failure::new("do it").on(&self.name));
@@ -111,7 +112,7 @@ impl Resource for Keep {
 
 /// Takes its time, in milliseconds, without a thread.
 #[derive(Debug, Resource)]
-#[resource(kind = "wait")]
+#[resource(kind = "wait", asynchronous)]
 pub(crate) struct Wait {
     /// How long.
     milliseconds: u64,
@@ -119,10 +120,9 @@ pub(crate) struct Wait {
     stubborn: bool,
 }
 
+#[async_trait]
 impl Resource for Wait {
-    const SHAPE: RunShape = RunShape::Waiting;
-
-    async fn check_apply_waiting(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let cancellation = apply.cancellation();
         let time = tokio::time::sleep(Duration::from_millis(self.milliseconds));
         let told = async {
@@ -154,7 +154,12 @@ pub(crate) struct Tick {
     panics: bool,
 }
 
+#[async_trait]
 impl Resource for Tick {
+    async fn check_apply(&mut self, _: &mut Apply<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+
     fn watches(&self) -> Vec<Watch> {
         let (period, events, panics) = (Duration::from_millis(self.milliseconds), self.events, self.panics);
         vec![Watch::own(move |watcher| async move {
@@ -181,14 +186,17 @@ pub(crate) static DAEMONS: AtomicU32 = AtomicU32::new(0);
 
 /// A resource of a kind with a task of its own.
 #[derive(Debug, Resource)]
-#[resource(kind = "daemon")]
+#[resource(kind = "daemon", background = serve)]
 pub(crate) struct Daemon {
     /// Nothing.
     nothing: String,
 }
 
+#[async_trait]
 impl Resource for Daemon {
-    const BACKGROUND: Option<setpoint_engine::Background> = Some(|task| Box::pin(serve(task)));
+    async fn check_apply(&mut self, _: &mut Apply<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
 
     fn init(&mut self, _: &Handle) -> Result<(), Failure> {
         assert_eq!(
@@ -215,19 +223,22 @@ async fn serve(task: KindTask) -> Result<(), Failure> {
 
 /// A kind whose task fails.
 #[derive(Debug, Resource)]
-#[resource(kind = "crash")]
+#[resource(kind = "crash", background = crash)]
 pub(crate) struct Crash {
     /// Nothing.
     nothing: String,
 }
 
+#[async_trait]
 impl Resource for Crash {
-    const BACKGROUND: Option<setpoint_engine::Background> = Some(|task| {
-        Box::pin(async move {
-            (task.ready)();
-            Err(Failure::new("open the socket"))
-        })
-    });
+    async fn check_apply(&mut self, _: &mut Apply<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+async fn crash(task: KindTask) -> Result<(), Failure> {
+    (task.ready)();
+    Err(Failure::new("open the socket"))
 }
 
 pub(crate) static KINDS: &[KindSpec] = &[Keep::SPEC, Wait::SPEC, Tick::SPEC, Daemon::SPEC, Crash::SPEC];

@@ -16,8 +16,8 @@ use setpoint_engine::{
     CancelCause, Drift, DriftValue, Event, EventKind, Failure, FailureReason, RunSummary, Sent,
 };
 use setpoint_graph::{
-    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaName, MetaParameters, Native,
-    ParameterSchema, Parameters, ResourceId, SendKey,
+    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaName, MetaParameters, ParameterSchema,
+    ParameterType, Parameters, ResourceId, SendKey,
 };
 use setpoint_value::Value;
 
@@ -29,7 +29,7 @@ pub(crate) fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-static TEXT: Native = Native::Str;
+static TEXT: ParameterType = ParameterType::Str;
 
 const PLAIN: KindSchema = KindSchema {
     kind: "thing",
@@ -37,15 +37,16 @@ const PLAIN: KindSchema = KindSchema {
     parameters: &[ParameterSchema {
         name: "content",
         yaml_name: "content",
-        native: &TEXT,
+        parameter_type: &TEXT,
         doc: "What is in it.",
         default: "",
         reachable: true,
     }],
     sends: &[SendKey {
         name: "out",
-        native: &TEXT,
+        parameter_type: &TEXT,
         doc: "What it sends.",
+        reveals_nothing: false,
     }],
     receives: true,
     refreshable: false,

@@ -1,6 +1,6 @@
 //! Functions and a kind for tests. What the outside says is what the simulated machine holds as named values.
 
-use setpoint_graph::{Invalid, KindSchema, Native, ParameterSchema};
+use setpoint_graph::{Invalid, KindSchema, ParameterSchema, ParameterType};
 use setpoint_value::{
     CallContext, CallError, Class, Func, FunctionSpec, List, ScopeArgument, ScopeBuilder, Shape, ShapeState,
     Source, Subscription, Timer, Type, Value,
@@ -13,7 +13,7 @@ pub(crate) static TEST: KindSchema = KindSchema {
     parameters: &[ParameterSchema {
         name: "value",
         yaml_name: "value",
-        native: &Native::Any,
+        parameter_type: &ParameterType::Any,
         doc: "",
         default: "",
         reachable: true,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_value::{Marks, Type, Value};
 
 use super::Contributor;
-use crate::{DesiredResource, MetaName, MetaParameters, Native, ParameterSchema, Parameters};
+use crate::{DesiredResource, MetaName, MetaParameters, ParameterSchema, ParameterType, Parameters};
 
 /// What the resources of an identity come to.
 pub(super) struct Combined {
@@ -180,10 +180,13 @@ fn is_default(resource: &DesiredResource, name: &str, value: &Value) -> bool {
 /// What holds when a parameter is not set, where the description says it as a literal. Unset and default differ for
 /// optional parameters.
 fn default_value(parameter: &ParameterSchema) -> Option<Value> {
-    if matches!(parameter.native, Native::Optional(_) | Native::Any) {
+    if matches!(
+        parameter.parameter_type,
+        ParameterType::Optional(_) | ParameterType::Any
+    ) {
         return None;
     }
-    let ty = parameter.native.ty();
+    let ty = parameter.parameter_type.ty();
     let text = parameter.default.trim().trim_matches(['`', '"']);
     if parameter.default.is_empty() {
         return Value::zero(&ty).filter(|_| !ty.contains_func());

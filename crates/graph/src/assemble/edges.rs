@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Assembler, Edge, EdgeContributor, SlotId, Touched};
-use crate::{DesiredEdge, KindSchema, Native};
+use crate::{DesiredEdge, KindSchema, ParameterType};
 
 /// What is wrong with something that an edge sends.
 pub(super) enum Mismatch {
@@ -14,7 +14,7 @@ pub(super) enum Mismatch {
     /// The receiver's kind has no such parameter.
     NoParameter,
     /// The types differ.
-    Types(&'static Native, &'static Native),
+    Types(&'static ParameterType, &'static ParameterType),
 }
 
 /// Whether what `key` gives fits `parameter`: the same check as at stage *type*, for languages without that stage. An optional or
@@ -34,9 +34,13 @@ pub(super) fn mismatch(
     let Some(parameter) = receiver.parameter(parameter) else {
         return Some(Mismatch::NoParameter);
     };
-    let is_loose = |native: &Native| matches!(native, Native::Optional(_) | Native::Any);
-    let fits = is_loose(key.native) || is_loose(parameter.native) || key.native == parameter.native;
-    (!fits).then_some(Mismatch::Types(key.native, parameter.native))
+    let is_loose = |parameter_type: &ParameterType| {
+        matches!(parameter_type, ParameterType::Optional(_) | ParameterType::Any)
+    };
+    let fits = is_loose(key.parameter_type)
+        || is_loose(parameter.parameter_type)
+        || key.parameter_type == parameter.parameter_type;
+    (!fits).then_some(Mismatch::Types(key.parameter_type, parameter.parameter_type))
 }
 
 impl<K: Ord + Clone> Assembler<K> {

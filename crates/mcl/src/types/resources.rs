@@ -1,7 +1,7 @@
 //! Equations of resources and edges, and what is checked about their kinds before solving.
 
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
-use setpoint_graph::{KindSchema, MetaName, Native};
+use setpoint_graph::{KindSchema, MetaName, ParameterType};
 use setpoint_value::Type;
 
 use super::InstanceId;
@@ -33,7 +33,7 @@ impl Inference<'_> {
                     };
                     match schema.parameter(name).filter(|p| p.reachable) {
                         Some(parameter) => {
-                            let wanted = self.native_type(parameter.native);
+                            let wanted = self.native_type(parameter.parameter_type);
                             let first_line = parameter.doc.lines().next().unwrap_or_default();
                             let reason = Reason::Parameter(resource.kind.clone(), name.clone(), first_line);
                             self.equate(&wanted, &ty, item.span, &reason);
@@ -112,9 +112,9 @@ impl Inference<'_> {
     }
 
     /// The type of a parameter, with a type of its own wherever anything goes.
-    fn native_type(&mut self, native: &Native) -> Type {
+    fn native_type(&mut self, parameter_type: &ParameterType) -> Type {
         let solver = &mut self.solver;
-        native
+        parameter_type
             .ty()
             .replace(&mut |part| matches!(part, Type::Variant).then(|| solver.fresh()))
     }
@@ -227,14 +227,19 @@ impl Inference<'_> {
                 .push(Diagnostic::error(&codes::BAD_SEND, span, message).help_if(help));
             return;
         };
-        let loose = |native: &Native| matches!(native, Native::Optional(_) | Native::Any);
-        if !loose(send_key.native) && !loose(schema.native) && send_key.native != schema.native {
+        let loose = |parameter_type: &ParameterType| {
+            matches!(parameter_type, ParameterType::Optional(_) | ParameterType::Any)
+        };
+        if !loose(send_key.parameter_type)
+            && !loose(schema.parameter_type)
+            && send_key.parameter_type != schema.parameter_type
+        {
             let message = format!(
                 "`{key}` of `{}` is {}, and `{parameter}` of `{}` is {}",
                 sender.kind,
-                describe(send_key.native),
+                describe(send_key.parameter_type),
                 receiver.kind,
-                describe(schema.native),
+                describe(schema.parameter_type),
             );
             self.generation
                 .push(Diagnostic::error(&codes::BAD_SEND, span, message));
@@ -242,13 +247,13 @@ impl Inference<'_> {
     }
 }
 
-fn describe(native: &Native) -> String {
-    match native {
-        Native::Int { bits, signed } => format!(
+fn describe(parameter_type: &ParameterType) -> String {
+    match parameter_type {
+        ParameterType::Int { bits, signed } => format!(
             "an int of {bits} bits{}",
             if *signed { "" } else { " without a sign" }
         ),
-        Native::Float { bits } => format!("a float of {bits} bits"),
+        ParameterType::Float { bits } => format!("a float of {bits} bits"),
         other => other.ty().to_string(),
     }
 }

@@ -11,8 +11,8 @@ mod watching;
 use std::collections::BTreeMap;
 
 use setpoint_engine::{
-    Account, Apply, DriftValue, Failure, FailureReason, Identity, Level, Resource, RunShape, Sends, Text,
-    Wanted, WantedOrder, WantedReach, Watch,
+    Account, Apply, DriftValue, Failure, FailureReason, Identity, Level, Resource, Sends, Text, Wanted,
+    WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
@@ -27,7 +27,7 @@ use command::Line;
 /// Without a guard it runs once at the start, at each event of what is watched and at each notification. Guards run in every
 /// mode, so they must have no effect. Of what it writes the first and the last half of `output_limit` are kept.
 #[derive(Debug, Clone, Resource)]
-#[resource(kind = "exec", refreshable, autoedge, action, sends = Sent)]
+#[resource(kind = "exec", refreshable, autoedge, action, asynchronous, sends = Sent)]
 pub(crate) struct Exec {
     /// The program and its arguments, or a text for the shell. Unset: the resource's name.
     cmd: String,
@@ -148,9 +148,8 @@ impl Exec {
     }
 }
 
+#[async_trait]
 impl Resource for Exec {
-    const SHAPE: RunShape = RunShape::Waiting;
-
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         let words = self.effective_command().split_whitespace().count();
         if words == 0 {
@@ -271,7 +270,7 @@ impl Resource for Exec {
         watches
     }
 
-    async fn check_apply_waiting(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let mut cache = Cache::load(apply.handle()).await?;
         if apply.has_sensitive() {
             cache.sent = self.secret.clone().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The `exit` kind: ends the program.
 
-use setpoint_engine::{Apply, Failure, Resource};
+use setpoint_engine::{Apply, Failure, Resource, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 
 /// The end of the program, in order, with a status.
@@ -16,6 +16,7 @@ pub(crate) struct Exit {
 /// Higher ones mean to shells that a program could not be run, or was killed.
 const HIGHEST: u8 = 125;
 
+#[async_trait]
 impl Resource for Exit {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         if self.code > HIGHEST {
@@ -24,7 +25,7 @@ impl Resource for Exit {
         }
     }
 
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         if apply.drift("exit", "running", format!("exit with status {}", self.code)) {
             apply.handle().request_exit(self.code);
         }

@@ -11,7 +11,8 @@ mod run;
 mod tree;
 
 use setpoint_engine::{
-    Apply, Failure, Handle, Identity, Resource, Text, Wanted, WantedOrder, WantedReach, Watch,
+    Apply, Failure, Handle, Identity, ParameterAccess, Resource, Text, Wanted, WantedOrder, WantedReach,
+    Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
@@ -120,6 +121,7 @@ impl File {
     }
 }
 
+#[async_trait]
 impl Resource for File {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         self.validate_path(invalid);
@@ -132,7 +134,7 @@ impl Resource for File {
     }
 
     fn same(name: &str, a: &Parameters, b: &Parameters) -> bool {
-        use setpoint_engine::Described;
+        use setpoint_engine::Kind;
         if a == b {
             return true;
         }
@@ -203,7 +205,7 @@ impl Resource for File {
         reverse::reverse(self)
     }
 
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         if self.symlink && !self.mode.is_empty() && !self.warned {
             apply.log(
                 setpoint_engine::Level::Warning,

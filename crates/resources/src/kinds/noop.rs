@@ -1,6 +1,6 @@
 //! The `noop` kind: nothing, as a place for edges.
 
-use setpoint_engine::{Apply, DynamicResource, Failure, Level, Members, Resource};
+use setpoint_engine::{Apply, Failure, Level, Members, Resource, async_trait};
 
 /// Nothing. A place for edges to meet.
 #[derive(Debug, Resource)]
@@ -12,8 +12,9 @@ pub(crate) struct Noop {
     members: Members,
 }
 
+#[async_trait]
 impl Resource for Noop {
-    fn accepts(&self, member: &dyn DynamicResource) -> bool {
+    fn accepts(&self, member: &dyn Resource) -> bool {
         member.downcast_ref::<Noop>().is_some()
     }
 
@@ -21,7 +22,7 @@ impl Resource for Noop {
         Some(&mut self.members)
     }
 
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         if apply.refresh_pending() {
             apply.log(Level::Info, "received a notification");
         }

@@ -1,6 +1,6 @@
 //! The `print` kind: shows a message.
 
-use setpoint_engine::{Apply, DynamicResource, Failure, Members, Resource, Text};
+use setpoint_engine::{Apply, Failure, Members, Resource, Text, async_trait};
 
 /// A message, shown when it changes.
 #[derive(Debug, Resource)]
@@ -23,8 +23,9 @@ impl Print {
     }
 }
 
+#[async_trait]
 impl Resource for Print {
-    fn accepts(&self, member: &dyn DynamicResource) -> bool {
+    fn accepts(&self, member: &dyn Resource) -> bool {
         !self.refresh_only
             && member
                 .downcast_ref::<Print>()
@@ -35,7 +36,7 @@ impl Resource for Print {
         Some(&mut self.members)
     }
 
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let shown = if self.refresh_only {
             apply.refresh_pending()
         } else {
@@ -55,7 +56,7 @@ impl Resource for Print {
         self.seen = Some(self.msg.clone());
         for (id, member) in self.members.iter_mut() {
             let sensitive = member.is_sensitive("msg");
-            if let Some(print) = member.downcast_mut::<Print>() {
+            if let Some(print) = member.resource_mut().downcast_mut::<Print>() {
                 apply.display(format!("{}: {}", id.name, hidden_if(sensitive, &print.msg)));
                 print.seen = Some(print.msg.clone());
             }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use setpoint_engine::{
-    Apply, Background, DynamicResource, Failure, KindTask, Level, Members, Parameter, ParameterStruct,
-    Resource, RunShape, Sends, Text,
+    Apply, Failure, KindTask, Level, Members, Parameter, ParameterAccess, ParameterStruct, Resource, Sends,
+    Text, async_trait,
 };
-use setpoint_graph::{Invalid, MetaParameters, Misfit, Native, Parameters};
+use setpoint_graph::{Invalid, MetaParameters, ParameterType, Parameters, TypeMismatch};
 use setpoint_value::{Func, Type, Value};
 
 /// Mostly inert; has a parameter of every type.
 #[derive(Debug, Resource)]
-#[resource(kind = "test", receives, refreshable, autogroup, action, sends = Sent)]
+#[resource(kind = "test", receives, refreshable, autogroup, action, asynchronous, background = log_every_second, sends = Sent)]
 pub(crate) struct Test {
     /// Only in YAML.
     #[param(unreachable)]
@@ -121,6 +121,7 @@ struct Sent {
     /// What `sendvalue` says.
     hello: Option<Text>,
     /// 42.
+    #[send(reveals_nothing)]
     answer: i64,
 }
 
@@ -137,13 +138,13 @@ impl std::fmt::Debug for Function {
 const SIGNATURE: &str = "func(int) str";
 
 impl Parameter for Function {
-    const NATIVE: Native = Native::Func(SIGNATURE);
+    const TYPE: ParameterType = ParameterType::Func(SIGNATURE);
 
-    fn decode(value: &Value) -> Result<Function, Misfit> {
+    fn decode(value: &Value) -> Result<Function, TypeMismatch> {
         let function = value.as_func().cloned();
         function
             .map(|function| Function(Some(function)))
-            .ok_or_else(|| setpoint_engine::parameter::misfit(value, &Self::NATIVE))
+            .ok_or_else(|| setpoint_engine::parameter::mismatch(value, &Self::TYPE))
     }
 
     fn encode(&self) -> Value {
@@ -153,10 +154,8 @@ impl Parameter for Function {
     }
 }
 
+#[async_trait]
 impl Resource for Test {
-    const SHAPE: RunShape = RunShape::Waiting;
-    const BACKGROUND: Option<Background> = Some(|task| Box::pin(log_every_second(task)));
-
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         if self.validatebool {
             invalid.push(Invalid::parameter(
@@ -180,7 +179,7 @@ impl Resource for Test {
         !fails(a) && !fails(b) && compared(a) == compared(b)
     }
 
-    fn accepts(&self, member: &dyn DynamicResource) -> bool {
+    fn accepts(&self, member: &dyn Resource) -> bool {
         self.alwaysgroup && member.downcast_ref::<Test>().is_some()
     }
 
@@ -188,7 +187,7 @@ impl Resource for Test {
         Some(&mut self.members)
     }
 
-    async fn check_apply_waiting(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         for received in apply.received() {
             let changed = if received.changed { ", changed" } else { "" };
             let (parameter, key, from) = (received.parameter, &received.key, &received.from);
@@ -231,7 +230,7 @@ impl Resource for Test {
 
 impl Test {
     fn log_parameters(&self, apply: &Apply<'_>) {
-        use setpoint_engine::Described;
+        use setpoint_engine::Kind;
         let shown: Vec<String> = self
             .onlyshow
             .iter()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use setpoint_engine::{Apply, Failure, Resource, Watch};
+use setpoint_engine::{Apply, Failure, Resource, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 
 /// A notification every so many seconds.
@@ -16,6 +16,7 @@ pub(crate) struct Timer {
     interval: u32,
 }
 
+#[async_trait]
 impl Resource for Timer {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         if self.interval == 0 {
@@ -27,7 +28,7 @@ impl Resource for Timer {
         vec![Watch::Tick(Duration::from_secs(self.interval.into()))]
     }
 
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         if apply.refresh_pending() && apply.drift("refresh", "pending", "interval begun anew") {
             apply.restart_interval();
         }

@@ -1,6 +1,6 @@
 //! The `value` kind: a place for one value.
 
-use setpoint_engine::{Apply, Failure, Resource, Sends};
+use setpoint_engine::{Apply, Failure, Resource, Sends, async_trait};
 use setpoint_value::Value;
 
 /// A value under a name, set here or received, and read by `value.get`.
@@ -22,8 +22,9 @@ struct Sent {
     any: Option<Value>,
 }
 
+#[async_trait]
 impl Resource for ValueResource {
-    fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let values = apply.handle().values();
         let stored = values.get(&self.name);
         if stored != self.any {

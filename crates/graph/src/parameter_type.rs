@@ -1,13 +1,13 @@
-//! Native types: how a kind stores a parameter, and which values fit (rules of mcl, 7.2).
+//! The types of parameters: how a kind stores one, and which values fit (rules of mcl, 7.2).
 
 use std::fmt;
 
 use setpoint_value::{Type, Value};
 
-/// The type of a parameter as its kind declares it. A language sees [`Native::ty`]; width and sign are checked when a
+/// The type of a parameter as its kind declares it. A language sees [`ParameterType::ty`]; width and sign are checked when a
 /// resource is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Native {
+pub enum ParameterType {
     /// True or false.
     Bool,
     /// Bytes, normally UTF-8.
@@ -25,31 +25,31 @@ pub enum Native {
         bits: u8,
     },
     /// A list.
-    List(&'static Native),
+    List(&'static ParameterType),
     /// A list of at most so many elements.
-    Array(&'static Native, usize),
+    Array(&'static ParameterType, usize),
     /// A map.
-    Map(&'static Native, &'static Native),
+    Map(&'static ParameterType, &'static ParameterType),
     /// A struct with these fields, in this order.
-    Struct(&'static [(&'static str, &'static Native)]),
+    Struct(&'static [(&'static str, &'static ParameterType)]),
     /// May be left unset, which differs from any value.
-    Optional(&'static Native),
+    Optional(&'static ParameterType),
     /// Anything.
     Any,
     /// A function of this type.
     Func(&'static str),
 }
 
-/// A value that does not fit a native type.
+/// A value that does not fit a parameter type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct TypeMismatch {
     /// Where inside the value: `.a[0]`; empty for the value itself.
     pub path: String,
     /// What is wrong, without the value when that is sensitive.
     pub message: String,
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for TypeMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
             write!(f, "at `{}`: ", self.path)?;
@@ -58,23 +58,23 @@ impl fmt::Display for Misfit {
     }
 }
 
-impl Native {
+impl ParameterType {
     /// The type that languages see. Anything is `variant`.
     #[must_use]
     pub fn ty(&self) -> Type {
         match self {
-            Native::Bool => Type::Bool,
-            Native::Str => Type::Str,
-            Native::Int { .. } => Type::Int,
-            Native::Float { .. } => Type::Float,
-            Native::List(element) | Native::Array(element, _) => Type::list(element.ty()),
-            Native::Map(key, value) => Type::map(key.ty(), value.ty()),
-            Native::Struct(fields) => {
-                Type::structure(fields.iter().map(|(name, native)| (*name, native.ty())))
+            ParameterType::Bool => Type::Bool,
+            ParameterType::Str => Type::Str,
+            ParameterType::Int { .. } => Type::Int,
+            ParameterType::Float { .. } => Type::Float,
+            ParameterType::List(element) | ParameterType::Array(element, _) => Type::list(element.ty()),
+            ParameterType::Map(key, value) => Type::map(key.ty(), value.ty()),
+            ParameterType::Struct(fields) => {
+                Type::structure(fields.iter().map(|(name, field)| (*name, field.ty())))
             }
-            Native::Optional(inner) => inner.ty(),
-            Native::Any => Type::Variant,
-            Native::Func(signature) => Type::parse(signature).unwrap_or(Type::Variant),
+            ParameterType::Optional(inner) => inner.ty(),
+            ParameterType::Any => Type::Variant,
+            ParameterType::Func(signature) => Type::parse(signature).unwrap_or(Type::Variant),
         }
     }
 
@@ -82,36 +82,36 @@ impl Native {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Native::Int { bits, signed: true } => format!("int of {bits} bits"),
-            Native::Int { bits, signed: false } => format!("int of {bits} bits without a sign"),
-            Native::Float { bits } => format!("float of {bits} bits"),
-            Native::List(element) => format!("[]{}", element.describe()),
-            Native::Array(element, room) => format!("[]{}, at most {room}", element.describe()),
-            Native::Optional(inner) => format!("{}, optional", inner.describe()),
-            Native::Bool
-            | Native::Str
-            | Native::Map(..)
-            | Native::Struct(_)
-            | Native::Any
-            | Native::Func(_) => self.ty().to_string(),
+            ParameterType::Int { bits, signed: true } => format!("int of {bits} bits"),
+            ParameterType::Int { bits, signed: false } => format!("int of {bits} bits without a sign"),
+            ParameterType::Float { bits } => format!("float of {bits} bits"),
+            ParameterType::List(element) => format!("[]{}", element.describe()),
+            ParameterType::Array(element, room) => format!("[]{}, at most {room}", element.describe()),
+            ParameterType::Optional(inner) => format!("{}, optional", inner.describe()),
+            ParameterType::Bool
+            | ParameterType::Str
+            | ParameterType::Map(..)
+            | ParameterType::Struct(_)
+            | ParameterType::Any
+            | ParameterType::Func(_) => self.ty().to_string(),
         }
     }
 
     /// Whether the parameter may be unset as something different from its zero value.
     #[must_use]
     pub fn is_optional(&self) -> bool {
-        matches!(self, Native::Optional(_))
+        matches!(self, ParameterType::Optional(_))
     }
 
     /// Whether a value (of the right type, unknown or marked perhaps) fits width and sign. What is unknown fits.
     ///
     /// # Errors
     /// The first place that does not.
-    pub fn check(&self, value: &Value) -> Result<(), Misfit> {
+    pub fn check(&self, value: &Value) -> Result<(), TypeMismatch> {
         self.check_at(value, &mut String::new(), value.is_sensitive())
     }
 
-    fn check_at(&self, value: &Value, path: &mut String, secret: bool) -> Result<(), Misfit> {
+    fn check_at(&self, value: &Value, path: &mut String, secret: bool) -> Result<(), TypeMismatch> {
         let shown = |value: &Value| {
             if secret {
                 "the value".to_owned()
@@ -119,20 +119,20 @@ impl Native {
                 value.to_string()
             }
         };
-        let misfit = |path: &str, message: String| {
-            Err(Misfit {
+        let mismatch = |path: &str, message: String| {
+            Err(TypeMismatch {
                 path: path.to_owned(),
                 message,
             })
         };
         match (self, value.unmarked()) {
-            (_, Value::Unknown(_)) | (Native::Any, _) => Ok(()),
-            (Native::Optional(_), Value::Null(_)) => Ok(()),
-            (Native::Optional(inner), value) => inner.check_at(value, path, secret),
-            (Native::Bool, Value::Bool(_))
-            | (Native::Str, Value::Str(_))
-            | (Native::Func(_), Value::Func(_)) => Ok(()),
-            (Native::Int { bits, signed }, Value::Int(n)) => {
+            (_, Value::Unknown(_)) | (ParameterType::Any, _) => Ok(()),
+            (ParameterType::Optional(_), Value::Null(_)) => Ok(()),
+            (ParameterType::Optional(inner), value) => inner.check_at(value, path, secret),
+            (ParameterType::Bool, Value::Bool(_))
+            | (ParameterType::Str, Value::Str(_))
+            | (ParameterType::Func(_), Value::Func(_)) => Ok(()),
+            (ParameterType::Int { bits, signed }, Value::Int(n)) => {
                 let fits = match (bits, signed) {
                     (64, true) => true,
                     (64.., false) => *n >= 0,
@@ -143,19 +143,19 @@ impl Native {
                     return Ok(());
                 }
                 let width = format!("{} bits{}", bits, if *signed { "" } else { " without a sign" });
-                misfit(path, format!("{} does not fit {width}", shown(value)))
+                mismatch(path, format!("{} does not fit {width}", shown(value)))
             }
-            (Native::Float { bits: 32 }, Value::Float(x))
+            (ParameterType::Float { bits: 32 }, Value::Float(x))
                 if x.0.is_finite() && x.0.abs() > f64::from(f32::MAX) =>
             {
-                misfit(path, format!("{} does not fit 32 bits", shown(value)))
+                mismatch(path, format!("{} does not fit 32 bits", shown(value)))
             }
-            (Native::Float { .. }, Value::Float(_)) => Ok(()),
-            (Native::Array(_, limit), Value::List(list)) if list.len() > *limit => misfit(
+            (ParameterType::Float { .. }, Value::Float(_)) => Ok(()),
+            (ParameterType::Array(_, limit), Value::List(list)) if list.len() > *limit => mismatch(
                 path,
                 format!("{} elements do not fit, there is room for {limit}", list.len()),
             ),
-            (Native::List(element) | Native::Array(element, _), Value::List(list)) => {
+            (ParameterType::List(element) | ParameterType::Array(element, _), Value::List(list)) => {
                 for (i, item) in list.iter().enumerate() {
                     let length = path.len();
                     path.push_str(&format!("[{i}]"));
@@ -164,7 +164,7 @@ impl Native {
                 }
                 Ok(())
             }
-            (Native::Map(key, element), Value::Map(map)) => {
+            (ParameterType::Map(key, element), Value::Map(map)) => {
                 for (k, v) in map.iter() {
                     let length = path.len();
                     path.push_str(&if secret {
@@ -178,19 +178,21 @@ impl Native {
                 }
                 Ok(())
             }
-            (Native::Struct(fields), Value::Struct(s)) => {
-                for (name, native) in *fields {
+            (ParameterType::Struct(fields), Value::Struct(s)) => {
+                for (name, parameter_type) in *fields {
                     let Some(field) = s.get(name) else {
-                        return misfit(path, format!("the field `{name}` is missing"));
+                        return mismatch(path, format!("the field `{name}` is missing"));
                     };
                     let length = path.len();
                     path.push_str(&format!(".{name}"));
-                    native.check_at(field, path, secret)?;
+                    parameter_type.check_at(field, path, secret)?;
                     path.truncate(length);
                 }
                 Ok(())
             }
-            (native, value) => misfit(path, format!("{} is not {}", value.ty(), native.ty())),
+            (parameter_type, value) => {
+                mismatch(path, format!("{} is not {}", value.ty(), parameter_type.ty()))
+            }
         }
     }
 }
