@@ -1,8 +1,11 @@
 //! The working directory: where a process keeps what outlives it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use clap::Args;
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::state::{StateDirectory, StateError};
 
 use crate::arguments::environment;
 use crate::failure::Failure;
@@ -23,11 +26,13 @@ pub(crate) struct PrefixArguments {
     allow_tmp_prefix: bool,
 }
 
-/// A working directory that exists.
+/// A working directory that exists, and that nobody else can write in.
 #[derive(Debug)]
 pub(crate) struct Prefix {
     /// Absolute.
     pub(crate) path: PathBuf,
+    /// The same, open.
+    pub(crate) directory: StateDirectory,
     temporary: bool,
 }
 
@@ -37,42 +42,57 @@ impl Prefix {
         if arguments.tmp_prefix {
             return Prefix::temporary(hostname);
         }
-        let path = Prefix::place(arguments.prefix.clone());
-        let made = std::path::absolute(&path).and_then(|path| std::fs::create_dir_all(&path).map(|()| path));
-        match made {
-            Ok(path) => Ok(Prefix {
-                path,
+        let path = Prefix::place(arguments.prefix.clone())?;
+        match open(&path) {
+            Ok(directory) => Ok(Prefix {
+                path: directory.path().as_path().to_path_buf(),
+                directory,
                 temporary: false,
             }),
-            Err(_) if arguments.allow_tmp_prefix => Prefix::temporary(hostname),
-            Err(error) => {
-                let attempted = format!("make the working directory {}", path.display());
-                let Failure::Wrong(message) = Failure::io(attempted, &error) else {
-                    return Err(Failure::ClosedPipe);
-                };
-                Err(Failure::Wrong(format!(
-                    "{message}\n  `--prefix DIR` or `--tmp-prefix` chooses another one"
-                )))
-            }
+            // One that is not to be trusted is never passed over in silence.
+            Err(StateError::File(_)) if arguments.allow_tmp_prefix => Prefix::temporary(hostname),
+            Err(error) => Err(Failure::Wrong(format!(
+                "the working directory cannot be used: {error}\n  \
+                 `--prefix DIR` or `--tmp-prefix` chooses another one"
+            ))),
         }
     }
 
     /// Where the directory is, if it is: for commands that only look. `given` is what the command line says.
-    pub(crate) fn place(given: Option<PathBuf>) -> PathBuf {
-        given
+    pub(crate) fn place(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+        let path = given
             .or_else(|| environment("PREFIX").map(PathBuf::from))
-            .unwrap_or_else(standard)
+            .or_else(standard)
+            .ok_or_else(|| {
+                Failure::Wrong(
+                    "there is no working directory: neither `XDG_CACHE_HOME` nor `HOME` is set\n  \
+                     `--prefix DIR` or `--tmp-prefix` chooses one"
+                        .to_owned(),
+                )
+            })?;
+        std::path::absolute(&path)
+            .map_err(|error| Failure::io(format!("use the working directory {}", path.display()), &error))
     }
 
     fn temporary(hostname: &str) -> Result<Prefix, Failure> {
         let made = tempfile::Builder::new()
             .prefix(&format!("setpoint-{hostname}-"))
+            .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir();
-        let directory = made.map_err(|error| Failure::io("make a temporary working directory", &error))?;
-        Ok(Prefix {
-            path: directory.keep(),
-            temporary: true,
-        })
+        let path = made
+            .map_err(|error| Failure::io("make a temporary working directory", &error))?
+            .keep();
+        match open(&path) {
+            Ok(directory) => Ok(Prefix {
+                path,
+                directory,
+                temporary: true,
+            }),
+            Err(error) => Err(Failure::Wrong(format!(
+                "the temporary working directory cannot be used: {error}\n  \
+                 the variable `TMPDIR` chooses where it is made"
+            ))),
+        }
     }
 
     /// Removes the directory if it was temporary.
@@ -84,18 +104,26 @@ impl Prefix {
     }
 }
 
-fn standard() -> PathBuf {
+fn open(path: &std::path::Path) -> Result<StateDirectory, StateError> {
+    let path = AbsolutePath::new(path).map_err(|error| StateError::Unusable {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    })?;
+    StateDirectory::open(&path)
+}
+
+fn standard() -> Option<PathBuf> {
     let variable = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
     if let Some(state) = variable("STATE_DIRECTORY") {
-        return state;
+        return Some(state);
     }
     if rustix::process::geteuid().is_root() {
-        return PathBuf::from("/var/lib/setpoint");
+        return Some(PathBuf::from("/var/lib/setpoint"));
     }
     let cache = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
-    cache.unwrap_or_else(std::env::temp_dir).join("setpoint")
+    cache.map(|cache| cache.join("setpoint"))
 }

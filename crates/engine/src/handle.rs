@@ -108,8 +108,8 @@ impl Handle {
     pub fn var_dir(&self) -> Result<AbsolutePath, Failure> {
         let path = self.var_path();
         if self.services.writable {
-            Entry::create_directories(&self.state, 0o700)?;
-            Entry::create_directories(&path, 0o700)?;
+            Entry::create_directories(&self.state, 0o700, 0o700)?;
+            Entry::create_directories(&path, 0o700, 0o700)?;
         }
         Ok(path)
     }

@@ -72,7 +72,7 @@ impl FileValues {
             return self.remove(key);
         }
         let bytes = value_encoding::encode(key, value).attempting("store the value", key)?;
-        Entry::create_directories(&self.directory, 0o700)?;
+        Entry::create_directories(&self.directory, 0o700, 0o700)?;
         self.committer
             .replace(Replace::bytes(self.path(key), bytes).mode(0o600))?;
         Ok(())

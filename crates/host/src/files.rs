@@ -18,6 +18,7 @@ mod error;
 mod path;
 mod read;
 mod replace;
+mod sparse;
 mod stat;
 mod temporary;
 mod tree;

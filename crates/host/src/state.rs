@@ -4,8 +4,10 @@
 //! Everything can be killed at any time. A state file is always complete, old or new, and start-up needs no repair.
 
 mod lock;
+mod trusted_place;
 
 pub use lock::{LockError, PrefixLock};
+pub use trusted_place::StateError;
 
 use crate::files::{AbsolutePath, Committer, Directory, Entry, FileError, FileType, Replace, is_temporary};
 use base64::Engine as _;
@@ -37,11 +39,13 @@ pub struct Versioned {
 }
 
 impl StateDirectory {
-    /// Opens the directory at `path`, making it (mode 0700) and what is missing above it. One that is there is
-    /// taken as it is.
-    pub fn open(path: &AbsolutePath) -> Result<Self, FileError> {
-        Entry::create_directories(path, 0o700)?;
-        Self::open_existing(path)
+    /// Opens the directory at `path`, making it (mode 0700) and what is missing above it (mode 0755 less the umask).
+    ///
+    /// What is read from it later is trusted, so it must be nobody else's: it belongs to this user, only this user
+    /// can write in it, and nobody else can put another one in its place.
+    pub fn open(path: &AbsolutePath) -> Result<Self, StateError> {
+        trusted_place::prepare(path)?;
+        Ok(Self::open_existing(path)?)
     }
 
     /// Opens the directory at `path` as it is.

@@ -410,3 +410,73 @@ fn an_empty_file_for_somebody_is_never_open_to_others() {
         .drifted(&["state"]);
     assert_eq!((stat(&bench, "b").uid(), bench.mode("b")), (OTHER, 0o644));
 }
+
+#[test]
+fn reports_do_not_publish_what_only_another_user_could_read() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("source/a", "new");
+    bench.write("target/a", "hunter2");
+    give_away(&bench, "target/a");
+    let source = format!("{}/", bench.path("source"));
+    let tree = [
+        ("state", text("exists")),
+        ("source", text(&source)),
+        ("recurse", yes()),
+    ];
+    let shown = |mode: u32, owner: Option<&str>| {
+        bench.set_mode("target/a", mode);
+        let owner = owner.map(|owner| ("owner", text(owner)));
+        let all: Vec<_> = [content("new")].into_iter().chain(owner).collect();
+        let one = bench.resource("file", &bench.path("target/a"), &all).check();
+        let target = format!("{}/", bench.path("target"));
+        let tree = bench.resource("file", &target, &tree).check();
+        (one.report()[0].clone(), tree.report()[0].clone())
+    };
+    let hidden = shown(0o660, None);
+    assert_eq!(hidden.0, "content: 7 bytes → \"new\"");
+    assert_eq!(hidden.1, "source a: 7 bytes → \"new\"");
+    assert_eq!(shown(0o644, None).0, "content: \"hunter2\" → \"new\"");
+    assert_eq!(shown(0o600, Some("nobody")).0, "content: \"hunter2\" → \"new\"");
+    assert_eq!(shown(0o600, Some("root")).0, "content: 7 bytes → \"new\"");
+}
+
+#[test]
+fn files_that_are_longer_than_any_disk_take_no_time() {
+    const LENGTH: u64 = 15 << 40;
+    let bench = Bench::new();
+    let file = File::create(bench.path("target")).unwrap();
+    file.set_len(LENGTH).unwrap();
+    let mut small = bench.resource("file", &bench.path("target"), &[content("x")]);
+    assert_eq!(
+        small.check().report(),
+        [format!("content: {LENGTH} bytes → \"x\"")]
+    );
+
+    // As sources they are copied with their holes.
+    let source = File::create(bench.path("source")).unwrap();
+    source.set_len(LENGTH).unwrap();
+    source.write_all_at(b"far", 3 << 40).unwrap();
+    let all = [("state", text("exists")), ("source", text(bench.path("source")))];
+    let mut copy = bench.resource("file", &bench.path("target"), &all);
+    copy.apply().drifted(&["source"]);
+    let copied = File::open(bench.path("target")).unwrap();
+    let mut found = [0; 4];
+    copied.read_exact_at(&mut found, 3 << 40).unwrap();
+    assert_eq!((&found, copied.metadata().unwrap().len()), (b"far\0", LENGTH));
+    assert!(copied.metadata().unwrap().blocks() < 1000);
+    copy.apply().is_ok();
+    source.write_all_at(b"near", 1 << 20).unwrap();
+    copy.apply().drifted(&["source"]);
+    copy.apply().is_ok();
+
+    // What is to be held in memory is refused.
+    let fragments = [("fragments", Value::strings([bench.path("source").as_str()]))];
+    let failure = bench
+        .resource("file", &bench.path("all"), &fragments)
+        .apply()
+        .failure();
+    assert!(failure.contains("longer than 1 GiB"), "{failure}");
+}

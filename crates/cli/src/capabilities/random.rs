@@ -1,8 +1,6 @@
 //! Unpredictable bytes.
 
-use std::fs::File;
-use std::io::Read;
-
+use rustix::rand::{GetRandomFlags, getrandom};
 use setpoint_value::Random;
 
 /// The kernel's generator.
@@ -10,9 +8,15 @@ pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, buffer: &mut [u8]) {
-        // Predictable bytes in the place of random ones would be worse than no answer.
-        File::open("/dev/urandom")
-            .and_then(|mut source| source.read_exact(buffer))
-            .expect("the kernel's random generator can be read, see random(4)");
+        let mut filled = 0;
+        while filled < buffer.len() {
+            // Asked directly, because `/dev/urandom` may be missing, or be something else.
+            match getrandom(&mut buffer[filled..], GetRandomFlags::empty()) {
+                Ok(count) => filled += count,
+                Err(rustix::io::Errno::INTR) => {}
+                // Predictable bytes in the place of random ones would be worse than no answer.
+                Err(error) => panic!("getrandom(2), which every kernel since 3.17 has, fails: {error}"),
+            }
+        }
     }
 }

@@ -152,7 +152,7 @@ impl Member {
             };
         };
         if let Some(parent) = path.parent() {
-            Entry::create_directories(&parent, 0o700).map_err(io::Error::other)?;
+            Entry::create_directories(&parent, 0o700, 0o700).map_err(io::Error::other)?;
         }
         let request = Replace::bytes(path, content.as_bytes().to_vec()).mode(0o600);
         self.host

@@ -66,9 +66,7 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
             Host::new(std::env::var_os("PATH").unwrap_or_default())
                 .map_err(|error| Failure::io("prepare for watching files", &error))?,
         );
-        let prefix = std::path::absolute(Prefix::place(arguments.prefix.clone()))
-            .map_err(|error| Failure::io("find the working directory", &error))?;
-        let prefix = AbsolutePath::new(prefix)
+        let prefix = AbsolutePath::new(Prefix::place(arguments.prefix.clone())?)
             .map_err(|error| Failure::Wrong(format!("the prefix cannot be used: {error}")))?;
         let files = ProgramFiles::new(
             compiled,

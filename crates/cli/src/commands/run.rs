@@ -1,8 +1,5 @@
 //! `setpoint run`: keeps the machine in the state that a program describes.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -14,8 +11,8 @@ use setpoint_engine::{
     Busy, EmptyGraph, Engine, EngineOptions, ExitRequest, FileValues, Services, StateFiles,
 };
 use setpoint_host::Host;
-use setpoint_host::files::AbsolutePath;
-use setpoint_host::state::{PrefixLock, StateDirectory};
+use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_host::state::PrefixLock;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{ProgramArguments, environment};
@@ -353,12 +350,14 @@ impl Settings {
 }
 
 fn append_status(path: &std::path::Path, converged: bool) {
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path);
-    let written = file.and_then(|mut file| writeln!(file, "{converged}"));
+    let line = format!("{converged}\n");
+    let written = std::path::absolute(path)
+        .map_err(|error| error.to_string())
+        .and_then(|path| AbsolutePath::new(path).map_err(|error| error.to_string()))
+        .and_then(|path| {
+            let appended = Entry::at(&path).and_then(|entry| entry.append(line.as_bytes(), 0o600));
+            appended.map_err(|error| error.to_string())
+        });
     if let Err(error) = written {
         output::talk(&format!(
             "warning: the status file {} cannot be written: {error}\n",
@@ -403,10 +402,8 @@ fn seed() -> u64 {
 fn open_state(prefix: &Prefix, host: &Host) -> Result<StateFiles, Failure> {
     let failed =
         |error: &dyn std::fmt::Display| Failure::Wrong(format!("the prefix cannot be used: {error}"));
-    let path = AbsolutePath::new(prefix.path.clone()).map_err(|error| failed(&error))?;
-    let directory = StateDirectory::open(&path).map_err(|error| failed(&error))?;
-    let lock = PrefixLock::acquire(&directory).map_err(|error| Failure::Wrong(error.to_string()))?;
-    StateFiles::open(&directory, lock, host.committer.clone()).map_err(|error| failed(&error))
+    let lock = PrefixLock::acquire(&prefix.directory).map_err(|error| Failure::Wrong(error.to_string()))?;
+    StateFiles::open(&prefix.directory, lock, host.committer.clone()).map_err(|error| failed(&error))
 }
 
 fn services(host: &Host, hostname: &str, values: Arc<FileValues>) -> Services {

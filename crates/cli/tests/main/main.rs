@@ -12,6 +12,7 @@ mod error_pages;
 mod exec;
 mod function_examples;
 mod function_system;
+mod hostile;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;

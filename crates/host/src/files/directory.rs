@@ -62,6 +62,17 @@ impl Directory {
         Stat::of_descriptor(&self.descriptor).map_err(FileError::on("look at", &self.path))
     }
 
+    /// Where the directory is now, without a link in the path.
+    pub fn real_path(&self) -> Result<AbsolutePath, FileError> {
+        let link = format!(
+            "/proc/self/fd/{}",
+            std::os::fd::AsRawFd::as_raw_fd(&self.descriptor)
+        );
+        let found = rustix::fs::readlink(link, Vec::new()).map_err(FileError::on("look at", &self.path))?;
+        AbsolutePath::new(OsString::from_vec(found.into_bytes()))
+            .map_err(|error| FileError::new("look at", &self.path, std::io::Error::other(error)))
+    }
+
     /// The entries, sorted by name, without `.` and `..`.
     pub fn list(&self) -> Result<Vec<ListedEntry>, FileError> {
         list(&self.descriptor, &self.path)

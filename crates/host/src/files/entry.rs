@@ -153,6 +153,39 @@ impl Entry {
         self.inherit_from_trusted_only()
     }
 
+    /// Appends to the regular file here, which is made with this mode if it is missing. A link is not followed, and
+    /// what is neither a file nor a name of this directory's own is refused.
+    pub fn append(&self, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+        let attempted = "append to";
+        let flags = OFlags::WRONLY
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.directory, &self.name, flags, Mode::from_raw_mode(mode))
+            .map_err(|error| self.failed(attempted, error))?;
+        let stat = Stat::of_descriptor(&opened).map_err(|error| self.failed(attempted, error))?;
+        let path = self.path();
+        if !stat.is_regular() {
+            return Err(FileError::WrongType {
+                attempted,
+                path,
+                found: stat.file_type,
+            });
+        }
+        if self.is_foreign_hard_link(&stat)? {
+            return Err(FileError::UnsafeHardLink {
+                attempted,
+                path,
+                owner: stat.uid,
+            });
+        }
+        std::io::Write::write_all(&mut std::fs::File::from(opened), bytes)
+            .map_err(|error| self.failed(attempted, error))
+    }
+
     /// Makes a directory, failing if anything is here. The umask takes its bits from `mode`.
     pub fn create_directory(&self, mode: u32) -> Result<(), FileError> {
         rustix::fs::mkdirat(&self.directory, &self.name, Mode::from_raw_mode(mode))
@@ -169,15 +202,15 @@ impl Entry {
         Ok(())
     }
 
-    /// Makes a directory at `path` and every missing one above it. Those above get mode 0777 less the umask,
-    /// whatever `mode` is, since a private or sticky leaf says nothing about its parents.
-    pub fn create_directories(path: &AbsolutePath, mode: u32) -> Result<(), FileError> {
+    /// Makes a directory at `path` and every missing one above it. Those above get the mode `above`, since a private
+    /// or sticky leaf says nothing about its parents. The umask takes its bits from both.
+    pub fn create_directories(path: &AbsolutePath, mode: u32, above: u32) -> Result<(), FileError> {
         let mut missing = Vec::new();
         let mut here = path.clone();
         loop {
             match Self::at(&here) {
                 Ok(entry) => {
-                    entry.create_directory_unless_there(if missing.is_empty() { mode } else { 0o777 })?;
+                    entry.create_directory_unless_there(if missing.is_empty() { mode } else { above })?;
                     break;
                 }
                 Err(error) if error.is_not_found() => {
@@ -190,7 +223,7 @@ impl Entry {
             }
         }
         while let Some(next) = missing.pop() {
-            Self::at(&next)?.create_directory_unless_there(if missing.is_empty() { mode } else { 0o777 })?;
+            Self::at(&next)?.create_directory_unless_there(if missing.is_empty() { mode } else { above })?;
         }
         Ok(())
     }

@@ -1,12 +1,15 @@
 //! Reading and comparing contents.
 
-use super::{Entry, FileError, Stat};
+use super::{Entry, FileError, Stat, sparse};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 const CHUNK: usize = 64 * 1024;
+
+/// What is taken into memory whole is at most this long. A file may say that it is longer than any memory.
+const LONGEST_READ: u64 = 1 << 30;
 
 /// A regular file, open for reading, with what was known about it when it was opened.
 #[derive(Debug)]
@@ -54,12 +57,26 @@ impl OpenFile {
         &self.path
     }
 
-    /// Everything from here to the end.
+    /// Everything from here to the end; more than a gibibyte is refused.
     pub fn read_all(&mut self) -> Result<Vec<u8>, FileError> {
-        let mut bytes = Vec::with_capacity(usize::try_from(self.stat.size).unwrap_or(0).min(1 << 30));
-        self.file
+        let too_long = || {
+            let cause = io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "it is longer than 1 GiB, which is too much to hold in memory",
+            );
+            FileError::new("read", &self.path, cause)
+        };
+        if self.stat.size > LONGEST_READ {
+            return Err(too_long());
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(self.stat.size).unwrap_or(0));
+        (&self.file)
+            .take(LONGEST_READ + 1)
             .read_to_end(&mut bytes)
             .map_err(FileError::on("read", &self.path))?;
+        if bytes.len() as u64 > LONGEST_READ {
+            return Err(too_long());
+        }
         Ok(bytes)
     }
 
@@ -105,6 +122,10 @@ pub fn same_content(left: &mut OpenFile, right: &mut OpenFile) -> Result<bool, F
     }
     if left.stat.size != right.stat.size && left.stat.size != 0 && right.stat.size != 0 {
         return Ok(false);
+    }
+    if left.stat.size == right.stat.size && (left.stat.has_holes() || right.stat.has_holes()) {
+        return sparse::same(&left.file, &right.file, left.stat.size)
+            .map_err(FileError::on("compare", &left.path));
     }
     let (mut left_chunk, mut right_chunk) = (vec![0; CHUNK], vec![0; CHUNK]);
     loop {

@@ -2,6 +2,7 @@
 
 use super::access;
 use super::attributes::{self, Keep, SELINUX};
+use super::sparse;
 use super::temporary::Temporary;
 use super::{AbsolutePath, Directory, Entry, FileError, OpenFile, Stat, umask};
 use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
@@ -473,8 +474,7 @@ fn write_content(content: Content, file: &mut File) -> io::Result<()> {
         Content::Bytes(bytes) => file.write_all((*bytes).as_ref()),
         Content::Copy(source) => match rustix::fs::ioctl_ficlone(&*file, source.file()) {
             Ok(()) => Ok(()),
-            // The standard library's copy uses `copy_file_range(2)` where it can.
-            Err(_) => io::copy(&mut source.file(), file).map(drop),
+            Err(_) => sparse::copy(source.file(), file),
         },
         Content::Written(write) => write(file),
         Content::Link(_) => Ok(()),

@@ -124,6 +124,8 @@ pub struct Stat {
     pub gid: u32,
     /// Length in bytes.
     pub size: u64,
+    /// How many bytes it takes on its file system; less than its length if it has holes.
+    pub allocated: u64,
     /// When the contents changed.
     pub modified: Timestamp,
     /// When anything changed.
@@ -150,6 +152,11 @@ impl Stat {
     /// Whether it is a symbolic link.
     pub fn is_link(&self) -> bool {
         self.file_type == FileType::Link
+    }
+
+    /// Whether it says that it is longer than what it holds.
+    pub fn has_holes(&self) -> bool {
+        self.allocated < self.size
     }
 
     /// What identifies this state.
@@ -194,6 +201,7 @@ impl From<Statx> for Stat {
             uid: found.stx_uid,
             gid: found.stx_gid,
             size: found.stx_size,
+            allocated: found.stx_blocks.saturating_mul(512),
             modified: Timestamp {
                 seconds: found.stx_mtime.tv_sec,
                 nanoseconds: found.stx_mtime.tv_nsec,

@@ -537,17 +537,17 @@ fn missing_attributes_are_nothing_and_can_be_removed_again() {
 #[test]
 fn parents_are_made_with_ordinary_modes() {
     let place = Place::new();
-    Entry::create_directories(&place.path("a/b/c/"), 0o700).unwrap();
+    Entry::create_directories(&place.path("a/b/c/"), 0o700, 0o777).unwrap();
     assert_eq!(place.mode("a/b/c"), 0o700);
     place.directory("by-hand");
     assert_eq!(place.mode("a/b"), place.mode("by-hand"));
-    Entry::create_directories(&place.path("a/b/c/"), 0o755).unwrap();
+    Entry::create_directories(&place.path("a/b/c/"), 0o755, 0o777).unwrap();
     assert_eq!(place.mode("a/b/c"), 0o700);
 
     place.write("file", "");
-    let error = Entry::create_directories(&place.path("file/x/y"), 0o755).unwrap_err();
+    let error = Entry::create_directories(&place.path("file/x/y"), 0o755, 0o777).unwrap_err();
     assert!(error.is_not_a_directory(), "{error}");
-    let error = Entry::create_directories(&place.path("file"), 0o755).unwrap_err();
+    let error = Entry::create_directories(&place.path("file"), 0o755, 0o777).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
 }
 

@@ -1,8 +1,10 @@
 //! Our own state on disk.
 
-use crate::place::Place;
+use crate::place::{Place, is_root};
 use setpoint_host::files::Committer;
-use setpoint_host::state::{LockError, PrefixLock, StateDirectory, Versioned, identity_directory};
+use setpoint_host::state::{
+    LockError, PrefixLock, StateDirectory, StateError, Versioned, identity_directory,
+};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -131,4 +133,46 @@ fn a_second_process_is_told_who_holds_the_prefix() {
     ));
     drop(lock);
     let _again = PrefixLock::acquire(&prefix).unwrap();
+}
+
+#[test]
+fn a_directory_that_others_could_have_prepared_is_not_used() {
+    let place = Place::new();
+    place.directory("open");
+    for mode in [0o777, 0o702] {
+        place.chmod("open", mode);
+        let error = StateDirectory::open(&place.path("open")).unwrap_err();
+        assert!(matches!(error, StateError::Writable { .. }), "{mode:o}: {error}");
+        // Nor is one below it, there or not.
+        let error = StateDirectory::open(&place.path("open/inner/prefix")).unwrap_err();
+        assert!(
+            matches!(error, StateError::Replaceable { .. }),
+            "{mode:o}: {error}"
+        );
+        assert_eq!(place.names("open"), [""; 0]);
+    }
+    // In a sticky directory nobody can replace what is ours.
+    place.chmod("open", 0o1777);
+    StateDirectory::open(&place.path("open/prefix")).unwrap();
+    place.chmod("open", 0o755);
+    StateDirectory::open(&place.path("open")).unwrap();
+
+    // A link to one is judged where it leads to.
+    place.directory("shared/prefix");
+    place.chmod("shared", 0o777);
+    place.link("link", "shared/prefix");
+    let error = StateDirectory::open(&place.path("link")).unwrap_err();
+    assert!(matches!(error, StateError::Replaceable { .. }), "{error}");
+
+    if is_root() {
+        place.directory("theirs");
+        place.chown("theirs", 65534);
+        let error = StateDirectory::open(&place.path("theirs")).unwrap_err();
+        assert!(
+            matches!(error, StateError::Foreign { owner: 65534, .. }),
+            "{error}"
+        );
+        let error = StateDirectory::open(&place.path("theirs/prefix")).unwrap_err();
+        assert!(matches!(error, StateError::Replaceable { .. }), "{error}");
+    }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use setpoint_engine::{Apply, DriftValue, Failure, Level, Text};
 use setpoint_host::files::{
     AbsolutePath, Content, Directory, Entry, FileError, FileType, Method, OpenFile, Replace, Replaced, Stat,
-    Timestamp, is_temporary, same_content, umask,
+    Timestamp, is_temporary, own_uid, same_content, umask,
 };
 use sha2::{Digest, Sha256};
 
@@ -253,7 +253,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         let mode = self.mode.as_ref().map_or(0o777, |mode| mode.of(0));
         if self.file.recurse {
-            Entry::create_directories(&self.path, mode)?;
+            Entry::create_directories(&self.path, mode, 0o777)?;
         } else {
             self.entry()?.create_directory(mode)?;
         }
@@ -385,9 +385,23 @@ impl<'r, 'a> Run<'r, 'a> {
     fn contents_found(&self) -> Result<DriftValue, Failure> {
         match self.place.found {
             None => Ok(DriftValue::Absent),
-            Some(found) if found.is_regular() => Ok(describe(&mut self.open_target()?)?),
+            Some(found) if found.is_regular() => {
+                let mut there = self.open_target()?;
+                if self.may_show(there.stat()) {
+                    Ok(describe(&mut there)?)
+                } else {
+                    Ok(size_alone(there.stat()))
+                }
+            }
             Some(found) => Ok(found.file_type.to_string().into()),
         }
+    }
+
+    /// Whether reports may show what a file holds: everybody may read it, or it belongs to whom it shall belong to.
+    /// Else it may be somebody's secret, which is not ours to publish.
+    pub(super) fn may_show(&self, found: &Stat) -> bool {
+        const READ_BY_OTHERS: u32 = 0o004;
+        found.mode & READ_BY_OTHERS != 0 || found.uid == self.identities.owner.unwrap_or_else(own_uid)
     }
 
     fn not_permitted(&mut self) -> Result<(), Failure> {
@@ -588,6 +602,11 @@ fn shortened(digest: &[u8]) -> u64 {
 pub(super) fn describe(file: &mut OpenFile) -> Result<DriftValue, FileError> {
     /// Up to this many bytes, contents are kept for a report.
     const SMALL: u64 = 16 * 1024;
+    /// Up to this many bytes, contents are read for a report. A file may say that it is longer than anybody can wait.
+    const LONGEST: u64 = 64 * 1024 * 1024;
+    if file.stat().size > LONGEST {
+        return Ok(size_alone(file.stat()));
+    }
     if file.stat().size <= SMALL {
         let bytes = file.read_all()?;
         return Ok(with_digest(DriftValue::content(&bytes), &Sha256::digest(&bytes)));
@@ -613,6 +632,15 @@ pub(super) fn describe(file: &mut OpenFile) -> Result<DriftValue, FileError> {
         text: None,
     };
     Ok(with_digest(content, &hash.finalize()))
+}
+
+/// Contents of which nothing is said but their length.
+pub(super) fn size_alone(found: &Stat) -> DriftValue {
+    DriftValue::Content {
+        size: found.size,
+        digest: None,
+        text: None,
+    }
 }
 
 fn with_digest(content: DriftValue, digest: &[u8]) -> DriftValue {

@@ -13,7 +13,7 @@ use setpoint_host::files::{
 };
 
 use super::path;
-use super::run::{Run, Standing, describe, source_fingerprint};
+use super::run::{Run, Standing, describe, size_alone, source_fingerprint};
 
 /// Trees that are deeper are refused: each level costs descriptors.
 const DEEPEST: usize = 200;
@@ -162,7 +162,12 @@ impl Run<'_, '_> {
                     }
                     return Ok(());
                 }
-                is = describe(&mut end.open()?)?;
+                let mut there = end.open()?;
+                is = if self.may_show(there.stat()) {
+                    describe(&mut there)?
+                } else {
+                    size_alone(there.stat())
+                };
             }
             Some(found) if !self.file.force || !found.is_directory() => {
                 return Err(in_the_way("replace the contents of", to, &found));
