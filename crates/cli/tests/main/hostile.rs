@@ -90,7 +90,7 @@ fn open_up(place: &Hermetic) {
         if let Ok(found) = path.metadata()
             && found.permissions().mode() & 0o005 != 0o005
         {
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("it is ours");
         }
         here = path.parent().map(std::path::Path::to_path_buf);
     }
