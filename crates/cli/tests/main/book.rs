@@ -1,6 +1,6 @@
 //! What the book and the README show: programs that mean something, and commands that exist.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use setpoint_testing::{Hermetic, repository};
 
@@ -20,12 +20,12 @@ struct Snippet {
 /// generated reference is compared with what the program says.
 fn snippets() -> Vec<Snippet> {
     let root = repository();
-    let entries = std::fs::read_dir(root.join("docs")).expect("the book is there");
-    let mut pages: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-        .collect();
+    let mut pages = Vec::new();
+    for directory in ["docs", "docs/guide"] {
+        let entries = std::fs::read_dir(root.join(directory)).expect("the book is there");
+        let paths = entries.flatten().map(|entry| entry.path());
+        pages.extend(paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    }
     pages.push(root.join("README.md"));
     pages.sort();
     pages.iter().flat_map(|page| snippets_of(&root, page)).collect()
@@ -72,6 +72,41 @@ fn every_program_in_the_book_is_right() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
     assert!(count > 20, "only {count} programs were found");
+}
+
+/// They stay below a directory of the demonstration, so that each can be let loose on a machine of its own.
+#[test]
+fn every_program_of_the_guides_makes_its_machine_right() {
+    let mut wrong = String::new();
+    let mut count = 0;
+    for snippet in snippets() {
+        if snippet.language != "mcl" || !snippet.page.starts_with("docs/guide/") {
+            continue;
+        }
+        count += 1;
+        let place = Hermetic::new();
+        let demo = place.path("demo");
+        let program = snippet.text.replace(
+            "/tmp/setpoint-demo",
+            demo.to_str().expect("a path of ours is text"),
+        );
+        std::fs::write(place.path("main.mcl"), program).expect("the program can be written");
+        let program = place.path("main.mcl");
+        let program = program.to_str().expect("a path of ours is text");
+        for attempt in ["first", "second"] {
+            let flags = ["run", "--once", "--tmp-prefix", "--max-runtime", "60", program];
+            let finished = place.run(BINARY, &flags);
+            if finished.code != 0 {
+                let (page, line, code) = (&snippet.page, snippet.line, finished.code);
+                wrong.push_str(&format!(
+                    "{page}:{line}: the {attempt} run ends with {code}\n{}\n",
+                    finished.stderr
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(count > 8, "only {count} programs were found");
 }
 
 #[test]
