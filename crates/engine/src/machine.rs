@@ -3,8 +3,8 @@
 //! [`Machine::step`] takes the time and one [`Input`] and answers with [`Actions`]. There is no task, lock, clock or file
 //! in here, so that tests and simulation step it by hand, and the same seed gives the same events.
 //!
-//! One step has three parts. The input changes vertices (`lifecycle`, `runs`, `swap`, `stop`); each that changed is
-//! *touched*. Then `ready` looks at the touched ones until nothing moves: it wakes who waited for them, finds out
+//! What state a resource is in, and which states follow, is in `life`. One step has three parts. The input changes vertices
+//! (`lifecycle`, `runs`, `swap`, `stop`); each that changed is *touched*. Then `ready` looks at the touched ones until nothing moves: it wakes who waited for them, finds out
 //! whether predecessors are settled, and starts runs. Last, `convergence` looks whether the host is quiet.
 //!
 //! What may run is found upwards from a dirty vertex (hard part: one event must not touch all descendants). A vertex that
@@ -17,6 +17,7 @@ mod convergence;
 mod edges;
 mod exchange;
 mod input;
+mod life;
 mod lifecycle;
 mod limits;
 mod ready;
@@ -44,11 +45,12 @@ pub use vertex::VertexId;
 use crate::{Cause, Event, EventKind};
 use convergence::Convergence;
 use edges::Edges;
+use life::{Attention, Life, Next, Pending, Wait, Why};
 use ready::{Ready, Waiters};
 use semaphores::Semaphores;
 use stop::Stopping;
 use timers::{Due, Timers};
-use vertex::{Hold, NONE, Phase, Vertex};
+use vertex::{Extras, Vertex};
 
 /// What holds for the whole process.
 #[derive(Debug, Clone)]
@@ -184,7 +186,7 @@ impl Machine {
         self.now = self.now.max(now);
         self.fire_timers();
         self.take(input);
-        self.settle();
+        self.run_to_fixpoint();
         self.look_for_quiet();
         self.look_for_end();
         Actions {
@@ -291,7 +293,7 @@ impl Machine {
     fn fire_timers(&mut self) {
         while let Some(due) = self.timers.pop(self.now) {
             match due {
-                Due::Hold { slot, incarnation } => self.hold_ended(slot, incarnation),
+                Due::Wait { slot, incarnation } => self.wait_ended(slot, incarnation),
                 Due::Timeout { slot, run } => self.timeout(slot, run),
                 Due::Interval { slot, incarnation } => self.interval_passed(slot, incarnation),
             }
@@ -302,16 +304,16 @@ impl Machine {
     fn next_deadline(&mut self) -> Option<Duration> {
         let vertices = &self.vertices;
         let is_void = |due: Due, at: Duration| match due {
-            Due::Hold { slot, incarnation } => vertices
+            Due::Wait { slot, incarnation } => vertices
                 .get(slot as usize)
-                .is_none_or(|v| v.incarnation != incarnation || v.hold == Hold::None || v.hold_until != at),
+                .is_none_or(|v| v.incarnation != incarnation || v.wait().is_none_or(|wait| wait.until != at)),
             Due::Timeout { slot, run } => vertices
                 .get(slot as usize)
-                .is_none_or(|v| v.run != run || !v.flags.running || v.flags.timed_out),
+                .and_then(Vertex::run)
+                .is_none_or(|current| current.number != run || current.timed_out),
             Due::Interval { slot, incarnation } => vertices.get(slot as usize).is_none_or(|v| {
                 v.incarnation != incarnation
-                    || v.extras
-                        .as_ref()
+                    || v.extras()
                         .is_none_or(|extras| extras.interval.is_none() || extras.interval_due != at)
             }),
         };
@@ -326,7 +328,7 @@ impl Machine {
     /// The slot of a vertex that still lives.
     fn slot(&self, vertex: VertexId) -> Option<u32> {
         let found = self.vertices.get(vertex.slot as usize)?;
-        (found.incarnation == vertex.incarnation && found.live.is_some()).then_some(vertex.slot)
+        (found.incarnation == vertex.incarnation && found.life.is_some()).then_some(vertex.slot)
     }
 
     fn vertex(&self, slot: u32) -> &Vertex {
@@ -336,8 +338,8 @@ impl Machine {
     /// To change a vertex: what depends on the change is looked at before the step ends.
     fn vertex_mut(&mut self, slot: u32) -> &mut Vertex {
         let vertex = &mut self.vertices[slot as usize];
-        if !vertex.flags.touched {
-            vertex.flags.touched = true;
+        if !vertex.seen.touched {
+            vertex.seen.touched = true;
             self.touched.push(slot);
         }
         vertex
@@ -351,11 +353,28 @@ impl Machine {
     }
 
     /// What lives in a slot in which something lives.
-    fn live(&self, slot: u32) -> &Arc<DesiredResource> {
+    fn life(&self, slot: u32) -> &Life {
         self.vertex(slot)
-            .live
+            .life
             .as_ref()
-            .expect("callers look only at vertices that live")
+            .expect("callers look only at slots in which something lives")
+    }
+
+    /// To change what lives in a slot in which something lives.
+    fn life_mut(&mut self, slot: u32) -> &mut Life {
+        self.vertex_mut(slot)
+            .life
+            .as_mut()
+            .expect("callers look only at slots in which something lives")
+    }
+
+    /// The resource that lives in a slot in which something lives.
+    fn live(&self, slot: u32) -> &Arc<DesiredResource> {
+        &self.life(slot).resource
+    }
+
+    fn extras_mut(&mut self, slot: u32) -> &mut Extras {
+        self.life_mut(slot).extras.get_or_insert_default()
     }
 
     /// How an identity is shown.
@@ -430,118 +449,122 @@ impl Machine {
         z ^ (z >> 31)
     }
 
-    /// Keeps a vertex from running until a moment.
-    fn hold(&mut self, slot: u32, hold: Hold, until: Duration) {
-        let vertex = self.vertex_mut(slot);
-        vertex.hold = hold;
-        vertex.hold_until = until;
-        let incarnation = vertex.incarnation;
-        self.timers.set(until, Due::Hold { slot, incarnation });
+    /// Lets a vertex wait until a moment.
+    fn wait_until(&mut self, slot: u32, wait: Wait) {
+        self.life_mut(slot).wait_until(wait);
+        self.set_wait_timer(slot, wait);
     }
 
-    /// Marks a vertex as one that must run.
-    fn make_dirty(&mut self, slot: u32, cause: Cause) {
-        let vertex = self.vertex_mut(slot);
-        if vertex.live.is_none() {
-            return;
-        }
-        // Refreshes, received values and pokes do not wait for what only events of the watch wait for.
-        match vertex.hold {
-            Hold::Limited | Hold::Spaced => vertex.hold = Hold::None,
-            Hold::Failing => return self.try_soon(slot),
-            Hold::None | Hold::Backoff => {}
-        }
-        let vertex = self.vertex_mut(slot);
-        if !std::mem::replace(&mut vertex.flags.dirty, true) {
-            vertex.flags.by_watch = false;
-            self.emit(Some(slot), EventKind::Dirty { cause });
+    fn set_wait_timer(&mut self, slot: u32, wait: Wait) {
+        let incarnation = self.vertex(slot).incarnation;
+        self.timers.set(wait.until, Due::Wait { slot, incarnation });
+    }
+
+    /// Marks a vertex as one that must run. What this is for does not wait for what only events of the watch wait for.
+    fn make_due(&mut self, slot: u32, cause: Cause) {
+        let attention = self.vertex(slot).life.as_ref().map(Life::attention);
+        match attention {
+            Some(Attention::BecomesDue) => {
+                self.life_mut(slot).become_due(Pending {
+                    by_watch: false,
+                    wait: None,
+                });
+                self.emit(Some(slot), EventKind::Dirty { cause });
+            }
+            Some(Attention::Waits(Why::Limited | Why::Spaced)) => {
+                self.life_mut(slot).stop_waiting();
+            }
+            Some(Attention::Waits(Why::Failing)) => self.try_soon(slot),
+            Some(Attention::Waits(Why::Backoff) | Attention::IsDue | Attention::None) | None => {}
         }
     }
 
     /// An event of the watch, or of what stands in for one.
     fn watch_event(&mut self, slot: u32, cause: Cause) {
-        let vertex = self.vertex(slot);
-        if vertex.phase != Phase::Watching || vertex.flags.leaving {
+        let heard = |life: &Life| life.is_watching() && !life.is_leaving();
+        let Some(life) = self.vertex(slot).life.as_ref().filter(|life| heard(life)) else {
             return;
+        };
+        match life.attention() {
+            Attention::BecomesDue => {
+                let pending = self.event_of_watch(slot);
+                self.life_mut(slot).become_due(pending);
+                self.emit(Some(slot), EventKind::Dirty { cause });
+                self.note_limit(slot, pending);
+            }
+            Attention::Waits(Why::Failing) => self.try_soon(slot),
+            // An event that coalesces into a run that still waits is that run.
+            Attention::Waits(_) | Attention::IsDue | Attention::None => {}
         }
-        if vertex.hold == Hold::Failing {
-            return self.try_soon(slot);
-        }
-        // An event that coalesces into a run that still waits is that run.
-        if vertex.flags.dirty {
-            return;
-        }
-        self.vertex_mut(slot).flags.dirty = true;
-        self.emit(Some(slot), EventKind::Dirty { cause });
-        self.limit_event(slot);
     }
 
     /// Something happened while a vertex that is tried until it is right waits for its next try.
     fn try_soon(&mut self, slot: u32) {
         let vertex = self.vertex(slot);
-        let failed_at = vertex.extras.as_ref().map_or(self.now, |extras| extras.failed_at);
+        let failed_at = vertex.extras().map_or(self.now, |extras| extras.failed_at);
         let until = failed_at.saturating_add(SHORTEST_WAIT).max(self.now);
-        if until < vertex.hold_until {
-            self.hold(slot, Hold::Failing, until);
+        if vertex.wait().is_some_and(|wait| until < wait.until) {
+            let why = Why::Failing;
+            self.wait_until(slot, Wait { why, until });
         }
     }
 
     /// The watch was armed anew, on what the received values say. It does not count as an event of the watch.
     fn rearmed(&mut self, slot: u32) {
-        let vertex = self.vertex(slot);
-        if vertex.phase == Phase::Watching && !vertex.flags.leaving {
-            self.make_dirty(slot, Cause::FirstEvent);
+        let life = self.life(slot);
+        if life.is_watching() && !life.is_leaving() {
+            self.make_due(slot, Cause::FirstEvent);
         }
     }
 
-    /// Takes a token for an event that has just made a vertex dirty, and notes that the watch did it.
-    fn limit_event(&mut self, slot: u32) {
+    /// Takes a token for an event of the watch. There may be none, or a fight.
+    fn event_of_watch(&mut self, slot: u32) -> Pending {
         let now = self.now;
         let resource = self.live(slot).clone();
         let (limit, burst) = (resource.meta.limit, resource.meta.burst);
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.by_watch = true;
+        let mut wait = None;
         if limit.is_finite() {
-            let bucket = vertex
-                .extras()
-                .bucket
-                .get_or_insert_with(|| limits::TokenBucket::new(now, burst));
-            if let Some(until) = bucket.take(now, limit, burst) {
-                self.hold(slot, Hold::Limited, until);
-                let until = self.shown_time(until);
-                self.emit(Some(slot), EventKind::LimitedUntil { until });
-            }
-        } else if let Some(fight) = vertex.extras.as_mut().and_then(|extras| extras.fight.as_mut())
-            && let Some(until) = fight.earliest(now)
+            let bucket = &mut self.extras_mut(slot).bucket;
+            let bucket = bucket.get_or_insert_with(|| limits::TokenBucket::new(now, burst));
+            let until = bucket.take(now, limit, burst);
+            wait = until.map(|until| (Why::Limited, until));
+        } else if let Some(extras) = &mut self.life_mut(slot).extras
+            && let Some(fight) = &mut extras.fight
         {
-            self.hold(slot, Hold::Spaced, until);
+            wait = fight.earliest(now).map(|until| (Why::Spaced, until));
+        }
+        Pending {
+            by_watch: true,
+            wait: wait.map(|(why, until)| Wait { why, until }),
         }
     }
 
-    fn hold_ended(&mut self, slot: u32, incarnation: u32) {
+    /// Says that an event of the watch waits, and wakes it when it no longer does.
+    fn note_limit(&mut self, slot: u32, pending: Pending) {
+        let Some(wait) = pending.wait else { return };
+        self.set_wait_timer(slot, wait);
+        if wait.why == Why::Limited {
+            let until = self.shown_time(wait.until);
+            self.emit(Some(slot), EventKind::LimitedUntil { until });
+        }
+    }
+
+    fn wait_ended(&mut self, slot: u32, incarnation: u32) {
         let now = self.now;
         let Some(vertex) = self.vertices.get(slot as usize) else {
             return;
         };
-        if vertex.incarnation != incarnation || vertex.hold == Hold::None || vertex.hold_until > now {
+        if vertex.incarnation != incarnation || vertex.wait().is_none_or(|wait| wait.until > now) {
             return;
         }
-        let hold = vertex.hold;
-        self.vertex_mut(slot).hold = Hold::None;
-        match self.vertex(slot).phase {
-            Phase::InitWaits => self.initialise(slot),
-            Phase::WatchWaits => self.arm_again(slot),
-            Phase::Watching if matches!(hold, Hold::Backoff | Hold::Failing) => {
+        match self.life_mut(slot).stop_waiting() {
+            Next::Initialise => self.initialise(slot),
+            Next::Arm => self.arm_again(slot),
+            Next::Retry => {
                 let cause = Cause::Retry;
                 self.emit(Some(slot), EventKind::Dirty { cause });
             }
-            Phase::Watching
-            | Phase::Absent
-            | Phase::Initialising
-            | Phase::Arming
-            | Phase::Failed
-            | Phase::Draining
-            | Phase::Cleaning => {}
+            Next::Run | Next::Nothing => {}
         }
     }
 
@@ -553,7 +576,9 @@ impl Machine {
         if vertex.incarnation != incarnation {
             return;
         }
-        let Some(extras) = &mut vertex.extras else { return };
+        let Some(extras) = vertex.life.as_mut().and_then(|life| life.extras.as_mut()) else {
+            return;
+        };
         let Some(interval) = extras.interval else { return };
         if extras.interval_due > now {
             return;
@@ -576,8 +601,8 @@ impl Machine {
 
     /// A tick notifies as a repair would, but is none.
     fn tick(&mut self, slot: u32) {
-        let vertex = self.vertex(slot);
-        if vertex.phase != Phase::Watching || vertex.flags.leaving {
+        let life = self.life(slot);
+        if !life.is_watching() || life.is_leaving() {
             return;
         }
         self.emit(Some(slot), EventKind::Tick);
@@ -590,27 +615,22 @@ impl Machine {
     /// Begins to count an interval, from now.
     fn start_interval(&mut self, slot: u32, interval: Duration, notifies: bool) {
         let due = self.now.saturating_add(interval.max(Duration::from_millis(1)));
-        let vertex = self.vertex_mut(slot);
-        let incarnation = vertex.incarnation;
-        let extras = vertex.extras();
+        let incarnation = self.vertex(slot).incarnation;
+        let extras = self.extras_mut(slot);
         extras.interval = Some(interval);
         extras.interval_due = due;
         extras.interval_notifies = notifies;
         self.timers.set(due, Due::Interval { slot, incarnation });
     }
 
-    fn timeout(&mut self, slot: u32, run: u64) {
-        let Some(vertex) = self.vertices.get_mut(slot as usize) else {
-            return;
-        };
-        if vertex.run != run || !vertex.flags.running || vertex.flags.timed_out {
-            return;
+    fn timeout(&mut self, slot: u32, number: u64) {
+        let life = self.vertices.get_mut(slot as usize).and_then(|v| v.life.as_mut());
+        let Some(life) = life else { return };
+        let after = Duration::from_millis(life.resource.meta.timeout);
+        match life.run_mut() {
+            Some(run) if run.number == number && !run.timed_out => run.timed_out = true,
+            _ => return,
         }
-        vertex.flags.timed_out = true;
-        let Some(resource) = vertex.live.clone() else {
-            return;
-        };
-        let after = Duration::from_millis(resource.meta.timeout);
         let vertex = self.id(slot);
         self.actions.push(Action::Cancel {
             vertex,
@@ -632,8 +652,3 @@ enum Tries {
 
 /// Between two tries of a resource that is tried until it is right, whatever happens.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
-
-/// A slot number that means something, if it is one.
-fn some(slot: u32) -> Option<u32> {
-    (slot != NONE).then_some(slot)
-}

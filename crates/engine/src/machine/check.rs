@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::edges::Refresh;
-use super::vertex::{Hold, NONE, Phase};
+use super::life::{Activity, Due, Queue, Stage};
 use super::{Machine, VertexId};
 
 impl Machine {
@@ -57,15 +57,11 @@ impl Machine {
     fn check_counts(&self) -> Result<(), String> {
         let count = |is: &dyn Fn(&super::Vertex) -> bool| self.vertices.iter().filter(|v| is(v)).count();
         let pairs = [
-            ("running", self.running, count(&|v| v.flags.running)),
-            ("alive", self.alive, count(&|v| v.live.is_some())),
+            ("running", self.running, count(&|v| v.is_running())),
+            ("alive", self.alive, count(&|v| v.life.is_some())),
             ("busy", self.busy, count(&|v| v.is_busy())),
-            ("blocked", self.blocked, count(&|v| v.blocked_by != NONE)),
-            (
-                "failed",
-                self.failed.len(),
-                count(&|v| (v.phase == Phase::Failed || v.flags.failing) && !v.flags.leaving),
-            ),
+            ("blocked", self.blocked, count(&|v| v.blocked_by().is_some())),
+            ("failed", self.failed.len(), count(&|v| v.has_failed())),
         ];
         for (what, counted, real) in pairs {
             if counted != real {
@@ -76,10 +72,23 @@ impl Machine {
             return Err(format!("{} runs at once", self.running));
         }
         let mut held: BTreeMap<String, u32> = BTreeMap::new();
-        for vertex in self.vertices.iter().filter(|v| v.flags.holding) {
-            let Some(resource) = &vertex.live else {
-                return Err("a vertex that is gone holds semaphores".to_owned());
+        for vertex in &self.vertices {
+            let granted = |queue| {
+                matches!(
+                    queue,
+                    Queue::Turn {
+                        holds_semaphores: true,
+                        ..
+                    }
+                )
             };
+            let Some(life) = vertex.life.as_ref() else {
+                continue;
+            };
+            if !vertex.is_running() && !vertex.queue().is_some_and(granted) {
+                continue;
+            }
+            let resource = &life.resource;
             let mut ids: Vec<String> = resource.meta.sema.clone();
             ids.extend(self.options.sema.map(|count| format!(":{count}")));
             ids.sort();
@@ -107,7 +116,7 @@ impl Machine {
             if !there {
                 return Err(format!("edge {index} is not at both its ends"));
             }
-            if edge.refresh == Refresh::Taken && !self.vertex(edge.to).flags.running {
+            if edge.refresh == Refresh::Taken && !self.vertex(edge.to).is_running() {
                 return Err(format!("edge {index} is taken, but no run serves it"));
             }
             if edge.refresh != Refresh::None && !edge.notifies() {
@@ -135,79 +144,75 @@ impl Machine {
 
     fn check_vertex(&self, slot: u32) -> Result<(), String> {
         let vertex = self.vertex(slot);
-        let flags = vertex.flags;
-        if flags.touched {
+        if vertex.seen.touched {
             return Err("not looked at after it changed".to_owned());
         }
-        if vertex.live.is_none() && vertex.wanted.is_none() {
-            let clean = vertex.phase == Phase::Absent && !flags.running && vertex.incoming.is_empty();
+        let Some(life) = &vertex.life else {
             // At the end edges stay in place, for the order of cleaning up.
-            return if clean || self.stopping.is_some() {
-                Ok(())
-            } else {
+            let is_free = vertex.wanted.is_none() && self.stopping.is_none();
+            return if is_free && !vertex.incoming.is_empty() {
                 Err("free but not empty".to_owned())
+            } else {
+                Ok(())
             };
-        }
-        if flags.locally_settled != vertex.is_locally_settled() {
+        };
+        if vertex.seen.locally_settled != vertex.is_locally_settled() {
             return Err("settled by itself or not, others believe the contrary".to_owned());
         }
-        if flags.running && vertex.live.is_none() {
-            return Err("runs but does not live".to_owned());
-        }
         let known = &mut BTreeMap::new();
-        if vertex.settled_epoch == self.epoch
+        if vertex.search.settled_epoch == self.epoch
             && !(vertex.is_locally_settled() && self.predecessors_settled(slot, known))
         {
             return Err("remembered as settled but is not".to_owned());
         }
-        if vertex.live.is_some() {
-            let same = match (&vertex.live, &vertex.wanted) {
-                (Some(live), Some(wanted)) => live.is_equal(wanted),
-                _ => false,
-            };
-            if !same && !flags.leaving {
-                return Err("lives on although something else is wanted".to_owned());
-            }
+        let wanted = vertex.wanted.as_ref();
+        let same = wanted.is_some_and(|wanted| life.resource.is_equal(wanted));
+        if !same && !life.is_leaving() {
+            return Err("lives on although something else is wanted".to_owned());
         }
-        if flags.ready && flags.queued {
-            return Err("waits both for jobs and for semaphores".to_owned());
+        if life.is_realizing()
+            && !matches!(
+                life.stage(),
+                Stage::Initialising { .. } | Stage::Arming | Stage::Watching(_)
+            )
+        {
+            return Err("shall run before it goes, but cannot".to_owned());
         }
-        self.check_no_lost_wakeup(slot)
+        if life.wait().is_some_and(|wait| wait.until < self.now) {
+            return Err("waits beyond its time".to_owned());
+        }
+        match life.stage() {
+            Stage::Watching(Activity::Due(due)) => self.check_due(slot, due),
+            Stage::WatchFailed {
+                wait: None,
+                run: None,
+            } => Err("waits for nothing".to_owned()),
+            _ => Ok(()),
+        }
     }
 
-    /// A dirty vertex waits for something that will come.
-    fn check_no_lost_wakeup(&self, slot: u32) -> Result<(), String> {
-        let vertex = self.vertex(slot);
-        let flags = vertex.flags;
-        if vertex.hold != Hold::None && vertex.hold_until < self.now {
-            return Err("held beyond its time".to_owned());
-        }
-        if vertex.phase != Phase::Watching || !flags.dirty || flags.running {
-            return Ok(());
-        }
-        if flags.leaving && !flags.realizing {
-            return Err("leaves but nothing is done about it".to_owned());
-        }
-        if let Some(on) = super::some(vertex.waiting_on) {
-            let listed = self.waiters.get(&on).is_some_and(|list| list.contains(&slot));
-            if !listed || self.vertex(on).is_locally_settled() {
-                return Err("waits for what has come".to_owned());
+    /// What must run waits for something that will come.
+    fn check_due(&self, slot: u32, due: &Due) -> Result<(), String> {
+        match &due.queue {
+            Queue::Undecided => Err("must run but waits for nothing".to_owned()),
+            Queue::Time(_) | Queue::Semaphores { .. } => Ok(()),
+            Queue::Ancestor(on) => {
+                let listed = self.waiters.get(on).is_some_and(|list| list.contains(&slot));
+                if !listed || self.vertex(*on).is_locally_settled() {
+                    return Err("waits for what has come".to_owned());
+                }
+                if due.blocked_by != self.vertex(*on).seen.obstructs {
+                    return Err("blocked by something else than what it waits for".to_owned());
+                }
+                Ok(())
             }
-            if vertex.blocked_by != self.vertex(on).obstructs {
-                return Err("blocked by something else than what it waits for".to_owned());
+            Queue::Turn { .. } => {
+                let full = self.running >= self.options.jobs.max(1);
+                if !self.paused && !full {
+                    return Err("ready but not started".to_owned());
+                }
+                Ok(())
             }
-            return Ok(());
         }
-        if flags.ready {
-            let full = self.running >= self.options.jobs.max(1);
-            if !self.paused && !full {
-                return Err("ready but not started".to_owned());
-            }
-            return Ok(());
-        }
-        if flags.queued || vertex.hold != Hold::None {
-            return Ok(());
-        }
-        Err("dirty but waits for nothing".to_owned())
     }
 }

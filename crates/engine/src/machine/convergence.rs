@@ -51,7 +51,7 @@ impl Machine {
             && self.stopping.is_none()
         {
             self.stop(StopStage::Finish, true, ExitReason::MaxRuntime);
-            self.settle();
+            self.run_to_fixpoint();
         }
         let Some(timeout) = self.options.converge else {
             return;
@@ -71,7 +71,7 @@ impl Machine {
         self.actions.push(Action::Converged(true));
         if self.options.exit_when_converged {
             self.stop(StopStage::Finish, true, ExitReason::Converged);
-            self.settle();
+            self.run_to_fixpoint();
         }
     }
 }

@@ -16,17 +16,17 @@ impl Machine {
     pub(super) fn prepare_transfer(&mut self, slot: u32) -> Result<Transfer, Failure> {
         let vertex = self.vertex(slot);
         let receives = vertex.incoming.iter().any(|edge| self.edges.get(*edge).sends());
-        let extras = vertex.extras.as_ref();
+        let extras = vertex.extras();
         let holds = extras.is_some_and(|extras| !extras.held.is_empty() || !extras.received.is_empty());
         if !receives && !holds {
             return Ok(Transfer::new());
         }
         let resource = self.live(slot).clone();
-        let held = vertex.extras.as_ref().map_or(&[][..], |extras| &extras.held);
+        let held = extras.map_or(&[][..], |extras| &extras.held);
         let mut transfer = Transfer::new();
         let mut holding: Vec<Holding> = Vec::new();
         let mut received: Vec<Received> = Vec::new();
-        let flags = vertex.extras.as_ref().map_or(&[][..], |extras| &extras.received);
+        let flags = extras.map_or(&[][..], |extras| &extras.received);
         let was_changed = |parameter: &str| flags.iter().any(|f| f.parameter == parameter && f.changed);
         let mut news: Vec<usize> = Vec::new();
         for edge in &vertex.incoming {
@@ -82,7 +82,7 @@ impl Machine {
             };
             self.emit(Some(slot), what);
         }
-        let extras = self.vertex_mut(slot).extras();
+        let extras = self.extras_mut(slot);
         extras.received = received;
         extras.transferring = Some(holding);
         Ok(transfer)
@@ -95,23 +95,23 @@ impl Machine {
             let failure = Failure::new(format!("run: received nothing from {}", self.show(sender)));
             failure.reasoned(FailureReason::Unfit)
         };
-        let Some(resource) = &vertex.live else {
+        let Some(life) = &vertex.life else {
             return Err(nothing());
         };
         match &vertex.published {
-            Some(sent) if vertex.flags.has_published => match sent.get(key) {
+            Some(sent) if life.has_published => match sent.get(key) {
                 Some(value) => Ok(value.cloned()),
                 None => Err(nothing()),
             },
-            _ if self.is_noop(resource) => Ok(None),
+            _ if self.is_noop(&life.resource) => Ok(None),
             _ => Err(nothing()),
         }
     }
 
     /// Keeps what a run published, and makes those dirty for whom it differs from what was there before.
     pub(super) fn publish(&mut self, slot: u32, sent: Sent) {
+        self.life_mut(slot).has_published = true;
         let vertex = self.vertex_mut(slot);
-        vertex.flags.has_published = true;
         let sent = Arc::new(sent);
         let before = vertex.published.replace(sent.clone());
         let edges = vertex.outgoing.clone();
@@ -127,7 +127,7 @@ impl Machine {
             if differs {
                 let to = edge.to;
                 let cause = Cause::ReceivedFrom(self.show(slot));
-                self.make_dirty(to, cause);
+                self.make_due(to, cause);
             }
         }
     }

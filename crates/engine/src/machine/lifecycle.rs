@@ -6,7 +6,7 @@ use std::time::Duration;
 use setpoint_graph::{KindSchema, ResourceId};
 
 use super::edges::Refresh;
-use super::vertex::{Flags, Hold, NONE, Phase};
+use super::life::{Life, Stage, Why};
 use super::{Action, Armed, EventKind, Initialised, Machine, Tries};
 use crate::{CancelCause, Cause, Failure};
 
@@ -22,24 +22,10 @@ impl Machine {
         }
         self.alive += 1;
         let vertex = self.vertex_mut(slot);
-        let hidden = vertex.flags.hidden;
-        vertex.live = Some(wanted);
-        vertex.watch_tries = 0;
-        vertex.failures = 0;
-        vertex.extras = None;
-        vertex.hold = Hold::None;
-        vertex.flags = Flags {
-            hidden,
-            dirty: true,
-            touched: vertex.flags.touched,
-            busy: vertex.flags.busy,
-            blocked: vertex.flags.blocked,
-            locally_settled: vertex.flags.locally_settled,
-            ..Flags::default()
-        };
+        vertex.life = Some(Life::new(wanted));
+        let hidden = vertex.hidden;
         self.emit(Some(slot), EventKind::Added);
         if hidden {
-            self.vertex_mut(slot).flags.initialised = false;
             self.first_event(slot);
         } else {
             self.initialise(slot);
@@ -54,7 +40,7 @@ impl Machine {
             let edge = self.edges.get(*edge);
             edge.notifies() && edge.refresh == Refresh::None
         });
-        self.vertex_mut(slot).phase = Phase::Initialising;
+        self.life_mut(slot).initialise();
         let vertex = self.id(slot);
         self.actions.push(Action::Init {
             vertex,
@@ -65,31 +51,23 @@ impl Machine {
     }
 
     pub(super) fn init_ended(&mut self, slot: u32, result: Result<Initialised, Failure>) {
-        if self.vertex(slot).phase != Phase::Initialising {
+        let life = self.life(slot);
+        if !matches!(life.stage(), Stage::Initialising { .. }) {
             return;
         }
-        let result = match result {
+        let leaves = life.is_leaving();
+        let initialised = match result {
             Ok(initialised) => initialised,
-            Err(failure) => {
-                self.vertex_mut(slot).phase = Phase::InitWaits;
-                if self.vertex(slot).flags.leaving {
-                    return self.tear_down(slot);
-                }
-                return self.watch_try_failed(slot, &failure);
-            }
+            Err(_) if leaves => return self.take_away(slot, false),
+            Err(failure) => return self.watch_try_failed(slot, &failure),
         };
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.initialised = true;
-        let polls = vertex
-            .live
-            .as_ref()
-            .is_some_and(|resource| resource.meta.poll != 0);
-        vertex.phase = Phase::Arming;
-        vertex.flags.armed = !polls;
-        for sender in result.refresh {
+        let polls = life.resource.meta.poll != 0;
+        let realizing = life.is_realizing();
+        self.life_mut(slot).arm();
+        for sender in initialised.refresh {
             self.restore_refresh(slot, &sender);
         }
-        if self.vertex(slot).flags.leaving && !self.vertex(slot).flags.realizing {
+        if leaves && !realizing {
             self.tear_down(slot);
         } else if polls {
             self.start_polling(slot);
@@ -120,25 +98,21 @@ impl Machine {
     /// Arms the watch again, after it failed or after the resource had failed for good.
     pub(super) fn arm_again(&mut self, slot: u32) {
         // The instance is with its run; the end of that comes back here.
-        if self.vertex(slot).flags.running {
-            self.vertex_mut(slot).phase = Phase::WatchWaits;
+        if !self.life_mut(slot).arm() {
             return;
         }
-        if self.vertex(slot).flags.hidden {
+        if self.vertex(slot).hidden {
             return self.first_event(slot);
         }
         if self.live(slot).meta.poll != 0 {
             return self.start_polling(slot);
         }
-        let vertex = self.vertex_mut(slot);
-        vertex.phase = Phase::Arming;
-        vertex.flags.armed = true;
         let vertex = self.id(slot);
         self.actions.push(Action::Arm { vertex });
     }
 
     pub(super) fn watch_armed(&mut self, slot: u32, result: Result<Armed, Failure>) {
-        if self.vertex(slot).phase != Phase::Arming {
+        if !matches!(self.life(slot).stage(), Stage::Arming) {
             return;
         }
         match result {
@@ -154,34 +128,34 @@ impl Machine {
 
     /// The first event: the resource may run from here on, and must.
     fn first_event(&mut self, slot: u32) {
-        let vertex = self.vertex_mut(slot);
-        vertex.phase = Phase::Watching;
-        vertex.flags.dirty = true;
-        if !vertex.flags.hidden {
+        let pending = self.event_of_watch(slot);
+        self.life_mut(slot).begin_watching(pending);
+        if !self.vertex(slot).hidden {
             self.emit(Some(slot), EventKind::Watching);
         }
         let cause = Cause::FirstEvent;
         self.emit(Some(slot), EventKind::Dirty { cause });
-        self.limit_event(slot);
+        self.note_limit(slot, pending);
     }
 
     pub(super) fn watch_failed(&mut self, slot: u32, failure: &Failure) {
-        let vertex = self.vertex(slot);
-        if !matches!(vertex.phase, Phase::Arming | Phase::Watching) {
+        if self.life(slot).is_realizing() {
+            // It goes without having run, or when the run that is under way has ended.
+            self.tear_down(slot);
+        }
+        let armed = |life: &Life| life.is_armed();
+        if !self.vertex(slot).life.as_ref().is_some_and(armed) {
             return;
         }
-        let running = vertex.flags.running;
         self.withdraw(slot);
         self.disarm(slot);
-        let vertex = self.vertex_mut(slot);
-        vertex.phase = Phase::WatchWaits;
-        vertex.flags.dirty = true;
-        if running {
+        let cancels = self.life_mut(slot).lose_watch();
+        if cancels {
             self.cancel(slot, CancelCause::Superseded);
-        } else if self.vertex(slot).flags.leaving {
-            return self.tear_down(slot);
         }
-        self.watch_try_failed(slot, failure);
+        if !self.life(slot).is_leaving() {
+            self.watch_try_failed(slot, failure);
+        }
     }
 
     /// A failed `init` or watch: tried again later, or failed for good.
@@ -189,42 +163,40 @@ impl Machine {
         let error: Arc<str> = failure.chain().into();
         self.note_failure(slot, &error);
         let tries = self.tries(self.live(slot));
-        let vertex = self.vertex_mut(slot);
+        let life = self.life_mut(slot);
         match tries {
-            Tries::UpTo(most) if vertex.watch_tries >= most => self.fail_for_good(slot, error),
+            Tries::UpTo(most) if life.watch_tries >= most => self.fail_for_good(slot, error),
             Tries::UpTo(most) => {
-                vertex.watch_tries += 1;
-                let left = most - vertex.watch_tries;
-                self.back_off(slot, Hold::Backoff, error, Some(left));
+                life.watch_tries += 1;
+                let left = most - life.watch_tries;
+                self.back_off(slot, Why::Backoff, error, Some(left));
             }
-            Tries::Endless => self.back_off(slot, Hold::Backoff, error, None),
-            Tries::UntilRight => self.back_off(slot, Hold::Failing, error, None),
+            Tries::Endless => self.back_off(slot, Why::Backoff, error, None),
+            Tries::UntilRight => self.back_off(slot, Why::Failing, error, None),
         }
     }
 
     pub(super) fn fail_for_good(&mut self, slot: u32, error: Arc<str>) {
         self.withdraw(slot);
         self.disarm(slot);
-        let vertex = self.vertex_mut(slot);
-        vertex.phase = Phase::Failed;
-        vertex.flags.dirty = true;
-        vertex.flags.failing = false;
+        self.life_mut(slot).fail_for_good();
         self.emit(Some(slot), EventKind::FailedForGood { error });
     }
 
-    /// Tells the run in progress to stop; that it fails then is not its fault.
+    /// Tells the run in progress to stop.
     pub(super) fn cancel(&mut self, slot: u32, cause: CancelCause) {
-        self.vertex_mut(slot).flags.uncounted = true;
         let vertex = self.id(slot);
         self.actions.push(Action::Cancel { vertex, cause });
     }
 
+    /// Ends its watch, if it has one that is armed or being armed.
     fn disarm(&mut self, slot: u32) {
-        let vertex = self.vertex_mut(slot);
-        if let Some(extras) = &mut vertex.extras {
+        let hidden = self.vertex(slot).hidden;
+        let life = self.life_mut(slot);
+        if let Some(extras) = &mut life.extras {
             extras.interval = None;
         }
-        if std::mem::replace(&mut vertex.flags.armed, false) {
+        if life.is_armed() && !hidden && life.resource.meta.poll == 0 {
             let vertex = self.id(slot);
             self.actions.push(Action::Disarm { vertex });
         }
@@ -237,18 +209,18 @@ impl Machine {
         }
         for slot in self.index.get(id).cloned().unwrap_or_default() {
             let vertex = self.vertex(slot);
-            if vertex.live.is_none() || vertex.flags.leaving {
+            let Some(life) = vertex.life.as_ref().filter(|life| !life.is_leaving()) else {
                 continue;
-            }
-            if vertex.phase != Phase::Failed {
-                self.make_dirty(slot, Cause::Poked);
+            };
+            let &Stage::FailedForGood { initialised, .. } = life.stage() else {
+                self.make_due(slot, Cause::Poked);
                 continue;
-            }
+            };
             let vertex = self.vertex_mut(slot);
-            vertex.watch_tries = 0;
             vertex.run_tries = 0;
-            vertex.failures = 0;
-            let initialised = vertex.flags.initialised || vertex.flags.hidden;
+            let life = self.life_mut(slot);
+            life.watch_tries = 0;
+            life.failures = 0;
             self.convergence.broken_at = self.now;
             if initialised {
                 self.arm_again(slot);
@@ -260,61 +232,42 @@ impl Machine {
 
     /// Begins to take away what lives in a slot; with `realizing` it runs once before.
     pub(super) fn leave(&mut self, slot: u32, realizing: bool) {
-        let vertex = self.vertex(slot);
-        let Some(resource) = vertex.live.clone() else {
+        let life = self.vertex(slot).life.as_ref();
+        let Some(life) = life.filter(|life| !life.is_leaving()) else {
             return;
         };
-        if vertex.flags.leaving {
-            return;
-        }
-        let running = vertex.flags.running;
-        if resource.schema.exclusive {
-            *self.exclusive_leaving.entry(chunk(resource.schema)).or_default() += 1;
-        }
-        if !realizing {
-            self.withdraw(slot);
-        }
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.leaving = true;
-        vertex.flags.realizing = realizing;
-        if realizing {
-            // Whoever it was in line behind, it no longer waits for its predecessors.
-            vertex.waiting_on = NONE;
+        let running = life.is_running();
+        if life.resource.schema.exclusive {
+            let chunk = chunk(life.resource.schema);
+            *self.exclusive_leaving.entry(chunk).or_default() += 1;
         }
         if running {
             self.emit(Some(slot), EventKind::Finishing);
         }
-        if !realizing {
+        if realizing {
+            self.life_mut(slot).realize();
+        } else {
             self.tear_down(slot);
         }
     }
 
     /// Goes on with taking away, as far as it goes now.
     pub(super) fn tear_down(&mut self, slot: u32) {
-        let vertex = self.vertex(slot);
-        if vertex.flags.running || !vertex.flags.leaving {
-            return;
-        }
-        match vertex.phase {
-            Phase::Absent | Phase::Initialising | Phase::Cleaning => return,
-            Phase::InitWaits
-            | Phase::Arming
-            | Phase::Watching
-            | Phase::WatchWaits
-            | Phase::Failed
-            | Phase::Draining => {}
-        }
         self.withdraw(slot);
+        if let Some(initialised) = self.life_mut(slot).leave() {
+            self.take_away(slot, initialised);
+        }
+    }
+
+    /// Takes away what lives in a slot and has nothing under way.
+    pub(super) fn take_away(&mut self, slot: u32, initialised: bool) {
         self.disarm(slot);
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.realizing = false;
-        let (initialised, hidden) = (vertex.flags.initialised, vertex.flags.hidden);
-        if self.must_drain(slot) {
-            self.vertex_mut(slot).phase = Phase::Draining;
+        let must_drain = self.must_drain(slot);
+        self.life_mut(slot).go(initialised, must_drain);
+        if must_drain {
             return;
         }
-        self.vertex_mut(slot).phase = Phase::Cleaning;
-        if hidden {
+        if self.vertex(slot).hidden {
             // Nothing was ever made of it.
             return self.cleanup_ended(slot, None);
         }
@@ -324,7 +277,7 @@ impl Machine {
 
     /// Nothing is left of what lived in a slot.
     pub(super) fn cleanup_ended(&mut self, slot: u32, failure: Option<&Failure>) {
-        if self.vertex(slot).phase != Phase::Cleaning {
+        if !matches!(self.life(slot).stage(), Stage::CleaningUp) {
             return;
         }
         if let Some(failure) = failure {
@@ -335,22 +288,15 @@ impl Machine {
         self.emit(Some(slot), EventKind::Removed);
         self.alive -= 1;
         let vertex = self.vertex_mut(slot);
-        let was = vertex.live.take();
         vertex.incarnation = vertex.incarnation.wrapping_add(1);
-        vertex.phase = Phase::Absent;
-        vertex.extras = None;
-        vertex.flags.has_published = false;
-        vertex.flags.leaving = false;
-        vertex.flags.dirty = false;
-        if let Some(resource) = was {
-            if self.vertex(slot).wanted.is_some() {
+        if let Some(life) = vertex.life.take() {
+            if vertex.wanted.is_some() {
                 self.add(slot);
             } else {
-                self.vertex_mut(slot).live = None;
-                self.forget(slot, &resource.id);
+                self.forget(slot, &life.resource.id);
             }
-            if resource.schema.exclusive {
-                self.exclusive_left(chunk(resource.schema));
+            if life.resource.schema.exclusive {
+                self.exclusive_left(chunk(life.resource.schema));
             }
         }
         self.drained(slot);
@@ -377,16 +323,16 @@ impl Machine {
         }
         self.exclusive_leaving.remove(chunk_left);
         for slot in std::mem::take(&mut self.exclusive_waiting) {
-            if self.vertex(slot).live.is_none() {
+            if self.vertex(slot).life.is_none() {
                 self.add(slot);
             }
         }
     }
 
     /// What a swap no longer wants although it still waits to be added.
-    pub(super) fn forget_unborn(&mut self, slot: u32) {
+    pub(super) fn cancel_pending_add(&mut self, slot: u32) {
         let vertex = self.vertex_mut(slot);
-        if vertex.live.is_some() {
+        if vertex.life.is_some() {
             return;
         }
         vertex.incarnation = vertex.incarnation.wrapping_add(1);

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::semaphores::{Place, Wanted};
-use super::vertex::{NONE, Phase};
-use super::{EventKind, Machine, some};
+use super::life::{Life, Queue};
+use super::semaphores::{QueueEntry, Wanted};
+use super::vertex::Seen;
+use super::{EventKind, Machine};
 
 /// Vertices that wait for an unsettled ancestor, by that ancestor. An entry whose vertex waits elsewhere by now is void.
 pub(super) type Waiters = FxHashMap<u32, Vec<u32>>;
@@ -32,7 +33,7 @@ impl Ready {
 
 impl Machine {
     /// Looks at everything that changed until nothing moves any more.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn run_to_fixpoint(&mut self) {
         loop {
             if let Some(slot) = self.touched.pop() {
                 self.reconcile(slot);
@@ -48,64 +49,49 @@ impl Machine {
     fn reconcile(&mut self, slot: u32) {
         let epoch = self.epoch;
         let vertex = &mut self.vertices[slot as usize];
-        vertex.flags.touched = false;
-        if vertex.blocked_by != NONE
-            && (vertex.phase != Phase::Watching || !vertex.flags.dirty || vertex.flags.leaving)
-        {
-            vertex.blocked_by = NONE;
-        }
-
-        let busy = vertex.is_busy();
-        if busy != std::mem::replace(&mut vertex.flags.busy, busy) {
-            if busy {
-                self.busy += 1;
-            } else {
-                self.busy -= 1;
-            }
-        }
-        let blocked = vertex.blocked_by != NONE;
-        if blocked != std::mem::replace(&mut vertex.flags.blocked, blocked) {
-            if blocked {
-                self.blocked += 1;
-            } else {
-                self.blocked -= 1;
-            }
-        }
+        let before = vertex.seen;
+        let obstructs = if vertex.life.as_ref().is_some_and(Life::obstructs_others) {
+            Some(slot)
+        } else {
+            vertex.blocked_by()
+        };
+        let now = Seen {
+            touched: false,
+            busy: vertex.is_busy(),
+            blocked: vertex.blocked_by().is_some(),
+            locally_settled: vertex.is_locally_settled(),
+            obstructs,
+        };
+        vertex.seen = now;
+        count(&mut self.busy, before.busy, now.busy);
+        count(&mut self.blocked, before.blocked, now.blocked);
         if vertex.has_failed() {
             self.failed.insert(slot);
         } else {
             self.failed.remove(&slot);
         }
 
-        let settled = vertex.is_locally_settled();
-        if settled != std::mem::replace(&mut vertex.flags.locally_settled, settled) {
-            if settled {
-                self.wake(slot);
-            } else {
-                // Only what was found settled can have made others so.
-                if vertex.settled_epoch == epoch && !vertex.outgoing.is_empty() {
-                    self.epoch += 1;
-                }
-                vertex.settled_epoch = 0;
+        if !before.locally_settled && now.locally_settled {
+            self.wake(slot);
+        } else if before.locally_settled && !now.locally_settled {
+            let vertex = &mut self.vertices[slot as usize];
+            // Only what was found settled can have made others so.
+            if vertex.search.settled_epoch == epoch && !vertex.outgoing.is_empty() {
+                self.epoch += 1;
             }
+            vertex.search.settled_epoch = 0;
         }
 
-        let vertex = &mut self.vertices[slot as usize];
-        let obstructs = if vertex.obstructs_others() {
-            slot
-        } else {
-            vertex.blocked_by
-        };
-        if obstructs != std::mem::replace(&mut vertex.obstructs, obstructs)
+        if now.obstructs != before.obstructs
             && let Some(list) = self.waiters.get(&slot)
         {
             for waiter in list.clone() {
-                if self.vertex(waiter).waiting_on == slot {
+                if self.vertex(waiter).waits_for() == Some(slot) {
                     self.set_blocked(waiter, obstructs);
                 }
             }
         }
-        if self.vertex(slot).is_eligible() {
+        if self.vertex(slot).is_undecided() {
             self.recheck.push_back(slot);
         }
     }
@@ -113,8 +99,8 @@ impl Machine {
     /// Lets everything that waits for a vertex look again.
     pub(super) fn wake(&mut self, slot: u32) {
         for waiter in self.waiters.remove(&slot).unwrap_or_default() {
-            if self.vertex(waiter).waiting_on == slot {
-                self.vertices[waiter as usize].waiting_on = NONE;
+            if self.vertex(waiter).waits_for() == Some(slot) {
+                self.move_to(waiter, Queue::Undecided);
                 self.recheck.push_back(waiter);
             }
         }
@@ -129,42 +115,51 @@ impl Machine {
         }
     }
 
-    fn set_blocked(&mut self, slot: u32, by: u32) {
-        if self.vertex(slot).blocked_by == by {
+    fn set_blocked(&mut self, slot: u32, by: Option<u32>) {
+        if self.vertex(slot).blocked_by() == by {
             return;
         }
-        self.vertex_mut(slot).blocked_by = by;
-        if let Some(by) = some(by) {
+        self.life_mut(slot).block(by);
+        if let Some(by) = by {
             let by = self.show(by);
             self.emit(Some(slot), EventKind::BlockedBy { by });
         }
     }
 
-    /// Puts a dirty vertex where it belongs: into the ready queue, or into the list of what it waits for.
+    /// Puts a vertex that must run where it belongs: into the ready queue, or into the list of what it waits for.
     fn consider(&mut self, slot: u32) {
-        if !self.vertex(slot).is_eligible() {
+        if !self.vertex(slot).is_undecided() {
             return;
         }
         match self.unsettled_ancestor(slot) {
             Some(ancestor) => {
-                self.vertices[slot as usize].waiting_on = ancestor;
+                self.move_to(slot, Queue::Ancestor(ancestor));
                 self.waiters.entry(ancestor).or_default().push(slot);
-                let by = self.vertex(ancestor).obstructs;
+                let by = self.vertex(ancestor).seen.obstructs;
                 self.set_blocked(slot, by);
             }
             None => {
-                self.set_blocked(slot, NONE);
-                self.enqueue(slot);
+                self.set_blocked(slot, None);
+                self.enqueue(slot, false);
             }
         }
     }
 
-    pub(super) fn enqueue(&mut self, slot: u32) {
+    /// Moves a run that must be made between queues. Nothing changes that others see of it.
+    fn move_to(&mut self, slot: u32, queue: Queue) {
+        if let Some(life) = &mut self.vertices[slot as usize].life {
+            life.enter(queue);
+        }
+    }
+
+    fn enqueue(&mut self, slot: u32, holds_semaphores: bool) {
         let ticket = self.ready.ticket();
-        let current = self.ready.round;
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.ready = true;
-        vertex.ticket = ticket;
+        let turn = Queue::Turn {
+            ticket,
+            holds_semaphores,
+        };
+        self.move_to(slot, turn);
+        let (current, vertex) = (self.ready.round, self.vertex(slot));
         let round = if vertex.round == current {
             current + 1
         } else {
@@ -178,31 +173,31 @@ impl Machine {
     pub(super) fn unsettled_ancestor(&mut self, slot: u32) -> Option<u32> {
         // It runs before a swap takes it away; its predecessors were settled when that was decided.
         let vertex = self.vertex(slot);
-        if vertex.flags.realizing || vertex.incoming.is_empty() {
+        if vertex.is_realizing() || vertex.incoming.is_empty() {
             return None;
         }
         let epoch = self.epoch;
         let mut path = vec![slot];
         while let Some(&top) = path.last() {
             let vertex = &mut self.vertices[top as usize];
-            if vertex.cursor_epoch != epoch {
-                vertex.cursor_epoch = epoch;
-                vertex.cursor = 0;
+            if vertex.search.cursor_epoch != epoch {
+                vertex.search.cursor_epoch = epoch;
+                vertex.search.cursor = 0;
             }
-            let Some(&edge) = vertex.incoming.get(vertex.cursor as usize) else {
+            let Some(&edge) = vertex.incoming.get(vertex.search.cursor as usize) else {
                 if top != slot {
-                    vertex.settled_epoch = epoch;
+                    vertex.search.settled_epoch = epoch;
                 }
                 path.pop();
                 if let Some(&below) = path.last() {
-                    self.vertices[below as usize].cursor += 1;
+                    self.vertices[below as usize].search.cursor += 1;
                 }
                 continue;
             };
             let from = self.edges.get(edge).from;
             let predecessor = &self.vertices[from as usize];
-            if predecessor.settled_epoch == epoch {
-                self.vertices[top as usize].cursor += 1;
+            if predecessor.search.settled_epoch == epoch {
+                self.vertices[top as usize].search.cursor += 1;
             } else if !predecessor.is_locally_settled() || path.len() > self.vertices.len() {
                 return Some(from);
             } else {
@@ -221,16 +216,21 @@ impl Machine {
             return false;
         };
         self.ready.round = self.ready.round.max(round);
-        let vertex = self.vertex(slot);
-        if !vertex.flags.ready || vertex.ticket != ticket {
+        let holds_semaphores = match self.vertex(slot).queue() {
+            Some(Queue::Turn {
+                ticket: current,
+                holds_semaphores,
+            }) if current == ticket => holds_semaphores,
+            _ => return true,
+        };
+        self.life_mut(slot).enter(Queue::Undecided);
+        if self.unsettled_ancestor(slot).is_some() {
+            if holds_semaphores {
+                self.give_back_semaphores(slot);
+            }
             return true;
         }
-        self.vertex_mut(slot).flags.ready = false;
-        if !self.vertex(slot).is_eligible() || self.unsettled_ancestor(slot).is_some() {
-            self.give_back_semaphores(slot);
-            return true;
-        }
-        if !self.vertex(slot).flags.holding && !self.take_semaphores(slot) {
+        if !holds_semaphores && !self.take_semaphores(slot) {
             return true;
         }
         self.vertex_mut(slot).round = round;
@@ -240,16 +240,20 @@ impl Machine {
 
     /// Takes a vertex out of everything in which it waits to run.
     pub(super) fn withdraw(&mut self, slot: u32) {
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.ready = false;
-        vertex.waiting_on = NONE;
-        vertex.hold = super::Hold::None;
-        if std::mem::replace(&mut vertex.flags.queued, false) {
-            let wanted = self.wanted_semaphores(slot);
-            self.grant_semaphores(&wanted);
-        }
-        if !self.vertex(slot).flags.running {
-            self.give_back_semaphores(slot);
+        let Some(queue) = self.vertex(slot).queue() else {
+            return;
+        };
+        self.life_mut(slot).enter(Queue::Undecided);
+        match queue {
+            Queue::Semaphores { .. } => {
+                let wanted = self.wanted_semaphores(slot);
+                self.grant_semaphores(&wanted);
+            }
+            Queue::Turn {
+                holds_semaphores: true,
+                ..
+            } => self.give_back_semaphores(slot),
+            Queue::Undecided | Queue::Time(_) | Queue::Ancestor(_) | Queue::Turn { .. } => {}
         }
     }
 
@@ -276,12 +280,11 @@ impl Machine {
         for index in wanted.clone() {
             self.first_in_queue(index);
         }
-        let taken = self.semaphores.take_or_queue(&wanted, Place { slot, ticket });
-        let vertex = self.vertex_mut(slot);
-        vertex.ticket = ticket;
-        vertex.flags.holding = taken;
-        vertex.flags.queued = !taken;
+        let taken = self
+            .semaphores
+            .take_or_queue(&wanted, QueueEntry { slot, ticket });
         if !taken {
+            self.move_to(slot, Queue::Semaphores { ticket });
             let semaphores = self.semaphores.ids(&wanted);
             self.emit(Some(slot), EventKind::WaitingForSemaphore { semaphores });
         }
@@ -289,18 +292,16 @@ impl Machine {
     }
 
     pub(super) fn give_back_semaphores(&mut self, slot: u32) {
-        if std::mem::replace(&mut self.vertex_mut(slot).flags.holding, false) {
-            let wanted = self.wanted_semaphores(slot);
-            self.semaphores.release(&wanted);
-            self.grant_semaphores(&wanted);
-        }
+        let wanted = self.wanted_semaphores(slot);
+        self.semaphores.release(&wanted);
+        self.grant_semaphores(&wanted);
     }
 
-    fn first_in_queue(&mut self, index: u32) -> Option<Place> {
+    fn first_in_queue(&mut self, index: u32) -> Option<QueueEntry> {
         let vertices = &self.vertices;
-        self.semaphores.first(index, |place| {
-            let vertex = &vertices[place.slot as usize];
-            !vertex.flags.queued || vertex.ticket != place.ticket
+        self.semaphores.first(index, |entry| {
+            let ticket = entry.ticket;
+            vertices[entry.slot as usize].queue() != Some(Queue::Semaphores { ticket })
         })
     }
 
@@ -311,22 +312,28 @@ impl Machine {
             if !self.semaphores.is_free(index) {
                 continue;
             }
-            let Some(place) = self.first_in_queue(index) else {
+            let Some(first) = self.first_in_queue(index) else {
                 continue;
             };
-            let wanted = self.wanted_semaphores(place.slot);
+            let wanted = self.wanted_semaphores(first.slot);
             let all = wanted
                 .iter()
-                .all(|index| self.semaphores.is_free(*index) && self.first_in_queue(*index) == Some(place));
+                .all(|index| self.semaphores.is_free(*index) && self.first_in_queue(*index) == Some(first));
             if !all {
                 continue;
             }
             self.semaphores.grant(&wanted);
-            let vertex = self.vertex_mut(place.slot);
-            vertex.flags.queued = false;
-            vertex.flags.holding = true;
-            self.enqueue(place.slot);
+            self.enqueue(first.slot, true);
             look.extend(wanted);
         }
+    }
+}
+
+/// Keeps a count in line with what it counts.
+fn count(counted: &mut usize, before: bool, now: bool) {
+    match (before, now) {
+        (false, true) => *counted += 1,
+        (true, false) => *counted -= 1,
+        _ => {}
     }
 }

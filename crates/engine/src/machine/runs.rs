@@ -6,7 +6,7 @@ use std::time::Duration;
 use setpoint_graph::ResourceId;
 
 use super::edges::Refresh;
-use super::vertex::{Hold, Phase};
+use super::life::{Run, Stage, Wait, Why};
 use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries};
 use crate::{Cause, Drift, DriftValue, Failure, RunSummary};
 
@@ -19,19 +19,9 @@ impl Machine {
         let now = self.now;
         let resource = self.live(slot).clone();
         let noop = self.is_noop(&resource);
-        let vertex = self.vertex_mut(slot);
-        vertex.run = run;
-        vertex.run_began = now;
-        vertex.announced = 0;
-        let flags = &mut vertex.flags;
-        flags.running = true;
-        flags.dirty = false;
-        flags.uncounted = false;
-        flags.timed_out = false;
-        flags.noop_run = noop;
-        flags.run_by_watch = std::mem::take(&mut flags.by_watch);
-        let hidden = flags.hidden;
-        let priority = vertex.height;
+        self.life_mut(slot).start(run, now, noop);
+        let vertex = self.vertex(slot);
+        let (hidden, priority) = (vertex.hidden, vertex.height);
 
         let mut pending = false;
         for at in 0..self.vertex(slot).incoming.len() {
@@ -65,7 +55,7 @@ impl Machine {
             Check::Call
         };
         let notifies = if noop { Vec::new() } else { self.notifies(slot) };
-        let received = match &self.vertex(slot).extras {
+        let received = match self.vertex(slot).extras() {
             Some(extras) => extras.received.clone(),
             None => Vec::new(),
         };
@@ -104,21 +94,16 @@ impl Machine {
 
     /// A run of a vertex has ended.
     pub(super) fn run_ended(&mut self, slot: u32, mut result: RunResult) {
-        if !self.vertex(slot).flags.running {
+        let watching = self.life(slot).is_armed();
+        let Some(run) = self.life_mut(slot).end_run() else {
             return;
-        }
+        };
         self.running -= 1;
         let now = self.now;
         let resource = self.live(slot).clone();
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.running = false;
-        let duration = now.saturating_sub(vertex.run_began);
-        let flags = vertex.flags;
-        let refresh_waits = flags.noop_run
-            && vertex.phase == Phase::Watching
-            && result.outcome.is_ok()
-            && !result.checked
-            && !flags.hidden;
+        let hidden = self.vertex(slot).hidden;
+        let duration = now.saturating_sub(run.began);
+        let refresh_waits = run.noop && watching && result.outcome.is_ok() && !result.checked && !hidden;
         self.give_back_semaphores(slot);
         if refresh_waits {
             result.drifts.push(Drift {
@@ -128,13 +113,12 @@ impl Machine {
                 repaired: false,
             });
         }
-        if flags.timed_out && result.outcome.is_err() {
+        if run.timed_out && result.outcome.is_err() {
             let after = Duration::from_millis(resource.meta.timeout).as_secs_f64();
             result.outcome = Err(Failure::new(format!("finish: timeout after {after} seconds")));
         }
 
-        let announced = usize::from(self.vertex(slot).announced);
-        for drift in result.drifts.iter().skip(announced) {
+        for drift in result.drifts.iter().skip(usize::from(run.announced)) {
             self.emit_drift(slot, drift);
         }
         for drift in result.drifts.iter().filter(|drift| drift.repaired) {
@@ -145,7 +129,7 @@ impl Machine {
             };
             self.emit(Some(slot), what);
         }
-        if let Some(extras) = &mut self.vertex_mut(slot).extras {
+        if let Some(extras) = &mut self.life_mut(slot).extras {
             let transferring = extras.transferring.take();
             if let Some(holding) = transferring.filter(|_| result.transferred) {
                 extras.held = holding;
@@ -184,15 +168,15 @@ impl Machine {
                 self.convergence.repaired += 1;
                 self.tell_sharers(slot);
             }
-            self.note_fight(slot, &result.drifts);
-            self.note_echo(slot, attempted, summary);
+            self.note_fight(slot, &run, &result.drifts);
+            self.note_echo(slot, &run, attempted, summary);
         }
-        if summary == RunSummary::Drift && !self.vertex(slot).is_fighting() {
+        if summary == RunSummary::Drift && self.life(slot).fight().is_none() {
             self.convergence.broken_at = now;
         }
 
         match error {
-            None if flags.noop_run => {
+            None if run.noop => {
                 self.put_back_refresh(slot);
                 if summary == RunSummary::Drift {
                     self.convergence.would_repair += 1;
@@ -201,8 +185,8 @@ impl Machine {
             }
             None => {
                 self.consume_refresh(slot);
-                if (result.checked || flags.hidden)
-                    && let Some(extras) = &mut self.vertex_mut(slot).extras
+                if (result.checked || hidden)
+                    && let Some(extras) = &mut self.life_mut(slot).extras
                 {
                     for received in &mut extras.received {
                         received.changed = false;
@@ -219,40 +203,44 @@ impl Machine {
                 if attempted {
                     self.note_perhaps(slot);
                 }
-                self.run_failed(slot, error);
+                self.run_failed(slot, &run, error);
             }
         }
 
-        let vertex = self.vertex(slot);
-        if vertex.flags.leaving {
-            self.tear_down(slot);
-        } else if vertex.phase == Phase::WatchWaits && vertex.hold == Hold::None {
-            self.arm_again(slot);
+        let life = self.life(slot);
+        match life.stage() {
+            Stage::Finishing { .. } => self.take_away(slot, true),
+            _ if life.is_realizing() => self.tear_down(slot),
+            Stage::WatchFailed { wait: None, .. } => self.arm_again(slot),
+            _ => {}
         }
     }
 
     fn succeeded(&mut self, slot: u32) {
-        let vertex = self.vertex_mut(slot);
-        vertex.flags.settled_once = true;
-        vertex.flags.failing = false;
-        vertex.flags.second_chance = false;
-        vertex.failures = 0;
-        if let Some(extras) = &mut vertex.extras {
+        let life = self.life_mut(slot);
+        life.was_settled = true;
+        life.failing = false;
+        life.second_chance = false;
+        life.failures = 0;
+        if let Some(extras) = &mut life.extras {
             extras.error = None;
         }
     }
 
-    fn run_failed(&mut self, slot: u32, error: Arc<str>) {
-        let vertex = self.vertex_mut(slot);
-        let event_came = std::mem::replace(&mut vertex.flags.dirty, true);
-        if vertex.flags.uncounted || vertex.flags.leaving || vertex.phase != Phase::Watching {
+    fn run_failed(&mut self, slot: u32, run: &Run, error: Arc<str>) {
+        let life = self.life_mut(slot);
+        // A run that was cancelled because the watch failed, or because it goes, has not failed by itself.
+        if !life.is_watching() || life.is_leaving() {
             return;
         }
+        life.stay_due();
         self.note_failure(slot, &error);
         let tries = self.tries(self.live(slot));
-        let vertex = self.vertex_mut(slot);
         // What came during the run may be what it lacked. Only once, for the run itself may have caused it.
-        let second_chance = event_came && !std::mem::replace(&mut vertex.flags.second_chance, event_came);
+        let event_came = run.again.is_some();
+        let life = self.life_mut(slot);
+        let second_chance = event_came && !std::mem::replace(&mut life.second_chance, event_came);
+        let vertex = self.vertex_mut(slot);
         match tries {
             Tries::UpTo(most) if vertex.run_tries >= most => {
                 if !second_chance {
@@ -262,11 +250,11 @@ impl Machine {
             Tries::UpTo(most) => {
                 vertex.run_tries += 1;
                 let left = most - vertex.run_tries;
-                self.back_off(slot, Hold::Backoff, error, Some(left));
+                self.back_off(slot, Why::Backoff, error, Some(left));
             }
-            Tries::Endless => self.back_off(slot, Hold::Backoff, error, None),
+            Tries::Endless => self.back_off(slot, Why::Backoff, error, None),
             Tries::UntilRight => {
-                self.back_off(slot, Hold::Failing, error, None);
+                self.back_off(slot, Why::Failing, error, None);
                 if second_chance {
                     self.try_soon(slot);
                 }
@@ -277,9 +265,8 @@ impl Machine {
     /// Keeps the reason. That what had failed before has failed again in the same way is no news.
     pub(super) fn note_failure(&mut self, slot: u32, error: &Arc<str>) {
         let now = self.now;
-        let vertex = self.vertex_mut(slot);
-        let failing = vertex.flags.failing;
-        let extras = vertex.extras();
+        let failing = self.life(slot).failing;
+        let extras = self.extras_mut(slot);
         extras.failed_at = now;
         let before = extras.error.replace(error.clone());
         if !failing || before.as_ref() != Some(error) {
@@ -288,14 +275,14 @@ impl Machine {
     }
 
     /// Waits before the next try.
-    pub(super) fn back_off(&mut self, slot: u32, hold: Hold, error: Arc<str>, tries_left: Option<u16>) {
+    pub(super) fn back_off(&mut self, slot: u32, why: Why, error: Arc<str>, tries_left: Option<u16>) {
         let resource = self.live(slot).clone();
-        let vertex = self.vertex_mut(slot);
-        vertex.failures = vertex.failures.saturating_add(1);
-        vertex.flags.failing = hold == Hold::Failing;
-        let failures = vertex.failures;
+        let life = self.life_mut(slot);
+        life.failures = life.failures.saturating_add(1);
+        life.failing = why == Why::Failing;
+        let failures = life.failures;
         let until = self.now.saturating_add(self.delay(&resource, failures));
-        self.hold(slot, hold, until);
+        self.wait_until(slot, Wait { why, until });
         let what = EventKind::BackingOff {
             error,
             next_try: self.shown_time(until),
@@ -342,12 +329,11 @@ impl Machine {
         };
         let mut idle = Vec::new();
         for (sender, slot) in senders {
-            let vertex = self.vertex(slot);
-            if vertex.flags.running {
+            if let Some(run) = self.vertex(slot).run() {
                 self.actions.push(Action::ClearRefresh {
                     receiver: receiver.clone(),
                     senders: vec![sender],
-                    up_to_run: vertex.run - 1,
+                    up_to_run: run.number - 1,
                 });
             } else {
                 idle.push(sender);
@@ -383,11 +369,11 @@ impl Machine {
         self.emit(Some(to), EventKind::RefreshPending { by: by.clone() });
         let refreshable = self
             .vertex(to)
-            .live
+            .life
             .as_ref()
-            .is_some_and(|resource| resource.schema.refreshable);
+            .is_some_and(|life| life.resource.schema.refreshable);
         if refreshable {
-            self.make_dirty(to, Cause::RefreshBy(by));
+            self.make_due(to, Cause::RefreshBy(by));
         }
     }
 
@@ -401,14 +387,13 @@ impl Machine {
     }
 
     /// Looks whether something else keeps undoing what a run repaired.
-    fn note_fight(&mut self, slot: u32, drifts: &[Drift]) {
+    fn note_fight(&mut self, slot: u32, run: &Run, drifts: &[Drift]) {
         let now = self.now;
         let resource = self.live(slot).clone();
-        let flags = self.vertex(slot).flags;
-        let extras = self.vertex(slot).extras.as_ref();
+        let extras = self.vertex(slot).extras();
         let receives = extras.is_some_and(|extras| !extras.received.is_empty());
-        if !flags.run_by_watch
-            || flags.noop_run
+        if !run.by_watch
+            || run.noop
             || receives
             || resource.schema.action
             || resource.meta.limit.is_finite()
@@ -416,7 +401,7 @@ impl Machine {
         {
             return;
         }
-        let fight = self.vertex_mut(slot).extras().fight.get_or_insert_default();
+        let fight = self.extras_mut(slot).fight.get_or_insert_default();
         if let Some(drift) = fight.note(now, drifts).and_then(|index| drifts.get(index)) {
             let [field, is, want] = shown(drift);
             self.emit(Some(slot), EventKind::Fighting { field, is, want });
@@ -452,14 +437,12 @@ impl Machine {
 
     /// The event that our own repair causes takes no token of the limit: that of an event after a repair is given back
     /// when its run finds nothing.
-    fn note_echo(&mut self, slot: u32, repaired: bool, summary: RunSummary) {
-        let vertex = self.vertex_mut(slot);
-        let by_watch = vertex.flags.run_by_watch;
-        let Some(resource) = &vertex.live else { return };
-        let burst = resource.meta.burst;
-        let bucket = vertex.extras.as_mut().and_then(|extras| extras.bucket.as_mut());
+    fn note_echo(&mut self, slot: u32, run: &Run, repaired: bool, summary: RunSummary) {
+        let life = self.life_mut(slot);
+        let burst = life.resource.meta.burst;
+        let bucket = life.extras.as_mut().and_then(|extras| extras.bucket.as_mut());
         if let Some(bucket) = bucket {
-            let is_echo = bucket.after_repair && by_watch && summary == RunSummary::Ok;
+            let is_echo = bucket.after_repair && run.by_watch && summary == RunSummary::Ok;
             bucket.after_repair = repaired;
             if is_echo {
                 bucket.give_back(burst);
@@ -469,11 +452,10 @@ impl Machine {
 
     /// A run in progress has found something wrong.
     pub(super) fn drift_found(&mut self, slot: u32, drift: &Drift) {
-        let vertex = self.vertex_mut(slot);
-        if vertex.flags.running
-            && let Some(announced) = vertex.announced.checked_add(1)
+        if let Some(run) = self.life_mut(slot).run_mut()
+            && let Some(announced) = run.announced.checked_add(1)
         {
-            vertex.announced = announced;
+            run.announced = announced;
             self.emit_drift(slot, drift);
         }
     }

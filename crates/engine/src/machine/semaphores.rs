@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 /// The semaphores of one vertex, without repeats.
 pub(super) type Wanted = SmallVec<[u32; 4]>;
 
-/// One place in a queue: whose, and which of its requests (an older one is void).
+/// One entry of a queue: whose, and which of its requests (an older one is void).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct QueueEntry {
     pub(super) slot: u32,
     pub(super) ticket: u64,
 }
@@ -28,7 +28,7 @@ struct Semaphore {
     id: Arc<str>,
     count: u32,
     held: u32,
-    queue: VecDeque<Place>,
+    queue: VecDeque<QueueEntry>,
 }
 
 impl Semaphores {
@@ -59,7 +59,7 @@ impl Semaphores {
     }
 
     /// Takes all if all are free and nobody waits for any; else takes a place in each queue.
-    pub(super) fn take_or_queue(&mut self, wanted: &Wanted, place: Place) -> bool {
+    pub(super) fn take_or_queue(&mut self, wanted: &Wanted, entry: QueueEntry) -> bool {
         let free = wanted.iter().all(|index| {
             let semaphore = &self.list[*index as usize];
             semaphore.held < semaphore.count && semaphore.queue.is_empty()
@@ -69,7 +69,7 @@ impl Semaphores {
             if free {
                 semaphore.held += 1;
             } else {
-                semaphore.queue.push_back(place);
+                semaphore.queue.push_back(entry);
             }
         }
         free
@@ -84,9 +84,9 @@ impl Semaphores {
     }
 
     /// Who is first in the queue, void places aside.
-    pub(super) fn first(&mut self, index: u32, is_void: impl Fn(Place) -> bool) -> Option<Place> {
+    pub(super) fn first(&mut self, index: u32, is_void: impl Fn(QueueEntry) -> bool) -> Option<QueueEntry> {
         let queue = &mut self.list[index as usize].queue;
-        while queue.front().is_some_and(|place| is_void(*place)) {
+        while queue.front().is_some_and(|entry| is_void(*entry)) {
             queue.pop_front();
         }
         queue.front().copied()

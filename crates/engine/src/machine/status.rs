@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use setpoint_graph::ResourceId;
 
+use super::Machine;
 use super::edges::Refresh;
-use super::vertex::{Hold, Phase};
-use super::{Machine, some};
+use super::life::{Activity, Life, Queue, Run, Stage, Wait, Why};
 
 /// One resource as `status` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,11 +67,14 @@ impl Machine {
                 .any(|edge| self.edges.get(*edge).refresh != Refresh::None);
             Some(VertexStatus {
                 id: resource.id.clone(),
-                state: self.state_of(vertex),
+                state: vertex
+                    .life
+                    .as_ref()
+                    .map_or(VertexState::WaitingToBeAdded, |life| self.state_of(life)),
                 noop: self.is_noop(resource),
-                hidden: vertex.flags.hidden,
+                hidden: vertex.hidden,
                 refresh_pending: pending,
-                error: vertex.extras.as_ref().and_then(|extras| extras.error.clone()),
+                error: vertex.extras().and_then(|extras| extras.error.clone()),
             })
         });
         let mut list: Vec<VertexStatus> = used.collect();
@@ -91,40 +94,42 @@ impl Machine {
         self.convergence.converged
     }
 
-    fn state_of(&self, vertex: &super::Vertex) -> VertexState {
-        if vertex.live.is_none() {
-            return VertexState::WaitingToBeAdded;
-        }
-        if vertex.flags.running && !vertex.flags.leaving {
-            return VertexState::Running(self.shown_time(vertex.run_began));
-        }
-        if vertex.flags.leaving {
-            return VertexState::Finishing;
-        }
-        let until = self.shown_time(vertex.hold_until);
-        match (vertex.phase, vertex.hold) {
-            (Phase::Failed, _) => VertexState::FailedForGood,
-            (_, Hold::Backoff | Hold::Failing) => VertexState::BackingOffUntil(until),
-            (_, Hold::Limited | Hold::Spaced) => VertexState::LimitedUntil(until),
-            (Phase::Draining | Phase::Cleaning, _) => VertexState::Finishing,
-            (Phase::Absent, _) => VertexState::WaitingToBeAdded,
-            (Phase::Initialising | Phase::InitWaits | Phase::Arming | Phase::WatchWaits, _) => {
-                VertexState::Starting
+    fn state_of(&self, life: &Life) -> VertexState {
+        let waits = |wait: &Wait| {
+            let until = self.shown_time(wait.until);
+            match wait.why {
+                Why::Backoff | Why::Failing => VertexState::BackingOffUntil(until),
+                Why::Limited | Why::Spaced => VertexState::LimitedUntil(until),
             }
-            (Phase::Watching, Hold::None) => {
-                let identity = |slot| some(slot).and_then(|slot| self.identity(slot));
-                if !vertex.flags.dirty {
-                    VertexState::Clean
-                } else if let Some(by) = identity(vertex.blocked_by) {
-                    VertexState::BlockedBy(by)
-                } else if let Some(on) = identity(vertex.waiting_on) {
-                    VertexState::WaitingFor(on)
-                } else if vertex.flags.queued {
-                    VertexState::WaitingForSemaphore
-                } else {
-                    VertexState::Ready
+        };
+        let runs = |run: &Run| VertexState::Running(self.shown_time(run.began));
+        let identity = |slot: u32| self.identity(slot);
+        match life.stage() {
+            Stage::WatchFailed { run: Some(run), .. } | Stage::FailedForGood { run: Some(run), .. } => {
+                runs(run)
+            }
+            Stage::Watching(Activity::Running(run)) if !life.is_leaving() => runs(run),
+            _ if life.is_leaving() => VertexState::Finishing,
+            Stage::InitFailed { wait } | Stage::WatchFailed { wait: Some(wait), .. } => waits(wait),
+            Stage::FailedForGood { .. } => VertexState::FailedForGood,
+            Stage::Watching(Activity::Clean) => VertexState::Clean,
+            Stage::Watching(Activity::Running(run)) => runs(run),
+            Stage::Watching(Activity::Due(due)) => match &due.queue {
+                Queue::Time(wait) => waits(wait),
+                Queue::Semaphores { .. } => VertexState::WaitingForSemaphore,
+                Queue::Undecided | Queue::Turn { .. } => VertexState::Ready,
+                Queue::Ancestor(on) => {
+                    let blocked = due.blocked_by.and_then(identity).map(VertexState::BlockedBy);
+                    let waiting = || identity(*on).map(VertexState::WaitingFor);
+                    blocked.or_else(waiting).unwrap_or(VertexState::Ready)
                 }
-            }
+            },
+            Stage::Initialising { .. }
+            | Stage::Arming
+            | Stage::WatchFailed { .. }
+            | Stage::Finishing { .. }
+            | Stage::Draining { .. }
+            | Stage::CleaningUp => VertexState::Starting,
         }
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use setpoint_graph::ResourceId;
 
-use super::{Action, EventKind, ExitReason, ExitReport, Machine, StopStage, some};
+use super::life::{Life, Stage};
+use super::{Action, EventKind, ExitReason, ExitReport, Machine, StopStage};
 use crate::CancelCause;
 
 /// The engine is stopping.
@@ -46,22 +47,23 @@ impl Machine {
         let mut failed = BTreeMap::new();
         let mut blocked = BTreeMap::new();
         for (slot, vertex) in self.vertices.iter().enumerate() {
-            let Some(id) = vertex.identity().filter(|_| vertex.live.is_some()) else {
+            let Some(life) = &vertex.life else {
                 continue;
             };
+            let id = &life.resource.id;
             if self.failed.contains(&(slot as u32)) {
-                let error = vertex.extras.as_ref().and_then(|extras| extras.error.clone());
+                let error = vertex.extras().and_then(|extras| extras.error.clone());
                 failed.insert(id.clone(), error.unwrap_or_else(|| "".into()));
-            } else if let Some(about) = vertex.fight() {
+            } else if let Some(about) = life.fight() {
                 failed.insert(id.clone(), about.clone());
             }
-            if let Some(by) = some(vertex.blocked_by).and_then(|by| self.identity(by)) {
+            if let Some(by) = vertex.blocked_by().and_then(|by| self.identity(by)) {
                 blocked.insert(id.clone(), by);
             }
         }
         let mut successors = vec![0; self.vertices.len()];
         for (_, edge) in self.edges.iter() {
-            if self.vertex(edge.to).live.is_some() {
+            if self.vertex(edge.to).life.is_some() {
                 successors[edge.from as usize] += 1;
             }
         }
@@ -78,19 +80,18 @@ impl Machine {
         self.announce_stage();
         for slot in 0..self.vertices.len() as u32 {
             let vertex = self.vertex(slot);
-            if vertex.live.is_none() {
+            if vertex.life.is_none() {
                 if vertex.wanted.is_some() {
-                    self.forget_unborn(slot);
+                    self.cancel_pending_add(slot);
                 }
                 continue;
             }
             self.vertex_mut(slot).wanted = None;
-            if !self.vertex(slot).flags.leaving {
-                self.leave(slot, false);
-            } else if self.vertex(slot).flags.realizing {
+            if self.vertex(slot).is_realizing() {
                 // Stopping does not wait for it.
-                self.vertex_mut(slot).flags.realizing = false;
                 self.tear_down(slot);
+            } else {
+                self.leave(slot, false);
             }
         }
     }
@@ -102,7 +103,7 @@ impl Machine {
         stopping.stage = stage;
         self.announce_stage();
         for slot in 0..self.vertices.len() as u32 {
-            if !self.vertex(slot).flags.running {
+            if !self.vertex(slot).is_running() {
                 continue;
             }
             if stage == StopStage::Cancel {
@@ -124,9 +125,10 @@ impl Machine {
     /// Whose runs, `init`s and `cleanup`s keep us from ending; when there are none, what still lives.
     fn waited_for(&self) -> BTreeSet<ResourceId> {
         let named = |only_running: bool| {
-            let live = self.vertices.iter().filter(|vertex| vertex.live.is_some());
-            live.filter(|vertex| vertex.flags.running || !only_running)
-                .filter_map(|vertex| vertex.identity().cloned())
+            let lives = self.vertices.iter().filter_map(|vertex| vertex.life.as_ref());
+            lives
+                .filter(|life| life.is_running() || !only_running)
+                .map(|life| life.resource.id.clone())
                 .collect()
         };
         let running: BTreeSet<ResourceId> = named(true);
@@ -210,7 +212,8 @@ impl Machine {
                 continue;
             };
             *left = left.saturating_sub(1);
-            if *left == 0 && self.vertex(from).phase == super::Phase::Draining {
+            let drains = |life: &Life| matches!(life.stage(), Stage::Draining { .. });
+            if *left == 0 && self.vertex(from).life.as_ref().is_some_and(drains) {
                 self.tear_down(from);
             }
         }

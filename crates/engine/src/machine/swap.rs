@@ -7,7 +7,8 @@ use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, ResourceId};
 use smallvec::SmallVec;
 
 use super::edges::{Edge, Refresh};
-use super::vertex::{Hold, Phase, Vertex};
+use super::life::Stage;
+use super::vertex::{Seen, Vertex};
 use super::{EventKind, Machine};
 use crate::Cause;
 
@@ -51,7 +52,8 @@ impl Machine {
             self.match_hidden(&hidden.id, &hidden.new, &mut gone, &mut hidden_added);
         }
         for slot in self.failed.clone() {
-            let rewatch = self.vertex(slot).phase == Phase::Failed && self.live(slot).meta.rewatch;
+            let life = self.life(slot);
+            let rewatch = life.is_failed_for_good() && life.resource.meta.rewatch;
             if rewatch && !leaving.contains(&slot) {
                 leaving.insert(slot);
             }
@@ -82,7 +84,7 @@ impl Machine {
             self.remove_edges_of(*slot, &mut upstream);
             let vertex = self.vertex_mut(*slot);
             vertex.run_tries = 0;
-            if vertex.live.is_some() {
+            if vertex.life.is_some() {
                 vertex.wanted = None;
             }
         }
@@ -108,7 +110,7 @@ impl Machine {
             self.note_extended(&resource.id, &mut extended);
             let slot = self.new_slot(resource.id.clone());
             let vertex = self.vertex_mut(slot);
-            vertex.flags.hidden = true;
+            vertex.hidden = true;
             vertex.wanted = Some(resource);
             added.push(slot);
         }
@@ -138,19 +140,19 @@ impl Machine {
 
         for slot in receivers {
             let vertex = self.vertex(slot);
-            if vertex.live.is_some() && !leaving.contains(&slot) && !vertex.flags.leaving {
-                self.make_dirty(slot, Cause::Swap);
+            if vertex.life.is_some() && !leaving.contains(&slot) && !vertex.is_leaving() {
+                self.make_due(slot, Cause::Swap);
             }
         }
         for slot in leaving {
-            if self.vertex(slot).live.is_some() {
+            if self.vertex(slot).life.is_some() {
                 self.leave(slot, realizing.contains(&slot));
             } else if gone.contains(&slot) {
-                self.forget_unborn(slot);
+                self.cancel_pending_add(slot);
             }
         }
         for slot in added {
-            if self.vertex(slot).live.is_none() {
+            if self.vertex(slot).life.is_none() {
                 self.add(slot);
             }
         }
@@ -160,28 +162,24 @@ impl Machine {
     /// Whether a resource that is to go has never been right and may run first.
     fn should_realize(&mut self, slot: u32) -> bool {
         let vertex = self.vertex(slot);
-        let Some(resource) = &vertex.live else {
+        let Some(life) = vertex.life.as_ref().filter(|life| !life.is_leaving()) else {
             return false;
         };
         let could_run = matches!(
-            vertex.phase,
-            Phase::Initialising | Phase::Arming | Phase::Watching
-        ) && !matches!(vertex.hold, Hold::Backoff | Hold::Failing);
-        resource.meta.realize
+            life.stage(),
+            Stage::Initialising { .. } | Stage::Arming | Stage::Watching(_)
+        ) && !life.wait().is_some_and(|wait| wait.why.is_failure());
+        life.resource.meta.realize
             && could_run
-            && !vertex.flags.leaving
-            && !vertex.flags.hidden
-            && !vertex.flags.settled_once
-            && (vertex.flags.running || self.unsettled_ancestor(slot).is_none())
+            && !vertex.hidden
+            && !life.was_settled
+            && (life.is_running() || self.unsettled_ancestor(slot).is_none())
     }
 
     /// The slot of an identity's resource that is not hidden, living or waiting to.
     fn normal_slot(&self, id: &ResourceId) -> Option<u32> {
         let slots = self.index.get(id)?;
-        slots
-            .iter()
-            .copied()
-            .find(|slot| !self.vertex(*slot).flags.hidden)
+        slots.iter().copied().find(|slot| !self.vertex(*slot).hidden)
     }
 
     /// The slot in which a resource that is new to the graph will live: that of its identity, if an older one is still
@@ -199,18 +197,11 @@ impl Machine {
         let slot = match self.free.pop() {
             Some(slot) => {
                 let vertex = self.vertex_mut(slot);
-                let (incarnation, flags) = (vertex.incarnation, vertex.flags);
-                *vertex = Vertex::empty();
-                vertex.incarnation = incarnation;
-                // Counts are brought in line when the vertex is looked at, so they must stay until then.
-                vertex.flags.touched = flags.touched;
-                vertex.flags.busy = flags.busy;
-                vertex.flags.blocked = flags.blocked;
-                vertex.flags.locally_settled = flags.locally_settled;
+                *vertex = Vertex::empty(vertex.incarnation, vertex.seen);
                 slot
             }
             None => {
-                self.vertices.push(Vertex::empty());
+                self.vertices.push(Vertex::empty(0, Seen::default()));
                 let slot = self.vertices.len() as u32 - 1;
                 self.vertex_mut(slot);
                 slot
@@ -231,7 +222,7 @@ impl Machine {
         let mut there: SmallVec<[u32; 2]> = self.index.get(id).cloned().unwrap_or_default();
         there.retain(|slot| {
             let vertex = self.vertex(*slot);
-            vertex.flags.hidden && vertex.wanted.is_some()
+            vertex.hidden && vertex.wanted.is_some()
         });
         for resource in new {
             let same = there.iter().position(|slot| {
@@ -341,7 +332,7 @@ impl Machine {
             .retain(|other| *other != index);
         let to = self.vertex_mut(edge.to);
         to.incoming.retain(|other| *other != index);
-        to.cursor_epoch = 0;
+        to.search.cursor_epoch = 0;
         upstream.push(edge.from);
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
-    /// The hold of a vertex ends.
-    Hold { slot: u32, incarnation: u32 },
+    /// The wait of a vertex is over.
+    Wait { slot: u32, incarnation: u32 },
     /// A run has had its time.
     Timeout { slot: u32, run: u64 },
     /// A vertex's interval has passed.
