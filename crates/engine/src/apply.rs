@@ -8,9 +8,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use setpoint_graph::{KindSchema, ResourceId};
+use setpoint_host::files::{AbsolutePath, Entry, FileError, Prepared, Replace, Replaced, Writer};
+use setpoint_host::users::AccountError;
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::batch::Batch;
 use crate::resource::Sensitivity;
 use crate::secrets::Secrets;
 use crate::{Drift, DriftValue, Failure, Handle, Sends};
@@ -120,8 +123,22 @@ pub struct Apply<'a> {
     sensitivity: Sensitivity,
     secrets: Secrets,
     prepared: bool,
+    batch: Option<&'a Batch>,
+    writer: Option<Writer>,
+    replacement: Option<Replacement>,
     outcome: Outcome,
 }
+
+/// The replacement of a file with which a run ends. Runs that are made at the same time share its syncs.
+pub struct Replacement {
+    pub(crate) prepared: Prepared,
+    pub(crate) then: AfterReplacement,
+    /// Whether the outgoing notifications are still to be stored, before the new contents are seen.
+    pub(crate) is_first_repair: bool,
+}
+
+/// Takes a replacement in, and answers a line for the log if there is something to say about it.
+pub(crate) type AfterReplacement = Box<dyn FnOnce(&Replaced) -> Option<String> + Send + Sync>;
 
 impl<'a> Apply<'a> {
     /// A run that begins.
@@ -133,6 +150,9 @@ impl<'a> Apply<'a> {
             sensitivity: Sensitivity::default(),
             secrets: Secrets::default(),
             prepared: false,
+            batch: None,
+            writer: None,
+            replacement: None,
             outcome: Outcome {
                 drifts: Vec::new(),
                 sent: None,
@@ -142,10 +162,44 @@ impl<'a> Apply<'a> {
         }
     }
 
-    /// What it left behind.
+    /// The run is one of these that are made together.
     #[must_use]
-    pub fn finish(self) -> Outcome {
+    pub(crate) fn in_batch(mut self, batch: &'a Batch) -> Apply<'a> {
+        self.batch = Some(batch);
+        self
+    }
+
+    /// The run need not be told when it has replaced its file.
+    #[must_use]
+    pub(crate) fn written_by(mut self, writer: Option<Writer>) -> Apply<'a> {
+        self.writer = writer;
+        self
+    }
+
+    /// What it left behind. A replacement that nobody has taken is made here, and waited for.
+    #[must_use]
+    pub fn finish(mut self) -> Outcome {
+        if let Some(replacement) = self.replacement.take() {
+            let replaced = self.replace_now(replacement);
+            self.outcome.refused = self.outcome.refused.or(replaced.err());
+        }
         self.outcome
+    }
+
+    fn replace_now(&self, replacement: Replacement) -> Result<(), Failure> {
+        if replacement.is_first_repair {
+            self.input.observer.before_first_repair()?;
+        }
+        let replaced = self.handle().committer().commit(replacement.prepared)?;
+        if let Some(message) = (replacement.then)(&replaced) {
+            self.log(Level::Info, message);
+        }
+        Ok(())
+    }
+
+    /// The replacement with which the run ends, for who makes many of them together.
+    pub(crate) fn take_replacement(&mut self) -> Option<Replacement> {
+        self.replacement.take()
     }
 
     /// Whose run it is; done by [`crate::Instance`] before the kind's code runs.
@@ -175,6 +229,22 @@ impl<'a> Apply<'a> {
         is: impl Into<DriftValue>,
         want: impl Into<DriftValue>,
     ) -> bool {
+        if self.input.repair && !self.prepared {
+            self.prepared = true;
+            self.outcome.refused = self.input.observer.before_first_repair().err();
+        }
+        self.drift_for_replacement(field, is, want)
+    }
+
+    /// The same for a difference that only [`Apply::replace`] repairs: the notifications that it may cause are stored together
+    /// with those of others.
+    #[must_use = "it answers whether to repair"]
+    pub fn drift_for_replacement(
+        &mut self,
+        field: impl Into<Cow<'static, str>>,
+        is: impl Into<DriftValue>,
+        want: impl Into<DriftValue>,
+    ) -> bool {
         let field = field.into();
         let redact = |value: DriftValue, secret: bool| match value {
             DriftValue::Absent => DriftValue::Absent,
@@ -182,10 +252,6 @@ impl<'a> Apply<'a> {
             value => value,
         };
         let (was_secret, is_secret) = self.is_secret(&field);
-        if self.input.repair && !self.prepared {
-            self.prepared = true;
-            self.outcome.refused = self.input.observer.before_first_repair().err();
-        }
         let repaired = self.input.repair && self.outcome.refused.is_none();
         let drift = Drift {
             is: redact(is.into(), was_secret),
@@ -196,6 +262,57 @@ impl<'a> Apply<'a> {
         self.input.observer.drift(&drift);
         self.outcome.drifts.push(drift);
         repaired
+    }
+
+    /// Replaces a file as the last thing that the run repairs. The temporary file is written here; the new contents are put
+    /// in place after the run, together with those of other runs, and `then` is called. The run is over when they are
+    /// durable.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be written. What goes wrong later is the run's failure all the same.
+    pub fn replace(
+        &mut self,
+        request: Replace,
+        then: impl FnOnce(&Replaced) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
+        let request = request.written_by(self.writer.clone());
+        self.replacement = Some(Replacement {
+            prepared: self.handle().committer().prepare(request)?,
+            then: Box::new(then),
+            is_first_repair: !std::mem::replace(&mut self.prepared, true),
+        });
+        Ok(())
+    }
+
+    /// The entry at a path. Runs that are made together open its directory once.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened.
+    pub fn entry(&self, path: &AbsolutePath) -> Result<Entry, FileError> {
+        match self.batch {
+            Some(batch) => batch.entry(path),
+            None => Entry::at(path),
+        }
+    }
+
+    /// The number of a user given by name or number. Runs that are made together look once.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn user(&self, text: &str) -> Result<u32, AccountError> {
+        let users = self.handle().users();
+        self.batch
+            .map_or_else(|| users.user(text), |batch| batch.user(users, text))
+    }
+
+    /// The number of a group given by name or number. Runs that are made together look once.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn group(&self, text: &str) -> Result<u32, AccountError> {
+        let users = self.handle().users();
+        self.batch
+            .map_or_else(|| users.group(text), |batch| batch.group(users, text))
     }
 
     /// Whether something was found wrong so far.

@@ -23,6 +23,7 @@ extern crate self as setpoint_engine;
 mod apply;
 #[cfg(test)]
 mod apply_tests;
+mod batch;
 mod drift;
 mod events;
 mod failure;
@@ -41,7 +42,8 @@ mod watch_declaration;
 mod workers;
 
 pub use apply::{
-    Apply, CancelCause, Cancellation, Level, LogLine, Observer, Outcome, Received, RunInput, Sent,
+    Apply, CancelCause, Cancellation, Level, LogLine, Observer, Outcome, Received, Replacement, RunInput,
+    Sent,
 };
 pub use async_trait::async_trait;
 pub use drift::{Drift, DriftValue};

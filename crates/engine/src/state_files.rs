@@ -114,6 +114,38 @@ impl StateFiles {
         stored.attempting("store the notification of", receiver)
     }
 
+    /// The same for many at a time: each receiver is written once.
+    pub(crate) fn mark_all<'a>(
+        &self,
+        marks: impl Iterator<Item = (&'a ResourceId, &'a ResourceId, u64)>,
+    ) -> Result<(), Failure> {
+        let mut receivers: BTreeMap<&ResourceId, Vec<(&ResourceId, u64)>> = BTreeMap::new();
+        for (receiver, sender, run) in marks {
+            receivers.entry(receiver).or_default().push((sender, run));
+        }
+        for (receiver, senders) in receivers {
+            let known = self.receiver(receiver);
+            let mut marks = known.lock();
+            let mut new = Vec::new();
+            for (sender, run) in senders {
+                if marks.by_sender.insert(sender.clone(), run).is_none() {
+                    new.push(sender);
+                }
+            }
+            marks.version += u64::from(!new.is_empty());
+            let wanted = marks.version;
+            let stored = self.flush(receiver, &known, marks, wanted);
+            if stored.is_err() {
+                let mut marks = known.lock();
+                for sender in new {
+                    marks.by_sender.remove(sender);
+                }
+            }
+            stored.attempting("store the notification of", receiver)?;
+        }
+        Ok(())
+    }
+
     /// Notifications are served or void, but for those that were stored by runs later than `up_to_run`.
     pub(crate) fn clear(
         &self,

@@ -12,6 +12,7 @@
 //! blocks. An idle resource is an entry in the machine and one in `records`.
 
 mod background;
+mod commits;
 mod execute;
 mod inbox;
 mod owner;
@@ -105,6 +106,8 @@ struct Inner {
 pub(crate) struct Shared {
     inbox: Arc<Inbox>,
     pool: Pool<Job>,
+    /// Runs whose replacement is on its way.
+    commits: commits::Commits,
     services: Arc<Services>,
     kinds: Arc<Kinds>,
     state: Option<StateFiles>,
@@ -152,7 +155,11 @@ impl Engine {
         let kinds: Arc<Kinds> = Arc::new(kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect());
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let shared = Arc::new(Shared {
-            pool: Pool::new(options.threads.unwrap_or((2 * cores).max(4))),
+            pool: Pool::new(options.threads.unwrap_or((2 * cores).max(4)), {
+                let inbox = inbox.clone();
+                move |answers| inbox.push_all(answers)
+            }),
+            commits: commits::Commits::default(),
             subscriber: watches.subscribe(Arc::new(Sink(inbox.clone()))),
             inbox,
             services: Arc::new(services),

@@ -9,6 +9,7 @@
 //! | [`files`] | safe walking, reading, comparing, replacing (with shared syncs), removing |
 //! | [`watch`] | one inotify instance for all watched paths |
 //! | [`processes`] | commands in groups of their own, with their output; commands that run on |
+//! | [`mounts`] | which file system a path is on, without touching it |
 //! | [`users`] | accounts by name or number |
 //! | [`state`] | our own private directories, versioned files, and the lock on them |
 //!
@@ -22,6 +23,7 @@
 
 pub mod files;
 mod machine;
+pub mod mounts;
 pub mod processes;
 pub mod state;
 pub mod sync;

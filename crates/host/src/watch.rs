@@ -23,10 +23,9 @@
 //! - Temporary files of this program ([`crate::files::TEMPORARY_PREFIX`]) make no events for the directory that
 //!   they are in.
 //!
-//! Our own repairs are *not* recognised here. They come back as one event, and the check that it causes finds an
-//! unchanged [`crate::files::Stamp`] for the price of one `statx`; deciding the same in the hub would need the same
-//! call, and could only be wrong. [`WatchHub::catch_up`] lets an engine wait for that event before it decides
-//! whether a resource is dirty.
+//! Our own replacements of files are recognised: the temporary file's name leaves and the watched name arrives under one
+//! cookie, and whoever announced that ([`Subscriber::writer`]) is not told. Everybody else is, and every other write has an
+//! event of its own.
 
 mod arena;
 mod events;

@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -11,15 +12,18 @@ use std::time::Duration;
 
 use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
 use setpoint_host::sync::{Mutex, MutexGuard};
+use setpoint_host::watch::WatchToken;
 use tokio::runtime::RuntimeFlavor;
 
-use super::Shared;
 use super::inbox::{Message, WatchId};
 use super::pool::{Lane, Work};
 use super::watching::{Watches, arm, rearm};
+use super::{Shared, commits};
+use crate::apply::Replacement;
+use crate::batch::Batch;
 use crate::machine::{Check, Initialised, Input, RunRequest, RunResult, VertexId};
 use crate::{
-    Apply, Cancellation, Drift, Failure, FailureReason, Instance, Level, Observer, Outcome, RunInput,
+    Apply, Cancellation, Drift, Failure, FailureReason, Instance, Level, Observer, Outcome, RunInput, Watch,
 };
 
 /// What the workers hold of one vertex.
@@ -93,6 +97,31 @@ pub(super) struct Run {
 }
 
 impl Work for Job {
+    type Answer = Message;
+    type Together = Batch;
+
+    fn directory(&self) -> Option<PathBuf> {
+        let cell = match &self.task {
+            Task::Init { cell, .. } | Task::Arm { cell, .. } => cell,
+            Task::Run(run) => &run.cell,
+            Task::Disarm(_) | Task::Cleanup { .. } | Task::ClearRefresh { .. } | Task::Sweep(..) => {
+                return None;
+            }
+        };
+        let instance = cell.instance();
+        let watches = guarded("say what to watch", || {
+            instance.as_ref().map(|instance| instance.resource().watches())
+        });
+        watches.ok()??.into_iter().find_map(|watch| match watch {
+            Watch::Path { path, .. } => path.as_path().parent().map(Path::to_path_buf),
+            _ => None,
+        })
+    }
+
+    fn directory_at_hand(together: &Batch) -> Option<PathBuf> {
+        together.looking_in()
+    }
+
     fn run(self, lane: &Lane<Job>) {
         let shared = &self.shared;
         match self.task {
@@ -101,15 +130,15 @@ impl Work for Job {
                 cell,
                 arm: watch,
                 load_refresh,
-            } => init(shared, vertex, &cell, watch, load_refresh),
-            Task::Arm { cell, watch } => arm_now(shared, &cell, watch),
+            } => init(shared, vertex, &cell, watch, load_refresh, lane),
+            Task::Arm { cell, watch } => arm_now(shared, &cell, watch, lane),
             Task::Disarm(handles) => drop(handles),
             Task::Run(run) => run_on_pool(shared, run, lane),
             Task::Cleanup {
                 vertex,
                 cell,
                 initialised,
-            } => cleanup(shared, vertex, &cell, initialised),
+            } => cleanup(shared, vertex, &cell, initialised, lane),
             Task::ClearRefresh {
                 receiver,
                 senders,
@@ -170,7 +199,14 @@ fn panicked(attempted: &'static str, panic: &(dyn Any + Send)) -> Failure {
         .reasoned(FailureReason::Bug)
 }
 
-fn init(shared: &Arc<Shared>, vertex: VertexId, cell: &Cell, watch: Option<WatchId>, load_refresh: bool) {
+fn init(
+    shared: &Arc<Shared>,
+    vertex: VertexId,
+    cell: &Cell,
+    watch: Option<WatchId>,
+    load_refresh: bool,
+    lane: &Lane<Job>,
+) {
     let mut guard = cell.instance();
     let result = initialise(shared, cell, &mut guard);
     let result = result.map(|()| {
@@ -190,9 +226,9 @@ fn init(shared: &Arc<Shared>, vertex: VertexId, cell: &Cell, watch: Option<Watch
         initialised
     });
     let succeeded = result.is_ok();
-    shared.inbox.push(Message::InitEnded { vertex, result });
+    lane.answer(Message::InitEnded { vertex, result });
     if let (true, Some(watch), Some(instance)) = (succeeded, watch, &*guard) {
-        arm(shared, cell, watch, instance.resource());
+        arm(shared, cell, watch, instance.resource(), lane);
     }
 }
 
@@ -221,7 +257,7 @@ fn unfit(attempted: &'static str, invalid: &[setpoint_graph::Invalid]) -> Failur
 }
 
 /// Arms the watch of a vertex, after watch loops of an earlier arming have ended.
-fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId) {
+fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId, lane: &Lane<Job>) {
     let ending = cell.watches().take_ending();
     if !ending.is_empty() {
         let (shared, cell) = (shared.clone(), cell.clone());
@@ -236,8 +272,8 @@ fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId) {
         return;
     }
     match &*cell.instance() {
-        Some(instance) => arm(shared, cell, watch, instance.resource()),
-        None => shared.inbox.push(Message::Armed(
+        Some(instance) => arm(shared, cell, watch, instance.resource(), lane),
+        None => lane.answer(Message::Armed(
             watch,
             Err(Failure::new("watch, because there is no instance")),
         )),
@@ -245,7 +281,7 @@ fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId) {
 }
 
 /// Cleans up, after watch loops have ended.
-fn cleanup(shared: &Arc<Shared>, vertex: VertexId, cell: &Arc<Cell>, initialised: bool) {
+fn cleanup(shared: &Arc<Shared>, vertex: VertexId, cell: &Arc<Cell>, initialised: bool, lane: &Lane<Job>) {
     let ending = cell.watches().take_ending();
     if !ending.is_empty() {
         let (shared, cell) = (shared.clone(), cell.clone());
@@ -272,7 +308,7 @@ fn cleanup(shared: &Arc<Shared>, vertex: VertexId, cell: &Arc<Cell>, initialised
         }
     });
     let failure = ended.err();
-    shared.inbox.input(Input::CleanupEnded { vertex, failure });
+    lane.answer(Message::Input(Input::CleanupEnded { vertex, failure }));
 }
 
 /// What a kind says while it runs.
@@ -281,15 +317,12 @@ struct RunObserver<'a> {
     vertex: VertexId,
     id: &'a ResourceId,
     request: &'a RunRequest,
-    /// The thread of the pool, for a run that blocks.
-    lane: Option<&'a Lane<Job>>,
+    /// Whether the run occupies a thread of the pool.
+    on_pool: bool,
 }
 
 impl Observer for RunObserver<'_> {
     fn before_first_repair(&self) -> Result<(), Failure> {
-        if let Some(lane) = self.lane {
-            lane.repairs();
-        }
         let Some(state) = self
             .shared
             .state
@@ -303,7 +336,7 @@ impl Observer for RunObserver<'_> {
             receivers.try_for_each(|receiver| state.mark(receiver, self.id, self.request.run))
         };
         let multi = self.shared.runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
-        if self.lane.is_none() && multi {
+        if !self.on_pool && multi {
             tokio::task::block_in_place(mark)
         } else {
             mark()
@@ -312,7 +345,7 @@ impl Observer for RunObserver<'_> {
 
     fn drift(&self, drift: &Drift) {
         // A run on the pool is over in a moment, and its drifts come with its end. One that waits may go on for hours.
-        if self.lane.is_none() {
+        if !self.on_pool {
             self.shared.inbox.input(Input::Drift {
                 vertex: self.vertex,
                 drift: Box::new(drift.clone()),
@@ -356,10 +389,11 @@ pub(super) async fn run_as_task(shared: Arc<Shared>, run: Run) {
 }
 
 async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
+    let mut replacement = None;
     let taken = run.cell.instance().take();
     let result = match taken {
         Some(mut instance) => {
-            let result = run_instance(shared, &run, &mut instance, lane).await;
+            let result = run_instance(shared, &run, &mut instance, lane, &mut replacement).await;
             if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
                 rearm(shared, &run.cell, watch, instance.resource());
             }
@@ -368,17 +402,21 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
         }
         None => RunResult::failed(Failure::new("run, because there is no instance")),
     };
-    shared.inbox.input(Input::RunEnded {
-        vertex: run.vertex,
-        result,
-    });
+    let vertex = run.vertex;
+    match (lane, replacement) {
+        (Some(lane), Some(replacement)) => commits::submit(shared, run, result, replacement, lane),
+        (Some(lane), None) => lane.answer(Message::Input(Input::RunEnded { vertex, result })),
+        (None, _) => shared.inbox.input(Input::RunEnded { vertex, result }),
+    }
 }
 
+/// Makes a run. On the pool, the replacement with which it ends is left to be made with others.
 async fn run_instance(
     shared: &Arc<Shared>,
     run: &Run,
     instance: &mut Instance,
     lane: Option<&Lane<Job>>,
+    replacement: &mut Option<Replacement>,
 ) -> RunResult {
     if let Err(result) = before_run(run, instance) {
         return result;
@@ -389,18 +427,28 @@ async fn run_instance(
         vertex: run.vertex,
         id: &run.cell.resource.id,
         request: &run.request,
-        lane,
+        on_pool: lane.is_some(),
     };
-    let mut apply = Apply::new(RunInput {
+    let together = lane.map(Lane::together).unwrap_or_default();
+    let input = RunInput {
         handle: &handle,
         repair: !run.request.noop,
         refresh: run.request.refresh,
         received: &run.request.received,
         cancellation: &run.cancellation,
         observer: &observer,
-    });
+    };
+    let writer = run
+        .watch
+        .map(|watch| shared.subscriber.writer(WatchToken(watch.token())));
+    let mut apply = Apply::new(input).in_batch(&together).written_by(writer);
     // Made inside, so that a panic while it is made is caught too.
     let ended = guarded_future("run", async { instance.check_apply(&mut apply).await }).await;
+    if lane.is_some() {
+        // Dropped, and its temporary file removed, if the run failed after all.
+        let succeeded = matches!(ended, Ok(Ok(())));
+        *replacement = apply.take_replacement().filter(|_| succeeded);
+    }
     after_run(ended, apply.finish())
 }
 

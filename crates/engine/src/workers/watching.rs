@@ -9,8 +9,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::execute::{Cell, guarded, guarded_future, level_name};
+use super::execute::{Cell, Job, guarded, guarded_future, level_name};
 use super::inbox::{Message, WatchId};
+use super::pool::Lane;
 use crate::machine::Armed;
 use crate::{Failure, OwnWatch, Resource, Watch, Watcher};
 
@@ -50,7 +51,6 @@ impl Watches {
 
 /// What is told when all parts of a watch are armed.
 struct Arming {
-    shared: Arc<Shared>,
     watch: WatchId,
     /// Loops whose first event has not come.
     left: AtomicUsize,
@@ -60,25 +60,32 @@ struct Arming {
 }
 
 impl Arming {
-    fn one_armed(&self) {
-        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 && self.answers {
-            self.shared.inbox.push(Message::Armed(self.watch, Ok(self.armed)));
-        }
+    /// Counts one more part. The answer to the machine, if that was the last.
+    fn one_armed(&self) -> Option<Message> {
+        let is_last = self.left.fetch_sub(1, Ordering::AcqRel) == 1;
+        (is_last && self.answers).then_some(Message::Armed(self.watch, Ok(self.armed)))
     }
 }
 
 /// Arms everything that an instance declares, and answers.
-pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn Resource) {
-    if let Err(failure) = build(shared, cell, watch, instance, true) {
-        shared.inbox.push(Message::Armed(watch, Err(failure)));
+pub(super) fn arm(
+    shared: &Arc<Shared>,
+    cell: &Cell,
+    watch: WatchId,
+    instance: &dyn Resource,
+    lane: &Lane<Job>,
+) {
+    match build(shared, cell, watch, instance, Some(lane)) {
+        Ok(armed) => armed.into_iter().for_each(|message| lane.answer(message)),
+        Err(failure) => lane.answer(Message::Armed(watch, Err(failure))),
     }
 }
 
 /// Arms what an instance declares now in place of what it declared before; it stays armed. What changed before the new
 /// watches were there is found by one more run.
 pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn Resource) {
-    match build(shared, cell, watch, instance, false) {
-        Ok(()) => shared.inbox.push(Message::Rearmed(watch)),
+    match build(shared, cell, watch, instance, None) {
+        Ok(_) => shared.inbox.push(Message::Rearmed(watch)),
         Err(failure) => shared.inbox.push(Message::WatchFailed(watch, failure)),
     }
 }
@@ -88,8 +95,9 @@ fn build(
     cell: &Cell,
     watch: WatchId,
     instance: &dyn Resource,
-    answers: bool,
-) -> Result<(), Failure> {
+    // Of whom the machine waits for an answer.
+    lane: Option<&Lane<Job>>,
+) -> Result<Option<Message>, Failure> {
     let declared = guarded("say what to watch", || instance.watches())?;
     let mut paths = Vec::new();
     let mut own: Vec<OwnWatch> = Vec::new();
@@ -108,7 +116,6 @@ fn build(
         }
     }
     let arming = Arc::new(Arming {
-        shared: shared.clone(),
         watch,
         // One for ourselves, given back when all loops are known.
         left: AtomicUsize::new(own.len() + 1),
@@ -116,12 +123,16 @@ fn build(
             interval: tick,
             ticks: tick.is_some(),
         },
-        answers,
+        answers: lane.is_some(),
     });
+    if let Some(lane) = lane.filter(|_| !own.is_empty()) {
+        // What a loop says must not overtake what was answered before it began.
+        lane.hand_over();
+    }
     let mut watches = cell.watches();
     if watches.arming != watch.arming {
         // It was ended meanwhile.
-        return Ok(());
+        return Ok(None);
     }
     let replaced = watches.end();
     watches.paths = paths;
@@ -129,8 +140,7 @@ fn build(
     watches.loops = loops.collect();
     drop(watches);
     drop(replaced);
-    arming.one_armed();
-    Ok(())
+    Ok(arming.one_armed())
 }
 
 fn start_loop(shared: &Arc<Shared>, cell: &Cell, own: OwnWatch, arming: &Arc<Arming>) -> Loop {
@@ -140,7 +150,7 @@ fn start_loop(shared: &Arc<Shared>, cell: &Cell, own: OwnWatch, arming: &Arc<Arm
     let (inbox, arming) = (shared.clone(), arming.clone());
     let event = move |what: &str| {
         if first.swap(false, Ordering::AcqRel) && arming.answers {
-            arming.one_armed();
+            inbox.inbox.push_all(arming.one_armed());
         } else {
             inbox.inbox.push(Message::WatchEvent(watch, Some(what.into())));
         }

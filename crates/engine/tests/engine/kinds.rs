@@ -96,12 +96,13 @@ impl Resource for Keep {
             apply.log(setpoint_engine::Level::Info, "refreshed");
         }
         let is = std::fs::read_to_string(self.path()).ok();
-        if is.as_deref() != Some(&self.content) && apply.drift("content", is.clone(), self.content.as_str()) {
+        if is.as_deref() != Some(&self.content)
+            && apply.drift_for_replacement("content", is.clone(), self.content.as_str())
+        {
             let path =
                 AbsolutePath::new(self.path()).map_err(|error| Failure::new("write").because(error))?;
             let request = Replace::bytes(path, self.content.clone()).mode(0o644);
-            let replaced = apply.handle().committer().replace(request);
-            replaced.map_err(|error| Failure::new("write").because(error))?;
+            apply.replace(request, |_| None)?;
         }
         apply.send(Kept {
             content: Secret::new(self.content.clone()),

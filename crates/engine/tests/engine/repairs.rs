@@ -82,7 +82,8 @@ async fn two_thousand_files_converge_and_then_nothing_runs() {
         .iter()
         .filter(|event| matches!(event.what, EventKind::StartedRun { .. }))
         .count();
-    assert!(runs >= 2_000);
+    // Our own renames are no reason for a second run.
+    assert_eq!(runs, 2_000);
     assert_eq!(reads(rig.path("f1999")), "x");
     // One more resource, one more run.
     let more = graph.keep(&rig.name("more"), "y");

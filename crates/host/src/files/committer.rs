@@ -5,6 +5,10 @@ use super::temporary::sweep;
 use super::{AbsolutePath, Directory, FileError, Replace, Replaced};
 use crate::sync::{Condvar, Mutex, wait};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Up to so many files or directories of one file system are synced one by one, more with one `syncfs`.
@@ -12,35 +16,36 @@ use std::sync::Arc;
 /// `syncfs` also waits for what everybody else has written to that file system. Measured on an SSD with a build
 /// running beside: 8 ms for it, 0.4 ms for syncing one small file.
 const FEW: usize = 16;
-/// How many files [`Committer::replace_many`] prepares before it commits them.
+/// How many files are committed together at most.
 const BATCH: usize = 1024;
 /// In how many directories at most: each costs a descriptor until the commit.
 const BATCH_DIRECTORIES: usize = 128;
 
-/// Replaces files durably, for many callers at the price of a few syncs.
+/// Replaces files durably, for many at the price of a few syncs.
 ///
-/// Syncing each of 10 000 files costs more than everything else about them. So the temporary files of all who
-/// write at the same time are synced together (one `syncfs` a file system, or a sync each when there are few), all
+/// Syncing each of 10 000 files costs more than everything else about them. So the temporary files of all that are
+/// written at the same time are synced together (one `syncfs` a file system, or a sync each when there are few), all
 /// are renamed, and each directory is synced once. For each single file the promise stays: whoever looks, also
 /// after a crash at any moment, finds the old contents or the new, whole; and what was reported as replaced stays.
 ///
-/// There is no thread of its own: of the callers of [`Committer::replace`] one commits for all who wait, and while
-/// it does, the next batch gathers.
+/// Each file system has a queue of its own, so that one that hangs holds nobody else up. There is no thread of its own
+/// and none that waits: who puts something into a queue that nobody works off becomes its [`Lead`], and commits for
+/// all who come; while it does, the next batch gathers.
 #[derive(Debug, Default)]
 pub struct Committer {
-    queue: Mutex<Queue>,
-    committed: Condvar,
+    devices: Mutex<FxHashMap<u64, Arc<Device>>>,
     /// Directories (file system and number) that were cleared of a dead process's temporary files.
     swept: Mutex<FxHashSet<(u64, u64)>>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: Vec<(u64, Prepared)>,
-    results: FxHashMap<u64, Result<Replaced, FileError>>,
-    next_ticket: u64,
-    /// Whether somebody is committing.
-    led: bool,
+/// Somebody who submits replacements and is told of them later, many at a time.
+pub trait Party: Send + Sync {
+    /// Before these tickets' new contents become visible. What is taken out of the list is not replaced, and not heard
+    /// of again.
+    fn before(&self, tickets: &mut Vec<u64>);
+
+    /// What became of them.
+    fn ended(&self, results: Vec<(u64, Result<Replaced, FileError>)>);
 }
 
 impl Committer {
@@ -49,35 +54,43 @@ impl Committer {
         Self::default()
     }
 
-    /// Replaces one file and returns when the new contents are durable. Blocks.
+    /// Writes the temporary file of a replacement; [`Committer::submit`] puts it in its place.
+    pub fn prepare(&self, request: Replace) -> Result<Prepared, FileError> {
+        self.prepare_in(request, None)
+    }
+
+    /// Queues a replacement. `party` hears of the ticket when it is made. With an answer, nobody works the queue off,
+    /// and the caller must: [`Lead::run`].
+    ///
+    /// Waits while a whole batch is queued behind the one that is being committed.
+    #[must_use = "a lead that does not run holds up its file system"]
+    pub fn submit(&self, mut prepared: Prepared, party: &Arc<dyn Party>, ticket: u64) -> Option<Lead> {
+        let device = self.device(prepared.made.device);
+        let mut queue = device.queue.lock();
+        while queue.led && queue.waiting.len() >= BATCH {
+            queue = wait(&device.taken, queue);
+        }
+        if queue.waiting.len() >= FEW {
+            // They are synced together, which takes no descriptor each.
+            prepared.close();
+        }
+        queue.waiting.push_back(Waiting {
+            prepared,
+            party: Arc::clone(party),
+            ticket,
+        });
+        Lead::take(&device, &mut queue)
+    }
+
+    /// Replaces one file and returns when the new contents are durable. Blocks; shares nothing with others, so that who
+    /// commits for all may call it on the way.
     pub fn replace(&self, request: Replace) -> Result<Replaced, FileError> {
-        let durable = request.is_durable();
-        let entry = request.entry(None)?;
-        let prepared = self.prepare(request, entry)?;
-        if !durable {
-            return commit(vec![prepared]).pop().expect("one result a request");
-        }
-        let mut queue = self.queue.lock();
-        let ticket = queue.next_ticket;
-        queue.next_ticket += 1;
-        queue.waiting.push((ticket, prepared));
-        loop {
-            if let Some(result) = queue.results.remove(&ticket) {
-                return result;
-            }
-            if queue.led {
-                queue = wait(&self.committed, queue);
-                continue;
-            }
-            queue.led = true;
-            let (tickets, batch): (Vec<_>, Vec<_>) = std::mem::take(&mut queue.waiting).into_iter().unzip();
-            drop(queue);
-            let results = commit(batch);
-            queue = self.queue.lock();
-            queue.results.extend(tickets.into_iter().zip(results));
-            queue.led = false;
-            self.committed.notify_all();
-        }
+        self.commit(self.prepare_in(request, None)?)
+    }
+
+    /// Puts what was prepared in its place and returns when it is durable. Blocks.
+    pub fn commit(&self, prepared: Prepared) -> Result<Replaced, FileError> {
+        commit(&mut [prepared]).pop().expect("one result a request")
     }
 
     /// Replaces many files in one go; the results are in the order of the requests. Blocks.
@@ -87,10 +100,9 @@ impl Committer {
         let many = requests.len() > FEW;
         for request in requests {
             let prepared = batch.directory(request.path()).and_then(|directory| {
-                let entry = request.entry(directory.as_ref())?;
-                let mut prepared = self.prepare(request, entry)?;
+                let mut prepared = self.prepare_in(request, directory.as_ref())?;
                 if many {
-                    prepared.temporary.close();
+                    prepared.close();
                 }
                 Ok(prepared)
             });
@@ -103,15 +115,168 @@ impl Committer {
         results
     }
 
-    fn prepare(&self, request: Replace, entry: super::Entry) -> Result<Prepared, FileError> {
-        let prepared = request.prepare(entry)?;
+    fn prepare_in(&self, request: Replace, parent: Option<&Arc<Directory>>) -> Result<Prepared, FileError> {
+        let prepared = request.prepare(parent)?;
         let directory = prepared.temporary.directory();
-        let stat = directory.stat()?;
-        if self.swept.lock().insert((stat.device, stat.inode)) {
+        let identity = directory.identity()?;
+        if self.swept.lock().insert(identity) {
             sweep(directory)?;
         }
         Ok(prepared)
     }
+
+    fn device(&self, number: u64) -> Arc<Device> {
+        Arc::clone(self.devices.lock().entry(number).or_default())
+    }
+}
+
+/// The queue of one file system.
+#[derive(Debug, Default)]
+struct Device {
+    queue: Mutex<Queue>,
+    /// A batch was taken from the queue.
+    taken: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Whether somebody works it off.
+    led: bool,
+}
+
+struct Waiting {
+    prepared: Prepared,
+    party: Arc<dyn Party>,
+    ticket: u64,
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Waiting")
+            .field("ticket", &self.ticket)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The duty to work off the queue of one file system.
+#[derive(Debug)]
+#[must_use = "a lead that does not run holds up its file system"]
+pub struct Lead {
+    device: Arc<Device>,
+    over: bool,
+}
+
+impl Lead {
+    fn take(device: &Arc<Device>, queue: &mut Queue) -> Option<Self> {
+        if std::mem::replace(&mut queue.led, true) {
+            return None;
+        }
+        Some(Self {
+            device: Arc::clone(device),
+            over: false,
+        })
+    }
+
+    /// Commits batch after batch until nothing waits. Blocks.
+    pub fn run(mut self) {
+        while self.commit_next() {}
+    }
+
+    /// Commits one batch. Answers whether there was one; if not, the duty is over.
+    fn commit_next(&mut self) -> bool {
+        let mut queue = self.device.queue.lock();
+        if queue.waiting.is_empty() {
+            queue.led = false;
+            self.over = true;
+            return false;
+        }
+        let count = queue.waiting.len().min(BATCH);
+        let batch: Vec<Waiting> = queue.waiting.drain(..count).collect();
+        drop(queue);
+        self.device.taken.notify_all();
+        commit_shared(batch);
+        true
+    }
+}
+
+impl Drop for Lead {
+    /// Somebody goes away while others wait: a thread takes over.
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let mut queue = self.device.queue.lock();
+        if queue.waiting.is_empty() {
+            queue.led = false;
+            return;
+        }
+        drop(queue);
+        let successor = Self {
+            device: Arc::clone(&self.device),
+            over: false,
+        };
+        let started = std::thread::Builder::new()
+            .name("commits".to_owned())
+            .spawn(move || successor.run());
+        // Without a thread the closure was dropped, and this came back here, until a thread could be had.
+        drop(started);
+    }
+}
+
+/// Commits for all who take part, and tells each. A panic is a failure of all in the batch and nobody else's matter.
+fn commit_shared(batch: Vec<Waiting>) {
+    let mut parties: Vec<(Arc<dyn Party>, Vec<Waiting>)> = Vec::new();
+    for member in batch {
+        match parties
+            .iter_mut()
+            .find(|(known, _)| Arc::ptr_eq(known, &member.party))
+        {
+            Some((_, members)) => members.push(member),
+            None => parties.push((Arc::clone(&member.party), vec![member])),
+        }
+    }
+    let (mut prepared, mut tickets) = (Vec::new(), Vec::new());
+    for (party, members) in &mut parties {
+        ask(&**party, members);
+        tickets.push(members.iter().map(|member| member.ticket).collect::<Vec<_>>());
+        prepared.extend(members.drain(..).map(|member| member.prepared));
+    }
+    let committed = catch_unwind(AssertUnwindSafe(|| commit(&mut prepared)));
+    let mut results = committed
+        .unwrap_or_else(|_| prepared.iter().map(|one| Err(panicked(&one.path()))).collect())
+        .into_iter();
+    for ((party, _), tickets) in parties.iter().zip(tickets) {
+        let told: Vec<_> = tickets.into_iter().zip(&mut results).collect();
+        if !told.is_empty() {
+            tell(&**party, told);
+        }
+    }
+}
+
+/// Leaves those that may go ahead.
+fn ask(party: &dyn Party, members: &mut Vec<Waiting>) {
+    let mut tickets: Vec<u64> = members.iter().map(|member| member.ticket).collect();
+    if catch_unwind(AssertUnwindSafe(|| party.before(&mut tickets))).is_err() {
+        let failed = members.drain(..).map(|member| {
+            let error = panicked(&member.prepared.path());
+            (member.ticket, Err(error))
+        });
+        tell(party, failed.collect());
+    } else if tickets.len() != members.len() {
+        let tickets: FxHashSet<u64> = tickets.into_iter().collect();
+        members.retain(|member| tickets.contains(&member.ticket));
+    }
+}
+
+fn tell(party: &dyn Party, results: Vec<(u64, Result<Replaced, FileError>)>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| party.ended(results)));
+}
+
+fn panicked(path: &Path) -> FileError {
+    let cause = std::io::Error::other("this is a bug: committing panicked");
+    FileError::new("replace", path, cause)
 }
 
 /// Requests on their way to one commit.
@@ -146,7 +311,7 @@ impl Batch {
         for outcome in self.prepared {
             errors.push(outcome.map(|ready| prepared.push(ready)).err());
         }
-        let mut committed = commit(prepared).into_iter();
+        let mut committed = commit(&mut prepared).into_iter();
         results.extend(errors.into_iter().map(|error| match error {
             Some(error) => Err(error),
             None => committed.next().expect("one result a prepared request"),
@@ -155,15 +320,15 @@ impl Batch {
 }
 
 /// Syncs, renames, syncs the directories.
-fn commit(mut batch: Vec<Prepared>) -> Vec<Result<Replaced, FileError>> {
+fn commit(batch: &mut [Prepared]) -> Vec<Result<Replaced, FileError>> {
     let mut results: Vec<Result<(), FileError>> = batch.iter().map(|_| Ok(())).collect();
-    sync_files(&mut batch, &mut results);
+    sync_files(batch, &mut results);
     let mut replaced: Vec<Result<Replaced, FileError>> = batch
         .iter_mut()
         .zip(results)
         .map(|(prepared, synced)| synced.and_then(|()| prepared.finish()))
         .collect();
-    sync_directories(&batch, &mut replaced);
+    sync_directories(batch, &mut replaced);
     replaced
 }
 
@@ -213,10 +378,10 @@ fn sync_directories(batch: &[Prepared], replaced: &mut [Result<Replaced, FileErr
             continue;
         }
         let directory = prepared.temporary.directory();
-        match directory.stat() {
-            Ok(stat) => {
-                let number = *numbers.entry((stat.device, stat.inode)).or_insert_with(|| {
-                    devices.add(stat.device, touched.len());
+        match directory.identity() {
+            Ok((device, inode)) => {
+                let number = *numbers.entry((device, inode)).or_insert_with(|| {
+                    devices.add(device, touched.len());
                     touched.push(Touched {
                         directory,
                         members: Vec::new(),

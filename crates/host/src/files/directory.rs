@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// As many links as the kernel itself would follow (`path_resolution(7)`).
 const LINK_LIMIT: u32 = 40;
@@ -26,6 +26,8 @@ pub struct Directory {
     descriptor: OwnedFd,
     /// How it was asked for; for messages only.
     path: PathBuf,
+    /// File system and number, once somebody asked.
+    identity: OnceLock<(u64, u64)>,
 }
 
 /// One entry of a directory listing.
@@ -46,10 +48,7 @@ impl Directory {
     /// followed. A path without any link is opened in one system call.
     pub fn open(path: &AbsolutePath) -> Result<Self, FileError> {
         let descriptor = open_directory(path.as_bytes(), path.as_path())?;
-        Ok(Self {
-            descriptor,
-            path: path.as_path().to_path_buf(),
-        })
+        Ok(Self::from_descriptor(descriptor, path.as_path().to_path_buf()))
     }
 
     /// How the directory was asked for.
@@ -90,7 +89,20 @@ impl Directory {
     }
 
     pub(super) fn from_descriptor(descriptor: OwnedFd, path: PathBuf) -> Self {
-        Self { descriptor, path }
+        Self {
+            descriptor,
+            path,
+            identity: OnceLock::new(),
+        }
+    }
+
+    /// The file system, and the directory's number in it.
+    pub(super) fn identity(&self) -> Result<(u64, u64), FileError> {
+        if let Some(identity) = self.identity.get() {
+            return Ok(*identity);
+        }
+        let stat = self.stat()?;
+        Ok(*self.identity.get_or_init(|| (stat.device, stat.inode)))
     }
 
     pub(super) fn open_for_reading(&self) -> Result<OwnedFd, FileError> {

@@ -21,16 +21,21 @@ pub struct OpenFile {
 
 impl OpenFile {
     pub(super) fn open(entry: &Entry) -> Result<Self, FileError> {
+        let before =
+            Stat::of_entry(entry.directory(), entry.name()).map_err(|error| entry.failed("read", error))?;
+        Self::open_found(entry, &before)
+    }
+
+    /// Opens what was just found at an entry. Anything but a regular file is refused.
+    pub fn open_found(entry: &Entry, found: &Stat) -> Result<Self, FileError> {
         let attempted = "read";
-        let wrong_type = |stat: Stat| FileError::WrongType {
+        let wrong_type = |stat: &Stat| FileError::WrongType {
             attempted,
             path: entry.path(),
             found: stat.file_type,
         };
-        let before = Stat::of_entry(entry.directory(), entry.name())
-            .map_err(|error| entry.failed(attempted, error))?;
-        if !before.is_regular() {
-            return Err(wrong_type(before));
+        if !found.is_regular() {
+            return Err(wrong_type(found));
         }
         // Should something else have taken its place just now, opening must still not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -38,7 +43,7 @@ impl OpenFile {
             .map_err(|error| entry.failed(attempted, error))?;
         let stat = Stat::of_descriptor(&opened).map_err(|error| entry.failed(attempted, error))?;
         if !stat.is_regular() {
-            return Err(wrong_type(stat));
+            return Err(wrong_type(&stat));
         }
         Ok(Self {
             file: File::from(opened),
@@ -99,6 +104,10 @@ impl OpenFile {
             match rest.split_at_checked(count) {
                 Some((expected, after)) if expected == &buffer[..count] => rest = after,
                 _ => return Ok(false),
+            }
+            // Where the length is known, the end is where it says, and less came than there was room for.
+            if rest.is_empty() && count < buffer.len() && self.stat.size == wanted.len() as u64 {
+                return Ok(true);
             }
         }
     }

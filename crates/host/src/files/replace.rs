@@ -4,8 +4,8 @@ use super::access;
 use super::attributes::{self, Keep, SELINUX};
 use super::sparse;
 use super::temporary::Temporary;
-use super::{AbsolutePath, Directory, Entry, FileError, OpenFile, Stat, umask};
-use rustix::fs::{Gid, Mode, OFlags, Uid, XattrFlags};
+use super::{AbsolutePath, Directory, Entry, FileError, OpenFile, Stat, Timestamp, Writer, own_uid, umask};
+use rustix::fs::{Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
 use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
@@ -57,6 +57,8 @@ pub struct Replace {
     context: Option<Vec<u8>>,
     follow: bool,
     durable: bool,
+    seen: Option<(Entry, Option<Stat>)>,
+    writer: Option<Writer>,
 }
 
 impl Replace {
@@ -71,6 +73,8 @@ impl Replace {
             context: None,
             follow: true,
             durable: true,
+            seen: None,
+            writer: None,
         }
     }
 
@@ -117,27 +121,42 @@ impl Replace {
         self
     }
 
+    /// Spares a second walk and a second look: this entry is where the links at the path lead, and this was found there
+    /// just now.
+    pub fn seen(mut self, entry: Entry, found: Option<Stat>) -> Self {
+        self.seen = Some((entry, found));
+        self
+    }
+
+    /// Who watches the path and need not be told of this replacement, because nothing happened but what it asked for.
+    ///
+    /// They are told all the same where somebody else could have changed the new file before it took its place.
+    pub fn written_by(mut self, writer: impl Into<Option<Writer>>) -> Self {
+        self.writer = writer.into();
+        self
+    }
+
     /// Where.
     pub fn path(&self) -> &AbsolutePath {
         &self.path
     }
 
-    pub(super) fn is_durable(&self) -> bool {
-        self.durable
-    }
-
-    /// The handle on the path itself, not yet followed.
-    pub(super) fn entry(&self, directory: Option<&Arc<Directory>>) -> Result<Entry, FileError> {
-        match (directory, self.path.file_name()) {
-            (Some(directory), Some(name)) if name != ".." => Ok(directory.entry(name)),
-            _ => Entry::at(&self.path),
-        }
-    }
-
-    /// Writes the temporary file, with everything it is to have, beside its target.
-    pub(super) fn prepare(self, entry: Entry) -> Result<Prepared, FileError> {
-        let mut target = entry;
-        let mut existing = target.stat()?;
+    /// Writes the temporary file, with everything it is to have, beside its target. `parent` is the directory of the
+    /// path, if it is open already.
+    pub(super) fn prepare(mut self, parent: Option<&Arc<Directory>>) -> Result<Prepared, FileError> {
+        let (mut target, mut existing) = match (self.seen.take(), parent, self.path.file_name()) {
+            (Some(seen), _, _) => seen,
+            (None, Some(directory), Some(name)) if name != ".." => {
+                let entry = directory.entry(name);
+                let found = entry.stat()?;
+                (entry, found)
+            }
+            _ => {
+                let entry = Entry::at(&self.path)?;
+                let found = entry.stat()?;
+                (entry, found)
+            }
+        };
         if self.follow && existing.is_some_and(|stat| stat.is_link()) {
             target = target.follow()?;
             existing = target.stat()?;
@@ -171,6 +190,8 @@ impl Replace {
                 durable: self.durable,
                 is_link: true,
                 metadata: Metadata::default(),
+                modified: None,
+                writer: None,
             });
         }
         let existing = existing.filter(Stat::is_regular);
@@ -219,6 +240,18 @@ impl Replace {
                 .filter(|group| *group != made.gid);
             metadata.apply(owner, group, &target, temporary.file()?)?;
         }
+        // From here on nobody but this user could write to it: then what takes its place is what was written.
+        let stays_ours = in_place.is_none()
+            && metadata.mode & 0o022 == 0
+            && metadata
+                .owner
+                .or(inherited.map(|stat| stat.uid))
+                .unwrap_or(made.uid)
+                == own_uid();
+        let modified = match stays_ours {
+            true => set_unrepeatable_time(temporary.file()?),
+            false => None,
+        };
         Ok(Prepared {
             temporary,
             target,
@@ -229,6 +262,8 @@ impl Replace {
             durable: self.durable,
             is_link: false,
             metadata,
+            modified,
+            writer: self.writer.filter(|_| stays_ours),
         })
     }
 
@@ -277,6 +312,26 @@ pub struct Replaced {
     pub method: Method,
     /// What is there now.
     pub stat: Stat,
+    /// Whether the stamp of `stat` proves the contents from now on, however soon after this another write may come.
+    pub is_proof: bool,
+}
+
+/// Gives a file a time of modification that no later write can give it by accident: those are the kernel's ticks, this is
+/// exact to the nanosecond. Nothing if the file system does not take it.
+fn set_unrepeatable_time(file: &File) -> Option<Timestamp> {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let times = Timestamps {
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        last_modification: now,
+    };
+    rustix::fs::futimens(file, &times).ok()?;
+    Some(Timestamp {
+        seconds: now.tv_sec,
+        nanoseconds: u32::try_from(now.tv_nsec).ok()?,
+    })
 }
 
 /// What a file has beside its bytes.
@@ -347,9 +402,10 @@ impl Metadata {
     }
 }
 
-/// A complete temporary file, waiting to be synced and renamed.
+/// A complete temporary file beside its target, waiting to be synced and renamed. Dropped, it is removed.
 #[derive(Debug)]
-pub(super) struct Prepared {
+#[must_use = "the file is replaced when this is submitted to a committer"]
+pub struct Prepared {
     pub(super) temporary: Temporary,
     target: Entry,
     in_place: Option<InPlaceReason>,
@@ -362,6 +418,9 @@ pub(super) struct Prepared {
     pub(super) durable: bool,
     is_link: bool,
     metadata: Metadata,
+    /// The time of modification that was given to it, to be recognised by.
+    modified: Option<Timestamp>,
+    writer: Option<Writer>,
 }
 
 impl Prepared {
@@ -375,6 +434,14 @@ impl Prepared {
         self.is_link
     }
 
+    /// Gives the descriptor back; the file stays.
+    pub(super) fn close(&mut self) {
+        // What is written in place is read from it once more.
+        if self.in_place.is_none() {
+            self.temporary.close();
+        }
+    }
+
     /// The path to be replaced, for messages.
     pub(super) fn path(&self) -> PathBuf {
         self.target.path()
@@ -384,7 +451,7 @@ impl Prepared {
     pub(super) fn finish(&mut self) -> Result<Replaced, FileError> {
         let method = match self.in_place {
             Some(reason) => Method::InPlace(reason),
-            None => match self.temporary.rename_to(self.target.name()) {
+            None => match self.rename() {
                 Ok(()) => Method::Atomically,
                 Err(Errno::BUSY | Errno::XDEV) => Method::InPlace(InPlaceReason::MountPoint),
                 Err(error) => return Err(self.target.failed("replace", error)),
@@ -398,17 +465,35 @@ impl Prepared {
             return Ok(Replaced {
                 method,
                 stat: self.write_in_place()?,
+                is_proof: false,
             });
         }
         match self.target.stat()? {
-            Some(stat) if stat.is_same_file(&self.made) => Ok(Replaced { method, stat }),
+            Some(stat) if stat.is_same_file(&self.made) => Ok(Replaced {
+                method,
+                stat,
+                is_proof: self.modified == Some(stat.modified),
+            }),
             // Somebody was quicker than the look at it. What they put there is not what was written, and must not be
             // taken for it.
             _ => Ok(Replaced {
                 method,
                 stat: self.made,
+                is_proof: false,
             }),
         }
+    }
+
+    fn rename(&mut self) -> rustix::io::Result<()> {
+        let number = self.temporary.number();
+        if let Some(writer) = &self.writer {
+            writer.announce(number);
+        }
+        let renamed = self.temporary.rename_to(self.target.name());
+        if let (Err(_), Some(writer)) = (&renamed, &self.writer) {
+            writer.withdraw(number);
+        }
+        renamed
     }
 
     /// Answers what is known about the file after it was written.

@@ -23,6 +23,8 @@ pub fn is_temporary(name: impl AsRef<OsStr>) -> bool {
 pub(super) struct Temporary {
     directory: Arc<Directory>,
     name: OsString,
+    /// The random part of the name.
+    number: u64,
     /// Nothing for a link, and for a file that was closed to save descriptors.
     file: Option<File>,
     renamed: bool,
@@ -33,11 +35,12 @@ impl Temporary {
     pub(super) fn create_file(directory: &Arc<Directory>) -> Result<Self, FileError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        let (name, file) =
+        let (name, number, file) =
             under_fresh_name(directory, |name| rustix::fs::openat(directory, name, flags, mode))?;
         Ok(Self {
             directory: Arc::clone(directory),
             name,
+            number,
             file: Some(File::from(file)),
             renamed: false,
         })
@@ -45,10 +48,12 @@ impl Temporary {
 
     /// Makes a symbolic link.
     pub(super) fn create_link(directory: &Arc<Directory>, text: &Path) -> Result<Self, FileError> {
-        let (name, ()) = under_fresh_name(directory, |name| rustix::fs::symlinkat(text, directory, name))?;
+        let (name, number, ()) =
+            under_fresh_name(directory, |name| rustix::fs::symlinkat(text, directory, name))?;
         Ok(Self {
             directory: Arc::clone(directory),
             name,
+            number,
             file: None,
             renamed: false,
         })
@@ -56,6 +61,11 @@ impl Temporary {
 
     pub(super) fn directory(&self) -> &Arc<Directory> {
         &self.directory
+    }
+
+    /// What tells its name from those of this process's other temporary files; see [`number_of`].
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(super) fn entry(&self) -> Entry {
@@ -118,7 +128,7 @@ pub(super) fn sweep(directory: &Directory) -> Result<(), FileError> {
 fn under_fresh_name<T>(
     directory: &Directory,
     mut make: impl FnMut(&OsStr) -> rustix::io::Result<T>,
-) -> Result<(OsString, T), FileError> {
+) -> Result<(OsString, u64, T), FileError> {
     for _ in 0..16 {
         let maker = Maker::own();
         // The standard library seeds each state from the system's randomness.
@@ -128,12 +138,21 @@ fn under_fresh_name<T>(
             maker.process, maker.started
         ));
         match make(&name) {
-            Ok(made) => return Ok((name, made)),
+            Ok(made) => return Ok((name, random, made)),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(FileError::new("create a file in", directory.path(), error)),
         }
     }
     Err(FileError::new("create a file in", directory.path(), Errno::EXIST))
+}
+
+/// The number in the name of a temporary file of this process; nothing for any other name.
+pub(crate) fn number_of(name: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(name.strip_prefix(TEMPORARY_PREFIX.as_bytes())?).ok()?;
+    if Maker::parse(text)? != *Maker::own() {
+        return None;
+    }
+    u64::from_str_radix(text.rsplit('-').next()?, 16).ok()
 }
 
 /// Which process made a temporary file. The number alone could be another process's by now; with the time at which

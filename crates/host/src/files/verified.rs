@@ -1,6 +1,6 @@
 //! Which files were read and found right, so that an unchanged one is not read again.
 
-use super::{Stamp, Timestamp};
+use super::{Replaced, Stamp, Timestamp};
 use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -53,6 +53,17 @@ impl VerifiedFiles {
     pub fn record(&self, path: &Path, stamp: Stamp, wanted: u64, now: Timestamp) {
         let mut files = self.files.lock();
         if is_settled(stamp, now) {
+            files.insert(path.into(), Verified { stamp, wanted });
+        } else {
+            files.remove(path);
+        }
+    }
+
+    /// Remembers what was just written.
+    pub fn record_written(&self, path: &Path, replaced: &Replaced, wanted: u64) {
+        let mut files = self.files.lock();
+        if replaced.is_proof {
+            let stamp = replaced.stat.stamp();
             files.insert(path.into(), Verified { stamp, wanted });
         } else {
             files.remove(path);

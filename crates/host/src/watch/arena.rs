@@ -11,6 +11,11 @@ pub(super) struct Id<T>(u32, PhantomData<fn() -> T>);
 impl<T> Id<T> {
     /// The first thing put into an arena.
     pub(super) const FIRST: Self = Self(0, PhantomData);
+
+    /// As a plain number.
+    pub(super) fn number(self) -> u64 {
+        u64::from(self.0)
+    }
 }
 
 impl<T> Clone for Id<T> {

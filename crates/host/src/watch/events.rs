@@ -3,7 +3,7 @@
 use super::arena::Id;
 use super::state::{Node, State, Walk, Watched, join, look};
 use super::{Cause, Depth};
-use crate::files::is_temporary;
+use crate::files::{is_temporary, number_of};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use smallvec::SmallVec;
 use std::ffi::OsStr;
@@ -23,11 +23,25 @@ const GONE: ReadFlags = ReadFlags::DELETE_SELF
 
 impl State {
     /// Takes one event in. What follows from it is done by [`State::settle`].
-    pub(super) fn process(&mut self, watch: i32, events: ReadFlags, name: &[u8]) {
+    pub(super) fn process(&mut self, watch: i32, events: ReadFlags, cookie: u32, name: &[u8]) {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.overflowed = true;
             return;
         }
+        let number = number_of(name);
+        if let Some(number) = number.filter(|_| events.contains(ReadFlags::MOVED_FROM))
+            && let Some(writer) = self.renames.take(number)
+        {
+            self.arriving.insert(cookie, writer);
+        }
+        if number.is_some() {
+            // Our own temporary files: nobody watches them.
+            return;
+        }
+        let writer = match events.contains(ReadFlags::MOVED_TO) {
+            true => self.arriving.remove(&cookie),
+            false => None,
+        };
         if let Some(watched) = self.inodes.get(&watch).cloned() {
             for id in watched {
                 // That of a file with one name is told by the directory, as far as it is a change at all.
@@ -53,7 +67,7 @@ impl State {
             } else if name.is_empty() {
                 self.report_inside(node, Depth::Entry);
             } else {
-                self.entry_changed(node, name, events);
+                self.entry_changed(node, name, events, writer);
             }
         }
     }
@@ -61,6 +75,8 @@ impl State {
     /// After the kernel's queue has overflowed: checks where everything is, and reports every path.
     pub(super) fn recover(&mut self) {
         self.overflowed = false;
+        self.renames.clear();
+        self.arriving.clear();
         let watched: Vec<Id<Watched>> = self.watched.ids().collect();
         for id in watched {
             self.report(id, Cause::Overflow);
@@ -133,7 +149,8 @@ impl State {
         }
     }
 
-    fn entry_changed(&mut self, id: Id<Node>, name: &[u8], events: ReadFlags) {
+    /// An entry of a directory came, went, or was changed; by `writer`, if it is one of our own replacements.
+    fn entry_changed(&mut self, id: Id<Node>, name: &[u8], events: ReadFlags, writer: Option<(u64, u64)>) {
         let structure = events.intersects(STRUCTURE);
         let temporary = is_temporary(OsStr::from_bytes(name));
         if structure {
@@ -154,6 +171,10 @@ impl State {
         }
         for walk in self.nodes[id].walks.clone() {
             for watched in self.entries_named(walk, name) {
+                // What it put there is a file with one name. Only if something else was there, there is more to do.
+                if writer.is_some() && self.is_plain_watch_of(watched, writer) {
+                    continue;
+                }
                 // Any event may mean that the file has got a second name, so each batch looks at it once.
                 if self.report(watched, self.cause_for(watched, events)) || structure {
                     self.queue_examination(watched);

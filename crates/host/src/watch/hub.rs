@@ -3,7 +3,7 @@
 use super::arena::Id;
 use super::state::{SinkId, State, Watched, Wish};
 use super::{Depth, Follow, WatchError, WatchEvent, WatchSink, WatchToken};
-use crate::files::AbsolutePath;
+use crate::files::{AbsolutePath, OwnRenames, Writer};
 use crate::sync::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags};
@@ -45,6 +45,7 @@ struct Shared {
     stopping: AtomicBool,
     held: AtomicBool,
     state: Mutex<State>,
+    renames: Arc<OwnRenames>,
     /// Held from reading to telling the sinks, so that batches do not overtake each other.
     reader: Mutex<Box<[MaybeUninit<u8>]>>,
 }
@@ -53,11 +54,13 @@ impl WatchHub {
     /// Opens the inotify instance and starts the thread.
     pub fn new() -> io::Result<Self> {
         let inotify = Arc::new(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?);
+        let renames = Arc::new(OwnRenames::default());
         let shared = Arc::new(Shared {
             wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
             stopping: AtomicBool::new(false),
             held: AtomicBool::new(false),
-            state: Mutex::new(State::new(Arc::clone(&inotify))),
+            state: Mutex::new(State::new(Arc::clone(&inotify), Arc::clone(&renames))),
+            renames,
             reader: Mutex::new(vec![MaybeUninit::uninit(); BUFFER].into_boxed_slice()),
             inotify,
         });
@@ -200,6 +203,13 @@ impl Subscriber {
     }
 }
 
+impl Subscriber {
+    /// The one who watches with this token, as somebody who replaces the file there: it is not told of its own renames.
+    pub fn writer(&self, token: WatchToken) -> Writer {
+        Writer::new(Arc::clone(&self.0.shared.renames), self.0.id.number(), token.0)
+    }
+}
+
 impl Drop for Subscription {
     fn drop(&mut self) {
         let sink = self.shared.state.lock().subscribers.remove(self.id);
@@ -265,7 +275,7 @@ impl Shared {
                 match reader.next() {
                     Ok(event) => {
                         let name = event.file_name().map_or(&[][..], std::ffi::CStr::to_bytes);
-                        state.process(event.wd(), event.events(), name);
+                        state.process(event.wd(), event.events(), event.cookie(), name);
                     }
                     Err(Errno::WOULDBLOCK) => drained = true,
                     Err(Errno::INTR) => continue,

@@ -15,7 +15,7 @@
 
 use super::arena::{Arena, Id};
 use super::{Cause, Depth, WatchError, WatchEvent, WatchSink, WatchToken};
-use crate::files::Stat;
+use crate::files::{OwnRenames, Stat};
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 use rustix::fs::inotify::{self, WatchFlags};
@@ -172,6 +172,10 @@ pub(super) type SinkId = Id<Arc<dyn WatchSink>>;
 /// All that the hub knows.
 pub(super) struct State {
     pub(super) inotify: Arc<OwnedFd>,
+    pub(super) renames: Arc<OwnRenames>,
+    /// Temporary files of ours that have left their name and must arrive under another one: by the kernel's cookie, the
+    /// subscriber and token of who renames them.
+    pub(super) arriving: FxHashMap<u32, (u64, u64)>,
     pub(super) hasher: RandomState,
     pub(super) nodes: Arena<Node>,
     pub(super) walks: Arena<Walk>,
@@ -192,9 +196,11 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(inotify: Arc<OwnedFd>) -> Self {
+    pub(super) fn new(inotify: Arc<OwnedFd>, renames: Arc<OwnRenames>) -> Self {
         let mut state = Self {
             inotify,
+            renames,
+            arriving: FxHashMap::default(),
             hasher: RandomState::new(),
             nodes: Arena::default(),
             walks: Arena::default(),
@@ -420,6 +426,12 @@ impl State {
             },
         ));
         news
+    }
+
+    /// Whether a path is watched by this writer, and is an ordinary file that needs no watch of its own.
+    pub(super) fn is_plain_watch_of(&self, id: Id<Watched>, writer: Option<(u64, u64)>) -> bool {
+        let watched = &self.watched[id];
+        watched.extra.is_none() && Some((watched.subscriber.number(), watched.token.0)) == writer
     }
 
     /// All that was noted since the last time, by subscriber.

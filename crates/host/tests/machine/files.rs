@@ -2,8 +2,8 @@
 
 use crate::place::{Place, is_root};
 use setpoint_host::files::{
-    AbsolutePath, Committer, Content, Directory, Entry, FileError, FileType, InPlaceReason, Method, Replace,
-    TEMPORARY_PREFIX, Timestamp, VerifiedFiles, same_content,
+    AbsolutePath, Committer, Content, Directory, Entry, FileError, FileType, InPlaceReason, Lead, Method,
+    Party, Replace, TEMPORARY_PREFIX, Timestamp, VerifiedFiles, same_content,
 };
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -414,6 +414,117 @@ fn many_threads_share_one_committer() {
         }
     });
     assert_eq!(place.names("").len(), 16);
+}
+
+/// Writes down what it is told; panics when it is asked beforehand, or keeps what it is asked about, if so wanted.
+struct Listener {
+    panics: bool,
+    refuses: bool,
+    told: std::sync::mpsc::Sender<(u64, bool)>,
+}
+
+impl Party for Listener {
+    fn before(&self, tickets: &mut Vec<u64>) {
+        assert!(!self.panics, "a bug");
+        if self.refuses {
+            tickets.clear();
+        }
+    }
+
+    fn ended(&self, results: Vec<(u64, Result<setpoint_host::files::Replaced, FileError>)>) {
+        for (ticket, result) in results {
+            self.told.send((ticket, result.is_ok())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_party_is_told_of_each_ticket_and_one_that_panics_holds_nobody_up() {
+    let place = Place::new();
+    let committer = Committer::new();
+    let (told, tickets) = std::sync::mpsc::channel();
+    let party = |panics, refuses| -> Arc<dyn Party> {
+        let told = told.clone();
+        Arc::new(Listener {
+            panics,
+            refuses,
+            told,
+        })
+    };
+    let (good, panicking, refusing) = (party(false, false), party(true, false), party(false, true));
+    let mut leads = Vec::new();
+    for number in 0..60 {
+        let (party, name) = match number % 3 {
+            0 => (&good, "good"),
+            1 => (&panicking, "panicking"),
+            _ => (&refusing, "refusing"),
+        };
+        let request = replace(place.path(&format!("{name}{number}")), name);
+        let prepared = committer.prepare(request).unwrap();
+        leads.extend(committer.submit(prepared, party, number));
+    }
+    assert_eq!(leads.len(), 1, "one commits for all");
+    leads.into_iter().for_each(Lead::run);
+    drop((good, panicking, refusing, told));
+    let mut told: Vec<(u64, bool)> = tickets.iter().collect();
+    told.sort_unstable();
+    let expected = (0..60).filter(|number| number % 3 != 2);
+    assert_eq!(
+        told,
+        expected
+            .map(|number| (number, number % 3 == 0))
+            .collect::<Vec<_>>()
+    );
+    let names = place.names("");
+    assert_eq!(names.len(), 20, "no temporary file is left: {names:?}");
+    assert!(names.iter().all(|name| name.starts_with("good")));
+    committer.replace(replace(place.path("later"), "x")).unwrap();
+}
+
+#[test]
+fn a_lead_that_goes_away_is_succeeded() {
+    let place = Place::new();
+    let committer = Committer::new();
+    let (told, tickets) = std::sync::mpsc::channel();
+    let party: Arc<dyn Party> = Arc::new(Listener {
+        panics: false,
+        refuses: false,
+        told,
+    });
+    let prepared = committer.prepare(replace(place.path("f"), "x")).unwrap();
+    drop(committer.submit(prepared, &party, 5));
+    assert_eq!(
+        tickets.recv_timeout(std::time::Duration::from_secs(60)),
+        Ok((5, true))
+    );
+    assert_eq!(place.read("f"), "x");
+}
+
+#[test]
+fn what_was_just_written_is_known_by_its_stamp_and_a_write_in_the_same_tick_shows() {
+    let place = Place::new();
+    let verified = VerifiedFiles::new();
+    let path = place.path("f");
+    for round in 0..20u8 {
+        let replaced = Committer::new()
+            .replace(replace(path.clone(), "as wanted").mode(0o644))
+            .unwrap();
+        verified.record_written(path.as_path(), &replaced, 7);
+        assert!(
+            verified.holds(path.as_path(), replaced.stat.stamp(), 7),
+            "{round}"
+        );
+        // As long as what is there, and at once.
+        fs::write(place.std("f"), "tampered!").unwrap();
+        let stamp = Entry::at(&path).unwrap().stat().unwrap().unwrap().stamp();
+        assert!(!verified.holds(path.as_path(), stamp, 7), "{round}");
+    }
+    // Others could have written to it before it was in place: it is read once more.
+    let replaced = Committer::new()
+        .replace(replace(path.clone(), "as wanted").mode(0o666))
+        .unwrap();
+    verified.record_written(path.as_path(), &replaced, 7);
+    assert!(!verified.holds(path.as_path(), replaced.stat.stamp(), 7));
 }
 
 #[test]

@@ -212,6 +212,72 @@ fn our_own_replacement_makes_one_report_and_no_loop() {
 }
 
 #[test]
+fn who_replaces_a_file_is_not_told_of_it_but_of_everything_else() {
+    let place = Place::new();
+    let watching = Watching::new();
+    place.write("f", "old");
+    let _handle = watching.watch(&place.path("f"), Depth::Entry, 1);
+    let _other = watching.watch(&place.path("f"), Depth::Entry, 2);
+    let _directory = watching.watch(&place.path(""), Depth::Children, 3);
+    let writer = watching.subscriber.writer(WatchToken(1));
+    let committer = Committer::new();
+    let replace = |mode: u32| {
+        let request = Replace::bytes(place.path("f"), b"new").mode(mode);
+        committer.replace(request.written_by(writer.clone())).unwrap();
+    };
+    for _ in 0..3 {
+        replace(0o644);
+        assert_eq!(watching.changed(), [2, 3]);
+    }
+    // What somebody does before and after it is told.
+    let held = watching.hub.hold();
+    append(place.std("f"));
+    replace(0o644);
+    drop(held);
+    assert_eq!(watching.changed(), [1, 2, 3]);
+    let held = watching.hub.hold();
+    replace(0o644);
+    append(place.std("f"));
+    drop(held);
+    assert_eq!(watching.changed(), [1, 2, 3]);
+    // Others could have written to a file of this mode before it was put in place.
+    replace(0o666);
+    assert_eq!(watching.changed(), [1, 2, 3]);
+    // Another watch of the path is another watch.
+    let _again = watching.watch(&place.path("f"), Depth::Entry, 4);
+    replace(0o644);
+    assert_eq!(watching.changed(), [2, 3, 4]);
+}
+
+#[test]
+fn a_name_like_those_of_our_temporary_files_hides_nothing() {
+    let place = Place::new();
+    let watching = Watching::new();
+    place.write("f", "old");
+    let _handle = watching.watch(&place.path("f"), Depth::Entry, 1);
+    let writer = watching.subscriber.writer(WatchToken(1));
+    // Learns the name of a temporary file, and uses it again.
+    let content = setpoint_host::files::Content::Written(Box::new({
+        let (directory, copy) = (place.std(""), place.std("learnt"));
+        move |file| {
+            let mut names = fs::read_dir(&directory)?.map(|entry| entry.unwrap().file_name());
+            let name = names
+                .find(|name| setpoint_host::files::is_temporary(name))
+                .unwrap();
+            fs::write(&copy, name.as_encoded_bytes())?;
+            file.write_all(b"new")
+        }
+    }));
+    let request = Replace::new(place.path("f"), content).mode(0o644);
+    Committer::new().replace(request.written_by(writer)).unwrap();
+    assert_eq!(watching.changed(), []);
+    let name = place.read("learnt");
+    place.write(&name, "forged");
+    fs::rename(place.std(&name), place.std("f")).unwrap();
+    assert_eq!(watching.changed(), [1]);
+}
+
+#[test]
 fn a_missing_tree_made_faster_than_the_watch_descends_is_seen() {
     let place = Place::new();
     let watching = Watching::new();

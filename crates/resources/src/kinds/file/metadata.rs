@@ -1,7 +1,7 @@
 //! Owner, group, mode and SELinux context of a `file`.
 
 use setpoint_engine::{Apply, DriftValue, Failure};
-use setpoint_host::files::{Content, Entry, Replace, Stat, own_gid, own_uid, umask};
+use setpoint_host::files::{Content, Entry, FileType, Replace, Stat, own_gid, own_uid, umask};
 
 use super::mode::Mode;
 use super::run::{Certain, Place, Run, Standing, is_secret};
@@ -22,19 +22,18 @@ pub(super) struct Identities {
 
 impl Identities {
     pub(super) fn look_up(file: &File, apply: &Apply<'_>, place: &Place) -> Result<Identities, Failure> {
-        let users = apply.handle().users();
         let skip = file.wish() == Wish::Absent;
         let wanted = |text: &str| !skip && !text.is_empty();
         let owner = wanted(&file.owner)
             .then(|| {
-                users
+                apply
                     .user(&file.owner)
                     .map_err(|error| failed(file, "find the owner of", error))
             })
             .transpose()?;
         let group = wanted(&file.group)
             .then(|| {
-                users
+                apply
                     .group(&file.group)
                     .map_err(|error| failed(file, "find the group of", error))
             })
@@ -87,7 +86,10 @@ impl Run<'_, '_> {
             && self.identities.group.is_none()
             && self.mode.is_none()
             && file.selinux.is_none();
-        let nothing_there = matches!(self.standing, Standing::Pending | Standing::Gone);
+        let nothing_there = matches!(
+            self.standing,
+            Standing::Pending | Standing::Gone | Standing::Ready
+        );
         let undefined_link = file.symlink && file.wish() == Wish::Undefined && self.place.own.is_none();
         if nothing_wanted || nothing_there || undefined_link || file.wish() == Wish::Absent {
             return Ok(());
@@ -106,6 +108,64 @@ impl Run<'_, '_> {
         self.set_mode(&entry, &now, before.as_ref(), changed)?;
         self.remove_access_lists(&entry, before.is_some())?;
         self.set_context(before.is_some())
+    }
+
+    /// Reports in what, beside its contents, a file or link of this type differs that is replaced by one which has everything
+    /// from the start.
+    pub(super) fn report_metadata(&mut self, file_type: FileType) -> Result<(), Failure> {
+        let Some(before) = self
+            .identities
+            .before
+            .filter(|before| before.file_type == file_type)
+        else {
+            return Ok(());
+        };
+        let owner = self.identities.owner.filter(|owner| *owner != before.uid);
+        let group = self.identities.group.filter(|group| *group != before.gid);
+        if let Some(owner) = owner {
+            let (is, want) = self.owners(before.uid, owner);
+            let _ = self.apply.drift_for_replacement("owner", is, want);
+        }
+        if let Some(group) = group {
+            let (is, want) = self.groups(before.gid, group);
+            let _ = self.apply.drift_for_replacement("group", is, want);
+        }
+        let Some(mode) = &self.mode else { return Ok(()) };
+        let wanted = mode.of(self.identities.mode_to_start_from(&before));
+        if wanted != before.mode {
+            let (is, want) = (DriftValue::mode(before.mode), DriftValue::mode(wanted));
+            let _ = self.apply.drift_for_replacement("mode", is, want);
+        }
+        let lists = match &self.place.end {
+            Some(end) => end.access_lists()?,
+            None => None,
+        };
+        if let Some(lists) = lists {
+            let _ = self
+                .apply
+                .drift_for_replacement("access list", lists, DriftValue::Absent);
+        }
+        Ok(())
+    }
+
+    /// The owner that is and the one that shall be, as they are called.
+    fn owners(&self, is: u32, want: u32) -> (String, String) {
+        let users = self.apply.handle().users();
+        let written = Some(self.file.owner.clone()).filter(|written| !written.is_empty());
+        (
+            users.user_name(is),
+            written.unwrap_or_else(|| users.user_name(want)),
+        )
+    }
+
+    /// The same of groups.
+    fn groups(&self, is: u32, want: u32) -> (String, String) {
+        let users = self.apply.handle().users();
+        let written = Some(self.file.group.clone()).filter(|written| !written.is_empty());
+        (
+            users.group_name(is),
+            written.unwrap_or_else(|| users.group_name(want)),
+        )
     }
 
     /// What owner and mode are those of.
@@ -128,22 +188,14 @@ impl Run<'_, '_> {
         if let (Some(before), Some(owner)) = (before, owner)
             && before.uid != owner
         {
-            let users = self.apply.handle().users();
-            let want = match self.file.owner.as_str() {
-                "" => users.user_name(owner),
-                written => written.to_owned(),
-            };
-            permitted[0] = self.apply.drift("owner", users.user_name(before.uid), want);
+            let (is, want) = self.owners(before.uid, owner);
+            permitted[0] = self.apply.drift("owner", is, want);
         }
         if let (Some(before), Some(group)) = (before, group)
             && before.gid != group
         {
-            let users = self.apply.handle().users();
-            let want = match self.file.group.as_str() {
-                "" => users.group_name(group),
-                written => written.to_owned(),
-            };
-            permitted[1] = self.apply.drift("group", users.group_name(before.gid), want);
+            let (is, want) = self.groups(before.gid, group);
+            permitted[1] = self.apply.drift("group", is, want);
         }
         let owner = owner.filter(|owner| permitted[0] && *owner != now.uid);
         let group = group.filter(|group| permitted[1] && *group != now.gid);
@@ -168,7 +220,7 @@ impl Run<'_, '_> {
         };
         let start = self.identities.mode_to_start_from(now);
         let mode = self.mode.as_ref().map(|mode| mode.of(start));
-        self.commit(Replace::new(self.path.clone(), content), mode)?;
+        self.replace_now(Replace::new(self.path.clone(), content), mode)?;
         self.look_again()
     }
 

@@ -2,7 +2,7 @@
 
 use setpoint_engine::{Failure, Parameter, Text};
 use setpoint_graph::Parameters;
-use setpoint_host::files::Stat;
+use setpoint_host::files::{Entry, Stat};
 use setpoint_value::Value;
 
 use super::run::Place;
@@ -20,7 +20,7 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
             .on(&path)
             .because(format!("{what} cannot be reversed")));
     }
-    let place = Place::look(&path, true)?;
+    let place = Place::look(Entry::at(&path), true)?;
     let there = place.found.filter(Stat::is_regular);
     let state = match file.wish() {
         Wish::Exists => "absent",

@@ -5,6 +5,7 @@
 //! completed without further reports.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use setpoint_engine::{Apply, DriftValue, Failure, Level, Text};
 use setpoint_host::files::{
@@ -52,6 +53,8 @@ pub(super) enum Standing {
     Pending,
     /// It was to go.
     Gone,
+    /// Its replacement is ready, with owner, mode and all, and takes its place when the run is over.
+    Ready,
 }
 
 /// What is at the path.
@@ -67,17 +70,18 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Looks; for a resource that is the link itself without following it.
-    pub(super) fn look(path: &AbsolutePath, follow: bool) -> Result<Place, FileError> {
-        let nothing = Place {
-            entry: None,
-            own: None,
-            end: None,
-            found: None,
-        };
-        let entry = match Entry::at(path) {
+    /// Looks at the entry of a path, or at why there is none; for a resource that is the link itself without following it.
+    pub(super) fn look(entry: Result<Entry, FileError>, follow: bool) -> Result<Place, FileError> {
+        let entry = match entry {
             Ok(entry) => entry,
-            Err(error) if error.is_not_found() => return Ok(nothing),
+            Err(error) if error.is_not_found() => {
+                return Ok(Place {
+                    entry: None,
+                    own: None,
+                    end: None,
+                    found: None,
+                });
+            }
             Err(error) => return Err(error),
         };
         let own = entry.stat()?;
@@ -105,7 +109,7 @@ impl<'r, 'a> Run<'r, 'a> {
     /// Looks at the machine and looks names up.
     pub(super) fn begin(file: &'r File, apply: &'r mut Apply<'a>) -> Result<Run<'r, 'a>, Failure> {
         let path = file.effective_path()?;
-        let place = Place::look(&path, !file.symlink)?;
+        let place = Place::look(apply.entry(&path), !file.symlink)?;
         let identities = Identities::look_up(file, apply, &place)?;
         let mut mode = file.wanted_mode();
         if mode.is_none()
@@ -160,7 +164,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// Looks again, after something was changed.
     pub(super) fn look_again(&mut self) -> Result<(), Failure> {
-        self.place = Place::look(&self.path, !self.file.symlink)?;
+        self.place = Place::look(Entry::at(&self.path), !self.file.symlink)?;
         Ok(())
     }
 
@@ -185,9 +189,12 @@ impl<'r, 'a> Run<'r, 'a> {
             (Wish::Exists, _) if file.is_directory() => self.directory(),
             (Wish::Exists, Some(_)) => Ok(()),
             (Wish::Exists, None) => {
-                let repair = self.apply.drift("state", "absent", "exists");
                 let has_contents =
                     file.content.is_some() || !file.fragments.is_empty() || !file.source.is_empty();
+                let repair = match has_contents {
+                    true => self.replacement_drift("state", "absent", "exists"),
+                    false => self.apply.drift("state", "absent", "exists"),
+                };
                 if !repair {
                     self.standing = Standing::Pending;
                 } else if !has_contents {
@@ -315,7 +322,7 @@ impl<'r, 'a> Run<'r, 'a> {
             let want = with_digest(DriftValue::content(bytes.as_bytes()), &digest);
             (self.contents_found()?, want)
         };
-        if !self.apply.drift("content", is, want) {
+        if !self.replacement_drift("content", is, want) {
             return self.not_permitted();
         }
         let request = Replace::bytes(self.path.clone(), bytes);
@@ -355,7 +362,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         let is = self.contents_found()?;
         let want = describe(&mut open()?)?;
-        if !self.apply.drift("source", is, want) {
+        if !self.replacement_drift("source", is, want) {
             return self.not_permitted();
         }
         let request = Replace::new(self.path.clone(), Content::Copy(open()?));
@@ -377,8 +384,31 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     fn open_target(&self) -> Result<OpenFile, Failure> {
-        let end = self.place.end.as_ref();
-        Ok(end.ok_or_else(|| self.failed("read"))?.open()?)
+        match (&self.place.end, &self.place.found) {
+            (Some(end), Some(found)) => Ok(OpenFile::open_found(end, found)?),
+            _ => Err(self.failed("read")),
+        }
+    }
+
+    /// A difference that is repaired by the replacement with which this run ends.
+    fn replacement_drift(
+        &mut self,
+        field: &'static str,
+        is: impl Into<DriftValue>,
+        want: impl Into<DriftValue>,
+    ) -> bool {
+        if self.ends_with_replacement() {
+            self.apply.drift_for_replacement(field, is, want)
+        } else {
+            self.apply.drift(field, is, want)
+        }
+    }
+
+    /// Whether nothing is left to do before or after the replacement. A directory must go first; a context belongs to the
+    /// path itself, where a link is followed.
+    fn ends_with_replacement(&self) -> bool {
+        let directory = self.place.found.is_some_and(|found| found.is_directory());
+        !directory && self.file.selinux.is_none()
     }
 
     /// What is there now, for a report.
@@ -431,15 +461,27 @@ impl<'r, 'a> Run<'r, 'a> {
             self.identities.mode_to_start_from(&stat)
         });
         let wanted = self.mode.as_ref().map(|wanted| wanted.of(current)).or(mode);
-        let replaced = self.commit(request, wanted)?;
-        if let Some(print) = fingerprint {
-            let verified = self.apply.handle().verified();
-            verified.record(
-                self.path.as_path(),
-                replaced.stat.stamp(),
-                print,
-                Timestamp::now(),
-            );
+        let request = self.with_metadata(request, wanted);
+        let verified = Arc::clone(&self.apply.handle().services().verified);
+        let path = self.path.clone();
+        let then = move |replaced: &Replaced| {
+            if let Some(print) = fingerprint {
+                verified.record_written(path.as_path(), replaced, print);
+            }
+            how_it_was_written(&path, replaced.method)
+        };
+        if self.ends_with_replacement() {
+            let request = match &self.place.end {
+                Some(end) => request.seen(end.clone(), self.place.found),
+                None => request,
+            };
+            self.report_metadata(FileType::Regular)?;
+            self.standing = Standing::Ready;
+            return self.apply.replace(request, then);
+        }
+        let replaced = self.apply.handle().committer().replace(request)?;
+        if let Some(message) = then(&replaced) {
+            self.apply.log(Level::Info, message);
         }
         if before.is_none() {
             self.standing = Standing::Made;
@@ -447,23 +489,23 @@ impl<'r, 'a> Run<'r, 'a> {
         self.look_again()
     }
 
-    /// Replaces the file, with the final owner, mode and context.
-    pub(super) fn commit(&self, request: Replace, mode: Option<u32>) -> Result<Replaced, Failure> {
+    /// A request that asks for the final owner, mode and context.
+    fn with_metadata(&self, request: Replace, mode: Option<u32>) -> Replace {
         let context = self.file.selinux.as_ref();
-        let request = request
+        request
             .owner(self.identities.owner, self.identities.group)
             .mode(mode)
-            .security_context(context.map(|context| context.as_bytes().to_vec()));
-        let replaced = self.apply.handle().committer().replace(request)?;
-        self.say_method(&replaced);
-        Ok(replaced)
+            .security_context(context.map(|context| context.as_bytes().to_vec()))
     }
 
-    fn say_method(&self, replaced: &Replaced) {
-        if let Method::InPlace(reason) = replaced.method {
-            let message = format!("{} was written in place, not replaced: {reason}", self.path);
+    /// Replaces the file now, with the final owner, mode and context.
+    pub(super) fn replace_now(&self, request: Replace, mode: Option<u32>) -> Result<(), Failure> {
+        let request = self.with_metadata(request, mode);
+        let replaced = self.apply.handle().committer().replace(request)?;
+        if let Some(message) = how_it_was_written(&self.path, replaced.method) {
             self.apply.log(Level::Info, message);
         }
+        Ok(())
     }
 
     /// All fragments, one after the other.
@@ -477,7 +519,7 @@ impl<'r, 'a> Run<'r, 'a> {
                 all.extend(Entry::at(&path)?.follow()?.read()?);
                 continue;
             }
-            let directory = std::sync::Arc::new(Directory::open(&path)?);
+            let directory = Arc::new(Directory::open(&path)?);
             for listed in directory.list()? {
                 if listed.file_type != FileType::Directory && !is_temporary(&listed.name) {
                     all.extend(directory.entry(listed.name).follow()?.read()?);
@@ -531,18 +573,23 @@ impl<'r, 'a> Run<'r, 'a> {
         {
             return Ok(());
         }
-        if !self.apply.drift("target", is, wanted.display().to_string()) {
+        if !self.replacement_drift("target", is, wanted.display().to_string()) {
             if !is_link {
                 self.standing = Standing::Pending;
             }
             return Ok(());
         }
         in_the_way(self, "make the link")?;
+        let request =
+            Replace::link(self.path.clone(), wanted).owner(self.identities.owner, self.identities.group);
+        if self.ends_with_replacement() {
+            self.report_metadata(FileType::Link)?;
+            self.standing = Standing::Ready;
+            return self.apply.replace(request, |_| None);
+        }
         if other.is_some_and(|other| other.is_directory()) {
             self.entry()?.remove_directory()?;
         }
-        let request =
-            Replace::link(self.path.clone(), wanted).owner(self.identities.owner, self.identities.group);
         self.apply.handle().committer().replace(request)?;
         if !is_link {
             self.standing = Standing::Made;
@@ -566,6 +613,14 @@ pub(super) fn is_secret(apply: &Apply<'_>) -> bool {
     ["content", "fragments"]
         .into_iter()
         .any(|parameter| apply.is_sensitive(parameter))
+}
+
+/// What there is to say about the way in which a file was replaced.
+fn how_it_was_written(path: &AbsolutePath, method: Method) -> Option<String> {
+    match method {
+        Method::Atomically => None,
+        Method::InPlace(reason) => Some(format!("{path} was written in place, not replaced: {reason}")),
+    }
 }
 
 /// Stands for these bytes in the memory of verified files.
