@@ -227,6 +227,8 @@ impl Preparer {
             Ok(Ok(instance)) => {
                 let mut invalid = Vec::new();
                 instance.validate(&resource.meta, &mut invalid);
+                // Doubts were told when the resource was made from its statement.
+                invalid.retain(Invalid::is_error);
                 if invalid.is_empty() {
                     return Some(instance);
                 }

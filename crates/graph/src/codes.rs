@@ -18,5 +18,6 @@ setpoint_diagnostics::codes! {
     CYCLE = "E0414" "R14" Interpret "resources that wait for each other in a circle";
     SENSITIVE_NAME = "E0420" "" Interpret "a name that is sensitive";
     NAME_NOT_TEXT = "E0421" "" Interpret "a name that is not text";
+    DOUBTFUL_RESOURCE = "W0411" "" Interpret "a resource that is probably not what was meant";
     SEND_MISMATCH = "E0422" "" Interpret "a send key and a parameter that do not fit";
 }

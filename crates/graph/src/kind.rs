@@ -1,5 +1,7 @@
 //! What is known about a kind of resource without touching a machine.
 
+use setpoint_diagnostics::Severity;
+
 use crate::{MetaParameters, ParameterType, Parameters};
 
 /// The description of a kind. One `static` each, made by `#[derive(Resource)]`.
@@ -107,9 +109,11 @@ pub enum ConstantValue {
     Int(i64),
 }
 
-/// Something that a kind's own validation refuses.
+/// Something that a kind's own validation refuses, or doubts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
+    /// A warning refuses nothing: the resource means something, but probably not what was meant.
+    pub severity: Severity,
     /// The parameter to look at, if it is one.
     pub parameter: Option<&'static str>,
     /// What is wrong: one line, no full stop.
@@ -123,6 +127,7 @@ impl Invalid {
     #[must_use]
     pub fn new(message: impl Into<String>) -> Invalid {
         Invalid {
+            severity: Severity::Error,
             parameter: None,
             message: message.into(),
             help: None,
@@ -133,10 +138,26 @@ impl Invalid {
     #[must_use]
     pub fn parameter(parameter: &'static str, message: impl Into<String>) -> Invalid {
         Invalid {
+            severity: Severity::Error,
             parameter: Some(parameter),
             message: message.into(),
             help: None,
         }
+    }
+
+    /// A doubt about a parameter.
+    #[must_use]
+    pub fn warning(parameter: &'static str, message: impl Into<String>) -> Invalid {
+        Invalid {
+            severity: Severity::Warning,
+            ..Invalid::parameter(parameter, message)
+        }
+    }
+
+    /// Whether it refuses the resource.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
     }
 
     /// With advice.

@@ -744,6 +744,42 @@ fn contradictions_are_refused() {
 }
 
 #[test]
+fn what_only_a_shell_understands_is_doubted_where_there_is_none() {
+    let doubt = |parameter: &str, word: &str, program: &str| {
+        vec![format!(
+            "{parameter}: `{parameter}` has no shell, so `{word}` is just an argument of `{program}`"
+        )]
+    };
+    for (command, word) in [
+        ("echo a | tr a b", "|"),
+        ("make && make install", "&&"),
+        ("echo x > /tmp/x", ">"),
+        ("echo x >/tmp/x", ">/tmp/x"),
+        ("ls 2>/dev/null", "2>/dev/null"),
+        ("echo 'a b'", "'a"),
+        ("echo a; echo b", "a;"),
+        ("echo $(date)", "$(date)"),
+    ] {
+        let program = command.split(' ').next().unwrap();
+        assert_eq!(refused("exec", command, &[]), doubt("cmd", word, program));
+        assert_eq!(
+            refused("exec", "true", &[("nifcmd", text(command))]),
+            doubt("nifcmd", word, program)
+        );
+        let shell = [("cmd", text(command)), ("shell", text("/bin/sh"))];
+        assert_eq!(refused("exec", "e", &shell), Vec::<String>::new());
+    }
+    for plain in [
+        "grep a|b /etc/motd",
+        "find / -exec rm {} \\;",
+        "echo it's",
+        "expr 1 * 2",
+    ] {
+        assert_eq!(refused("exec", plain, &[]), Vec::<String>::new(), "{plain}");
+    }
+}
+
+#[test]
 fn it_wants_its_programs_and_accounts_first() {
     let bench = Bench::new();
     let all = [

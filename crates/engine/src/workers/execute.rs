@@ -464,6 +464,7 @@ fn before_run(run: &Run, instance: &mut Instance) -> Result<(), RunResult> {
             }
             let mut invalid = Vec::new();
             instance.validate(&run.cell.resource.meta, &mut invalid);
+            invalid.retain(setpoint_graph::Invalid::is_error);
             if !invalid.is_empty() {
                 return Err(unfit("take what was received", &invalid));
             }

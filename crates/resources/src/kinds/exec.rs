@@ -134,6 +134,22 @@ impl Exec {
         }
     }
 
+    /// All the commands that are set, by the parameter that says them.
+    fn lines(&self) -> impl Iterator<Item = (&'static str, Line<'_>)> {
+        let helpers = [
+            ("watchcmd", &self.watchcmd, &self.watchcwd, &self.watchshell),
+            ("ifcmd", &self.ifcmd, &self.ifcwd, &self.ifshell),
+            ("nifcmd", &self.nifcmd, &self.nifcwd, &self.nifshell),
+            ("donecmd", &self.donecmd, &self.donecwd, &self.doneshell),
+        ];
+        let helpers = helpers
+            .into_iter()
+            .filter_map(|(parameter, text, directory, shell)| {
+                Some((parameter, Exec::helper(text, directory, shell)?))
+            });
+        std::iter::once(("cmd", self.main())).chain(helpers)
+    }
+
     fn helper<'a>(text: &'a str, directory: &'a str, shell: &'a str) -> Option<Line<'a>> {
         (!text.is_empty()).then_some(Line {
             text,
@@ -164,6 +180,19 @@ impl Resource for Exec {
             } else if words > 1 {
                 let message = "the arguments are either in `cmd` or in `args`";
                 invalid.push(Invalid::parameter("args", message));
+            }
+        }
+        for (parameter, line) in self.lines() {
+            if let Some(word) = line.word_for_a_shell() {
+                let program = line.text.split_whitespace().next().unwrap_or_default();
+                let message =
+                    format!("`{parameter}` has no shell, so `{word}` is just an argument of `{program}`");
+                let shell = match parameter {
+                    "cmd" => "shell".to_owned(),
+                    other => other.replace("cmd", "shell"),
+                };
+                let help = format!("write `{shell} => \"/bin/sh\"` if a shell is meant to understand it");
+                invalid.push(Invalid::warning(parameter, message).help(help));
             }
         }
         for name in self.env.keys().filter(|name| !is_variable(name)) {
@@ -212,17 +241,7 @@ impl Resource for Exec {
     }
 
     fn wanted(&self) -> Vec<Wanted> {
-        let lines = [
-            (self.effective_command(), &self.shell),
-            (&self.watchcmd, &self.watchshell),
-            (&self.ifcmd, &self.ifshell),
-            (&self.nifcmd, &self.nifshell),
-            (&self.donecmd, &self.doneshell),
-        ];
-        let programs = lines.into_iter().filter_map(|(text, shell)| {
-            let first = text.split_whitespace().next()?;
-            Some(if shell.is_empty() { first } else { shell })
-        });
+        let programs = self.lines().filter_map(|(_, line)| line.program());
         let mut identities: Vec<Identity> = programs
             .flat_map(|program| {
                 let path = program.as_bytes().to_vec();

@@ -36,7 +36,30 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    /// What is started: the shell, or the first word.
+    pub(super) fn program(&self) -> Option<&'a str> {
+        if self.shell.is_empty() {
+            self.text.split_whitespace().next()
+        } else {
+            Some(self.shell)
+        }
+    }
+
+    /// The first word that only a shell would understand, where there is none.
+    pub(super) fn word_for_a_shell(&self) -> Option<&'a str> {
+        let mut words = self.text.split_whitespace();
+        let means_a_shell = |word: &&str| {
+            let redirects = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+            matches!(*word, "|" | "||" | "&" | "&&" | ";")
+                || redirects.starts_with(['<', '>'])
+                || word.starts_with(['\'', '"', '`'])
+                || word.starts_with("$(")
+                || (word.ends_with(';') && *word != "\\;")
+        };
+        words.find(means_a_shell).filter(|_| self.shell.is_empty())
+    }
+
     /// A failure about it, which names it unless something about it is secret.
     pub(super) fn failed(&self, attempted: &'static str, secret: bool) -> Failure {
         let failure = Failure::new(attempted);
