@@ -13,6 +13,7 @@ mod loader;
 mod render;
 mod similar;
 mod source;
+mod visible;
 
 pub use codes::{CodeInfo, Stage};
 pub use diagnostic::{Diagnostic, Diagnostics, Edit, Help, Label, Severity};
@@ -20,3 +21,4 @@ pub use loader::{LoadError, Loader, MemoryLoader};
 pub use render::{RenderStyle, render};
 pub use similar::{closest, did_you_mean};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};
+pub use visible::{visible, visible_lines};

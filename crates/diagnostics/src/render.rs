@@ -6,11 +6,10 @@
 use std::borrow::Cow;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{
-    Annotation, AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet, normalize_untrusted_str,
-};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
-use crate::{Diagnostic, FileId, Label, Severity, SourceMap, Span};
+use crate::visible::deceives;
+use crate::{Diagnostic, FileId, Label, Severity, SourceMap, Span, visible};
 
 /// How the text shall look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +39,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
         Severity::Warning => Level::WARNING,
     };
     let title = level
-        .primary_title(normalize_untrusted_str(&diagnostic.message))
+        .primary_title(visible(&diagnostic.message))
         .id(diagnostic.code.code);
     let mut group = Group::with_title(title);
     let mut labels = vec![Mark::of(AnnotationKind::Primary, &diagnostic.primary)];
@@ -52,14 +51,14 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
     );
     group = with_snippets(group, &labels, sources);
     for note in &diagnostic.notes {
-        group = group.element(Level::NOTE.message(normalize_untrusted_str(note)));
+        group = group.element(Level::NOTE.message(visible(note)));
     }
     for help in diagnostic.help.iter().filter(|help| help.edit.is_none()) {
-        group = group.element(Level::HELP.message(normalize_untrusted_str(&help.text)));
+        group = group.element(Level::HELP.message(visible(&help.text)));
     }
     let mut report = vec![group];
     for step in &diagnostic.related {
-        let title = Level::NOTE.secondary_title(normalize_untrusted_str(&step.text));
+        let title = Level::NOTE.secondary_title(visible(&step.text));
         let place = Mark {
             kind: AnnotationKind::Primary,
             span: step.span,
@@ -69,10 +68,10 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
     }
     for help in &diagnostic.help {
         let Some(edit) = &help.edit else { continue };
-        let title = Level::HELP.secondary_title(normalize_untrusted_str(&help.text));
+        let title = Level::HELP.secondary_title(visible(&help.text));
         let mut group = Group::with_title(title);
         if let Some(shown) = Shown::of(sources, edit.span.file, std::iter::once(edit.span)) {
-            let patch = Patch::new(shown.range(edit.span), edit.replacement.as_str());
+            let patch = Patch::new(shown.range(edit.span), shown_text(&edit.replacement));
             group = group.element(
                 Snippet::source(shown.text)
                     .line_start(shown.first_line)
@@ -134,7 +133,7 @@ fn with_snippets<'a>(mut group: Group<'a>, marks: &[Mark<'a>], sources: &'a Sour
         }
         let annotations: Vec<Annotation<'a>> = here()
             .map(|mark| {
-                let text = (!mark.text.is_empty()).then_some(mark.text);
+                let text = (!mark.text.is_empty()).then(|| visible(mark.text));
                 mark.kind.span(shown.range(mark.span)).label(text)
             })
             .collect();
@@ -148,7 +147,10 @@ fn with_snippets<'a>(mut group: Group<'a>, marks: &[Mark<'a>], sources: &'a Sour
 
 /// The lines of a file that some spans touch. Handing over no more keeps a large file with many errors cheap.
 struct Shown<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
+    /// The lines as they are in the file.
+    lines: &'a str,
+    /// The lines as they are shown.
     text: Cow<'a, str>,
     first_line: usize,
     start: usize,
@@ -176,9 +178,11 @@ impl<'a> Shown<'a> {
             .iter()
             .position(|b| *b == b'\n')
             .unwrap_or(text.len() - end);
+        let lines = &text[start..end];
         Some(Shown {
-            name: &source.name,
-            text: Cow::Borrowed(&text[start..end]),
+            name: visible(&source.name),
+            lines,
+            text: shown_text(lines),
             first_line: source.position(start as u32).line as usize,
             start,
             is_empty: text.is_empty(),
@@ -188,8 +192,8 @@ impl<'a> Shown<'a> {
     /// A span within the lines that are shown, on borders of characters.
     fn range(&self, span: Span) -> std::ops::Range<usize> {
         let place = |offset: u32| {
-            let mut at = (offset as usize).saturating_sub(self.start).min(self.text.len());
-            while !self.text.is_char_boundary(at) {
+            let mut at = (offset as usize).saturating_sub(self.start).min(self.lines.len());
+            while !self.lines.is_char_boundary(at) {
                 at -= 1;
             }
             at
@@ -197,10 +201,22 @@ impl<'a> Shown<'a> {
         let start = place(span.start);
         let mut end = place(span.end).max(start);
         // The end of a line is shown behind the line, not as a span of two.
-        if end > start && self.text.as_bytes()[end - 1] == b'\n' {
+        if end > start && self.lines.as_bytes()[end - 1] == b'\n' {
             end -= 1;
         }
-        start..end
+        // What is shown may be longer than what is there.
+        let shown = |at: usize| shown_text(&self.lines[..at]).len();
+        shown(start)..shown(end)
+    }
+}
+
+/// Source text without what could deceive. The control characters of ASCII are left to the renderer, which has signs for them.
+fn shown_text(text: &str) -> Cow<'_, str> {
+    let replaced = |char: char| deceives(char) && !char.is_ascii();
+    if text.chars().any(replaced) {
+        Cow::Owned(text.replace(replaced, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -258,6 +274,45 @@ help: write `$y`
 8 - $z = $yy
 8 + $z = $y
   |"#
+        );
+    }
+
+    #[test]
+    fn nothing_from_outside_acts_on_the_terminal() {
+        let mut sources = SourceMap::new();
+        let evil = "a\u{1b}[31mb\u{9b}1mc\u{202e}d";
+        let file = sources.add(format!("{evil}\n.mcl"), format!("$x = \"{evil}\" + $y\n"));
+        let at = sources
+            .files()
+            .next()
+            .map_or(0, |(_, file)| file.text.find("$y").unwrap_or(0)) as u32;
+        let span = Span::new(file, at, at + 2);
+        let diagnostic = Diagnostic::error(&CODE, span, format!("{evil}\nerror: forged"))
+            .label(evil)
+            .because(Span::new(file, 0, 2), evil)
+            .via(span, format!("{evil}\nforged"))
+            .note(format!("{evil}\nforged"))
+            .help(format!("{evil}\nforged"))
+            .fix(evil, span, evil);
+        let text = render(&diagnostic, &sources, RenderStyle::PLAIN);
+        let acts: Vec<char> = text
+            .chars()
+            .filter(|char| *char != '\n' && deceives(*char))
+            .collect();
+        assert!(acts.is_empty(), "{acts:?} in\n{text}");
+        assert!(
+            !text
+                .lines()
+                .any(|line| line.starts_with("forged") || line.starts_with("error: ")),
+            "{text}"
+        );
+        let lines: Vec<&str> = text.lines().collect();
+        let source = lines.iter().position(|line| line.contains("| $x")).unwrap_or(0);
+        let column = |line: &str, what: &str| line.find(what).map(|at| line[..at].chars().count());
+        assert_eq!(
+            column(lines[source], "$y"),
+            column(lines[source + 1], "^^"),
+            "{text}"
         );
     }
 
