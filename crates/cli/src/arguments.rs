@@ -8,6 +8,7 @@ use setpoint_mcl::CompileOptions;
 use crate::capabilities::system_hostname;
 use crate::failure::Failure;
 use crate::later::CompileLater;
+use crate::output::Output;
 
 /// Which program, and how it is compiled.
 #[derive(Debug, Clone, Args)]
@@ -32,14 +33,14 @@ impl ProgramArguments {
     /// The input. `lang` before it says what is the default anyway.
     pub(crate) fn input(&self) -> Result<&str, Failure> {
         match self.words.as_slice() {
-            [word] if word == "lang" => Err(Failure::Usage("`lang` needs a program behind it".to_owned())),
+            [word] if word == "lang" => Err(Failure::usage("`lang` needs a program behind it")),
             [input] => Ok(input),
             [frontend, input] if frontend == "lang" => Ok(input),
-            [frontend, _] if frontend == "yaml" => Err(Failure::Usage(
-                "programs in YAML are not supported yet".to_owned(),
-            )),
-            [_, surplus] => Err(Failure::Usage(format!("unexpected argument `{surplus}`"))),
-            _ => Err(Failure::Usage("a program is needed".to_owned())),
+            [frontend, _] if frontend == "yaml" => {
+                Err(Failure::usage("programs in YAML are not supported yet"))
+            }
+            [_, surplus] => Err(Failure::usage(format!("unexpected argument `{surplus}`"))),
+            _ => Err(Failure::usage("a program is needed")),
         }
     }
 
@@ -49,8 +50,12 @@ impl ProgramArguments {
     }
 
     /// How to compile.
-    pub(crate) fn compile_options(&self, skip_types: bool) -> Result<CompileOptions, Failure> {
-        self.later.check()?;
+    pub(crate) fn compile_options(
+        &self,
+        skip_types: bool,
+        output: &Output,
+    ) -> Result<CompileOptions, Failure> {
+        self.later.check(output)?;
         let given = self.module_path.clone().or_else(|| environment("MODULE_PATH"));
         let Some(directory) = given else {
             return Ok(CompileOptions {
@@ -59,7 +64,7 @@ impl ProgramArguments {
             });
         };
         if !directory.ends_with('/') {
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "the module path `{directory}` must end in `/`"
             )));
         }
@@ -95,8 +100,8 @@ impl ProgramArguments {
         }
         let rule =
             "1 to 253 letters, digits, dots, dashes and underscores, and neither a dot nor a dash in front";
-        Err(Failure::Usage(format!(
-            "`{name}` is no host name: it takes {rule}"
+        Err(Failure::usage(format!(
+            "`{name}` is not a host name: it takes {rule}"
         )))
     }
 }

@@ -14,7 +14,8 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::{Failure, exit_code};
-use crate::{Assembly, output};
+use crate::output::{Importance, Output};
+use crate::session::Session;
 
 /// Keeps a machine in the state that a program describes.
 #[derive(Debug, Parser)]
@@ -50,54 +51,50 @@ fn grammar() -> clap::Command {
 }
 
 /// Runs the command line and answers the exit code.
-pub(crate) fn run(assembly: &Assembly, arguments: Vec<OsString>) -> u8 {
-    match dispatch(assembly, arguments) {
+pub(crate) fn run(session: &Session, arguments: Vec<OsString>) -> u8 {
+    match dispatch(session, arguments) {
         Ok(code) => code,
-        Err(failure) => {
-            let (message, code) = failure.parts();
-            if let Some(message) = message {
-                output::talk(&format!("error: {message}\n"));
-            }
-            code
-        }
+        Err(failure) => failure.report(&session.output),
     }
 }
 
-fn dispatch(assembly: &Assembly, arguments: Vec<OsString>) -> Result<u8, Failure> {
+fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> {
+    let output = &session.output;
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, output),
     };
     if arguments.license {
-        output::print(LICENCE)?;
+        output.print(LICENCE)?;
         return Ok(exit_code::DONE);
     }
     let Some(command) = arguments.command else {
-        output::talk(&format!("{}\n", grammar().render_help().ansi()));
+        output.say(Importance::Notice, grammar().render_help().ansi().to_string());
         return Ok(exit_code::USAGE);
     };
     match command {
-        Command::Run(arguments) => run::run(assembly, &arguments),
-        Command::Graph(arguments) => graph::run(assembly, &arguments),
-        Command::Check(arguments) => check::run(assembly, &arguments),
-        Command::Fmt(arguments) => fmt::run(&arguments),
-        Command::Docs(arguments) => docs::run(assembly, &arguments),
-        Command::Explain(arguments) => explain::run(&arguments),
-        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Run(arguments) => run::run(session, &arguments),
+        Command::Graph(arguments) => graph::run(session, &arguments),
+        Command::Check(arguments) => check::run(session, &arguments),
+        Command::Fmt(arguments) => fmt::run(output, &arguments),
+        Command::Docs(arguments) => docs::run(session, &arguments),
+        Command::Explain(arguments) => explain::run(output, &arguments),
+        Command::Completions(arguments) => completions::run(output, &arguments),
     }
 }
 
 /// Help and version were asked for; everything else is a mistake on the command line.
-fn usage(error: &clap::Error) -> Result<u8, Failure> {
+fn usage(error: &clap::Error, output: &Output) -> Result<u8, Failure> {
     if error.use_stderr() {
-        output::talk(&error.render().ansi().to_string());
+        let text = error.render().ansi().to_string();
+        output.say(Importance::Error, text.trim_end());
         return Ok(exit_code::USAGE);
     }
     debug_assert!(matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ));
-    output::print(&error.render().to_string())?;
+    output.print(&error.render().to_string())?;
     Ok(exit_code::DONE)
 }
 

@@ -1,13 +1,33 @@
 //! One compilation: an input, what is known about its text, and what is wrong with it.
 
+use std::path::PathBuf;
+
 use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use setpoint_graph::Library;
-use setpoint_mcl::{CompileOptions, Compiled, compile};
+use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
 
 use crate::codes;
 use crate::directory_loader::DirectoryLoader;
 use crate::input::Input;
-use crate::output;
+use crate::output::Output;
+
+/// Which program, and how it is compiled: as often as its text changes.
+#[derive(Clone)]
+pub(crate) struct ProgramSource {
+    /// What the command line says.
+    pub(crate) argument: String,
+    /// How to compile.
+    pub(crate) options: CompileOptions,
+    /// What the program can use.
+    pub(crate) library: Library,
+}
+
+impl ProgramSource {
+    /// Finds and compiles the program as it is now.
+    pub(crate) fn compile(&self) -> Compilation {
+        Compilation::of(self)
+    }
+}
 
 /// A compilation.
 pub(crate) struct Compilation {
@@ -15,6 +35,8 @@ pub(crate) struct Compilation {
     pub(crate) input: Option<Input>,
     /// Where its files are.
     pub(crate) loader: DirectoryLoader,
+    /// The directory of modules from elsewhere, ending in `/`.
+    pub(crate) modules_directory: Option<String>,
     /// Texts, named relative to the program's root directory.
     pub(crate) sources: SourceMap,
     /// What is wrong.
@@ -24,19 +46,20 @@ pub(crate) struct Compilation {
 }
 
 impl Compilation {
-    /// Finds and compiles a program.
-    pub(crate) fn compile(argument: &str, options: &CompileOptions, library: &Library) -> Compilation {
+    fn of(source: &ProgramSource) -> Compilation {
+        let modules_directory = source.options.modules_directory.clone();
         let mut compilation = Compilation {
             input: None,
             loader: DirectoryLoader::new(""),
+            modules_directory,
             sources: SourceMap::new(),
             diagnostics: Diagnostics::new(),
             compiled: None,
         };
-        let input = match Input::find(argument, &mut std::io::stdin().lock()) {
+        let input = match Input::find(&source.argument, &mut std::io::stdin().lock()) {
             Ok(input) => input,
             Err(bad) => {
-                let file = compilation.sources.add(argument, "");
+                let file = compilation.sources.add(source.argument.as_str(), "");
                 let error = Diagnostic::error(codes::module_not_found(), Span::new(file, 0, 0), bad.message);
                 compilation.diagnostics.push(error.help_if(bad.help));
                 return compilation;
@@ -45,9 +68,9 @@ impl Compilation {
         compilation.loader = DirectoryLoader::new(&input.root);
         compilation.compiled = Some(compile(
             &input.entry,
-            options,
+            &source.options,
             &compilation.loader,
-            library,
+            &source.library,
             &mut compilation.sources,
             &mut compilation.diagnostics,
         ));
@@ -69,7 +92,40 @@ impl Compilation {
     }
 
     /// Says what is wrong, with all of it.
-    pub(crate) fn talk(&self) {
-        output::talk_diagnostics(&self.diagnostics, &self.shown_sources());
+    pub(crate) fn report(&self, output: &Output) {
+        output.diagnostics(&self.diagnostics, &self.shown_sources());
+    }
+
+    /// Whether it is made of the same texts as another one.
+    pub(crate) fn has_texts_of(&self, other: &Compilation) -> bool {
+        let texts = |compilation: &'_ Compilation| -> Vec<(String, String)> {
+            let files = compilation.sources.files();
+            files
+                .map(|(_, file)| (file.name.to_string(), file.text.to_string()))
+                .collect()
+        };
+        texts(self) == texts(other)
+    }
+
+    /// The files on disk that the program is made of, as absolute paths; none for a program that was given as text, which cannot
+    /// change.
+    pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
+        let input = self.input.as_ref()?;
+        if matches!(input.entry, Entry::Code { .. }) {
+            return None;
+        }
+        let listed = self
+            .compiled
+            .iter()
+            .flat_map(|compiled| compiled.files.iter().map(String::as_str));
+        let read = self.sources.files().map(|(_, file)| &*file.name);
+        let mut files: Vec<PathBuf> = listed
+            .chain(read)
+            .filter(|name| !name.starts_with('<'))
+            .filter_map(|name| std::path::absolute(input.shown(name)).ok())
+            .collect();
+        files.sort();
+        files.dedup();
+        Some(files)
     }
 }

@@ -3,11 +3,15 @@
 use std::fmt;
 use std::io;
 
+use setpoint_diagnostics::visible;
+
+use crate::output::{Output, write_error_stream};
+
 /// The exit codes of the program.
 pub mod exit_code {
-    /// Done; also after Ctrl-C and SIGTERM.
+    /// Done; also when a `run` that stays was told to stop.
     pub const DONE: u8 = 0;
-    /// The input is wrong, or the machine refused.
+    /// The input is wrong, or the machine refused, or the output could not be written.
     pub const WRONG: u8 = 1;
     /// Something was repaired or would be. Only where `--detailed-exitcode` asked for it.
     pub const CHANGED: u8 = 2;
@@ -15,40 +19,111 @@ pub mod exit_code {
     pub const USAGE: u8 = 64;
     /// A mistake of ours.
     pub const BUG: u8 = 70;
+    /// A signal ended what was to be done first; its number is added.
+    pub const SIGNAL: u8 = 128;
 }
 
-/// Why a command ends early.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The command line is wrong: what, in one line.
-    Usage(String),
-    /// The input is wrong, or the machine refused: what, in one line.
-    Wrong(String),
-    /// Nobody reads what we print any more. No reason for talk.
+/// What sort of failure ends a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    /// The command line is wrong.
+    Usage,
+    /// The input is wrong, or the machine refused.
+    Wrong,
+    /// Nobody reads what we print any more. No reason to say anything.
     ClosedPipe,
 }
 
+/// Why a command ends early: what happened, why, and what to do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: FailureKind,
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+}
+
 impl Failure {
+    fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// The command line is wrong: what, in one line.
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Usage, message)
+    }
+
+    /// The input is wrong, or the machine refused: what, in one line.
+    pub(crate) fn wrong(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Wrong, message)
+    }
+
     /// A failed access to the machine.
     pub(crate) fn io(attempted: impl fmt::Display, error: &io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::ClosedPipe;
+            return Failure::new(FailureKind::ClosedPipe, "");
         }
-        Failure::Wrong(format!("failed to {attempted}: {error}"))
+        Failure::wrong(format!("failed to {attempted}")).because(system_text(error))
     }
 
-    /// The message, if there is something to say, and the exit code.
-    pub(crate) fn parts(&self) -> (Option<String>, u8) {
-        match self {
-            Failure::Usage(message) => (
-                Some(format!(
-                    "{message}\n\nFor more information, try `setpoint --help`"
-                )),
-                exit_code::USAGE,
-            ),
-            Failure::Wrong(message) => (Some(message.clone()), exit_code::WRONG),
-            Failure::ClosedPipe => (None, exit_code::DONE),
+    /// Adds why.
+    pub(crate) fn because(mut self, cause: impl fmt::Display) -> Failure {
+        self.causes.push(cause.to_string());
+        self
+    }
+
+    /// Adds what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds what to do, if there is something.
+    pub(crate) fn hint_if(self, hint: Option<String>) -> Failure {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
         }
+    }
+
+    /// Says it, and answers the exit code.
+    pub(crate) fn report(&self, output: &Output) -> u8 {
+        let code = match self.kind {
+            FailureKind::Usage => exit_code::USAGE,
+            FailureKind::Wrong => exit_code::WRONG,
+            FailureKind::ClosedPipe => return exit_code::DONE,
+        };
+        let mut text = visible(&self.message).into_owned();
+        for cause in &self.causes {
+            text.push_str(": ");
+            text.push_str(&visible(cause));
+        }
+        for hint in &self.hints {
+            text.push_str("\n  help: ");
+            text.push_str(&visible(hint));
+        }
+        if self.kind == FailureKind::Usage {
+            text.push_str("\n\nFor more information, try `setpoint --help`");
+        }
+        output.error(text);
+        code
+    }
+}
+
+/// What the system says to a call that failed, without its number.
+pub(crate) fn system_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => text
+            .strip_suffix(&format!(" (os error {number})"))
+            .map(str::to_owned)
+            .unwrap_or(text),
+        None => text,
     }
 }
 
@@ -58,16 +133,17 @@ pub(crate) fn report_panics() {
         let message = info.payload_as_str().unwrap_or("no message");
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let text = format!(
-            "error: a bug in setpoint: {message}\n  at {place}, version {}, {} on {}\n  \
+            "error: a bug in setpoint: {}\n  at {place}, version {}, {} on {}\n  \
              please report it with these lines and the program that led to it; RUST_BACKTRACE=1 adds where it came from\n",
+            visible(message),
             env!("CARGO_PKG_VERSION"),
             std::env::consts::ARCH,
             std::env::consts::OS,
         );
-        crate::output::talk(&text);
+        write_error_stream(&text);
         let backtrace = std::backtrace::Backtrace::capture();
         if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
-            crate::output::talk(&format!("{backtrace}\n"));
+            write_error_stream(&format!("{backtrace}\n"));
         }
     }));
 }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::arguments::environment;
 use crate::failure::Failure;
-use crate::output;
+use crate::output::Output;
 
 /// Options of compiling.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct CompileLater {
 
 impl CompileLater {
     /// Refuses what cannot be done, and says what has no effect.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self, output: &Output) -> Result<(), Failure> {
         refuse(&[
             ("--download", self.download),
             ("--only-download", self.only_download),
@@ -42,7 +42,7 @@ impl CompileLater {
             ("--unify-optimizations", !self.unify_optimizations.is_empty()),
         ];
         for (name, _) in without_effect.iter().filter(|(_, given)| *given) {
-            output::talk(&format!("warning: `{name}` has no effect\n"));
+            output.warning(format!("`{name}` has no effect"));
         }
         Ok(())
     }
@@ -119,9 +119,9 @@ impl RunLater {
 fn refuse(options: &[(&str, bool)]) -> Result<(), Failure> {
     match options.iter().find(|(_, given)| *given) {
         Some((name, _)) if name.starts_with('-') => {
-            Err(Failure::Usage(format!("`{name}` is not supported yet")))
+            Err(Failure::usage(format!("`{name}` is not supported yet")))
         }
-        Some((name, _)) => Err(Failure::Usage(format!("{name} is not supported yet"))),
+        Some((name, _)) => Err(Failure::usage(format!("{name} is not supported yet"))),
         None => Ok(()),
     }
 }

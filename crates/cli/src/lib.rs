@@ -6,7 +6,7 @@
 //! - [`Assembly`] is what a program can use: kinds, functions, constants.
 //! - `commands` has one file a command; `failure` is the only place that knows exit codes.
 //! - `capabilities` are the real clock, files, network and facts that sources are given.
-//! - Only this crate prints: standard output is what was asked for, standard error is talk.
+//! - Only this crate prints: standard output is what was asked for, standard error is what is said beside it.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -29,6 +29,9 @@ mod output;
 mod pages;
 mod prefix;
 mod program;
+mod reload;
+mod session;
+mod signals;
 mod view;
 
 use std::ffi::OsString;
@@ -57,7 +60,7 @@ pub fn main(assembly: Assembly, arguments: impl IntoIterator<Item = OsString>) -
     }
     failure::report_panics();
     // Syntax may nest, and programs are compiled by recursion over it: a roomy stack costs only what is used of it.
-    let work = move || commands::run(&assembly, arguments);
+    let work = move || commands::run(&session::Session::new(assembly), arguments);
     let thread = std::thread::Builder::new()
         .name("main".to_owned())
         .stack_size(STACK)
@@ -67,8 +70,8 @@ pub fn main(assembly: Assembly, arguments: impl IntoIterator<Item = OsString>) -
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(_)) => ExitCode::from(exit_code::BUG),
         Err(error) => {
-            output::talk(&format!("error: the system gives no thread: {error}\n"));
-            ExitCode::from(exit_code::WRONG)
+            let failure = failure::Failure::io("start a thread", &error);
+            ExitCode::from(failure.report(&output::Output::default()))
         }
     }
 }

@@ -51,10 +51,9 @@ impl Prefix {
             }),
             // One that is not to be trusted is never passed over in silence.
             Err(StateError::File(_)) if arguments.allow_tmp_prefix => Prefix::temporary(hostname),
-            Err(error) => Err(Failure::Wrong(format!(
-                "the working directory cannot be used: {error}\n  \
-                 `--prefix DIR` or `--tmp-prefix` chooses another one"
-            ))),
+            Err(error) => Err(Failure::wrong("the working directory cannot be used")
+                .because(error)
+                .hint("`--prefix DIR` or `--tmp-prefix` chooses another one")),
         }
     }
 
@@ -64,11 +63,8 @@ impl Prefix {
             .or_else(|| environment("PREFIX").map(PathBuf::from))
             .or_else(standard)
             .ok_or_else(|| {
-                Failure::Wrong(
-                    "there is no working directory: neither `XDG_CACHE_HOME` nor `HOME` is set\n  \
-                     `--prefix DIR` or `--tmp-prefix` chooses one"
-                        .to_owned(),
-                )
+                Failure::wrong("there is no working directory: neither `XDG_CACHE_HOME` nor `HOME` is set")
+                    .hint("`--prefix DIR` or `--tmp-prefix` chooses one")
             })?;
         std::path::absolute(&path)
             .map_err(|error| Failure::io(format!("use the working directory {}", path.display()), &error))
@@ -88,10 +84,9 @@ impl Prefix {
                 directory,
                 temporary: true,
             }),
-            Err(error) => Err(Failure::Wrong(format!(
-                "the temporary working directory cannot be used: {error}\n  \
-                 the variable `TMPDIR` chooses where it is made"
-            ))),
+            Err(error) => Err(Failure::wrong("the temporary working directory cannot be used")
+                .because(error)
+                .hint("the variable `TMPDIR` chooses where it is made")),
         }
     }
 

@@ -5,11 +5,11 @@
 //! ```
 //!
 //! Wakes of one source coalesce, and whatever came while a step ran is taken together by the next one. Before the first graph, what
-//! is wrong ends the command; afterwards it is told, the machine stays with the newest good graph, and the next change is
+//! is wrong ends the program; afterwards it is told, the machine stays with the newest good graph, and the next change is
 //! evaluated again.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,15 +17,17 @@ use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_engine::{Engine, Submitted};
 use setpoint_flow::{Evaluator, Step, Stop};
 use setpoint_value::Capabilities;
-use tokio::sync::Notify;
 
 use crate::compilation::Compilation;
 use crate::evaluation::Woken;
-use crate::output;
+use crate::failure::Failure;
+use crate::output::Importance;
+use crate::reload::{Message, Surroundings};
+use crate::view::Reporter;
 
 /// A running program. Dropping it closes its sources.
 pub(crate) struct Program {
-    ended: Arc<Notify>,
+    number: u64,
     woken: Woken,
     stop: Stop,
     /// Says, by being disconnected, that the thread has ended.
@@ -36,51 +38,56 @@ pub(crate) struct Program {
 /// How long the end of everything waits for the call that is being computed to come to an end.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
+/// Which of the programs of a run the engine listens to: the newest that has given it a graph.
+#[derive(Default)]
+pub(crate) struct Gate(Mutex<u64>);
+
 /// The program cannot go on; what is wrong with it was told.
-pub(crate) struct Ended;
+struct Ended;
 
 impl Program {
-    /// Starts a compiled program. With `follow`, values that change make new graphs.
+    /// Starts a compiled program. It tells when its first graph is accepted, or that there will be none.
     pub(crate) fn start(
-        compilation: Compilation,
-        capabilities: Arc<dyn Capabilities>,
-        engine: Engine,
-        follow: bool,
-    ) -> Program {
-        let ended = Arc::new(Notify::new());
+        number: u64,
+        compilation: Arc<Compilation>,
+        surroundings: &Surroundings,
+        gate: &Arc<Gate>,
+        tell: Sender<Message>,
+    ) -> Result<Program, Failure> {
+        let capabilities = surroundings.machine.capabilities(&compilation, true)?;
         let woken = Woken::default();
-        engine.sources_busy(true);
-        let (notify, waker) = (ended.clone(), woken.clone());
-        let stop = Stop::default();
-        let stopped = stop.clone();
-        let (alive, running) = channel();
-        let work = move || {
-            let _alive = alive;
-            if let Err(Ended) = evaluate(&compilation, capabilities, &engine, &waker, &stopped, follow) {
-                notify.notify_one();
-            }
+        let work = Work {
+            number,
+            engine: surroundings.engine.clone(),
+            reporter: surroundings.reporter.clone(),
+            follow: surroundings.follow,
+            gate: gate.clone(),
+            tell,
+            stop: Stop::default(),
         };
+        let (waker, stop) = (woken.clone(), work.stop.clone());
+        let (alive, running) = channel();
         let thread = std::thread::Builder::new()
             .name("program".to_owned())
-            .spawn(work)
-            .ok();
-        if thread.is_none() {
-            output::talk("error: the system gives no thread for the program\n");
-            ended.notify_one();
-        }
-        Program {
-            ended,
+            .spawn(move || {
+                let _alive: Sender<()> = alive;
+                if let Err(Ended) = work.evaluate(&compilation, capabilities, &waker) {
+                    let _ = work.tell.send(Message::Refused(number));
+                }
+            })
+            .map_err(|error| Failure::io("start a thread for the program", &error))?;
+        Ok(Program {
+            number,
             woken,
             stop,
             running,
-            thread,
-        }
+            thread: Some(thread),
+        })
     }
 
-    /// Waits until the program cannot go on. A program that is right never ends by itself.
-    pub(crate) async fn ended(&self) -> Ended {
-        self.ended.notified().await;
-        Ended
+    /// Its place in the order in which the programs of the run were started, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 }
 
@@ -96,106 +103,130 @@ impl Drop for Program {
     }
 }
 
-fn evaluate(
-    compilation: &Compilation,
-    capabilities: Arc<dyn Capabilities>,
-    engine: &Engine,
-    woken: &Woken,
-    stop: &Stop,
+/// What the thread of a program works with.
+struct Work {
+    number: u64,
+    engine: Engine,
+    reporter: Reporter,
+    /// Whether values that change make new graphs.
     follow: bool,
-) -> Result<(), Ended> {
-    let Some(program) = compilation
-        .compiled
-        .as_ref()
-        .and_then(|compiled| compiled.program.clone())
-    else {
-        return Err(Ended);
-    };
-    let sources = compilation.shown_sources();
-    let (waking, busy) = (woken.clone(), engine.clone());
-    let mut evaluator = Evaluator::new(
-        program,
-        capabilities,
-        Box::new(move |source| {
-            let busy = busy.clone();
-            waking.wake_saying(source, move || busy.sources_busy(true))
-        }),
-    )
-    .stopped_by(stop.clone());
-    let mut told = Diagnostics::new();
-    let mut has_graph = false;
-    // Who waits for longer than this wants to know what for.
-    let mut patience = Instant::now().checked_add(Duration::from_secs(5));
-    let mut step = evaluator.step(&[]);
-    loop {
-        if stop.is_stopped() {
-            return Ok(());
-        }
-        let pending = std::mem::take(&mut step.pending);
-        // What holds is said when all of it is known.
-        if step.is_finished {
-            take(step, engine, &sources, &mut told, &mut has_graph)?;
-        }
-        if !evaluator.has_sources() || (has_graph && !follow) {
-            engine.sources_busy(false);
-            woken.wait_for_close();
-            return Ok(());
-        }
-        woken.if_quiet(|| engine.sources_busy(!pending.is_empty()));
-        let mut news = woken.wait(patience.filter(|_| !has_graph && !pending.is_empty()));
-        if news.is_empty() && !woken.is_closed() {
-            patience = None;
-            let mut functions: Vec<String> = pending
-                .iter()
-                .map(|pending| format!("`{}`", pending.function))
-                .collect();
-            functions.dedup();
-            output::talk(&format!(
-                "waiting for the first value of {}\n",
-                functions.join(", ")
-            ));
-            news = woken.wait(None);
-        }
-        if woken.is_closed() {
-            return Ok(());
-        }
-        step = evaluator.step(&news);
-    }
+    gate: Arc<Gate>,
+    tell: Sender<Message>,
+    /// Ends what is being computed.
+    stop: Stop,
 }
 
-/// Hands on what a step gave.
-fn take(
-    step: Step,
-    engine: &Engine,
-    sources: &SourceMap,
-    told: &mut Diagnostics,
-    has_graph: &mut bool,
-) -> Result<(), Ended> {
-    let mut found = step.diagnostics;
-    if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
-        match engine.submit(graph).blocking_recv() {
-            Ok(Submitted::Accepted | Submitted::Superseded) => *has_graph = true,
-            Ok(Submitted::Rejected(rejected)) => found.append(rejected),
-            // The engine has ended; so does everything.
-            Err(_) => return Ok(()),
+impl Work {
+    fn evaluate(
+        &self,
+        compilation: &Compilation,
+        capabilities: Arc<dyn Capabilities>,
+        woken: &Woken,
+    ) -> Result<(), Ended> {
+        let engine = &self.engine;
+        let Some(program) = compilation
+            .compiled
+            .as_ref()
+            .and_then(|compiled| compiled.program.clone())
+        else {
+            return Err(Ended);
+        };
+        let sources = compilation.shown_sources();
+        let (waking, busy) = (woken.clone(), engine.clone());
+        let mut evaluator = Evaluator::new(
+            program,
+            capabilities,
+            Box::new(move |source| {
+                let busy = busy.clone();
+                waking.wake_saying(source, move || busy.sources_busy(true))
+            }),
+        )
+        .stopped_by(self.stop.clone());
+        let mut told = Diagnostics::new();
+        let mut has_graph = false;
+        // Who waits for longer than this wants to know what for.
+        let mut patience = Instant::now().checked_add(Duration::from_secs(5));
+        let mut step = evaluator.step(&[]);
+        loop {
+            if self.stop.is_stopped() {
+                return Ok(());
+            }
+            let pending = std::mem::take(&mut step.pending);
+            // What holds is said when all of it is known.
+            if step.is_finished {
+                self.take(step, &sources, &mut told, &mut has_graph)?;
+            }
+            if !evaluator.has_sources() || (has_graph && !self.follow) {
+                engine.sources_busy(false);
+                woken.wait_for_close();
+                return Ok(());
+            }
+            woken.if_quiet(|| engine.sources_busy(!pending.is_empty()));
+            let mut news = woken.wait(patience.filter(|_| !has_graph && !pending.is_empty()));
+            if news.is_empty() && !woken.is_closed() {
+                patience = None;
+                let mut functions: Vec<String> = pending
+                    .iter()
+                    .map(|pending| format!("`{}`", pending.function))
+                    .collect();
+                functions.dedup();
+                let text = format!("waiting for the first value of {}", functions.join(", "));
+                self.reporter.output.say(Importance::Notice, text);
+                news = woken.wait(None);
+            }
+            if woken.is_closed() {
+                return Ok(());
+            }
+            step = evaluator.step(&news);
         }
     }
-    // What is still wrong was told when it began to be.
-    if found != *told {
-        output::talk_diagnostics(&found, sources);
-        if found.has_errors() && *has_graph {
-            let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
-            engine.reject(messages.join("\n"));
-            output::talk("the machine is kept as the last good values want it, until the program recovers\n");
+
+    /// Hands on what a step gave.
+    fn take(
+        &self,
+        step: Step,
+        sources: &SourceMap,
+        told: &mut Diagnostics,
+        has_graph: &mut bool,
+    ) -> Result<(), Ended> {
+        let mut found = step.diagnostics;
+        if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
+            // Held until the answer is there: no graph of an older program comes after one of a newer.
+            let mut newest = self.gate.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if *newest > self.number {
+                return Ok(());
+            }
+            match self.engine.submit(graph).blocking_recv() {
+                Ok(Submitted::Accepted | Submitted::Superseded) => {
+                    *newest = self.number;
+                    if !std::mem::replace(has_graph, true) {
+                        let _ = self.tell.send(Message::Accepted(self.number));
+                    }
+                }
+                Ok(Submitted::Rejected(rejected)) => found.append(rejected),
+                // The engine has ended; so does everything.
+                Err(_) => return Ok(()),
+            }
         }
-        if !found.has_errors() && told.has_errors() {
-            output::talk("the program has recovered\n");
+        let output = &self.reporter.output;
+        // What is still wrong was told when it began to be.
+        if found != *told {
+            self.reporter.diagnostics(&found, sources);
+            if found.has_errors() && *has_graph {
+                let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+                self.engine.reject(messages.join("\n"));
+                let text = "the machine is kept as the last good values want it, until the program recovers";
+                output.say(Importance::Warning, text);
+            }
+            if !found.has_errors() && told.has_errors() {
+                output.say(Importance::Notice, "the program has recovered");
+            }
+            told.clone_from(&found);
         }
-        told.clone_from(&found);
-    }
-    if found.has_errors() && !*has_graph {
-        Err(Ended)
-    } else {
-        Ok(())
+        if found.has_errors() && !*has_graph {
+            Err(Ended)
+        } else {
+            Ok(())
+        }
     }
 }

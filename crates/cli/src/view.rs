@@ -1,283 +1,238 @@
-//! What a person or a program sees of a run: lines made of the engine's events.
+//! What a person or a program sees of a run, made of the engine's events.
+//!
+//! ```text
+//!  engine ── ring of events ─┬▶ people: a thread that writes standard error ◀── queue ── everybody who has something to say
+//!                            └▶ json:   a thread that writes standard output ◀── queue ── diagnostics, the end
+//! ```
+//!
+//! Each thread may be held by whoever reads it (a full pipe, a stopped terminal) and holds nobody in turn: the ring and the queues are
+//! bounded, what found no room is counted and told as a gap, and at the end nobody waits for a thread that does not get on.
 
-use std::collections::{HashMap, HashSet};
-use std::io::{IsTerminal, Write};
+mod json;
+mod lines;
+mod people;
+mod progress;
+mod recap;
+
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel as plain_channel};
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use setpoint_engine::{Engine, Event, EventKind, EventStream, RunSummary};
-use setpoint_graph::ResourceId;
+use setpoint_diagnostics::{Diagnostics, SourceMap};
+use setpoint_engine::Engine;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Sender, channel};
 
-use crate::output;
+use crate::Assembly;
+use crate::output::{End, Output, Prefix, ToView};
+pub(crate) use json::Reason;
+use json::ToJson;
+use people::Screen;
 
-/// A consumer of events on a thread of its own.
-pub(crate) struct View(Option<JoinHandle<()>>);
+/// How much a person wants to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Errors and warnings, and what the program wants shown.
+    Quiet,
+    /// And what was changed, and how it ended.
+    Normal,
+    /// And why something is looked at, and what is right.
+    Verbose,
+    /// And every step of the engine.
+    Debug,
+}
+
+/// What is shown, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ViewOptions {
+    /// Whether events are printed as JSON on standard output; people then only see what goes wrong.
+    pub(crate) json: bool,
+    /// How much people see.
+    pub(crate) verbosity: Verbosity,
+    /// Whether the run stays when the machine is right: its lines carry the time then.
+    pub(crate) stays: bool,
+}
+
+/// Messages that may wait for a thread of a view.
+const QUEUE: usize = 256;
+
+/// How long the end waits for a reader that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the end waits in all.
+const LONGEST_END: Duration = Duration::from_secs(10);
+
+/// The views of one run. Whatever the command says goes through them while they are there.
+pub(crate) struct View {
+    output: Output,
+    people: Shower,
+    tell: Sender<ToView>,
+    json: Option<(Shower, Sender<ToJson>)>,
+}
 
 impl View {
-    /// Shows what happens from now on: as JSON on standard output, or as lines for people on standard error.
-    pub(crate) fn start(engine: &Engine, json: bool) -> View {
-        let events = engine.events();
-        let show = move || if json { print_json(events) } else { talk(events) };
-        View(
-            std::thread::Builder::new()
-                .name("view".to_owned())
-                .spawn(show)
-                .ok(),
-        )
-    }
-
-    /// Waits until everything is shown. The engine must have ended.
-    pub(crate) fn finish(mut self) {
-        if let Some(thread) = self.0.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn print_json(mut events: EventStream) {
-    let mut stdout = std::io::stdout().lock();
-    let mut lines = String::new();
-    while let Some(event) = events.blocking_next() {
-        lines.clear();
-        let mut next = Some(event);
-        // Whatever is there already goes out in one write.
-        while let Some(event) = next {
-            lines.push_str(&event.to_json());
-            lines.push('\n');
-            next = if lines.len() < 1 << 16 {
-                events.try_next()
-            } else {
-                None
-            };
-        }
-        if stdout
-            .write_all(lines.as_bytes())
-            .and_then(|()| stdout.flush())
-            .is_err()
-        {
-            // Nobody reads any more; the machine is kept right all the same.
-            return;
-        }
-    }
-}
-
-fn talk(mut events: EventStream) {
-    let mut progress = Progress::new();
-    let mut runs = Runs::default();
-    while let Some(event) = events.blocking_next() {
-        let mut text = String::new();
-        let mut next = Some(event);
-        while let Some(event) = next {
-            progress.take(&event);
-            for line in runs.take(&event).into_iter().chain(line(&event)) {
-                text.push_str(&line);
-                text.push('\n');
-            }
-            next = if text.len() < 1 << 16 {
-                events.try_next()
-            } else {
-                None
-            };
-        }
-        progress.show(&text);
-    }
-}
-
-/// What runs under way have found: told when they end, because only then is it known whether it was repaired.
-#[derive(Default)]
-struct Runs(HashMap<ResourceId, Vec<Found>>);
-
-struct Found {
-    field: Arc<str>,
-    is: Arc<str>,
-    want: Arc<str>,
-    may_repair: bool,
-}
-
-impl Runs {
-    fn take(&mut self, event: &Event) -> Vec<String> {
-        let Some(id) = event.identity() else {
-            return Vec::new();
-        };
-        match &event.what {
-            EventKind::Drift { field, is, want } => {
-                let (field, is, want) = (field.clone(), is.clone(), want.clone());
-                let found = Found {
-                    field,
-                    is,
-                    want,
-                    may_repair: false,
-                };
-                self.0.entry(id).or_default().push(found);
-                Vec::new()
-            }
-            EventKind::Repairing { .. } => {
-                if let Some(found) = self.0.get_mut(&id).and_then(|found| found.last_mut()) {
-                    found.may_repair = true;
-                }
-                Vec::new()
-            }
-            EventKind::RunEnded { result, .. } => {
-                let found = self.0.remove(&id).unwrap_or_default();
-                found
-                    .iter()
-                    .filter_map(|found| found.line(&id, *result))
-                    .collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl Found {
-    fn line(&self, id: &ResourceId, result: RunSummary) -> Option<String> {
-        let Found {
-            field,
-            is,
-            want,
-            may_repair,
-        } = self;
-        let failed = result == RunSummary::Failed;
-        Some(match (&*id.kind, &**field) {
-            // What a message says is shown as such.
-            ("print", _) => return None,
-            ("exec", "run") if failed => return None,
-            ("exec", "run") if *may_repair => format!("{id}: ran {want}"),
-            ("exec", "run") => format!("{id}: would run {want}"),
-            _ if failed => format!("{id}: could not repair {field}: {is} -> {want}"),
-            _ if *may_repair => format!("{id}: repaired {field}: {is} -> {want}"),
-            _ => format!("{id}: would repair {field}: {is} -> {want}"),
-        })
-    }
-}
-
-/// How many of the resources that came have been looked at: a bar on a terminal, nothing elsewhere.
-struct Progress {
-    bar: Option<ProgressBar>,
-    /// Resources that came and have not run yet.
-    open: HashSet<ResourceId>,
-    /// How many came since there were none open.
-    all: usize,
-}
-
-impl Progress {
-    fn new() -> Progress {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::no_length();
-            if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos} of {len} resources") {
-                bar.set_style(style);
-            }
-            bar
-        });
-        Progress {
-            bar,
-            open: HashSet::new(),
-            all: 0,
-        }
-    }
-
-    fn take(&mut self, event: &Event) {
-        if self.bar.is_none() {
-            return;
-        }
-        let Some(id) = event.identity() else { return };
-        match event.what {
-            EventKind::Added => {
-                self.all = if self.open.is_empty() { 1 } else { self.all + 1 };
-                self.open.insert(id);
-            }
-            EventKind::RunEnded { .. } | EventKind::Removed | EventKind::BlockedBy { .. } => {
-                self.open.remove(&id);
-            }
-            _ => {}
-        }
-    }
-
-    /// Says a text above the bar, which is there while something is open.
-    fn show(&self, text: &str) {
-        match &self.bar {
-            Some(bar) if !text.is_empty() => bar.suspend(|| output::talk(text)),
-            None if !text.is_empty() => output::talk(text),
-            _ => {}
-        }
-        let Some(bar) = &self.bar else { return };
-        if self.open.is_empty() {
-            bar.finish_and_clear();
+    /// Shows what the command says from now on.
+    pub(crate) fn start(assembly: &Assembly, output: &Output, options: ViewOptions) -> View {
+        let prefix = if options.stays {
+            Prefix::of_staying()
         } else {
-            // A bar that was finished begins anew with the next graph; drawing is limited to some times a second.
-            if bar.is_finished() {
-                bar.reset();
+            Prefix::of_error_stream()
+        };
+        let screen = Screen::new(assembly, options, prefix);
+        let (tell, told) = channel(QUEUE);
+        let lost = output.clone();
+        let people = Shower::start("view", move |progress| {
+            people::show(told, &lost, screen, progress);
+        });
+        let json = options.json.then(|| {
+            let (send, receive) = channel(QUEUE);
+            let warn = output.clone();
+            (
+                Shower::start("json", move |progress| json::show(receive, &warn, progress)),
+                send,
+            )
+        });
+        output.set_view(Some(tell.clone()));
+        View {
+            output: output.clone(),
+            people,
+            tell,
+            json,
+        }
+    }
+
+    /// Shows what the engine does from now on.
+    pub(crate) fn follow(&self, engine: &Engine) {
+        // The queues are empty but for a few lines at the start.
+        match &self.json {
+            Some((_, json)) => drop(json.try_send(ToJson::Follow(engine.events()))),
+            None => drop(self.tell.try_send(ToView::Follow(engine.events()))),
+        }
+    }
+
+    /// Something to report diagnostics with from other threads.
+    pub(crate) fn reporter(&self) -> Reporter {
+        Reporter {
+            output: self.output.clone(),
+            json: self.json.as_ref().map(|(_, json)| json.clone()),
+        }
+    }
+
+    /// Shows what is still on its way and then the end; the engine must have ended. Answers whether everything that was asked for
+    /// could be written. Waits for nobody who takes nothing.
+    pub(crate) fn finish(self, end: End, reason: Reason, exit_code: u8) -> bool {
+        let deadline = Instant::now() + LONGEST_END;
+        self.output.set_view(None);
+        let mut written = true;
+        if let Some((shower, json)) = self.json {
+            shower.hand(&json, ToJson::End { reason, exit_code }, deadline);
+            drop(json);
+            written = shower.finish(deadline);
+        }
+        self.people.hand(&self.tell, ToView::End(end), deadline);
+        drop(self.tell);
+        self.people.finish(deadline);
+        written
+    }
+}
+
+/// A thread that writes what it is told.
+struct Shower {
+    ended: Receiver<()>,
+    progress: Arc<Written>,
+}
+
+/// How a writing thread gets on.
+#[derive(Default)]
+struct Written {
+    /// Rises with every write that came to its end.
+    writes: AtomicU64,
+    /// Whether something could not be written.
+    failed: AtomicBool,
+}
+
+impl Written {
+    fn count(&self) {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shower {
+    fn start(name: &str, show: impl FnOnce(&Written) + Send + 'static) -> Shower {
+        let (sender, ended) = plain_channel();
+        let progress = Arc::new(Written::default());
+        let mine = progress.clone();
+        let work = move || {
+            show(&mine);
+            drop(sender);
+        };
+        // Without a thread nothing is shown, and what is sent to it finds its queue closed.
+        let _ = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+        Shower { ended, progress }
+    }
+
+    /// Queues a last message, waiting for room as long as the thread gets on.
+    fn hand<T>(&self, queue: &Sender<T>, message: T, deadline: Instant) {
+        let mut waiting = Some(message);
+        self.wait(deadline, || {
+            if let Some(message) = waiting.take()
+                && let Err(TrySendError::Full(back)) = queue.try_send(message)
+            {
+                waiting = Some(back);
             }
-            bar.set_length(self.all as u64);
-            bar.set_position((self.all - self.open.len()) as u64);
+            waiting.is_none()
+        });
+    }
+
+    /// Waits for the end of the thread, as long as it gets on. Answers whether all was written.
+    fn finish(self, deadline: Instant) -> bool {
+        let has_ended = || matches!(self.ended.try_recv(), Err(TryRecvError::Disconnected));
+        self.wait(deadline, has_ended) && !self.progress.failed.load(Ordering::Relaxed)
+    }
+
+    /// Waits until something holds. Gives up when the thread writes nothing for too long.
+    fn wait(&self, deadline: Instant, mut holds: impl FnMut() -> bool) -> bool {
+        let (mut writes, mut since) = (0, Instant::now());
+        loop {
+            if holds() {
+                return true;
+            }
+            // Ends at once when the thread does.
+            let ended = self.ended.recv_timeout(Duration::from_millis(10));
+            if matches!(ended, Err(RecvTimeoutError::Disconnected)) {
+                return holds();
+            }
+            let now = Instant::now();
+            let newest = self.progress.writes.load(Ordering::Relaxed);
+            if std::mem::replace(&mut writes, newest) != newest {
+                since = now;
+            }
+            if now >= deadline || now - since >= PATIENCE {
+                return false;
+            }
         }
     }
 }
 
-/// What a person wants to know of an event; none for the many that say that all is well.
-fn line(event: &Event) -> Option<String> {
-    let who = event.identity().map(|id| id.to_string()).unwrap_or_default();
-    Some(match &event.what {
-        EventKind::GraphAccepted {
-            added,
-            removed,
-            changed,
-            kept,
-        } => {
-            format!("graph: {added} new, {changed} changed, {removed} gone, {kept} as before")
+/// Says what is wrong with a program, to all views. Never waits.
+#[derive(Clone)]
+pub(crate) struct Reporter {
+    pub(crate) output: Output,
+    json: Option<Sender<ToJson>>,
+}
+
+impl Reporter {
+    /// Says what is wrong with a program. `shown` names its files as the user can open them.
+    pub(crate) fn diagnostics(&self, diagnostics: &Diagnostics, shown: &SourceMap) {
+        self.output.diagnostics(diagnostics, shown);
+        if let Some(json) = &self.json {
+            let rows = setpoint_graph::json::diagnostics_json(diagnostics, shown);
+            let _ = json.try_send(ToJson::Diagnostics(rows));
         }
-        EventKind::BackingOff {
-            error, tries_left, ..
-        } => match tries_left {
-            Some(left) => {
-                format!("{who}: failed to {error}; will be tried again, and {left} times after that")
-            }
-            None => format!("{who}: failed to {error}; will be tried again"),
-        },
-        EventKind::FailedForGood { error } => format!("{who}: failed for good to {error}"),
-        EventKind::BlockedBy { by } => format!("{who}: waits, because {by} failed"),
-        EventKind::Fighting { field, is, want } => {
-            format!(
-                "{who}: something keeps changing {field} to {is}, and it shall be {want}; repairs are spaced out"
-            )
-        }
-        EventKind::Converged => "converged".to_owned(),
-        EventKind::Stopping { stage, waiting_for } => match waiting_for.as_slice() {
-            [] => "stopping".to_owned(),
-            waiting => {
-                let how = ["waiting for", "cancelling", "killing"][usize::from((*stage).clamp(1, 3)) - 1];
-                format!("stopping: {how} {}", waiting.join(", "))
-            }
-        },
-        EventKind::Log { level, message } if &**level == "display" => format!("{who}: {message}"),
-        EventKind::Log { level, message } if matches!(&**level, "warning" | "error") => {
-            format!("{who}: {level}: {message}")
-        }
-        EventKind::Paused => "paused".to_owned(),
-        EventKind::Resumed => "resumed".to_owned(),
-        EventKind::Gap { lost } => format!("({lost} events are not shown)"),
-        EventKind::Drift { .. }
-        | EventKind::Repairing { .. }
-        | EventKind::Repaired { .. }
-        | EventKind::NotRepaired { .. }
-        | EventKind::Tick
-        | EventKind::GraphSwapped { .. }
-        | EventKind::GraphRejected { .. }
-        | EventKind::Added
-        | EventKind::Watching
-        | EventKind::Dirty { .. }
-        | EventKind::StartedRun { .. }
-        | EventKind::Finishing
-        | EventKind::RunEnded { .. }
-        | EventKind::Sent { .. }
-        | EventKind::Received { .. }
-        | EventKind::RefreshPending { .. }
-        | EventKind::RefreshConsumed { .. }
-        | EventKind::LimitedUntil { .. }
-        | EventKind::WaitingForSemaphore { .. }
-        | EventKind::Removed
-        | EventKind::Unconverged
-        | EventKind::Log { .. } => return None,
-    })
+    }
 }

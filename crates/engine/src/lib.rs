@@ -54,8 +54,8 @@ pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};
 pub use local_values::{FileValues, LocalValues};
 pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
 pub use resource::{
-    Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource, RunShape,
-    check,
+    ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,
+    RunShape, check,
 };
 pub use setpoint_derive::{ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;

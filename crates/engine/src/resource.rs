@@ -30,6 +30,18 @@ pub struct KindSpec {
     pub shape: RunShape,
     /// Work of the kind itself while at least one resource of it is in the graph; none for almost all kinds.
     pub background: Option<Background>,
+    /// How what it does is told; none for a kind whose drift is told field by field.
+    pub action: Option<ActionWords>,
+}
+
+/// How the drift of a kind is told whose repair is an action: `ran COMMAND` instead of `repaired run`. What shall be, which
+/// is the action's object, follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActionWords {
+    /// When it was done: `ran`.
+    pub done: &'static str,
+    /// When it was not allowed, after *would*: `run`.
+    pub would: &'static str,
 }
 
 impl KindSpec {
@@ -42,6 +54,7 @@ impl KindSpec {
             same: T::same,
             shape: RunShape::Blocking,
             background: None,
+            action: None,
         }
     }
 
@@ -49,6 +62,13 @@ impl KindSpec {
     #[must_use]
     pub const fn asynchronous(mut self) -> KindSpec {
         self.shape = RunShape::Async;
+        self
+    }
+
+    /// What it does is told in these words: `ran`, and after *would*, `run`.
+    #[must_use]
+    pub const fn with_action(mut self, done: &'static str, would: &'static str) -> KindSpec {
+        self.action = Some(ActionWords { done, would });
         self
     }
 

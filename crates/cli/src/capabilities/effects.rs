@@ -6,22 +6,31 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use setpoint_diagnostics::visible;
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Replace, TEMPORARY_PREFIX};
 use setpoint_host::processes::{Command, LineEvent, Signal};
 use setpoint_value::{Effects, RunningCommand, Wake};
 use tokio_util::sync::CancellationToken;
 
+use crate::output::{Importance, Output};
+
 /// Leave to change the machine.
 pub struct RealEffects {
     host: Arc<Host>,
+    output: Output,
 }
 
 impl RealEffects {
-    /// Files are replaced by the committer of `host`.
+    /// Files are replaced by the committer of `host`. What commands complain about goes to standard error.
     #[must_use]
     pub fn new(host: Arc<Host>) -> RealEffects {
-        RealEffects { host }
+        RealEffects::saying(host, Output::default())
+    }
+
+    /// The same, with what commands complain about where the command prints.
+    pub(crate) fn saying(host: Arc<Host>, output: Output) -> RealEffects {
+        RealEffects { host, output }
     }
 }
 
@@ -32,6 +41,7 @@ impl Effects for RealEffects {
         let follower = Follower {
             command: Command::shell("/bin/sh", command),
             host: self.host.clone(),
+            output: self.output.clone(),
             newest: newest.clone(),
             stop: stop.clone(),
             wake,
@@ -98,6 +108,7 @@ struct Newest {
 struct Follower {
     command: Command,
     host: Arc<Host>,
+    output: Output,
     newest: Arc<Mutex<Newest>>,
     stop: CancellationToken,
     wake: Wake,
@@ -127,7 +138,9 @@ impl Follower {
                 Ok(LineEvent::Line(line)) => newest.line = Some(line),
                 Ok(LineEvent::ErrorLine(line)) => {
                     drop(newest);
-                    crate::output::talk(&format!("os.system: {}\n", String::from_utf8_lossy(&line)));
+                    let line = String::from_utf8_lossy(&line);
+                    let text = format!("os.system: {}", visible(line.trim_end_matches(['\n', '\r'])));
+                    self.output.say(Importance::Warning, text);
                     continue;
                 }
                 Ok(LineEvent::Ended(_)) | Err(_) => newest.ended = true,

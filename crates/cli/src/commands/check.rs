@@ -13,7 +13,8 @@ use crate::arguments::ProgramArguments;
 use crate::codes::UNFORMATTED;
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
-use crate::{Assembly, output};
+use crate::output::Importance;
+use crate::session::Session;
 
 /// Check a program: syntax, modules, names, types, layout
 ///
@@ -36,11 +37,11 @@ pub(super) struct Arguments {
     skip_fmt: bool,
 }
 
-pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
-    let library = assembly.library(&arguments.program.hostname()?);
-    let options = arguments.program.compile_options(arguments.skip_unify)?;
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    let output = &session.output;
+    let source = session.program(&arguments.program, arguments.skip_unify)?;
     let begin = Instant::now();
-    let mut compilation = Compilation::compile(arguments.program.input()?, &options, &library);
+    let mut compilation = source.compile();
     let took = begin.elapsed();
     if !arguments.skip_fmt {
         check_layout(&mut compilation);
@@ -48,9 +49,9 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
     let failed = compilation.diagnostics.has_errors();
     if arguments.json {
         let diagnostics = diagnostics_json(&errors_first(&compilation), &compilation.sources);
-        output::print(&format!("{}\n", json!({ "diagnostics": diagnostics })))?;
+        output.print(&format!("{}\n", json!({ "diagnostics": diagnostics })))?;
     } else {
-        compilation.talk();
+        compilation.report(output);
         if !failed {
             let files = compilation.sources.files().count();
             let files = if files == 1 {
@@ -58,10 +59,8 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
             } else {
                 format!("{files} files")
             };
-            output::talk(&format!(
-                "checked {files} in {:.1} ms\n",
-                took.as_secs_f64() * 1e3
-            ));
+            let text = format!("checked {files} in {:.1} ms", took.as_secs_f64() * 1e3);
+            output.say(Importance::Info, text);
         }
     }
     Ok(if failed { exit_code::WRONG } else { exit_code::DONE })

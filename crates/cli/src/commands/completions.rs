@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use super::grammar;
 use crate::failure::{Failure, exit_code};
-use crate::output;
+use crate::output::Output;
 
 /// Print the completions for a shell
 ///
@@ -17,9 +17,9 @@ pub(super) struct Arguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut grammar(), "setpoint", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output.print(&String::from_utf8_lossy(&script))?;
     Ok(exit_code::DONE)
 }

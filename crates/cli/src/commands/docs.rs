@@ -10,8 +10,9 @@ use setpoint_diagnostics::did_you_mean;
 use setpoint_graph::{ConstantValue, KindSchema};
 use setpoint_value::{Class, FunctionSpec, Module};
 
+use crate::Assembly;
 use crate::failure::{Failure, exit_code};
-use crate::{Assembly, output};
+use crate::session::Session;
 
 /// Print the reference of kinds and functions
 #[derive(Debug, Args)]
@@ -43,7 +44,8 @@ struct Selection {
     markdown: bool,
 }
 
-pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    let assembly = &session.assembly;
     let text = match &arguments.what {
         What::Kinds(selection) => kinds(assembly, selection)?,
         What::Functions(selection) => functions(assembly, selection)?,
@@ -52,7 +54,7 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
             return Ok(exit_code::DONE);
         }
     };
-    output::print(&text)?;
+    session.output.print(&text)?;
     Ok(exit_code::DONE)
 }
 
@@ -300,8 +302,5 @@ fn first_line(doc: &str) -> &str {
 
 fn unknown(what: &str, name: &str, names: Vec<String>) -> Failure {
     let help = did_you_mean(name, names.iter().map(String::as_str));
-    Failure::Wrong(format!(
-        "there is no {what} `{name}`{}",
-        help.map(|help| format!("; {help}")).unwrap_or_default()
-    ))
+    Failure::wrong(format!("there is no {what} `{name}`")).hint_if(help)
 }

@@ -6,7 +6,8 @@ use clap::Args;
 use setpoint_diagnostics::did_you_mean;
 
 use crate::failure::{Failure, exit_code};
-use crate::{codes, output, page};
+use crate::output::Output;
+use crate::{codes, page};
 
 /// Explain the code of an error or warning
 #[derive(Debug, Args)]
@@ -15,21 +16,20 @@ pub(super) struct Arguments {
     code: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
     let Some(code) = &arguments.code else {
         let mut list = String::new();
         for code in codes::all() {
             let _ = writeln!(list, "{}  {:11}  {}", code.code, code.stage.name(), code.summary);
         }
-        output::print(&list)?;
+        output.print(&list)?;
         return Ok(exit_code::DONE);
     };
     let Some(page) = page(code) else {
         let upper = code.to_ascii_uppercase();
         let help = did_you_mean(&upper, codes::all().iter().map(|code| code.code));
-        let help = help.map(|help| format!("; {help}")).unwrap_or_default();
-        return Err(Failure::Wrong(format!("there is no code `{code}`{help}")));
+        return Err(Failure::wrong(format!("there is no code `{code}`")).hint_if(help));
     };
-    output::print(page)?;
+    output.print(page)?;
     Ok(exit_code::DONE)
 }

@@ -4,12 +4,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use setpoint_diagnostics::SourceMap;
+use setpoint_diagnostics::{SourceMap, visible};
 use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_mcl::format::{FormatError, format_file};
 
 use crate::failure::{Failure, exit_code};
-use crate::output;
+use crate::output::Output;
 
 /// Format programs
 ///
@@ -29,8 +29,9 @@ pub(super) struct Arguments {
     verbose: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
     let mut formatter = Formatter {
+        output,
         check: arguments.check,
         committer: Committer::new(),
         failed: false,
@@ -43,7 +44,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         for file in files(path)? {
             let changed = formatter.file(&file)?;
             if arguments.verbose && !changed {
-                output::print(&format!("{} is formatted\n", file.display()))?;
+                output.print(&format!("{} is formatted\n", file.display()))?;
             }
         }
     }
@@ -54,13 +55,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     })
 }
 
-struct Formatter {
+struct Formatter<'a> {
+    output: &'a Output,
     check: bool,
     committer: Committer,
     failed: bool,
 }
 
-impl Formatter {
+impl Formatter<'_> {
     /// Whether the file was not formatted.
     fn file(&mut self, path: &Path) -> Result<bool, Failure> {
         let shown = path.display();
@@ -83,11 +85,11 @@ impl Formatter {
         }
         if self.check {
             self.failed = true;
-            output::print(&format!("{shown} is not formatted\n"))?;
+            self.output.print(&format!("{shown} is not formatted\n"))?;
             return Ok(true);
         }
         match self.replace(path, formatted) {
-            Ok(()) => output::print(&format!("{shown}\n"))?,
+            Ok(()) => self.output.print(&format!("{shown}\n"))?,
             Err(message) => self.complain(&message),
         }
         Ok(true)
@@ -115,7 +117,7 @@ impl Formatter {
             self.failed |= formatted != text;
             return Ok(());
         }
-        output::print(&formatted)
+        self.output.print(&formatted)
     }
 
     /// None after saying why not.
@@ -125,7 +127,7 @@ impl Formatter {
         match format_file(file, text) {
             Ok(formatted) => Some(formatted),
             Err(FormatError::Syntax(diagnostics)) => {
-                output::talk_diagnostics(&diagnostics, &sources);
+                self.output.diagnostics(&diagnostics, &sources);
                 self.failed = true;
                 None
             }
@@ -140,7 +142,7 @@ impl Formatter {
 
     fn complain(&mut self, message: &str) {
         self.failed = true;
-        output::talk(&format!("error: {message}\n"));
+        self.output.error(visible(message));
     }
 }
 

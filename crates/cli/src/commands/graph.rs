@@ -1,23 +1,19 @@
 //! `setpoint graph`: what the machine shall be, without touching it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
-use setpoint_engine::FileValues;
 use setpoint_graph::{DesiredGraph, dot, json, text};
-use setpoint_host::Host;
-use setpoint_host::files::AbsolutePath;
 
 use crate::arguments::{ProgramArguments, parse_seconds};
-use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities};
 use crate::compilation::Compilation;
 use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
+use crate::output::Output;
 use crate::prefix::Prefix;
-use crate::{Assembly, output};
+use crate::session::Session;
 
 /// Print the desired graph of a program
 ///
@@ -51,46 +47,24 @@ enum Format {
     Dot,
 }
 
-pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
-    let hostname = arguments.program.hostname()?;
-    let options = arguments.program.compile_options(false)?;
-    let library = assembly.library(&hostname);
-    let mut compilation = Compilation::compile(arguments.program.input()?, &options, &library);
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    let source = session.program(&arguments.program, false)?;
+    let mut compilation = source.compile();
     let mut graph = None;
     let program = compilation
         .compiled
         .as_ref()
-        .and_then(|compiled| Some((compiled, compiled.program.clone()?)));
-    if let Some((compiled, program)) = program {
-        let host = Arc::new(
-            Host::new(std::env::var_os("PATH").unwrap_or_default())
-                .map_err(|error| Failure::io("prepare for watching files", &error))?,
-        );
-        let prefix = AbsolutePath::new(Prefix::place(arguments.prefix.clone())?)
-            .map_err(|error| Failure::Wrong(format!("the prefix cannot be used: {error}")))?;
-        let files = ProgramFiles::new(
-            compiled,
-            &compilation.loader,
-            options.modules_directory.as_deref(),
-            format!("{}/local/", prefix.as_path().display()),
-        );
-        let names = assembly.kinds().iter().map(|kind| kind.schema.kind.to_owned());
-        let values = FileValues::new(prefix.join("local/value"), host.committer.clone());
-        let capabilities = RealCapabilities::new(&host, &hostname, files)
-            .map_err(|error| Failure::io("start the clock", &error))?
-            .with_values(Arc::new(values))
-            .with_world(Arc::new(LocalWorld::new(
-                prefix.join("world"),
-                &hostname,
-                &host,
-                names,
-            )));
-        let (found, diagnostics) = first_graph(program, Arc::new(capabilities), arguments.timeout);
+        .and_then(|compiled| compiled.program.clone());
+    if let Some(program) = program {
+        let prefix = Prefix::place(arguments.prefix.clone())?;
+        let machine = session.machine(&arguments.program.hostname()?, prefix)?;
+        let capabilities = machine.capabilities(&compilation, false)?;
+        let (found, diagnostics) = first_graph(program, capabilities, arguments.timeout);
         compilation.diagnostics.append(diagnostics);
         graph = found;
     }
     let graph = graph.filter(|_| !compilation.diagnostics.has_errors());
-    print(arguments.format, graph.as_ref(), &compilation)?;
+    print(&session.output, arguments.format, graph.as_ref(), &compilation)?;
     Ok(if graph.is_some() {
         exit_code::DONE
     } else {
@@ -98,7 +72,12 @@ pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Fail
     })
 }
 
-fn print(format: Format, graph: Option<&DesiredGraph>, compilation: &Compilation) -> Result<(), Failure> {
+fn print(
+    output: &Output,
+    format: Format,
+    graph: Option<&DesiredGraph>,
+    compilation: &Compilation,
+) -> Result<(), Failure> {
     if format == Format::Json {
         let nothing = DesiredGraph::default();
         let object = json::graph_json(
@@ -106,13 +85,13 @@ fn print(format: Format, graph: Option<&DesiredGraph>, compilation: &Compilation
             &errors_first(compilation),
             &compilation.sources,
         );
-        return output::print(&format!("{object}\n"));
+        return output.print(&format!("{object}\n"));
     }
-    compilation.talk();
+    compilation.report(output);
     let Some(graph) = graph else { return Ok(()) };
     match format {
-        Format::Dot => output::print(&dot::graph_dot(graph)),
-        _ => output::print(&text::graph_text(graph, Some(&compilation.shown_sources()))),
+        Format::Dot => output.print(&dot::graph_dot(graph)),
+        _ => output.print(&text::graph_text(graph, Some(&compilation.shown_sources()))),
     }
 }
 

@@ -6,24 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use setpoint_diagnostics::visible;
 use setpoint_engine::machine::{ExitReason, ExitReport, Options, StopStage};
-use setpoint_engine::{
-    Busy, EmptyGraph, Engine, EngineOptions, ExitRequest, FileValues, Services, StateFiles,
-};
-use setpoint_host::Host;
+use setpoint_engine::{Busy, EmptyGraph, Engine, EngineOptions, ExitRequest, Services, StateFiles};
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::state::PrefixLock;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{ProgramArguments, environment};
-use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities, RealEffects};
-use crate::compilation::Compilation;
-use crate::failure::{Failure, exit_code};
+use crate::failure::{Failure, exit_code, system_text};
 use crate::later::RunLater;
+use crate::output::{End, Importance, Output, Said, headed};
 use crate::prefix::{Prefix, PrefixArguments};
-use crate::program::Program;
-use crate::view::View;
-use crate::{Assembly, output};
+use crate::reload::{Programs, Surroundings};
+use crate::session::{LocalMachine, Session};
+use crate::signals::{Request, Signals, StopSignal};
+use crate::view::{Reason, Verbosity, View, ViewOptions};
 
 /// Keep this machine in the state that a program describes
 ///
@@ -105,164 +102,270 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
 
+    /// Read the program again when its files change, as SIGHUP makes it do without a terminal
+    #[arg(long, conflicts_with = "once")]
+    watch: bool,
+
+    /// Say more: what is right and why it is looked at; twice: every step
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+
+    /// Say only what goes wrong
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
     #[command(flatten)]
     later: RunLater,
 }
 
-pub(super) fn run(assembly: &Assembly, arguments: &Arguments) -> Result<u8, Failure> {
+impl Arguments {
+    fn verbosity(&self) -> Verbosity {
+        match self.verbose {
+            _ if self.quiet => Verbosity::Quiet,
+            0 => Verbosity::Normal,
+            1 => Verbosity::Verbose,
+            _ => Verbosity::Debug,
+        }
+    }
+}
+
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     arguments.later.check()?;
-    let settings = Settings::of(arguments)?;
-    let hostname = arguments.program.hostname()?;
-    let idle = arguments.program.words() == ["empty"];
-    let compilation = match idle {
-        true => None,
-        false => {
-            let options = arguments.program.compile_options(false)?;
-            let library = assembly.library(&hostname);
-            let compilation = Compilation::compile(arguments.program.input()?, &options, &library);
-            compilation.talk();
-            if compilation.diagnostics.has_errors() {
-                return Ok(exit_code::WRONG);
-            }
-            Some((compilation, options))
+    let output = &session.output;
+    let settings = Settings::of(arguments, output)?;
+    let options = ViewOptions {
+        json: arguments.json,
+        verbosity: arguments.verbosity(),
+        stays: !arguments.once,
+    };
+    let view = View::start(&session.assembly, output, options);
+    let (end, reason, code) = match keep(session, arguments, settings, &view) {
+        Ok(ended) => {
+            let end = End {
+                said: ended.said(),
+                recap: ended.recap(),
+            };
+            (end, ended.reason(), ended.code(arguments))
+        }
+        Err(failure) => {
+            let code = failure.report(output);
+            let end = End {
+                said: Vec::new(),
+                recap: None,
+            };
+            (end, Reason::Failed, code)
         }
     };
-    let prefix = Prefix::find(&arguments.prefix, &hostname)?;
-    let host = Host::new(std::env::var_os("PATH").unwrap_or_default())
-        .map_err(|error| Failure::io("prepare for watching files", &error))?;
-    let host = Arc::new(host);
-    // Thousands of commands at a time need descriptors; fewer only mean that they wait.
-    let _ = setpoint_host::raise_open_file_limit();
-    if !arguments.no_raise_limits {
-        raise_watch_limits();
-    }
-    let state = open_state(&prefix, &host)?;
-    let below = |name: &str| {
-        AbsolutePath::new(prefix.path.join(name))
-            .map_err(|error| Failure::Wrong(format!("the prefix cannot be used: {error}")))
+    let is_written = view.finish(end, reason, code);
+    Ok(if is_written || code != exit_code::DONE {
+        code
+    } else {
+        exit_code::WRONG
+    })
+}
+
+/// Keeps the machine right until the end.
+fn keep(session: &Session, arguments: &Arguments, settings: Settings, view: &View) -> Result<Ended, Failure> {
+    let output = &session.output;
+    let hostname = arguments.program.hostname()?;
+    let program = match arguments.program.words() == ["empty"] {
+        true => None,
+        false => {
+            let source = session.program(&arguments.program, false)?;
+            let compilation = source.compile();
+            view.reporter()
+                .diagnostics(&compilation.diagnostics, &compilation.shown_sources());
+            if compilation.diagnostics.has_errors() {
+                return Ok(Ended::of_wrong_program());
+            }
+            Some((source, compilation))
+        }
     };
-    let values = Arc::new(FileValues::new(below("local/value")?, host.committer.clone()));
-    let names = assembly.kinds().iter().map(|kind| kind.schema.kind.to_owned());
-    let world = LocalWorld::new(below("world")?, &hostname, &host, names);
-    let services = services(&host, &hostname, values.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| Failure::io("start", &error))?;
+    // From here on signals are requests, so that whatever is made is taken down again.
+    let mut signals = runtime.block_on(async { Signals::take() })?;
+    let prefix = Prefix::find(&arguments.prefix, &hostname)?;
+    let machine = session.machine(&hostname, prefix.path.clone())?;
+    // Thousands of commands at a time need descriptors; fewer only mean that they wait.
+    let _ = setpoint_host::raise_open_file_limit();
+    if !arguments.no_raise_limits {
+        raise_watch_limits();
+    }
     let mut engine_options = settings.engine;
-    engine_options.state = Some(state);
-    let kinds: Vec<_> = assembly.kinds().iter().map(|kind| **kind).collect();
+    engine_options.state = Some(open_state(&prefix, &machine)?);
+    let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
     let engine = Engine::start(
         engine_options,
         &kinds,
-        services,
-        &host.watches,
+        services(&machine),
+        &machine.host.watches,
         runtime.handle().clone(),
     );
-    let view = View::start(&engine, arguments.json);
-    let program = match compilation {
-        None => None,
-        Some((compilation, options)) => {
-            let Some(compiled) = &compilation.compiled else {
-                return Ok(exit_code::BUG);
-            };
-            let state_directory = format!("{}/local/", prefix.path.display());
-            let modules = options.modules_directory.as_deref();
-            let files = ProgramFiles::new(compiled, &compilation.loader, modules, state_directory);
-            let capabilities = RealCapabilities::new(&host, &hostname, files)
-                .map_err(|error| Failure::io("start the clock", &error))?
-                .with_effects(RealEffects::new(host.clone()))
-                .with_values(values)
-                .with_world(Arc::new(world));
-            Some(Program::start(
-                compilation,
-                Arc::new(capabilities),
-                engine.clone(),
-                !arguments.no_stream_watch,
-            ))
-        }
-    };
-    let ended = runtime.block_on(wait(&engine, program.as_ref()));
-    drop(program);
-    let code = match ended {
-        End::Program => {
-            engine.exit(ExitReason::Stopped);
-            runtime.block_on(engine.wait());
-            exit_code::WRONG
-        }
-        End::Engine(report) => {
-            summary(&report);
-            report.code(arguments.detailed_exitcode)
-        }
-    };
+    view.follow(&engine);
+    let programs = program.map(|(source, compilation)| {
+        let surroundings = Surroundings {
+            machine: machine.clone(),
+            engine: engine.clone(),
+            reporter: view.reporter(),
+            follow: !arguments.no_stream_watch,
+        };
+        Programs::start(source, compilation, surroundings, arguments.watch)
+    });
+    let ended = runtime.block_on(wait(&engine, programs.as_ref(), &mut signals, output));
+    drop(programs);
     drop(engine);
-    view.finish();
     runtime.shutdown_timeout(Duration::from_millis(100));
     prefix.leave();
-    Ok(code)
+    Ok(ended)
 }
 
 /// How `run` came to its end.
-enum End {
-    /// The program is wrong; that was told.
-    Program,
-    /// The engine ended.
-    Engine(ExitReport),
+struct Ended {
+    /// How the engine ended; none if it never began.
+    report: Option<ExitReport>,
+    /// Whether the program is wrong, which was told.
+    program_is_wrong: bool,
+    /// The first signal that asked for the end.
+    signal: Option<StopSignal>,
 }
 
-/// Waits for the end, and passes signals on on the way.
-async fn wait(engine: &Engine, program: Option<&Program>) -> End {
-    let ended = async {
-        match program {
-            Some(program) => program.ended().await,
+impl Ended {
+    fn of_wrong_program() -> Ended {
+        Ended {
+            report: None,
+            program_is_wrong: true,
+            signal: None,
+        }
+    }
+
+    fn reason(&self) -> Reason {
+        let report = self.report.as_ref().map(|report| &report.reason);
+        match report {
+            _ if self.program_is_wrong => Reason::ProgramWrong,
+            None | Some(ExitReason::BackgroundFailed(_)) => Reason::Failed,
+            Some(ExitReason::Stopped) => Reason::Signal,
+            Some(ExitReason::Converged) => Reason::Converged,
+            Some(ExitReason::MaxRuntime) => Reason::MaxRuntime,
+            Some(ExitReason::Requested(_)) => Reason::Requested,
+        }
+    }
+
+    fn code(&self, arguments: &Arguments) -> u8 {
+        if self.program_is_wrong {
+            return exit_code::WRONG;
+        }
+        let Some(report) = &self.report else {
+            return exit_code::WRONG;
+        };
+        match (
+            report.code(arguments.detailed_exitcode),
+            &report.reason,
+            self.signal,
+        ) {
+            // What was to be done was not done.
+            (exit_code::DONE, ExitReason::Stopped, Some(signal)) if arguments.once => {
+                exit_code::SIGNAL + signal.number()
+            }
+            (code, ..) => code,
+        }
+    }
+
+    /// What goes before how the resources stand; none if that says nothing.
+    fn recap(&self) -> Option<&'static str> {
+        match &self.report.as_ref()?.reason {
+            _ if self.program_is_wrong => None,
+            ExitReason::Stopped => Some("stopped: "),
+            _ => Some(""),
+        }
+    }
+
+    /// What went wrong with the run as a whole.
+    fn said(&self) -> Vec<Said> {
+        let Some(report) = &self.report else {
+            return Vec::new();
+        };
+        let mut said = Vec::new();
+        let mut error = |text: &str| {
+            let importance = Importance::Error;
+            said.push(Said {
+                importance,
+                text: headed(importance, &visible(text)),
+            });
+        };
+        match &report.reason {
+            ExitReason::MaxRuntime => error("it ran for as long as `--max-runtime` allows"),
+            ExitReason::BackgroundFailed(why) => error(why),
+            ExitReason::Stopped | ExitReason::Converged | ExitReason::Requested(_) => {}
+        }
+        for id in &report.hung {
+            error(&format!("{id} did not end in time and was left behind"));
+        }
+        said
+    }
+}
+
+/// Waits for the end, and passes requests on on the way.
+async fn wait(engine: &Engine, programs: Option<&Programs>, signals: &mut Signals, output: &Output) -> Ended {
+    let wrong_program = async {
+        match programs {
+            Some(programs) => programs.ended().await,
             None => std::future::pending().await,
         }
     };
-    tokio::pin!(ended);
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return End::Engine(engine.wait().await);
+    tokio::pin!(wrong_program);
+    let mut ended = Ended {
+        report: None,
+        program_is_wrong: false,
+        signal: None,
     };
     let mut stage: Option<StopStage> = None;
     loop {
-        let by_itself = tokio::select! {
-            _ = &mut ended, if stage.is_none() => return End::Program,
-            report = engine.wait() => return End::Engine(report),
-            _ = interrupt.recv() => false,
-            _ = terminate.recv() => true,
+        let request = tokio::select! {
+            () = &mut wrong_program, if stage.is_none() => {
+                engine.exit(ExitReason::Stopped);
+                ended.program_is_wrong = true;
+                ended.report = Some(engine.wait().await);
+                return ended;
+            }
+            report = engine.wait() => {
+                ended.report = Some(report);
+                return ended;
+            }
+            request = signals.next() => request,
+        };
+        let signal = match (request, programs) {
+            (Request::Stop(signal), _) => signal,
+            (Request::Reload, Some(programs)) => {
+                programs.reload();
+                continue;
+            }
+            (Request::Reload, None) => {
+                output.warning("there is no program that could be read again");
+                continue;
+            }
         };
         let next = match stage {
             None => StopStage::Finish,
             Some(StopStage::Finish) => StopStage::Cancel,
             Some(StopStage::Cancel | StopStage::Interrupt) => StopStage::Interrupt,
         };
-        output::talk(&format!(
-            "interrupted by {}\n",
-            if by_itself { "SIGTERM" } else { "^C" }
-        ));
-        // A service manager signals only once: the further stages follow by themselves.
-        engine.stop(next, by_itself);
+        // First what was asked for, then talk. A service manager signals only once: then the further stages follow by themselves.
+        engine.stop(next, signal.comes_once());
         stage = Some(next);
-    }
-}
-
-/// Says what is not right at the end.
-fn summary(report: &ExitReport) {
-    match &report.reason {
-        ExitReason::MaxRuntime => output::talk("error: the maximum time to run is over\n"),
-        ExitReason::BackgroundFailed(why) => output::talk(&format!("error: {why}\n")),
-        ExitReason::Stopped | ExitReason::Converged | ExitReason::Requested(_) => {}
-    }
-    for (id, error) in &report.failed {
-        output::talk(&format!("error: {id} failed to {error}\n"));
-    }
-    for (id, by) in &report.blocked {
-        output::talk(&format!("error: {id} could not run, because {by} failed\n"));
-    }
-    for id in &report.hung {
-        output::talk(&format!("error: {id} did not end\n"));
+        ended.signal.get_or_insert(signal);
+        let what = match next {
+            StopStage::Finish => "stopping",
+            StopStage::Cancel => "cancelling what still runs",
+            StopStage::Interrupt => "killing what still runs",
+        };
+        output.say(
+            Importance::Notice,
+            format!("{what}: interrupted by {}", signal.name()),
+        );
     }
 }
 
@@ -272,13 +375,13 @@ struct Settings {
 }
 
 impl Settings {
-    fn of(arguments: &Arguments) -> Result<Settings, Failure> {
+    fn of(arguments: &Arguments, output: &Output) -> Result<Settings, Failure> {
         let number = |name: &str| -> Result<Option<i64>, Failure> {
             let Some(text) = environment(name) else {
                 return Ok(None);
             };
             let parsed = text.parse().map_err(|_| {
-                Failure::Usage(format!(
+                Failure::usage(format!(
                     "the variable {name} must hold a whole number, not `{text}`"
                 ))
             });
@@ -292,14 +395,19 @@ impl Settings {
             .filter(|timeout| *timeout >= 0)
             .map(|timeout| Duration::from_secs(timeout.unsigned_abs()));
         if arguments.converged_exit && timeout.is_none() {
-            return Err(Failure::Usage(
-                "--converged-exit needs --converger-timeout of 0 or more".to_owned(),
+            return Err(Failure::usage(
+                "--converged-exit needs --converger-timeout of 0 or more",
             ));
         }
         let max_runtime = match arguments.max_runtime {
             Some(seconds) => Some(seconds),
             None => number("MAX_RUNTIME")?.map(i64::unsigned_abs),
         };
+        let (file, command) = (
+            arguments.converger_status_file.clone(),
+            arguments.converger_command.clone(),
+        );
+        let wanted = file.is_some() || command.is_some();
         let machine = Options {
             seed: seed(),
             noop: arguments.noop,
@@ -311,10 +419,11 @@ impl Settings {
             retry: arguments.meta_retry,
             delay: arguments.meta_delay,
             keep_trying: !arguments.once,
-            converge: if arguments.once {
-                Some(Duration::ZERO)
-            } else {
-                timeout
+            // A run that stays says when it is right, unless somebody waits for more quiet than that.
+            converge: match timeout {
+                Some(timeout) if !arguments.once => Some(timeout),
+                None if wanted => None,
+                _ => Some(Duration::ZERO),
             },
             exit_when_converged: arguments.once || arguments.converged_exit,
             max_runtime: max_runtime
@@ -322,18 +431,14 @@ impl Settings {
                 .map(Duration::from_secs),
             ..Options::default()
         };
-        let (file, command) = (
-            arguments.converger_status_file.clone(),
-            arguments.converger_command.clone(),
-        );
-        let wanted = file.is_some() || command.is_some();
+        let output = output.clone();
         let on_converged = wanted.then(|| -> Box<dyn FnMut(bool) + Send> {
             Box::new(move |converged| {
                 if let Some(file) = &file {
-                    append_status(file, converged);
+                    append_status(file, converged, &output);
                 }
                 if let Some(command) = &command {
-                    run_converger_command(command, converged);
+                    run_converger_command(command, converged, &output);
                 }
             })
         });
@@ -349,24 +454,25 @@ impl Settings {
     }
 }
 
-fn append_status(path: &std::path::Path, converged: bool) {
+fn append_status(path: &std::path::Path, converged: bool, output: &Output) {
     let line = format!("{converged}\n");
     let written = std::path::absolute(path)
-        .map_err(|error| error.to_string())
+        .map_err(|error| system_text(&error))
         .and_then(|path| AbsolutePath::new(path).map_err(|error| error.to_string()))
         .and_then(|path| {
             let appended = Entry::at(&path).and_then(|entry| entry.append(line.as_bytes(), 0o600));
             appended.map_err(|error| error.to_string())
         });
-    if let Err(error) = written {
-        output::talk(&format!(
-            "warning: the status file {} cannot be written: {error}\n",
-            path.display()
+    if let Err(why) = written {
+        let path = path.display().to_string();
+        output.warning(format!(
+            "the status file {} cannot be written: {why}",
+            visible(&path)
         ));
     }
 }
 
-fn run_converger_command(command: &str, converged: bool) {
+fn run_converger_command(command: &str, converged: bool, output: &Output) {
     let status = std::process::Command::new("/bin/sh")
         .arg("-c")
         .arg(format!("{command} {converged}"))
@@ -375,8 +481,8 @@ fn run_converger_command(command: &str, converged: bool) {
         .status();
     match status {
         Ok(status) if status.success() => {}
-        Ok(status) => output::talk(&format!("warning: `{command}` ended with {status}\n")),
-        Err(error) => output::talk(&format!("warning: `{command}` cannot be run: {error}\n")),
+        Ok(status) => output.warning(format!("`{command}` ended with {status}")),
+        Err(error) => output.warning(format!("`{command}` cannot be run: {}", system_text(&error))),
     }
 }
 
@@ -399,25 +505,25 @@ fn seed() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-fn open_state(prefix: &Prefix, host: &Host) -> Result<StateFiles, Failure> {
-    let failed =
-        |error: &dyn std::fmt::Display| Failure::Wrong(format!("the prefix cannot be used: {error}"));
-    let lock = PrefixLock::acquire(&prefix.directory).map_err(|error| Failure::Wrong(error.to_string()))?;
-    StateFiles::open(&prefix.directory, lock, host.committer.clone()).map_err(|error| failed(&error))
+fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Failure> {
+    let lock = PrefixLock::acquire(&prefix.directory).map_err(|error| Failure::wrong(error.to_string()))?;
+    StateFiles::open(&prefix.directory, lock, machine.host.committer.clone())
+        .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))
 }
 
-fn services(host: &Host, hostname: &str, values: Arc<FileValues>) -> Services {
+fn services(machine: &LocalMachine) -> Services {
+    let host = &machine.host;
     Services {
         program: "setpoint".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        hostname: hostname.to_owned(),
+        hostname: machine.hostname.clone(),
         debug: false,
         writable: true,
         committer: host.committer.clone(),
         verified: host.verified.clone(),
         processes: host.processes.clone(),
         users: host.users.clone(),
-        values,
+        values: machine.values.clone(),
         graph: Arc::new(EmptyGraph),
         exit: Arc::new(NoExit),
         busy: Busy::default(),

@@ -19,3 +19,4 @@ mod program;
 mod reference;
 mod secrets;
 mod staying_right;
+mod trust;

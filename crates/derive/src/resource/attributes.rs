@@ -26,6 +26,8 @@ pub(super) struct Options {
     pub(super) autogroup: bool,
     pub(super) exclusive: bool,
     pub(super) action: bool,
+    /// How the action is told: done, and after *would*.
+    pub(super) action_words: Option<(LitStr, LitStr)>,
     pub(super) asynchronous: bool,
     pub(super) background: Option<Path>,
     pub(super) sends: Option<Path>,
@@ -152,7 +154,25 @@ impl Options {
             "autoedge" => self.autoedge = true,
             "autogroup" => self.autogroup = true,
             "exclusive" => self.exclusive = true,
-            "action" => self.action = true,
+            "action" => {
+                self.action = true;
+                let (mut done, mut would) = (None, None);
+                if meta.input.peek(syn::token::Paren) {
+                    meta.parse_nested_meta(|word| {
+                        let value: LitStr = word.value()?.parse()?;
+                        match word.path.require_ident()?.to_string().as_str() {
+                            "done" => done = Some(value),
+                            "would" => would = Some(value),
+                            _ => return Err(word.error("expected `done` or `would`")),
+                        }
+                        Ok(())
+                    })?;
+                    match (done, would) {
+                        (Some(done), Some(would)) => self.action_words = Some((done, would)),
+                        _ => return Err(meta.error("expected `action(done = \"…\", would = \"…\")`")),
+                    }
+                }
+            }
             "asynchronous" => self.asynchronous = true,
             "background" => self.background = Some(meta.value()?.parse()?),
             "sends" => self.sends = Some(meta.value()?.parse()?),

@@ -19,6 +19,8 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
     let get = get(kind);
     let name = span_of(kind.options.kind.as_ref());
     let asynchronous = kind.options.asynchronous.then(|| quote!(.asynchronous()));
+    let words = kind.options.action_words.as_ref();
+    let action = words.map(|(done, would)| quote!(.with_action(#done, #would)));
     let background = kind
         .options
         .background
@@ -28,7 +30,7 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
         impl #ident {
             /// The kind, complete.
             #visibility const SPEC: ::setpoint_engine::KindSpec =
-                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #background;
+                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #background #action;
         }
     };
     quote! {

@@ -27,7 +27,7 @@ use command::Line;
 /// Without a guard it runs once at the start, at each event of what is watched and at each notification. Guards run in every
 /// mode, so they must have no effect. Of what it writes the first and the last half of `output_limit` are kept.
 #[derive(Debug, Clone, Resource)]
-#[resource(kind = "exec", refreshable, autoedge, action, asynchronous, sends = Sent)]
+#[resource(kind = "exec", refreshable, autoedge, action(done = "ran", would = "run"), asynchronous, sends = Sent)]
 pub(crate) struct Exec {
     /// The program and its arguments, or a text for the shell. Unset: the resource's name.
     cmd: String,

@@ -4,7 +4,13 @@ use setpoint_engine::{Apply, Failure, Members, Resource, Text, async_trait};
 
 /// A message, shown when it changes.
 #[derive(Debug, Resource)]
-#[resource(kind = "print", receives, refreshable, autogroup, action)]
+#[resource(
+    kind = "print",
+    receives,
+    refreshable,
+    autogroup,
+    action(done = "printed", would = "print")
+)]
 pub(crate) struct Print {
     /// The message.
     msg: Text,

@@ -1,0 +1,318 @@
+//! The program of a run, read again whenever that is asked for or its files change.
+//!
+//! ```text
+//!  signal, change of a file ──▶ this thread: compile ──▶ Program (a thread that evaluates) ──▶ engine
+//!                                        ◀── its first graph is accepted, or it is wrong ──┘
+//! ```
+//!
+//! A program that is read again runs beside the old one until the engine has accepted its first graph; only then does the old one end.
+//! What does not compile, or gives no graph, is told, and the machine is kept as the old program wants it.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use setpoint_engine::Engine;
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::watch::{Depth, Follow, Subscriber, WatchEvent, WatchHandle, WatchSink, WatchToken};
+use tokio::sync::Notify;
+
+use crate::compilation::{Compilation, ProgramSource};
+use crate::output::Importance;
+use crate::program::{Gate, Program};
+use crate::session::LocalMachine;
+use crate::view::Reporter;
+
+/// A program's files have to be left alone for so long before they are read: an editor writes several times.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// After so long they are read although they still change.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// What the thread is told.
+pub(crate) enum Message {
+    /// Somebody asked to read the program again.
+    Reload,
+    /// A file of the program may have changed.
+    Changed,
+    /// The engine has accepted the first graph of the program of this number.
+    Accepted(u64),
+    /// The program of this number cannot go on; why was told.
+    Refused(u64),
+    /// The run is over.
+    Close,
+}
+
+/// What programs need to run.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) machine: LocalMachine,
+    pub(crate) engine: Engine,
+    pub(crate) reporter: Reporter,
+    /// Whether values that change make new graphs.
+    pub(crate) follow: bool,
+}
+
+/// The programs of a run: one, or two while a new one takes over. Dropping it ends them.
+pub(crate) struct Programs {
+    sender: Sender<Message>,
+    ended: Arc<Notify>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Programs {
+    /// Starts a compiled program. With `watch` it is read again by itself when its files change.
+    pub(crate) fn start(
+        source: ProgramSource,
+        compilation: Compilation,
+        surroundings: Surroundings,
+        watch: bool,
+    ) -> Programs {
+        let (sender, receiver) = channel();
+        let ended = Arc::new(Notify::new());
+        surroundings.engine.sources_busy(true);
+        let mut reloader = Reloader {
+            source,
+            surroundings,
+            gate: Arc::default(),
+            sender: sender.clone(),
+            ended: ended.clone(),
+            running: Vec::new(),
+            newest: 0,
+            compilation: Arc::new(compilation),
+            watched: None,
+        };
+        let work = move || {
+            reloader.watched = watch.then(|| Watched::new(&reloader));
+            reloader.watch();
+            reloader.begin();
+            reloader.serve(&receiver);
+        };
+        let thread = std::thread::Builder::new()
+            .name("reload".to_owned())
+            .spawn(work)
+            .ok();
+        if thread.is_none() {
+            ended.notify_one();
+        }
+        Programs {
+            sender,
+            ended,
+            thread,
+        }
+    }
+
+    /// Reads the program again.
+    pub(crate) fn reload(&self) {
+        let _ = self.sender.send(Message::Reload);
+    }
+
+    /// Waits until the first program cannot go on; what is wrong with it was told. A program that is right never ends by itself.
+    pub(crate) async fn ended(&self) {
+        self.ended.notified().await;
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        let _ = self.sender.send(Message::Close);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Reloader {
+    source: ProgramSource,
+    surroundings: Surroundings,
+    gate: Arc<Gate>,
+    sender: Sender<Message>,
+    ended: Arc<Notify>,
+    /// The oldest first.
+    running: Vec<Program>,
+    newest: u64,
+    /// The newest, right or wrong.
+    compilation: Arc<Compilation>,
+    watched: Option<Watched>,
+}
+
+impl Reloader {
+    fn serve(&mut self, messages: &Receiver<Message>) {
+        // When the files are read at the latest, and when if nothing more happens.
+        let mut due: Option<(Instant, Instant)> = None;
+        loop {
+            let message = match due {
+                None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some((latest, quiet)) => {
+                    messages.recv_timeout(latest.min(quiet).saturating_duration_since(Instant::now()))
+                }
+            };
+            match message {
+                Ok(Message::Reload) => self.reload(true),
+                Ok(Message::Changed) => {
+                    let now = Instant::now();
+                    let latest = due.map_or(now + LONGEST_WAIT, |(latest, _)| latest);
+                    due = Some((latest, now + SETTLED));
+                }
+                Ok(Message::Accepted(number)) => self.accepted(number),
+                Ok(Message::Refused(number)) => self.refused(number),
+                Err(RecvTimeoutError::Timeout) => {
+                    due = None;
+                    self.reload(false);
+                }
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Starts the newest compilation.
+    fn begin(&mut self) {
+        self.newest += 1;
+        let started = Program::start(
+            self.newest,
+            self.compilation.clone(),
+            &self.surroundings,
+            &self.gate,
+            self.sender.clone(),
+        );
+        match started {
+            Ok(program) => self.running.push(program),
+            Err(failure) => {
+                failure.report(&self.surroundings.reporter.output);
+                let _ = self.sender.send(Message::Refused(self.newest));
+            }
+        }
+    }
+
+    /// Reads the program again. Where nobody asked for it, it only counts if the text differs.
+    fn reload(&mut self, asked: bool) {
+        let reporter = &self.surroundings.reporter;
+        if self.compilation.files().is_none() {
+            if asked {
+                reporter
+                    .output
+                    .warning("the program was not given as a file, so it cannot be read again");
+            }
+            return;
+        }
+        let compilation = Arc::new(self.source.compile());
+        if !asked && compilation.has_texts_of(&self.compilation) {
+            return;
+        }
+        self.compilation = compilation;
+        self.watch();
+        let reporter = &self.surroundings.reporter;
+        let found = &self.compilation.diagnostics;
+        reporter.diagnostics(found, &self.compilation.shown_sources());
+        if found.has_errors() {
+            let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+            self.surroundings.engine.reject(messages.join("\n"));
+            self.say_kept();
+            return;
+        }
+        self.begin();
+    }
+
+    fn say_kept(&self) {
+        let text = "the new text is not used; the machine is kept as the program was before";
+        self.surroundings.reporter.output.say(Importance::Warning, text);
+    }
+
+    fn accepted(&mut self, number: u64) {
+        let is_first = number == 1;
+        // Ends the others, waiting for a step that they may be amid.
+        self.running.retain(|program| program.number() >= number);
+        if !is_first {
+            let output = &self.surroundings.reporter.output;
+            output.say(Importance::Notice, "the program was read again");
+        }
+    }
+
+    fn refused(&mut self, number: u64) {
+        self.running.retain(|program| program.number() != number);
+        if self.running.is_empty() {
+            self.ended.notify_one();
+        } else {
+            self.say_kept();
+        }
+    }
+
+    /// Watches the files of the newest compilation.
+    fn watch(&mut self) {
+        let Some(watched) = &mut self.watched else { return };
+        let mut wanted: Vec<(PathBuf, Depth)> = Vec::new();
+        let files = self.compilation.files().unwrap_or_default();
+        if self.compilation.diagnostics.has_errors() {
+            // What is missing may come in any of these directories.
+            let directories = files.iter().filter_map(|file| file.parent());
+            wanted.extend(directories.map(|directory| (directory.to_owned(), Depth::Children)));
+        }
+        wanted.extend(files.into_iter().map(|file| (file, Depth::Entry)));
+        wanted.sort();
+        wanted.dedup();
+        let (failed, is_more) = watched.set(wanted);
+        if is_more {
+            // They may have changed since they were read, before somebody watched.
+            let _ = self.sender.send(Message::Changed);
+        }
+        if let Some(why) = failed {
+            let text = format!("changes of the program may not be seen: {why}");
+            self.surroundings.reporter.output.warning(text);
+        }
+    }
+}
+
+/// The watches of a program's files.
+struct Watched {
+    subscriber: Subscriber,
+    handles: Vec<((PathBuf, Depth), WatchHandle)>,
+}
+
+impl Watched {
+    fn new(reloader: &Reloader) -> Watched {
+        let changed = Changed(Mutex::new(reloader.sender.clone()));
+        let hub = &reloader.surroundings.machine.host.watches;
+        Watched {
+            subscriber: hub.subscribe(Arc::new(changed)),
+            handles: Vec::new(),
+        }
+    }
+
+    /// Watches these and no others. Answers why something cannot be watched, and whether there are new ones.
+    fn set(&mut self, wanted: Vec<(PathBuf, Depth)>) -> (Option<String>, bool) {
+        self.handles.retain(|(place, _)| wanted.contains(place));
+        let (mut failed, before) = (None, self.handles.len());
+        for (path, depth) in wanted {
+            if self
+                .handles
+                .iter()
+                .any(|((known, at), _)| *known == path && *at == depth)
+            {
+                continue;
+            }
+            let Ok(absolute) = AbsolutePath::new(path.clone()) else {
+                continue;
+            };
+            match self
+                .subscriber
+                .watch(&absolute, depth, Follow::Target, WatchToken(0))
+            {
+                Ok(handle) => self.handles.push(((path, depth), handle)),
+                Err(error) => failed = Some(error.to_string()),
+            }
+        }
+        (failed, self.handles.len() > before)
+    }
+}
+
+/// Passes news of watches on.
+struct Changed(Mutex<Sender<Message>>);
+
+impl WatchSink for Changed {
+    fn dirty(&self, _: &[WatchEvent]) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = sender.send(Message::Changed);
+    }
+}

@@ -1,0 +1,113 @@
+//! What all commands are given, and what those open that look at the machine: one place that puts the parts together.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use setpoint_engine::FileValues;
+use setpoint_graph::Library;
+use setpoint_host::Host;
+use setpoint_host::files::AbsolutePath;
+use setpoint_value::Capabilities;
+
+use crate::Assembly;
+use crate::arguments::ProgramArguments;
+use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities, RealEffects};
+use crate::compilation::{Compilation, ProgramSource};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// What every command is given.
+pub(crate) struct Session {
+    /// What programs can use.
+    pub(crate) assembly: Assembly,
+    /// Where the command prints.
+    pub(crate) output: Output,
+}
+
+impl Session {
+    /// With the standard streams of the process.
+    pub(crate) fn new(assembly: Assembly) -> Session {
+        Session {
+            assembly,
+            output: Output::default(),
+        }
+    }
+
+    /// The program that the command line names, and how it is compiled.
+    pub(crate) fn program(
+        &self,
+        arguments: &ProgramArguments,
+        skip_types: bool,
+    ) -> Result<ProgramSource, Failure> {
+        let library: Library = self.assembly.library(&arguments.hostname()?);
+        Ok(ProgramSource {
+            argument: arguments.input()?.to_owned(),
+            options: arguments.compile_options(skip_types, &self.output)?,
+            library,
+        })
+    }
+
+    /// Opens this machine for a program, with its state below `prefix`, an absolute path.
+    pub(crate) fn machine(&self, hostname: &str, prefix: PathBuf) -> Result<LocalMachine, Failure> {
+        let prefix = AbsolutePath::new(prefix)
+            .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
+        let host = Host::new(std::env::var_os("PATH").unwrap_or_default())
+            .map_err(|error| Failure::io("prepare for watching files", &error))?;
+        let host = Arc::new(host);
+        let kinds = self.assembly.kinds().iter();
+        let names = kinds.map(|kind| kind.schema.kind.to_owned());
+        Ok(LocalMachine {
+            values: Arc::new(FileValues::new(
+                prefix.join("local/value"),
+                host.committer.clone(),
+            )),
+            world: Arc::new(LocalWorld::new(prefix.join("world"), hostname, &host, names)),
+            hostname: hostname.to_owned(),
+            prefix,
+            host,
+            output: self.output.clone(),
+        })
+    }
+}
+
+/// This machine, as programs and kinds are given it.
+#[derive(Clone)]
+pub(crate) struct LocalMachine {
+    /// Files, watches, processes, accounts.
+    pub(crate) host: Arc<Host>,
+    /// The named values that resources set.
+    pub(crate) values: Arc<FileValues>,
+    /// The working directory.
+    pub(crate) prefix: AbsolutePath,
+    /// Its name, as programs see it.
+    pub(crate) hostname: String,
+    world: Arc<LocalWorld>,
+    output: Output,
+}
+
+impl LocalMachine {
+    /// What the sources of a compiled program are given. With `effects` they may change the machine.
+    pub(crate) fn capabilities(
+        &self,
+        compilation: &Compilation,
+        effects: bool,
+    ) -> Result<Arc<dyn Capabilities>, Failure> {
+        let Some(compiled) = &compilation.compiled else {
+            return Err(Failure::wrong("there is no program"));
+        };
+        let files = ProgramFiles::new(
+            compiled,
+            &compilation.loader,
+            compilation.modules_directory.as_deref(),
+            format!("{}/local/", self.prefix.as_path().display()),
+        );
+        let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
+            .map_err(|error| Failure::io("start the clock", &error))?
+            .with_values(self.values.clone())
+            .with_world(self.world.clone());
+        Ok(Arc::new(match effects {
+            true => capabilities.with_effects(RealEffects::saying(self.host.clone(), self.output.clone())),
+            false => capabilities,
+        }))
+    }
+}

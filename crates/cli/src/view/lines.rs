@@ -1,0 +1,328 @@
+//! What a person wants to know of an event, as lines.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use setpoint_diagnostics::{visible, visible_lines};
+use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, RunSummary};
+use setpoint_graph::ResourceId;
+
+use super::Verbosity;
+use super::recap::{duration_text, some_of};
+use crate::output::{Importance, Said, headed};
+
+const DONE: Style = AnsiColor::Green.on_default();
+const WOULD: Style = AnsiColor::Cyan.on_default();
+const NAME: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Makes lines of events. It remembers what runs under way have found: that is told when they end, because only then is it known
+/// whether it was repaired.
+pub(super) struct Narrator {
+    actions: HashMap<&'static str, ActionWords>,
+    verbosity: Verbosity,
+    runs: HashMap<ResourceId, Run>,
+    has_graph: bool,
+}
+
+#[derive(Default)]
+struct Run {
+    found: Vec<Found>,
+    /// Whether it has shown what the program wanted shown; then what it did need not be told.
+    has_displayed: bool,
+}
+
+/// One difference.
+struct Found {
+    field: Arc<str>,
+    is: Arc<str>,
+    want: Arc<str>,
+    may_repair: bool,
+}
+
+impl Narrator {
+    /// With the kinds, which say how what they do is told.
+    pub(super) fn new(kinds: &[&'static KindSpec], verbosity: Verbosity) -> Narrator {
+        let actions = kinds
+            .iter()
+            .filter_map(|kind| Some((kind.schema.kind, kind.action?)));
+        Narrator {
+            actions: actions.collect(),
+            verbosity,
+            runs: HashMap::new(),
+            has_graph: false,
+        }
+    }
+
+    /// The lines of an event that are wanted.
+    pub(super) fn take(&mut self, event: &Event) -> Vec<Said> {
+        let mut said = self.said(event);
+        if self.verbosity == Verbosity::Debug && said.is_empty() {
+            said.push(Said {
+                importance: Importance::Debug,
+                text: format!("{DIM}{}{DIM:#}", visible(&event.to_json())),
+            });
+        }
+        let least = match self.verbosity {
+            Verbosity::Quiet => Importance::Warning,
+            Verbosity::Normal => Importance::Notice,
+            Verbosity::Verbose => Importance::Info,
+            Verbosity::Debug => Importance::Debug,
+        };
+        let is_display = matches!(&event.what, EventKind::Log { level, .. } if &**level == "display");
+        said.retain(|said| said.importance <= least || is_display);
+        said
+    }
+
+    fn said(&mut self, event: &Event) -> Vec<Said> {
+        let id = event.identity();
+        let who = id.as_ref().map(named).unwrap_or_default();
+        let notice = |text: String| {
+            vec![Said {
+                importance: Importance::Notice,
+                text,
+            }]
+        };
+        let info = |text: String| {
+            vec![Said {
+                importance: Importance::Info,
+                text,
+            }]
+        };
+        let problem = |importance: Importance, text: String| {
+            let text = headed(importance, &text);
+            vec![Said { importance, text }]
+        };
+        match &event.what {
+            EventKind::GraphAccepted {
+                added,
+                removed,
+                changed,
+                kept,
+            } => {
+                let text = format!("graph: {}", graph_text(*added, *changed, *removed, *kept));
+                // The first graph is what was asked for; that a later one differs is news.
+                let is_first = !std::mem::replace(&mut self.has_graph, true);
+                if is_first || added + changed + removed == 0 {
+                    info(text)
+                } else {
+                    notice(text)
+                }
+            }
+            EventKind::Drift { field, is, want } => {
+                let (field, is, want) = (field.clone(), is.clone(), want.clone());
+                if let Some(id) = id {
+                    self.runs.entry(id).or_default().found.push(Found {
+                        field,
+                        is,
+                        want,
+                        may_repair: false,
+                    });
+                }
+                Vec::new()
+            }
+            EventKind::Repairing { .. } => {
+                let run = id.as_ref().and_then(|id| self.runs.get_mut(id));
+                if let Some(found) = run.and_then(|run| run.found.last_mut()) {
+                    found.may_repair = true;
+                }
+                Vec::new()
+            }
+            EventKind::Tick => info(format!("{who}: its interval has passed")),
+            EventKind::RunEnded { result, duration, .. } => {
+                let run = id
+                    .as_ref()
+                    .and_then(|id| self.runs.remove(id))
+                    .unwrap_or_default();
+                let words = id.as_ref().and_then(|id| self.actions.get(&*id.kind)).copied();
+                if *result == RunSummary::Ok {
+                    return info(format!("{who}: right, looked at in {}", duration_text(*duration)));
+                }
+                run.said(&who, words, *result)
+            }
+            EventKind::BackingOff {
+                error,
+                next_try,
+                tries_left,
+            } => {
+                let next = duration_text(next_try.saturating_sub(event.time));
+                let left = match tries_left {
+                    None => String::new(),
+                    Some(0) => " for the last time".to_owned(),
+                    Some(1) => ", then once more".to_owned(),
+                    Some(left) => format!(", then up to {left} times more"),
+                };
+                let error = one_line(error);
+                problem(
+                    Importance::Error,
+                    format!("{who}: failed to {error}; next try in {next}{left}"),
+                )
+            }
+            EventKind::FailedForGood { error } => {
+                problem(Importance::Error, format!("{who}: failed to {}", one_line(error)))
+            }
+            EventKind::BlockedBy { by } => problem(
+                Importance::Warning,
+                format!("{who}: could not run, because {} failed", visible(by)),
+            ),
+            EventKind::Fighting { field, is, want } => {
+                let (field, is, want) = (one_line(field), one_line(is), one_line(want));
+                let text = format!(
+                    "{who}: something else keeps changing {field} to {is}, and it shall be {want}; repairs are spaced out"
+                );
+                problem(Importance::Warning, text)
+            }
+            EventKind::Stopping { stage, waiting_for } => {
+                let names: Vec<String> = waiting_for
+                    .iter()
+                    .map(|name| visible(name).into_owned())
+                    .collect();
+                match (*stage, names.as_slice()) {
+                    (_, []) => info("stopping".to_owned()),
+                    (1, names) => notice(format!("stopping: waiting for {}", some_of(names))),
+                    (2, names) => notice(format!("stopping: cancelling {}", some_of(names))),
+                    (_, names) => notice(format!("stopping: killing {}", some_of(names))),
+                }
+            }
+            EventKind::Log { level, message } => self.logged(&who, id, level, message),
+            EventKind::Paused => notice("paused".to_owned()),
+            EventKind::Resumed => notice("resumed".to_owned()),
+            EventKind::Gap { lost } => problem(
+                Importance::Warning,
+                format!("{lost} events came too fast to be shown"),
+            ),
+            EventKind::Dirty { cause } => info(format!(
+                "{who}: to be looked at ({})",
+                visible(&cause.to_string())
+            )),
+            EventKind::WaitingForSemaphore { semaphores } => {
+                let names: Vec<String> = semaphores.iter().map(|name| visible(name).into_owned()).collect();
+                info(format!("{who}: waits for the semaphores {}", names.join(", ")))
+            }
+            EventKind::LimitedUntil { until } => {
+                let left = duration_text(until.saturating_sub(event.time));
+                info(format!(
+                    "{who}: its events come faster than its limit; waits {left}"
+                ))
+            }
+            EventKind::Received { parameter, from, .. } => {
+                info(format!("{who}: received {parameter} from {}", visible(from)))
+            }
+            EventKind::Removed => info(format!("{who}: left the program")),
+            EventKind::GraphSwapped { .. }
+            | EventKind::GraphRejected { .. }
+            | EventKind::Repaired { .. }
+            | EventKind::NotRepaired { .. }
+            | EventKind::Added
+            | EventKind::Watching
+            | EventKind::StartedRun { .. }
+            | EventKind::Finishing
+            | EventKind::Sent { .. }
+            | EventKind::RefreshPending { .. }
+            | EventKind::RefreshConsumed { .. }
+            | EventKind::Converged
+            | EventKind::Unconverged => Vec::new(),
+        }
+    }
+
+    fn logged(&mut self, who: &str, id: Option<ResourceId>, level: &str, message: &str) -> Vec<Said> {
+        let before = if who.is_empty() {
+            String::new()
+        } else {
+            format!("{who}: ")
+        };
+        let lines = |importance: Importance, headed_first: bool| {
+            let lines = visible_lines(message).enumerate().map(|(index, line)| {
+                let text = format!("{before}{line}");
+                if headed_first && index == 0 {
+                    headed(importance, &text)
+                } else {
+                    text
+                }
+            });
+            let text = lines.collect::<Vec<_>>().join("\n");
+            vec![Said { importance, text }]
+        };
+        match level {
+            "display" => {
+                if let Some(id) = id {
+                    self.runs.entry(id).or_default().has_displayed = true;
+                }
+                lines(Importance::Notice, false)
+            }
+            "error" => lines(Importance::Error, true),
+            "warning" => lines(Importance::Warning, true),
+            "info" => lines(Importance::Info, false),
+            _ => lines(Importance::Debug, true),
+        }
+    }
+}
+
+impl Run {
+    fn said(&self, who: &str, words: Option<ActionWords>, result: RunSummary) -> Vec<Said> {
+        let failed = result == RunSummary::Failed;
+        let mut said = Vec::new();
+        for found in &self.found {
+            let (field, is, want) = (one_line(&found.field), one_line(&found.is), one_line(&found.want));
+            let text = match words {
+                // What went wrong with it is told by the failure.
+                Some(_) if failed => continue,
+                Some(_) if found.may_repair && self.has_displayed => continue,
+                Some(words) if found.may_repair => format!("{who}: {DONE}{}{DONE:#} {want}", words.done),
+                Some(words) => format!("{who}: {WOULD}would {}{WOULD:#} {want}", words.would),
+                None if failed => format!("{who}: could not repair {field}: {is} -> {want}"),
+                None if found.may_repair => format!("{who}: {DONE}repaired {field}{DONE:#}: {is} -> {want}"),
+                None => format!("{who}: {WOULD}would repair {field}{WOULD:#}: {is} -> {want}"),
+            };
+            let importance = Importance::Notice;
+            said.push(Said { importance, text });
+        }
+        said
+    }
+}
+
+/// A resource as it is named in lines: `file[/etc/motd]`.
+fn named(id: &ResourceId) -> String {
+    format!("{NAME}{}{NAME:#}", visible(&id.to_string()))
+}
+
+/// A value on one line, of a length that can be read.
+fn one_line(text: &str) -> String {
+    const LONGEST: usize = 400;
+    let shown = visible(text);
+    match shown.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None => shown.into_owned(),
+    }
+}
+
+/// `3 new, 1 changed`; what is none is left out.
+fn graph_text(added: usize, changed: usize, removed: usize, kept: usize) -> String {
+    let parts = [
+        (added, "new"),
+        (changed, "changed"),
+        (removed, "gone"),
+        (kept, "as before"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if parts.is_empty() {
+        "no resources".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// How long ago something began, for whoever waits for it; nothing for a moment.
+pub(super) fn waiting_text(names: &[String], since: Duration) -> String {
+    match (names, since.as_secs()) {
+        ([], _) => String::new(),
+        (names, 0..2) => format!("waiting for {}", some_of(names)),
+        (names, _) => format!("waiting for {} ({})", some_of(names), duration_text(since)),
+    }
+}
