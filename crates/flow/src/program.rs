@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
 use setpoint_graph::{EdgeStatement, ResourceStatement};
-use setpoint_value::{FunctionSpec, Type, Value};
+use setpoint_value::{FunctionRef, Type, Value};
 
 /// A lowered program. Pure data.
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ pub enum Operation {
     /// A call of a library function, pure, source or shape as its specification says.
     Call {
         /// Which.
-        function: &'static FunctionSpec,
+        function: FunctionRef,
         /// Its arguments.
         arguments: Vec<Slot>,
         /// Directory, inside the deploy, of the module whose text calls; ends with `/`.

@@ -79,12 +79,6 @@ pub static MODULES: &[&Module] = &[
     &world::COLLECT,
 ];
 
-/// Every module, in the order of the reference documentation.
-#[must_use]
-pub fn modules() -> &'static [&'static Module] {
-    MODULES
-}
-
 /// All functions and variables of the library.
 #[must_use]
 pub fn registry() -> Registry {

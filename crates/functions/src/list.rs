@@ -45,8 +45,8 @@ static LOOKUP: FunctionSpec = FunctionSpec::pure(
 
 /// What another pure function answers.
 pub(crate) fn same_as(spec: &FunctionSpec, arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    match spec.implementation {
-        Implementation::Pure(implementation) => implementation(arguments, ty),
+    match &spec.implementation {
+        Implementation::Pure(implementation) => implementation.run(arguments, ty),
         Implementation::Source(_) | Implementation::Shape(_) => {
             Err(CallError::fatal(format!("`{spec}` cannot be called directly")))
         }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
-use setpoint_value::{FunctionSpec, Type, Value};
+use setpoint_value::{FunctionRef, Type, Value};
 
 use crate::syntax::Operator;
 
@@ -508,7 +508,7 @@ pub enum Callee {
         function: FunctionId,
     },
     /// A function of the library; with the directory of the module whose text calls.
-    Library(&'static FunctionSpec, Arc<str>),
+    Library(FunctionRef, Arc<str>),
     /// A function value: a variable or a lambda.
     Value(ExprId),
 }

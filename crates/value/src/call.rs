@@ -31,14 +31,14 @@ pub struct Prepared {
 /// An argument that does not fit, what the implementation answers, a panic in it, or a result that is not what the
 /// function promised.
 pub fn call(spec: &FunctionSpec, arguments: &[Value]) -> Result<Value, CallError> {
-    let Implementation::Pure(implementation) = spec.implementation else {
+    let Implementation::Pure(implementation) = &spec.implementation else {
         return Err(CallError::fatal(format!("`{spec}` cannot be called directly")));
     };
     let prepared = prepare(spec, arguments)?;
     let value = if prepared.unknown {
         Value::unknown(prepared.result.clone())
     } else {
-        guarded(spec, || implementation(&prepared.arguments, &prepared.result))
+        guarded(spec, || implementation.run(&prepared.arguments, &prepared.result))
             .map_err(|error| without_secrets(spec, error, arguments))?
     };
     finish(
@@ -116,9 +116,9 @@ pub fn prepare(spec: &FunctionSpec, arguments: &[Value]) -> Result<Prepared, Cal
         seen.push(argument);
     }
     let decided = select(spec, &seen)?;
-    let result = match spec.result_type {
+    let result = match &spec.result_type {
         _ if dynamic => Type::Dynamic,
-        Some(type_function) => guarded(spec, || Ok(type_function(&seen)?))
+        Some(type_function) => guarded(spec, || Ok(type_function.run(&seen)?))
             .map_err(|error| without_secrets(spec, error, arguments))
             .map_err(|error| named(spec, error, arguments.len()))?,
         None => decided,
@@ -291,7 +291,7 @@ fn arrange(
 /// # Errors
 /// What the implementation answers; a panic in it is caught.
 pub fn call_typed(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Result<Value, CallError> {
-    let Implementation::Pure(implementation) = spec.implementation else {
+    let Implementation::Pure(implementation) = &spec.implementation else {
         return Err(CallError::fatal(format!("`{spec}` cannot be called directly")));
     };
     if spec.adapted {
@@ -314,7 +314,7 @@ pub fn call_typed(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Re
         }
         Value::unknown(result.clone())
     } else {
-        guarded(spec, || implementation(seen, result))
+        guarded(spec, || implementation.run(seen, result))
             .map_err(|error| without_secrets(spec, error, arguments))?
     };
     finish(spec, value, seen, result, &marks)

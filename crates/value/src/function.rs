@@ -1,25 +1,27 @@
 //! What a function is: one description for inference, calls, documentation and editors.
 
-use std::fmt;
-use std::sync::OnceLock;
-
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::mem::{forget, replace};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use crate::{Refinement, Shape, Signature, Source, Type, Value};
 
-/// A function, described. One `static` each; see the attribute [`macro@crate::function`].
+/// A function, described. Those of the library are one `static` each, see the attribute [`macro@crate::function`]; others are
+/// made while the program runs, by [`FunctionSpec::made`]. Who calls functions holds them as [`FunctionRef`]s.
 pub struct FunctionSpec {
     /// Import name of its module, `golang/strings`; empty for functions that need no import.
-    pub module: &'static str,
+    pub module: Cow<'static, str>,
     /// Its name in the module. Names that begin with `_` cannot be written by users.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Reference documentation; the first line stands alone.
-    pub doc: &'static str,
-    /// One signature for each alternative, tried in order by arity and then by type, in the spelling of
-    /// [`Signature::parse`]: `func(a str, …) ?1`, `func(?1: int | float, ?1) ?1`.
-    pub signatures: &'static [&'static str],
+    pub doc: Cow<'static, str>,
+    signatures: Spellings,
     /// Flags of parameters by position; the last one given serves all further ones. Empty: the default.
-    pub parameters: &'static [ParameterFlags],
+    pub parameters: Cow<'static, [ParameterFlags]>,
     /// What makes its value change.
     pub class: Class,
     /// In `plan` its result is unknown.
@@ -38,7 +40,95 @@ pub struct FunctionSpec {
     /// Inputs with results, run as tests.
     pub examples: &'static [Example],
     /// The parsed signatures; filled on first use.
-    pub parsed: OnceLock<Vec<Signature>>,
+    parsed: OnceLock<Vec<Signature>>,
+}
+
+/// How signatures were written.
+enum Spellings {
+    Static(&'static [&'static str]),
+    Made(Vec<String>),
+}
+
+/// A function that may be called: one of the library, or one that was made at run time. A clone is the same function and costs
+/// at most a reference count; two are equal if they are one function, whatever their descriptions say.
+///
+/// ```
+/// use setpoint_value::{CallError, FunctionRef, FunctionSpec, PureFunction, Value};
+///
+/// let by = 3;
+/// let times = move |arguments: &[Value], _: &setpoint_value::Type| match arguments[0].as_int() {
+///     Some(number) => Ok(Value::Int(number * by)),
+///     None => Err(CallError::catchable("not a number")),
+/// };
+/// let spec = FunctionSpec::made("plugin", "times", ["func(int) int"], PureFunction::made(times))?;
+/// let function = FunctionRef::from(spec);
+/// assert_eq!(function.call(&[Value::Int(5)]), Ok(Value::Int(15)));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone)]
+pub struct FunctionRef(Held);
+
+#[derive(Clone)]
+enum Held {
+    Static(&'static FunctionSpec),
+    Made(Arc<FunctionSpec>),
+}
+
+impl Deref for FunctionRef {
+    type Target = FunctionSpec;
+
+    fn deref(&self) -> &FunctionSpec {
+        match &self.0 {
+            Held::Static(spec) => spec,
+            Held::Made(spec) => spec,
+        }
+    }
+}
+
+impl From<&'static FunctionSpec> for FunctionRef {
+    fn from(spec: &'static FunctionSpec) -> FunctionRef {
+        FunctionRef(Held::Static(spec))
+    }
+}
+
+impl From<FunctionSpec> for FunctionRef {
+    fn from(spec: FunctionSpec) -> FunctionRef {
+        FunctionRef(Held::Made(Arc::new(spec)))
+    }
+}
+
+impl FunctionRef {
+    /// Whether this is the function of that description, and not merely one that is described alike.
+    #[must_use]
+    pub fn is(&self, spec: &FunctionSpec) -> bool {
+        std::ptr::eq(&raw const **self, spec)
+    }
+}
+
+impl PartialEq for FunctionRef {
+    fn eq(&self, other: &FunctionRef) -> bool {
+        self.is(other)
+    }
+}
+
+impl Eq for FunctionRef {}
+
+impl std::hash::Hash for FunctionRef {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        std::ptr::from_ref::<FunctionSpec>(self).hash(state);
+    }
+}
+
+impl fmt::Display for FunctionRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
+    }
+}
+
+impl fmt::Debug for FunctionRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
 }
 
 impl FunctionSpec {
@@ -49,15 +139,58 @@ impl FunctionSpec {
         module: &'static str,
         name: &'static str,
         signatures: &'static [&'static str],
-        implementation: PureFunction,
+        implementation: fn(&[Value], &Type) -> Result<Value, CallError>,
     ) -> FunctionSpec {
         FunctionSpec::new(
             module,
             name,
             signatures,
             Class::Pure,
-            Implementation::Pure(implementation),
+            Implementation::Pure(PureFunction(Code::Static(implementation))),
         )
+    }
+
+    /// A function that is made while the program runs, by a plug-in or from the text of a module: pure, with everything else
+    /// at its default. Signatures are one for each alternative, tried in order by arity and then by type, in the spelling of
+    /// [`Signature::parse`]: `func(a str, …) ?1`, `func(?1: int | float, ?1) ?1`.
+    ///
+    /// # Errors
+    /// What is wrong with a signature; that there is none.
+    pub fn made(
+        module: impl Into<String>,
+        name: impl Into<String>,
+        signatures: impl IntoIterator<Item = impl Into<String>>,
+        implementation: PureFunction,
+    ) -> Result<FunctionSpec, String> {
+        let signatures: Vec<String> = signatures.into_iter().map(Into::into).collect();
+        let parse =
+            |text: &String| Signature::parse(text).ok_or_else(|| format!("`{text}` is not a signature"));
+        let parsed = signatures.iter().map(parse).collect::<Result<Vec<_>, String>>()?;
+        if parsed.is_empty() {
+            return Err("a function has at least one signature".to_owned());
+        }
+        let mut spec = FunctionSpec::new("", "", &[], Class::Pure, Implementation::Pure(implementation));
+        spec.module = Cow::Owned(module.into());
+        spec.name = Cow::Owned(name.into());
+        spec.signatures = Spellings::Made(signatures);
+        spec.parsed = OnceLock::from(parsed);
+        Ok(spec)
+    }
+
+    /// With documentation that is made while the program runs.
+    #[must_use]
+    pub fn described(mut self, doc: impl Into<String>) -> FunctionSpec {
+        self.doc = Cow::Owned(doc.into());
+        self
+    }
+
+    /// The signatures as they were written.
+    #[must_use]
+    pub fn signatures(&self) -> Vec<&str> {
+        match &self.signatures {
+            Spellings::Static(texts) => texts.to_vec(),
+            Spellings::Made(texts) => texts.iter().map(String::as_str).collect(),
+        }
     }
 
     /// A source with everything else at its default. `class` is `Environment`, `Source` or `Stateful`.
@@ -74,7 +207,7 @@ impl FunctionSpec {
             name,
             signatures,
             class,
-            Implementation::Source(implementation),
+            Implementation::Source(Shared::Static(implementation)),
         )
     }
 
@@ -91,7 +224,7 @@ impl FunctionSpec {
             name,
             signatures,
             Class::Pure,
-            Implementation::Shape(implementation),
+            Implementation::Shape(Shared::Static(implementation)),
         )
     }
 
@@ -103,11 +236,11 @@ impl FunctionSpec {
         implementation: Implementation,
     ) -> FunctionSpec {
         FunctionSpec {
-            module,
-            name,
-            doc: "",
-            signatures,
-            parameters: &[],
+            module: Cow::Borrowed(module),
+            name: Cow::Borrowed(name),
+            doc: Cow::Borrowed(""),
+            signatures: Spellings::Static(signatures),
+            parameters: Cow::Borrowed(&[]),
             class,
             unpredictable: false,
             infer: None,
@@ -123,7 +256,8 @@ impl FunctionSpec {
     /// With documentation and examples.
     #[must_use]
     pub const fn documented(mut self, doc: &'static str, examples: &'static [Example]) -> FunctionSpec {
-        self.doc = doc;
+        // Forgotten, because nothing can be freed while compiling; it is the empty default.
+        forget(replace(&mut self.doc, Cow::Borrowed(doc)));
         self.examples = examples;
         self
     }
@@ -131,7 +265,8 @@ impl FunctionSpec {
     /// With flags of its parameters.
     #[must_use]
     pub const fn with_flags(mut self, parameters: &'static [ParameterFlags]) -> FunctionSpec {
-        self.parameters = parameters;
+        // Forgotten, because nothing can be freed while compiling; it is the empty default.
+        forget(replace(&mut self.parameters, Cow::Borrowed(parameters)));
         self
     }
 
@@ -164,6 +299,15 @@ impl FunctionSpec {
         mut self,
         result_type: fn(&[Value]) -> Result<Type, ArgumentError>,
     ) -> FunctionSpec {
+        let result_type = Some(ResultType(Code::Static(result_type)));
+        // Forgotten, because nothing can be freed while compiling; there was none.
+        forget(replace(&mut self.result_type, result_type));
+        self
+    }
+
+    /// With a type function for the dynamic protocol that is made while the program runs.
+    #[must_use]
+    pub fn typed_by_made(mut self, result_type: ResultType) -> FunctionSpec {
         self.result_type = Some(result_type);
         self
     }
@@ -190,11 +334,11 @@ impl FunctionSpec {
     #[must_use]
     pub fn alternatives(&self) -> &[Signature] {
         self.parsed.get_or_init(|| {
-            let parse = |text: &&str| {
+            let parse = |text: &str| {
                 Signature::parse(text)
                     .unwrap_or_else(|| panic!("the signature `{text}` of `{self}` is well-formed"))
             };
-            self.signatures.iter().map(parse).collect()
+            self.signatures().into_iter().map(parse).collect()
         })
     }
 
@@ -213,7 +357,7 @@ impl fmt::Display for FunctionSpec {
     /// The name as it is written after `import "module"`, with the module's whole path: `golang/strings.title`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.module.is_empty() {
-            f.write_str(self.name)
+            f.write_str(&self.name)
         } else {
             write!(f, "{}.{}", self.module, self.name)
         }
@@ -226,21 +370,118 @@ impl fmt::Debug for FunctionSpec {
     }
 }
 
-/// A function of the arguments and the decided result type.
-pub type PureFunction = fn(&[Value], &Type) -> Result<Value, CallError>;
+/// A function of the arguments and the decided result type, compiled in or made while the program runs.
+#[derive(Clone)]
+pub struct PureFunction(
+    Code<
+        fn(&[Value], &Type) -> Result<Value, CallError>,
+        dyn Fn(&[Value], &Type) -> Result<Value, CallError> + Send + Sync,
+    >,
+);
 
 /// A type function: the result type from the arguments, which may be unknown.
-pub type ResultType = fn(&[Value]) -> Result<Type, ArgumentError>;
+#[derive(Clone)]
+pub struct ResultType(
+    Code<
+        fn(&[Value]) -> Result<Type, ArgumentError>,
+        dyn Fn(&[Value]) -> Result<Type, ArgumentError> + Send + Sync,
+    >,
+);
+
+/// Something to be called: a function of ours, or a closure.
+enum Code<F, C: ?Sized> {
+    Static(F),
+    Made(Arc<C>),
+}
+
+impl<F: Copy, C: ?Sized> Clone for Code<F, C> {
+    fn clone(&self) -> Code<F, C> {
+        match self {
+            Code::Static(function) => Code::Static(*function),
+            Code::Made(closure) => Code::Made(closure.clone()),
+        }
+    }
+}
+
+impl PureFunction {
+    /// From a closure.
+    #[must_use]
+    pub fn made(
+        closure: impl Fn(&[Value], &Type) -> Result<Value, CallError> + Send + Sync + 'static,
+    ) -> PureFunction {
+        PureFunction(Code::Made(Arc::new(closure)))
+    }
+
+    /// Runs it, nothing checked; see [`crate::call::call`] for that.
+    ///
+    /// # Errors
+    /// What it answers.
+    pub fn run(&self, arguments: &[Value], result: &Type) -> Result<Value, CallError> {
+        match &self.0 {
+            Code::Static(function) => function(arguments, result),
+            Code::Made(closure) => closure(arguments, result),
+        }
+    }
+}
+
+impl ResultType {
+    /// From a closure.
+    #[must_use]
+    pub fn made(
+        closure: impl Fn(&[Value]) -> Result<Type, ArgumentError> + Send + Sync + 'static,
+    ) -> ResultType {
+        ResultType(Code::Made(Arc::new(closure)))
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// An argument that does not fit.
+    pub fn run(&self, arguments: &[Value]) -> Result<Type, ArgumentError> {
+        match &self.0 {
+            Code::Static(function) => function(arguments),
+            Code::Made(closure) => closure(arguments),
+        }
+    }
+}
+
+/// A part of the program, or something that was made while it runs; a clone is the same.
+pub enum Shared<T: ?Sized + 'static> {
+    /// A part of the program.
+    Static(&'static T),
+    /// Made while it runs.
+    Made(Arc<T>),
+}
+
+impl<T: ?Sized> Clone for Shared<T> {
+    fn clone(&self) -> Shared<T> {
+        match self {
+            Shared::Static(part) => Shared::Static(part),
+            Shared::Made(made) => Shared::Made(made.clone()),
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Shared::Static(part) => part,
+            Shared::Made(made) => made,
+        }
+    }
+}
 
 /// What a function does.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Implementation {
     /// Depends on nothing but its arguments.
     Pure(PureFunction),
     /// Gives a value now and again when the outside changes.
-    Source(&'static dyn Source),
+    Source(Shared<dyn Source>),
     /// Builds scoped sub-graphs from function values.
-    Shape(&'static dyn Shape),
+    Shape(Shared<dyn Shape>),
 }
 
 /// What makes the value of a call change.
@@ -444,7 +685,7 @@ impl Module {
 /// All functions that a language may call, by module and name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    modules: BTreeMap<&'static str, BTreeMap<&'static str, &'static FunctionSpec>>,
+    modules: BTreeMap<Cow<'static, str>, BTreeMap<Cow<'static, str>, FunctionRef>>,
     variables: BTreeMap<&'static str, Vec<(&'static str, &'static str)>>,
 }
 
@@ -457,11 +698,12 @@ impl Registry {
     pub fn new<'a>(modules: impl IntoIterator<Item = &'a Module>) -> Registry {
         let mut registry = Registry::default();
         for module in modules {
-            let functions = registry.modules.entry(module.name).or_default();
+            registry.modules.entry(module.name.into()).or_default();
             for spec in module.functions {
                 assert_eq!(spec.module, module.name, "`{spec}` is listed by its own module");
-                let before = functions.insert(spec.name, spec);
-                assert!(before.is_none(), "`{spec}` is listed once");
+                registry
+                    .add(FunctionRef::from(*spec))
+                    .unwrap_or_else(|again| panic!("`{again}` is listed once"));
             }
             registry
                 .variables
@@ -472,15 +714,30 @@ impl Registry {
         registry
     }
 
+    /// Adds a function, with its module if that is new.
+    ///
+    /// # Errors
+    /// The function back, if there is one of that name already.
+    pub fn add(&mut self, function: FunctionRef) -> Result<(), FunctionRef> {
+        let module = self.modules.entry(function.module.clone()).or_default();
+        match module.entry(function.name.clone()) {
+            Entry::Occupied(_) => Err(function),
+            Entry::Vacant(place) => {
+                place.insert(function);
+                Ok(())
+            }
+        }
+    }
+
     /// A function by module (empty: no import needed) and name.
     #[must_use]
-    pub fn get(&self, module: &str, name: &str) -> Option<&'static FunctionSpec> {
-        self.modules.get(module)?.get(name).copied()
+    pub fn get(&self, module: &str, name: &str) -> Option<&FunctionRef> {
+        self.modules.get(module)?.get(name)
     }
 
     /// The functions of a module, by name; none if there is no such module.
     #[must_use]
-    pub fn module(&self, name: &str) -> Option<&BTreeMap<&'static str, &'static FunctionSpec>> {
+    pub fn module(&self, name: &str) -> Option<&BTreeMap<Cow<'static, str>, FunctionRef>> {
         self.modules.get(name)
     }
 
@@ -491,14 +748,12 @@ impl Registry {
     }
 
     /// Names of all modules.
-    pub fn module_names(&self) -> impl Iterator<Item = &'static str> {
-        self.modules.keys().copied()
+    pub fn module_names(&self) -> impl Iterator<Item = &str> {
+        self.modules.keys().map(|name| &**name)
     }
 
     /// All functions, by module and name.
-    pub fn iter(&self) -> impl Iterator<Item = &'static FunctionSpec> {
-        self.modules
-            .values()
-            .flat_map(|functions| functions.values().copied())
+    pub fn iter(&self) -> impl Iterator<Item = &FunctionRef> {
+        self.modules.values().flat_map(BTreeMap::values)
     }
 }

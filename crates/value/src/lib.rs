@@ -48,8 +48,8 @@ pub use convert::{
     parse_number, whole,
 };
 pub use function::{
-    ArgumentError, CallError, Class, Example, FunctionSpec, Implementation, InferArguments, InferHook,
-    Inferred, Module, ParameterFlags, PureFunction, Registry, ResultType,
+    ArgumentError, CallError, Class, Example, FunctionRef, FunctionSpec, Implementation, InferArguments,
+    InferHook, Inferred, Module, ParameterFlags, PureFunction, Registry, ResultType, Shared,
 };
 pub use marks::{Mark, Marks};
 pub use network::{Interface, Network};

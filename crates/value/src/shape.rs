@@ -7,7 +7,7 @@
 use crate::{CallError, Func, Value};
 
 /// A function that builds scopes.
-pub trait Shape: Sync {
+pub trait Shape: Send + Sync {
     /// State for one call site.
     fn start(&self) -> Box<dyn ShapeState>;
 }

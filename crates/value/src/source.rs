@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{Awaited, CallError, Capabilities, Type, Value, Wake};
 
 /// A function that follows something outside.
-pub trait Source: Sync {
+pub trait Source: Send + Sync {
     /// Begins to follow. The subscription gives its first value as soon as it can.
     ///
     /// # Errors

@@ -230,7 +230,7 @@ fn module_body(module: &Module, functions: &[&'static FunctionSpec], markdown: b
         if markdown {
             function_page(spec, true, out);
         } else {
-            entry(out, false, &written_name(spec), first_line(spec.doc));
+            entry(out, false, &written_name(spec), first_line(&spec.doc));
         }
     }
     out.push('\n');
@@ -240,7 +240,7 @@ fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
     heading(out, markdown, 3, &spec.to_string());
     let fence = if markdown { "```\n" } else { "" };
     out.push_str(fence);
-    for signature in spec.signatures {
+    for signature in spec.signatures() {
         let rest = signature.strip_prefix("func").unwrap_or(signature);
         let _ = writeln!(
             out,
@@ -277,7 +277,7 @@ fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
 fn written_name(spec: &FunctionSpec) -> String {
     match spec.module.rsplit('/').next() {
         Some(alias) if !alias.is_empty() => format!("{alias}.{}", spec.name),
-        _ => spec.name.to_owned(),
+        _ => spec.name.clone().into_owned(),
     }
 }
 

@@ -155,7 +155,7 @@ fn no_failure_of_any_function_shows_a_sensitive_argument() {
             let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
                 continue;
             };
-            let imported = match spec.module {
+            let imported = match &*spec.module {
                 "" => String::new(),
                 module => format!("import \"{module}\" as called\n"),
             };

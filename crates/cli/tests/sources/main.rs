@@ -15,6 +15,7 @@ mod bus;
 mod clock;
 mod commands;
 mod files;
+mod functions;
 mod kernel;
 mod machine;
 mod network;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
-use setpoint_value::{CallError, FunctionSpec, Value, operators};
+use setpoint_value::{CallError, FunctionRef, Value, operators};
 
 use super::Evaluator;
 use super::plain::is_calm;
@@ -131,10 +131,8 @@ impl Evaluator {
 }
 
 /// Whether a function is what `[…]` stands for.
-fn is_lookup(function: &'static FunctionSpec) -> bool {
-    [&operators::LIST_LOOKUP, &operators::MAP_LOOKUP]
-        .iter()
-        .any(|lookup| std::ptr::eq(&raw const **lookup, function))
+fn is_lookup(function: &FunctionRef) -> bool {
+    function.is(&operators::LIST_LOOKUP) || function.is(&operators::MAP_LOOKUP)
 }
 
 fn fatal(failure: &Failure) -> Diagnostic {

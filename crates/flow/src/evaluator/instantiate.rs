@@ -349,9 +349,12 @@ impl Evaluator {
                 function,
                 module_directory,
                 ..
-            } => match function.implementation {
+            } => match &function.implementation {
                 Implementation::Source(_) => {
-                    let kind = Kind::Source(Box::new(SourceNode::new(function, module_directory.clone())));
+                    let kind = Kind::Source(Box::new(SourceNode::new(
+                        function.clone(),
+                        module_directory.clone(),
+                    )));
                     self.make_node(environment, slot, site, kind, operands);
                 }
                 Implementation::Shape(shape) => {

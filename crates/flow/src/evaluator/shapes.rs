@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_value::{CallError, Func, Marks, ScopeArgument, ScopeBuilder, Shape, ShapeState, Value};
+use setpoint_value::{CallError, Func, Marks, ScopeArgument, ScopeBuilder, Shape, ShapeState, Shared, Value};
 
 use super::Evaluator;
 use super::arena::{Input, Join, Kind, NodeId, Reference};
@@ -13,7 +13,7 @@ use crate::Operation;
 
 /// What there is inside a call of a shape.
 pub(super) struct ShapeCalls {
-    shape: &'static dyn Shape,
+    shape: Shared<dyn Shape>,
     state: Option<Box<dyn ShapeState>>,
     slots: Vec<ScopedCall>,
     /// Marks of the arguments, which go onto the result.
@@ -38,9 +38,9 @@ enum Argument {
 }
 
 impl ShapeCalls {
-    pub(super) fn new(shape: &'static dyn Shape) -> ShapeCalls {
+    pub(super) fn new(shape: &Shared<dyn Shape>) -> ShapeCalls {
         ShapeCalls {
-            shape,
+            shape: shape.clone(),
             state: None,
             slots: Vec::new(),
             marks: Marks::none(),
@@ -116,7 +116,7 @@ impl Evaluator {
         values: &[Value],
     ) -> Result<Option<Value>, CallError> {
         let node = Self::node_of(&self.program, self.arena.site[index as usize]);
-        let Operation::Call { function, .. } = node.operation else {
+        let Operation::Call { function, .. } = &node.operation else {
             return Err(CallError::fatal("this function is no shape"));
         };
         let flags = |at: usize| function.flags(at);
@@ -134,7 +134,7 @@ impl Evaluator {
             }
         }
         let mut wishes = Wishes::default();
-        let shape = body.shape;
+        let shape = body.shape.clone();
         let state = &mut body.state;
         guarded(function, || {
             state

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_value::{
-    CallContext, CallError, CallSite, Class, FunctionSpec, Implementation, Marks, Subscription, Type, Value,
+    CallContext, CallError, CallSite, Class, FunctionRef, Implementation, Marks, Subscription, Type, Value,
     Wake,
 };
 
@@ -24,7 +24,7 @@ use super::{Evaluator, SourceId};
 
 /// A call of a source.
 pub(super) struct SourceNode {
-    function: &'static FunctionSpec,
+    function: FunctionRef,
     module_directory: Arc<str>,
     /// What it follows, and its place among those who follow it.
     following: Option<(u64, u32)>,
@@ -35,7 +35,7 @@ pub(super) struct SourceNode {
 }
 
 impl SourceNode {
-    pub(super) fn new(function: &'static FunctionSpec, module_directory: Arc<str>) -> SourceNode {
+    pub(super) fn new(function: FunctionRef, module_directory: Arc<str>) -> SourceNode {
         SourceNode {
             function,
             module_directory,
@@ -49,8 +49,7 @@ impl SourceNode {
 /// What calls that share a subscription have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct SourceKey {
-    /// Address of the function's description.
-    function: usize,
+    function: FunctionRef,
     result: Type,
     arguments: Vec<Value>,
     /// For functions that read it.
@@ -62,7 +61,7 @@ struct SourceKey {
 /// A subscription.
 struct Followed {
     key: SourceKey,
-    function: &'static FunctionSpec,
+    function: FunctionRef,
     subscription: Box<dyn Subscription>,
     latest: Option<Result<Value, CallError>>,
     /// The calls that show it.
@@ -179,14 +178,14 @@ impl Evaluator {
 
     /// Sees to it that a call follows what its arguments say; the state that it has then.
     fn follow(&mut self, index: u32, source: &mut SourceNode, values: &[Value]) -> State {
-        let function = source.function;
+        let function = source.function.clone();
         let flags = |at: usize| function.flags(at);
         let is_unknown = |(at, value): (usize, &Value)| !flags(at).allow_unknown && value.is_unknown();
         if (self.predicting && function.unpredictable) || values.iter().enumerate().any(is_unknown) {
             self.detach(source);
             source.holds = false;
             let ty = &Self::node_of(&self.program, self.arena.site[index as usize]).ty;
-            return State::Value(unknown_result(function, values, ty));
+            return State::Value(unknown_result(&function, values, ty));
         }
         source.marks = Marks::none();
         let mut arguments = Vec::with_capacity(values.len());
@@ -252,7 +251,8 @@ impl Evaluator {
         source: &mut SourceNode,
         arguments: Vec<Value>,
     ) -> Result<(), CallError> {
-        let Implementation::Source(implementation) = source.function.implementation else {
+        let function = source.function.clone();
+        let Implementation::Source(implementation) = &function.implementation else {
             return Err(CallError::fatal("this function is no source"));
         };
         let result = Self::node_of(&self.program, self.arena.site[index as usize])
@@ -261,7 +261,7 @@ impl Evaluator {
         let is_stateful = source.function.class == Class::Stateful;
         let reads_directory = implementation.reads_module_directory();
         let mut key = SourceKey {
-            function: std::ptr::from_ref(source.function) as usize,
+            function: source.function.clone(),
             result,
             arguments,
             module_directory: reads_directory.then(|| source.module_directory.clone()),
@@ -298,7 +298,7 @@ impl Evaluator {
             site: site.clone(),
             result: &key.result,
         };
-        let opened = guarded(source.function, || implementation.open(&context, &key.arguments));
+        let opened = guarded(&source.function, || implementation.open(&context, &key.arguments));
         let subscription = match opened {
             Ok(subscription) => subscription,
             Err(error) => {
@@ -308,7 +308,7 @@ impl Evaluator {
         };
         let mut followed = Followed {
             key: key.clone(),
-            function: source.function,
+            function: source.function.clone(),
             subscription,
             latest: None,
             nodes: Vec::new(),
@@ -338,7 +338,7 @@ impl Evaluator {
             result: &key.result,
         };
         let subscription = &mut followed.subscription;
-        let moved = guarded(source.function, || subscription.update(&context, &key.arguments));
+        let moved = guarded(&source.function, || subscription.update(&context, &key.arguments));
         if let Err(error) = moved {
             self.detach(source);
             return Err(error);
@@ -349,7 +349,7 @@ impl Evaluator {
         followed.latest = None;
         take(followed);
         let is_once = matches!(
-            source.function.implementation,
+            &source.function.implementation,
             Implementation::Source(source) if source.as_read_once().is_some()
         );
         if is_once && followed.latest.is_none() {
@@ -401,7 +401,7 @@ impl Evaluator {
 /// Takes the newest from a subscription; whether it is another than before.
 fn take(followed: &mut Followed) -> bool {
     let subscription = &mut followed.subscription;
-    let taken = guarded(followed.function, || Ok(subscription.take()));
+    let taken = guarded(&followed.function, || Ok(subscription.take()));
     let news = match taken {
         Ok(None) => return false,
         Ok(Some(news)) => news,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_value::{CallError, Func, Marks, Shape, Type, Value};
+use setpoint_value::{CallError, Func, Marks, Shape, Shared, Type, Value};
 
 use super::Evaluator;
 use super::arena::{Input, Join, Kind, Reference, Site};
@@ -74,7 +74,7 @@ impl Body {
         Body::ForKv(KeyLoop::default())
     }
 
-    pub(super) fn shape(shape: &'static dyn Shape) -> Body {
+    pub(super) fn shape(shape: &Shared<dyn Shape>) -> Body {
         Body::Shape(Box::new(ShapeCalls::new(shape)))
     }
 

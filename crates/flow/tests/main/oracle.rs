@@ -311,7 +311,7 @@ impl Oracle<'_> {
 
     fn call(
         &self,
-        function: &'static FunctionSpec,
+        function: &FunctionSpec,
         values: &[Value],
         ty: &Type,
         span: Span,
@@ -326,7 +326,7 @@ impl Oracle<'_> {
         };
         let mut marks = Marks::none();
         let plain: Vec<Value> = values.iter().map(|value| value.unmark_deep(&mut marks)).collect();
-        match function.implementation {
+        match &function.implementation {
             Implementation::Pure(_) => {
                 call::call_typed(function, values, ty).map_err(|error| self.fail(hide(error), span))
             }

@@ -153,7 +153,7 @@ impl TemplateBuilder {
         let arguments = arguments.to_vec();
         let module_directory = "/".into();
         let operation = Operation::Call {
-            function,
+            function: function.into(),
             arguments,
             module_directory,
         };

@@ -47,7 +47,7 @@ fn a_function_that_reads_the_directory_of_its_module_is_shared_only_within_one()
     let mut entry = builder.template("the entry", 0);
     for (name, directory) in [("a", "/x/"), ("b", "/y/"), ("c", "/x/")] {
         let operation = Operation::Call {
-            function: &library::DIRECTORY,
+            function: (&library::DIRECTORY).into(),
             arguments: Vec::new(),
             module_directory: Arc::from(directory),
         };

@@ -1,14 +1,12 @@
 //! Laws of all pure functions.
 
 use proptest::prelude::*;
-use setpoint_functions::registry;
 use setpoint_value::call::{self, call_typed};
 use setpoint_value::{FunctionSpec, Implementation, Map, Marks, Signature, Type, Value, value_conforms};
 
 /// The pure functions of mcl's own library, with one of their signatures.
 fn pure_functions() -> Vec<(&'static FunctionSpec, &'static Signature)> {
-    let registry = registry();
-    let specs: Vec<&'static FunctionSpec> = registry.iter().filter(|s| s.module != "cty").collect();
+    let specs: Vec<&'static FunctionSpec> = crate::machine::all().filter(|s| s.module != "cty").collect();
     specs
         .into_iter()
         .filter(|spec| matches!(spec.implementation, Implementation::Pure(_)))
@@ -140,7 +138,7 @@ fn a_call() -> impl Strategy<Value = (&'static FunctionSpec, Type, Vec<Value>, u
 
 /// Whether the function sees to marks and unknowns itself.
 fn is_special(spec: &FunctionSpec) -> bool {
-    matches!(spec.name, "sensitive" | "nonsensitive")
+    matches!(&*spec.name, "sensitive" | "nonsensitive")
 }
 
 proptest! {

@@ -3,18 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use setpoint_functions::registry;
+use setpoint_functions::MODULES;
 use setpoint_value::call::{self, call_typed};
 use setpoint_value::{
     CallContext, CallError, CallSite, FunctionSpec, Implementation, SimulatedCapabilities, Subscription,
     Type, Value, WakeFlag,
 };
 
+/// Every function of the library.
+pub(crate) fn all() -> impl Iterator<Item = &'static FunctionSpec> {
+    MODULES.iter().flat_map(|module| module.functions.iter().copied())
+}
+
 /// The function of a name as it is shown, `golang/strings.title`.
 pub(crate) fn spec(name: &str) -> &'static FunctionSpec {
     let (module, function) = name.rsplit_once('.').unwrap_or(("", name));
-    registry()
-        .get(module, function)
+    all()
+        .find(|spec| spec.module == module && spec.name == function)
         .unwrap_or_else(|| panic!("there is a function `{name}`"))
 }
 
@@ -56,7 +61,7 @@ pub(crate) fn follow_as(
     arguments: &[Value],
     result: &Type,
 ) -> Result<Followed, CallError> {
-    let Implementation::Source(source) = spec(name).implementation else {
+    let Implementation::Source(source) = &spec(name).implementation else {
         panic!("`{name}` is a source");
     };
     let wake = WakeFlag::default();

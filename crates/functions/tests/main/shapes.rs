@@ -59,7 +59,7 @@ struct Running {
 
 impl Running {
     fn new(name: &str) -> Running {
-        let Implementation::Shape(shape) = spec(name).implementation else {
+        let Implementation::Shape(shape) = &spec(name).implementation else {
             panic!("`{name}` is a shape");
         };
         Running {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
 use setpoint_flow::{Operation, Slot};
-use setpoint_value::{FunctionSpec, Type, Value, operators};
+use setpoint_value::{FunctionRef, Type, Value, operators};
 
 use super::Lowering;
 use super::templates::{BuilderId, Builders};
@@ -64,18 +64,18 @@ impl Lowering<'_> {
                 operator,
                 left,
                 right,
-            } => self.library(at, instance, operator_spec(*operator), &[*left, *right]),
-            ExprKind::Not(inner) => self.library(at, instance, &operators::NOT, &[*inner]),
+            } => self.library(at, instance, operator_spec(*operator).into(), &[*left, *right]),
+            ExprKind::Not(inner) => self.library(at, instance, (&operators::NOT).into(), &[*inner]),
             ExprKind::In { left, right } => {
-                self.library(at, instance, &operators::CONTAINS, &[*left, *right])
+                self.library(at, instance, (&operators::CONTAINS).into(), &[*left, *right])
             }
             ExprKind::Lookup { base, index } => {
                 let spec = self
                     .typed
                     .lookups
                     .get(&(instance, id))
-                    .copied()
-                    .unwrap_or(&operators::LIST_LOOKUP);
+                    .cloned()
+                    .unwrap_or((&operators::LIST_LOOKUP).into());
                 self.library(at, instance, spec, &[*base, *index])
             }
             ExprKind::Field { base, field } => {
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         &mut self,
         at: BuilderId,
         instance: InstanceId,
-        function: &'static FunctionSpec,
+        function: FunctionRef,
         arguments: &[ExprId],
     ) -> Operation {
         let arguments = self.exprs(at, instance, arguments);
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         };
         for slot in slots {
             let operation = Operation::Call {
-                function: &operators::CONCAT,
+                function: (&operators::CONCAT).into(),
                 arguments: vec![slot, joined],
                 module_directory: "/".into(),
             };
@@ -230,7 +230,7 @@ impl Lowering<'_> {
             Callee::Library(function, directory) => {
                 let arguments = self.exprs(at, instance, arguments);
                 Operation::Call {
-                    function,
+                    function: function.clone(),
                     arguments,
                     module_directory: directory.clone(),
                 }

@@ -164,7 +164,7 @@ impl Lowering<'_> {
         let kind = Operation::Constant(Value::str(&*resource.kind));
         let kind = self.builders.push(at, kind, Type::Str, span);
         let call = Operation::Call {
-            function: &EXPORTS,
+            function: (&EXPORTS).into(),
             arguments: vec![kind],
             module_directory: "/".into(),
         };

@@ -104,7 +104,7 @@ impl Resolver<'_> {
             at = self.frames[id.0].parent;
         }
         let spec = self.library.functions.get("", name)?;
-        Some(FoundFunction::Library(spec))
+        Some(FoundFunction::Library(spec.clone()))
     }
 
     fn function_in(&mut self, frame: FrameId, name: &str) -> Option<FoundFunction> {
@@ -131,6 +131,7 @@ impl Resolver<'_> {
                 self.library
                     .functions
                     .get(module, name)
+                    .cloned()
                     .map(FoundFunction::Library)
             }),
             Alias::Include(include) => {
@@ -251,7 +252,7 @@ impl Resolver<'_> {
         let mut names: Vec<String> = top
             .into_iter()
             .flatten()
-            .map(|(name, _)| (*name).to_owned())
+            .map(|(name, _)| name.clone().into_owned())
             .collect();
         self.outward(frame, |f| {
             names.extend(f.functions.keys().map(ToString::to_string));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span, Stage};
 use setpoint_graph::Library;
-use setpoint_value::{FunctionSpec, Type};
+use setpoint_value::{FunctionRef, Type};
 
 use super::classes::{ClassSource, IncludeSource};
 use super::modules::{Missing, ModuleLocation, enter_directory};
@@ -250,7 +250,7 @@ pub(super) enum Alias {
 /// A function by name: of the program or of the library.
 pub(super) enum FoundFunction {
     Program(Path, FunctionId),
-    Library(&'static FunctionSpec),
+    Library(FunctionRef),
 }
 
 impl Resolver<'_> {

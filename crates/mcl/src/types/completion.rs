@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
-use setpoint_value::{FunctionSpec, Type};
+use setpoint_value::{FunctionRef, Type};
 
 use super::codes;
 use super::infer::Inference;
@@ -24,43 +24,29 @@ enum Checked {
     OneOf {
         name: CheckedName,
         ty: Type,
-        allowed: Allowed,
+        allowed: Vec<Type>,
     },
     /// No function anywhere inside.
     Comparable(Type),
     /// A map's key type.
     Key(Type),
     /// The library function that a call came out as is one that can be built.
-    Unsupported { spec: &'static FunctionSpec, call: Type },
+    Unsupported { spec: FunctionRef, call: Type },
 }
 
 #[derive(Debug)]
 enum CheckedName {
-    Library(&'static FunctionSpec),
+    Library(FunctionRef),
     Word(&'static str),
-}
-
-#[derive(Debug)]
-enum Allowed {
-    /// The limit at this position of this alternative of a specification.
-    Limit(&'static [Type]),
-    /// These.
-    These(Vec<Type>),
 }
 
 impl Check {
     /// What a limited variable of a signature has become.
-    pub(super) fn limit(
-        order: u32,
-        span: Span,
-        spec: &'static FunctionSpec,
-        ty: Type,
-        allowed: &'static [Type],
-    ) -> Check {
+    pub(super) fn limit(order: u32, span: Span, spec: FunctionRef, ty: Type, allowed: &[Type]) -> Check {
         let what = Checked::OneOf {
             name: CheckedName::Library(spec),
             ty,
-            allowed: Allowed::Limit(allowed),
+            allowed: allowed.to_vec(),
         };
         Check { order, span, what }
     }
@@ -70,7 +56,7 @@ impl Check {
         let what = Checked::OneOf {
             name: CheckedName::Word(word),
             ty,
-            allowed: Allowed::These(allowed),
+            allowed,
         };
         Check { order, span, what }
     }
@@ -88,7 +74,7 @@ impl Check {
     }
 
     /// A call for which no signature is left.
-    pub(super) fn unsupported(order: u32, span: Span, spec: &'static FunctionSpec, call: &Type) -> Check {
+    pub(super) fn unsupported(order: u32, span: Span, spec: FunctionRef, call: &Type) -> Check {
         let call = call.clone();
         let what = Checked::Unsupported { spec, call };
         Check { order, span, what }
@@ -173,16 +159,12 @@ impl Inference<'_> {
         match what {
             Checked::OneOf { name, ty, allowed } => {
                 let ty = self.solver.zonk(&ty);
-                let allowed = match &allowed {
-                    Allowed::Limit(types) => types,
-                    Allowed::These(types) => types.as_slice(),
-                };
                 if allowed.contains(&ty) {
                     return;
                 }
                 let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
                 let name = match name {
-                    CheckedName::Library(spec) => shown(spec),
+                    CheckedName::Library(spec) => shown(&spec),
                     CheckedName::Word(word) => word.to_owned(),
                 };
                 let message = format!("`{name}` does not work on {ty}");
@@ -210,8 +192,8 @@ impl Inference<'_> {
                     .as_func()
                     .map(|f| f.parameters.iter().map(|p| p.ty.to_string()).collect::<Vec<_>>());
                 let arguments = arguments.unwrap_or_default().join(", ");
-                let forms = spec.signatures.join("` or `");
-                let message = format!("`{}` cannot be called with ({arguments})", shown(spec));
+                let forms = spec.signatures().join("` or `");
+                let message = format!("`{}` cannot be called with ({arguments})", shown(&spec));
                 self.unsupported(order, span, message, Some(format!("it is `{forms}`")));
             }
         }

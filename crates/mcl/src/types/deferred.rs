@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
-use setpoint_value::{FunctionSpec, StructType, Type, operators};
+use setpoint_value::{FunctionRef, StructType, Type, operators};
 
 use super::codes;
 use super::completion::Check;
@@ -40,7 +40,7 @@ pub(super) enum DeferredKind {
     },
     /// A library function with more than one signature for as many arguments.
     Overload {
-        spec: &'static FunctionSpec,
+        spec: FunctionRef,
         candidates: Vec<usize>,
         call: Type,
     },
@@ -160,7 +160,7 @@ impl Inference<'_> {
         };
         self.equate_built(order, span, "what this is looked up with", index, &wanted);
         self.equate_built(order, span, "what is found here", &found, result);
-        self.typed.lookups.insert(key, spec);
+        self.typed.lookups.insert(key, spec.into());
         true
     }
 
@@ -175,7 +175,7 @@ impl Inference<'_> {
     ) {
         self.equate(&Type::list(result.clone()), base, span, &Reason::Index);
         self.equate(&Type::Int, index, span, &Reason::Index);
-        self.typed.lookups.insert(key, &operators::LIST_LOOKUP);
+        self.typed.lookups.insert(key, (&operators::LIST_LOOKUP).into());
     }
 
     /// A lookup in what must be a map.
@@ -191,7 +191,7 @@ impl Inference<'_> {
         let wanted = Type::map(key_type.clone(), result.clone());
         self.equate(&wanted, base, span, &Reason::Index);
         self.equate(&key_type, index, span, &Reason::Index);
-        self.typed.lookups.insert(key, &operators::MAP_LOOKUP);
+        self.typed.lookups.insert(key, (&operators::MAP_LOOKUP).into());
     }
 
     /// A lookup in what is neither a list nor a map.
@@ -204,7 +204,7 @@ impl Inference<'_> {
     fn decide_overload(
         &mut self,
         deferred: &Deferred,
-        spec: &'static FunctionSpec,
+        spec: &FunctionRef,
         candidates: &[usize],
         call: &Type,
         last: bool,
@@ -226,13 +226,17 @@ impl Inference<'_> {
         match fitting.as_slice() {
             [] => {
                 self.failed.push(wanted.result.clone());
-                self.checks
-                    .push(Check::unsupported(deferred.order, deferred.span, spec, call));
+                self.checks.push(Check::unsupported(
+                    deferred.order,
+                    deferred.span,
+                    spec.clone(),
+                    call,
+                ));
             }
             [only] => {
                 let signature = &alternatives[*only];
                 let types: Vec<Type> = wanted.parameters.iter().map(|p| p.ty.clone()).collect();
-                let reason = Reason::LibraryCall(spec);
+                let reason = Reason::LibraryCall(spec.clone());
                 let found =
                     self.use_alternative(spec, signature, &types, deferred.order, deferred.span, &reason);
                 self.equate(&found, &wanted.result, deferred.span, &reason);

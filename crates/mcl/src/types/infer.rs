@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
-use setpoint_value::{FunctionSpec, InferArguments, Signature, Type, operators};
+use setpoint_value::{FunctionRef, FunctionSpec, InferArguments, Signature, Type, operators};
 
 use super::codes;
 use super::completion::Check;
@@ -500,16 +500,21 @@ impl<'a> Inference<'a> {
                 let types = [self.infer(instance, *left), self.infer(instance, *right)];
                 self.contradictions(instance, &[*left, *right]);
                 let reason = Reason::Operands(operator.text());
-                self.library_signature(operator_spec(*operator), &types, span, &reason)
+                self.library_signature(&operator_spec(*operator).into(), &types, span, &reason)
             }
             ExprKind::Not(inner) => {
                 let types = [self.infer(instance, *inner)];
                 self.contradictions(instance, &[*inner]);
-                self.library_signature(&operators::NOT, &types, span, &Reason::Operands("not"))
+                self.library_signature(&(&operators::NOT).into(), &types, span, &Reason::Operands("not"))
             }
             ExprKind::In { left, right } => {
                 let types = [self.infer(instance, *left), self.infer(instance, *right)];
-                self.library_signature(&operators::CONTAINS, &types, span, &Reason::Operands("in"))
+                self.library_signature(
+                    &(&operators::CONTAINS).into(),
+                    &types,
+                    span,
+                    &Reason::Operands("in"),
+                )
             }
             ExprKind::Lookup { base, index } => self.lookup((instance, id), *base, *index, span),
             ExprKind::Field { base, field } => {
@@ -708,7 +713,7 @@ impl<'a> Inference<'a> {
                             let signature = self.instantiate(&inferred.signature, &mut FxHashMap::default());
                             let result = self.solver.fresh();
                             let call = call_type(&types, result.clone());
-                            self.equate(&signature, &call, span, &Reason::LibraryCall(spec));
+                            self.equate(&signature, &call, span, &Reason::LibraryCall(spec.clone()));
                             result
                         }
                         Err(error) => {
@@ -723,19 +728,13 @@ impl<'a> Inference<'a> {
                         }
                     };
                 }
-                self.library_signature(spec, &types, span, &Reason::LibraryCall(spec))
+                self.library_signature(spec, &types, span, &Reason::LibraryCall(spec.clone()))
             }
         }
     }
 
     /// The result of calling a library function with arguments of these types.
-    fn library_signature(
-        &mut self,
-        spec: &'static FunctionSpec,
-        types: &[Type],
-        span: Span,
-        reason: &Reason,
-    ) -> Type {
+    fn library_signature(&mut self, spec: &FunctionRef, types: &[Type], span: Span, reason: &Reason) -> Type {
         let alternatives = spec.alternatives();
         let fits = |index: &usize| alternatives[*index].accepts_count(types.len());
         let mut candidates = (0..alternatives.len()).filter(fits);
@@ -769,7 +768,7 @@ impl<'a> Inference<'a> {
             order,
             span,
             what: DeferredKind::Overload {
-                spec,
+                spec: spec.clone(),
                 candidates,
                 call: call_type(types, result.clone()),
             },
@@ -780,8 +779,8 @@ impl<'a> Inference<'a> {
     /// The result of a call that is of one signature.
     pub(super) fn use_alternative(
         &mut self,
-        spec: &'static FunctionSpec,
-        signature: &'static Signature,
+        spec: &FunctionRef,
+        signature: &Signature,
         types: &[Type],
         order: u32,
         span: Span,
@@ -811,13 +810,11 @@ impl<'a> Inference<'a> {
         for (variable, allowed) in &signature.limits {
             if let Some(ty) = variables.get(variable) {
                 self.checks
-                    .push(Check::limit(order, span, spec, ty.clone(), allowed));
+                    .push(Check::limit(order, span, spec.clone(), ty.clone(), allowed));
             }
         }
-        let compares = [&operators::EQUAL, &operators::NOT_EQUAL, &operators::CONTAINS];
-        if compares
-            .iter()
-            .any(|c| std::ptr::eq::<FunctionSpec>(&raw const **c, spec))
+        let compares: [&FunctionSpec; 3] = [&operators::EQUAL, &operators::NOT_EQUAL, &operators::CONTAINS];
+        if compares.iter().any(|compare| spec.is(compare))
             && let Some(ty) = variables.get(&1)
         {
             self.checks.push(Check::comparable(order, span, ty.clone()));

@@ -1,7 +1,7 @@
 //! Instances: what each include and each call of a named function has for itself.
 
 use rustc_hash::FxHashMap;
-use setpoint_value::{FunctionSpec, Type};
+use setpoint_value::{FunctionRef, Type};
 
 use crate::hir::{BodyId, DefinitionId, ExprId, Hir, IncludeId, Owner};
 
@@ -40,7 +40,7 @@ pub struct Typed {
     /// Types of expressions, but for literals and variables.
     pub types: FxHashMap<(InstanceId, ExprId), Type>,
     /// The function that a lookup means, where inference had to decide.
-    pub lookups: FxHashMap<(InstanceId, ExprId), &'static FunctionSpec>,
+    pub lookups: FxHashMap<(InstanceId, ExprId), FunctionRef>,
 }
 
 impl Typed {

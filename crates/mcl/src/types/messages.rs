@@ -1,7 +1,7 @@
 //! What inference says, in words.
 
 use setpoint_diagnostics::{Diagnostic, Span};
-use setpoint_value::{FunctionSpec, Signature, Type};
+use setpoint_value::{FunctionRef, FunctionSpec, Signature, Type};
 use std::sync::Arc;
 
 use super::codes;
@@ -22,7 +22,7 @@ pub(super) enum Reason {
     Call(Span),
     /// A call of a function value.
     CallValue(Span),
-    LibraryCall(&'static FunctionSpec),
+    LibraryCall(FunctionRef),
     Result(Span),
     Operands(&'static str),
     Index,
@@ -42,7 +42,7 @@ pub(super) enum Reason {
 pub(super) fn shown(spec: &FunctionSpec) -> String {
     let alias = spec.module.rsplit('/').next().unwrap_or_default();
     if alias.is_empty() {
-        spec.name.to_owned()
+        spec.name.clone().into_owned()
     } else {
         format!("{alias}.{}", spec.name)
     }
@@ -147,7 +147,7 @@ pub(super) fn conflict_diagnostic(
         }
         Reason::LibraryCall(spec) => {
             label = format!("called as {actual}");
-            help = Some(format!("it is `{}`", spec.signatures.join("` or `")));
+            help = Some(format!("it is `{}`", spec.signatures().join("` or `")));
             let name = shown(spec);
             match difference(expect, actual) {
                 Some((takes, given)) => format!("`{name}` takes {takes} where the call has {given}"),

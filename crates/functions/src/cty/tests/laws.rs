@@ -197,7 +197,7 @@ fn a_sensitive_argument_makes_a_sensitive_result_of_the_same_value() {
         let Ok(known) = spec.call(&arguments) else { return };
         for position in 0..arguments.len() {
             // What is taken from elsewhere does not tell of a default, or of what comes after.
-            let unused = matches!((spec.name, position), ("lookup", 2));
+            let unused = matches!((&*spec.name, position), ("lookup", 2));
             let mut marked = arguments.clone();
             marked[position] = marked[position].clone().sensitive();
             let result = spec

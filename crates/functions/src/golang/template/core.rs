@@ -10,11 +10,11 @@ use super::datum::Datum;
 /// those that templates in the reference do not have.
 fn is_excluded(spec: &FunctionSpec) -> bool {
     let one_instance = matches!(
-        spec.name,
+        &*spec.name,
         "one_instance_b" | "one_instance_d" | "one_instance_f" | "one_instance_h"
     );
-    match spec.module {
-        "deploy" => !matches!(spec.name, "binary_path" | "bootstrap_packages"),
+    match &*spec.module {
+        "deploy" => !matches!(&*spec.name, "binary_path" | "bootstrap_packages"),
         "local" | "golang" | "fmt" => true,
         "test" => !one_instance,
         _ => false,
@@ -91,7 +91,7 @@ pub(super) fn call(
         .alternatives()
         .first()
         .map_or(Type::Dynamic, |s| s.result.clone());
-    let answer = match spec.implementation {
+    let answer = match &spec.implementation {
         Implementation::Pure(_) => call::call_typed(spec, &values, &result),
         Implementation::Source(source) => {
             // Only its first value is wanted, so nobody listens for more.

@@ -20,7 +20,7 @@ fn run(template: &str, data: Option<Value>) -> Result<String, String> {
         },
         result: &Type::Str,
     };
-    let Implementation::Source(source) = TEMPLATE.implementation else {
+    let Implementation::Source(source) = &TEMPLATE.implementation else {
         panic!("a source");
     };
     let arguments: Vec<Value> = std::iter::once(Value::str(template)).chain(data).collect();
