@@ -372,21 +372,17 @@ impl fmt::Debug for FunctionSpec {
 
 /// A function of the arguments and the decided result type, compiled in or made while the program runs.
 #[derive(Clone)]
-pub struct PureFunction(
-    Code<
-        fn(&[Value], &Type) -> Result<Value, CallError>,
-        dyn Fn(&[Value], &Type) -> Result<Value, CallError> + Send + Sync,
-    >,
-);
+pub struct PureFunction(Code<PurePointer, PureClosure>);
+
+type PurePointer = fn(&[Value], &Type) -> Result<Value, CallError>;
+type PureClosure = dyn Fn(&[Value], &Type) -> Result<Value, CallError> + Send + Sync;
 
 /// A type function: the result type from the arguments, which may be unknown.
 #[derive(Clone)]
-pub struct ResultType(
-    Code<
-        fn(&[Value]) -> Result<Type, ArgumentError>,
-        dyn Fn(&[Value]) -> Result<Type, ArgumentError> + Send + Sync,
-    >,
-);
+pub struct ResultType(Code<TypePointer, TypeClosure>);
+
+type TypePointer = fn(&[Value]) -> Result<Type, ArgumentError>;
+type TypeClosure = dyn Fn(&[Value]) -> Result<Type, ArgumentError> + Send + Sync;
 
 /// Something to be called: a function of ours, or a closure.
 enum Code<F, C: ?Sized> {
