@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use setpoint_engine::FileValues;
 use setpoint_graph::Library;
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
+use setpoint_resources::LocalValues;
 use setpoint_value::Capabilities;
 
 use crate::Assembly;
@@ -57,7 +57,7 @@ impl Session {
         let kinds = self.assembly.kinds().iter();
         let names = kinds.map(|kind| kind.schema.kind.to_owned());
         Ok(LocalMachine {
-            values: Arc::new(FileValues::new(
+            values: Arc::new(LocalValues::new(
                 prefix.join("local/value"),
                 host.committer.clone(),
             )),
@@ -76,7 +76,7 @@ pub(crate) struct LocalMachine {
     /// Files, watches, processes, accounts.
     pub(crate) host: Arc<Host>,
     /// The named values that resources set.
-    pub(crate) values: Arc<FileValues>,
+    pub(crate) values: Arc<LocalValues>,
     /// The working directory.
     pub(crate) prefix: AbsolutePath,
     /// Its name, as programs see it.

@@ -11,9 +11,8 @@ use setpoint_value::{Type, Value};
 
 use crate::Kind as _;
 use crate::{
-    Apply, Busy, Cancellation, Drift, DriftValue, EmptyGraph, ExitRequest, Failure, FileValues, Handle,
-    Instance, Observer, Outcome, Parameter, ParameterStruct, Resource, RunInput, Secret, Sends, Services,
-    Withholding, async_trait, check,
+    Apply, Busy, Cancellation, Drift, DriftValue, Extensions, Failure, Handle, Instance, Observer, Outcome,
+    Parameter, ParameterStruct, Resource, RunInput, Secret, Sends, Services, Withholding, async_trait, check,
 };
 
 /// A lamp.
@@ -96,12 +95,6 @@ fn lamp(parameters: &[(&'static str, Value)]) -> Result<Instance, Vec<Invalid>> 
     Instance::new(&Lamp::SPEC, "desk", &Parameters::new(parameters.iter().cloned()))
 }
 
-struct NoExit;
-
-impl ExitRequest for NoExit {
-    fn request_exit(&self, _: u8) {}
-}
-
 fn handle() -> Handle {
     let committer = Arc::new(Committer::new());
     let nowhere = AbsolutePath::new("/nonexistent/setpoint").unwrap();
@@ -111,13 +104,12 @@ fn handle() -> Handle {
         hostname: "here".to_owned(),
         debug: false,
         writable: false,
-        values: Arc::new(FileValues::new(nowhere.clone(), committer.clone())),
         committer,
         verified: Arc::new(VerifiedFiles::new()),
         processes: Processes::new(""),
         users: Arc::new(Users::new()),
-        graph: Arc::new(EmptyGraph),
-        exit: Arc::new(NoExit),
+        graph: Arc::default(),
+        extensions: Extensions::default(),
         busy: Busy::default(),
     };
     Handle::new(Arc::new(services), ResourceId::new("lamp", "desk"), nowhere)

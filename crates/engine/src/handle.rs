@@ -1,5 +1,6 @@
 //! What a resource is given for its whole life: its place on disk, and the services that all resources share.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use setpoint_host::processes::Processes;
 use setpoint_host::users::Users;
 use tokio::sync::watch;
 
-use crate::{Failure, LocalValues};
+use crate::{Extensions, Failure, GraphView};
 
 /// What all resources share. One object a process.
 pub struct Services {
@@ -31,12 +32,10 @@ pub struct Services {
     pub processes: Processes,
     /// Looks accounts up.
     pub users: Arc<Users>,
-    /// The local value store.
-    pub values: Arc<dyn LocalValues>,
     /// What resources may see of the graph.
-    pub graph: Arc<dyn GraphView>,
-    /// Takes the wish of an `exit` resource.
-    pub exit: Arc<dyn ExitRequest>,
+    pub graph: Arc<GraphView>,
+    /// What else kinds are given.
+    pub extensions: Extensions,
     /// Counts who keeps the host from being quiet.
     pub busy: Busy,
 }
@@ -48,29 +47,6 @@ impl fmt::Debug for Services {
             .field("hostname", &self.hostname)
             .finish_non_exhaustive()
     }
-}
-
-/// A read-only view of those resources of the running graph that allow it.
-pub trait GraphView: Send + Sync {
-    /// Effective paths of all other `file` resources at or under a directory, sorted. They come from
-    /// [`crate::Identity::File`].
-    fn files_under(&self, directory: &AbsolutePath, except: &ResourceId) -> Vec<AbsolutePath>;
-}
-
-/// A view of a graph that shows nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EmptyGraph;
-
-impl GraphView for EmptyGraph {
-    fn files_under(&self, _: &AbsolutePath, _: &ResourceId) -> Vec<AbsolutePath> {
-        Vec::new()
-    }
-}
-
-/// Takes the wish to end the program.
-pub trait ExitRequest: Send + Sync {
-    /// Ends the program in order, with this status.
-    fn request_exit(&self, code: u8);
 }
 
 /// What one resource is given. Cheap to clone.
@@ -168,21 +144,23 @@ impl Handle {
         &self.services.users
     }
 
-    /// The local value store.
-    #[must_use]
-    pub fn values(&self) -> &dyn LocalValues {
-        &*self.services.values
-    }
-
     /// What resources may see of the graph.
     #[must_use]
-    pub fn graph(&self) -> &dyn GraphView {
-        &*self.services.graph
+    pub fn graph(&self) -> &GraphView {
+        &self.services.graph
     }
 
-    /// Ends the program in order, with this status.
-    pub fn request_exit(&self, code: u8) {
-        self.services.exit.request_exit(code);
+    /// The service of type `T`.
+    ///
+    /// # Errors
+    /// When whoever assembled the program registered none.
+    pub fn extension<T: Any + Send + Sync>(&self) -> Result<&T, Failure> {
+        let found = self.services.extensions.get();
+        found.ok_or_else(|| {
+            Failure::new("find a service that this kind needs")
+                .because(format!("{} was not registered", std::any::type_name::<T>()))
+                .reasoned(crate::FailureReason::Bug)
+        })
     }
 
     /// Keeps the host from being quiet until the guard is dropped.

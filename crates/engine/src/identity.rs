@@ -1,71 +1,94 @@
 //! What a resource is for automatic edges: identities it has, identities it wants.
 //!
-//! Both are data. The engine matches them: identities of different sorts never match.
+//! Both are data, and opaque to the engine: a [`Sort`] says how identities of it are matched, and kinds define the sorts.
+//! Identities of different sorts never match.
 
-/// Something that a resource is, for automatic edges and for the view of the graph.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Identity {
-    /// A file under its effective path; directories with a trailing slash.
-    File(Vec<u8>),
-    /// A file that a package contains.
-    PackageFile(Vec<u8>),
-    /// A package by name.
-    Package(String),
-    /// A systemd service.
-    Service {
-        /// Without `.service`.
-        name: String,
-        /// Whether of the user's manager.
-        session: bool,
-    },
-    /// A systemd timer, by the unit that it starts.
-    TimerUnit {
-        /// The unit, `x.service`.
-        target: String,
-        /// Whether of the user's manager.
-        session: bool,
-    },
-    /// A user account.
-    User(Account),
-    /// A group of users.
-    Group(Account),
-    /// A remote of fwupd; none stands for any.
-    FirmwareRemote(Option<String>),
-    /// A device of fwupd.
-    FirmwareDevice(String),
-    /// The firmware of the system.
-    FirmwareSystem,
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A sort of identities, such as files by path. Defined once, as a `static`, by the kinds that use it.
+#[derive(Debug)]
+pub struct Sort {
+    /// Tells it from others.
+    pub name: &'static str,
+    /// Whether one that is wanted (first) is met by one that a resource has (second); none: when their keys are equal, which
+    /// is found without looking at all of them.
+    pub is_met_by: Option<Match>,
+    /// What only one resource should manage, if that is so.
+    pub managed: Option<Managed>,
 }
 
-/// An account by name, number, or both.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Account {
-    /// Its name.
-    pub name: Option<String>,
-    /// Its number.
-    pub id: Option<u32>,
+/// Whether the key that is wanted (first) is met by the one that a resource has (second).
+pub type Match = fn(&[u8], &[u8]) -> bool;
+
+/// What only one resource should manage.
+#[derive(Debug, Clone, Copy)]
+pub struct Managed {
+    /// As users call it: `path`.
+    pub noun: &'static str,
+    /// All keys that mean the same thing as a key, itself included; the first one is shown.
+    pub aliases: fn(&[u8]) -> Vec<Vec<u8>>,
 }
 
-impl Identity {
-    /// Whether one that is wanted is met by one that a resource has.
+impl Sort {
+    /// Identities that match when their keys are equal.
     #[must_use]
-    pub fn is_met_by(&self, other: &Identity) -> bool {
-        match (self, other) {
-            (Identity::User(a), Identity::User(b)) | (Identity::Group(a), Identity::Group(b)) => a.fits(b),
-            (Identity::FirmwareRemote(a), Identity::FirmwareRemote(b)) => {
-                a.is_none() || b.is_none() || a == b
-            }
-            (a, b) => a == b,
+    pub const fn exact(name: &'static str) -> Sort {
+        Sort {
+            name,
+            is_met_by: None,
+            managed: None,
+        }
+    }
+
+    /// Identities that match when this says so. Finding one costs a look at each of the sort.
+    #[must_use]
+    pub const fn partial(name: &'static str, is_met_by: Match) -> Sort {
+        Sort {
+            name,
+            is_met_by: Some(is_met_by),
+            managed: None,
+        }
+    }
+
+    /// Of which only one resource should manage each.
+    #[must_use]
+    pub const fn managed_by_one(mut self, managed: Managed) -> Sort {
+        self.managed = Some(managed);
+        self
+    }
+
+    /// The identity under a key.
+    #[must_use]
+    pub fn identity(&'static self, key: impl Into<Arc<[u8]>>) -> Identity {
+        Identity {
+            sort: self,
+            key: key.into(),
         }
     }
 }
 
-impl Account {
-    /// Whether at least one field is known on both sides, and none of these differs.
-    fn fits(&self, other: &Account) -> bool {
-        let name = self.name.as_ref().zip(other.name.as_ref()).map(|(a, b)| a == b);
-        let id = self.id.zip(other.id).map(|(a, b)| a == b);
-        (name.is_some() || id.is_some()) && name != Some(false) && id != Some(false)
+/// Something that a resource is, for automatic edges and for the view of the graph. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// Its sort.
+    pub sort: &'static Sort,
+    /// Which one of the sort.
+    pub key: Arc<[u8]>,
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Identity) -> bool {
+        self.sort.name == other.sort.name && self.key == other.key
+    }
+}
+
+impl Eq for Identity {}
+
+impl Hash for Identity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.sort.name.hash(state);
+        self.key.hash(state);
     }
 }
 
@@ -96,22 +119,4 @@ pub enum WantedReach {
     Each,
     /// With the first that is found.
     First,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accounts_match_only_over_a_field_that_both_have() {
-        let account = |name: Option<&str>, id| {
-            Identity::User(Account {
-                name: name.map(str::to_owned),
-                id,
-            })
-        };
-        assert!(account(Some("www"), None).is_met_by(&account(Some("www"), Some(33))));
-        assert!(!account(Some("www"), None).is_met_by(&account(None, Some(33))));
-        assert!(!account(Some("www"), Some(34)).is_met_by(&account(Some("www"), Some(33))));
-    }
 }

@@ -26,18 +26,17 @@ mod apply_tests;
 mod batch;
 mod drift;
 mod events;
+mod extensions;
 mod failure;
-mod graph_files;
+mod graph_view;
 mod handle;
 mod identity;
-mod local_values;
 pub mod machine;
 pub mod parameter;
 mod prepare;
 mod resource;
 mod secrets;
 mod state_files;
-mod value_encoding;
 mod watch_declaration;
 mod workers;
 
@@ -48,10 +47,11 @@ pub use apply::{
 pub use async_trait::async_trait;
 pub use drift::{Drift, DriftValue};
 pub use events::{Cause, Event, EventKind, EventSink, EventStream, RunSummary};
+pub use extensions::Extensions;
 pub use failure::{Attempting, Failure, FailureReason};
-pub use handle::{Busy, BusyGuard, EmptyGraph, ExitRequest, GraphView, Handle, Services};
-pub use identity::{Account, Identity, Wanted, WantedOrder, WantedReach};
-pub use local_values::{FileValues, LocalValues};
+pub use graph_view::GraphView;
+pub use handle::{Busy, BusyGuard, Handle, Services};
+pub use identity::{Identity, Managed, Match, Sort, Wanted, WantedOrder, WantedReach};
 pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
 pub use resource::{
     ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,
@@ -60,4 +60,4 @@ pub use resource::{
 pub use setpoint_derive::{ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;
 pub use watch_declaration::{OwnWatch, Watch, WatchFuture, Watcher};
-pub use workers::{Engine, EngineOptions, Status, Submitted};
+pub use workers::{Control, Engine, EngineOptions, Status, Submitted};

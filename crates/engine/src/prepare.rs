@@ -6,17 +6,15 @@
 mod autoedges;
 mod order;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_graph::{DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
 
-use crate::graph_files::Paths;
-use crate::{Identity, Instance, KindSpec};
+use crate::graph_view::ViewChange;
+use crate::{Instance, KindSpec};
 use autoedges::{AutomaticEdges, Interests};
-use order::Order;
 
 /// Kinds by name.
 pub(crate) type Kinds = FxHashMap<&'static str, KindSpec>;
@@ -28,11 +26,11 @@ pub(crate) type Instances = FxHashMap<ResourceId, (Arc<DesiredResource>, Instanc
 pub(crate) struct Prepared {
     pub(crate) graph: DesiredGraph,
     pub(crate) instances: Instances,
-    /// The paths of its files, when they changed, for the view that resources have of the graph.
-    pub(crate) files: Option<Paths>,
-    /// Resources that manage one and the same path, by groups, when they may have changed.
+    /// What changed of the view that resources have of the graph.
+    pub(crate) view: ViewChange,
+    /// Resources that manage one and the same thing, by groups, when they may have changed.
     pub(crate) sharing: Option<Vec<Vec<ResourceId>>>,
-    /// Automatic edges that were left out and paths that are shared, as lines for the log.
+    /// Automatic edges that were left out and things that are shared, as lines for the log.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -43,10 +41,9 @@ pub(crate) struct Preparer {
     /// The graph as it came last, and as it was given on.
     came: DesiredGraph,
     given: DesiredGraph,
-    interests: FxHashMap<ResourceId, Interests>,
-    automatic: AutomaticEdges,
-    /// Resources of which it was said that they share a path.
-    sharing: BTreeSet<Vec<ResourceId>>,
+    edges: AutomaticEdges,
+    /// Whether no graph was prepared yet: what others know of earlier ones is void.
+    is_first: bool,
 }
 
 impl Preparer {
@@ -56,9 +53,8 @@ impl Preparer {
             automatic_edges,
             came: DesiredGraph::default(),
             given: DesiredGraph::default(),
-            interests: FxHashMap::default(),
-            automatic: AutomaticEdges::default(),
-            sharing: BTreeSet::new(),
+            edges: AutomaticEdges::default(),
+            is_first: true,
         }
     }
 
@@ -90,44 +86,25 @@ impl Preparer {
             return Err(diagnostics);
         }
 
-        let written_changed = !change.edges_added.is_empty() || !change.edges_removed.is_empty();
-        let mut order = None;
-        if written_changed {
-            match Order::of(graph.edges.keys().map(|(from, to)| (from, to))) {
-                Ok(found) => order = Some(found),
-                Err(circle) => {
-                    diagnostics.push(describe_circle(graph, &circle));
-                    return Err(diagnostics);
-                }
-            }
+        if let Err(circle) = self.edges.take_written(&change, graph) {
+            diagnostics.push(describe_circle(graph, &circle));
+            return Err(diagnostics);
         }
 
         // From here on nothing is refused.
-        let mut interests_changed = false;
-        for resource in &change.removed {
-            let known = self.interests.remove(&resource.id);
-            interests_changed |= known.is_some_and(|interests| !interests.is_empty());
-        }
-        #[expect(clippy::iter_over_hash_type, reason = "each is looked at by itself")]
+        let mut fresh = Vec::new();
+        #[expect(clippy::iter_over_hash_type, reason = "what is found is sorted")]
         for (id, (resource, instance)) in &instances {
             let takes_part = self.automatic_edges && resource.meta.autoedge && resource.schema.autoedge;
             let interests = Interests::of(instance.resource(), takes_part);
-            let before = self.interests.get(id);
-            if before.map_or(!interests.is_empty(), |before| *before != interests) {
-                interests_changed = true;
-                self.interests.insert(id.clone(), interests);
+            if !self.edges.knows(id, &interests) {
+                fresh.push((id.clone(), interests));
             }
         }
-        let mut warnings = Vec::new();
-        if interests_changed {
-            self.warn_of_shared_paths(&mut warnings);
-        }
-        let mut automatic = None;
-        if interests_changed || (written_changed && !self.interests.is_empty()) {
-            let order = order.or_else(|| Order::of(graph.edges.keys().map(|(from, to)| (from, to))).ok());
-            let order = order.unwrap_or_default();
-            automatic = Some(AutomaticEdges::find(&self.interests, graph, order, &mut warnings));
-        }
+        fresh.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let removed = change.removed.iter().map(|resource| resource.id.clone());
+        let mut found = self.edges.update(graph, removed, fresh);
+        found.view.is_anew = std::mem::take(&mut self.is_first);
 
         // Built from what was given before, so that the two share what did not change.
         let mut change = change;
@@ -139,80 +116,34 @@ impl Preparer {
             !is_same
         });
         let mut given = change.apply(&self.given);
-        if let Some(automatic) = automatic {
-            for edge in self.automatic.iter().filter(|edge| !automatic.contains(edge)) {
-                let key = (edge.from.clone(), edge.to.clone());
-                if !graph.edges.contains_key(&key) {
-                    given.edges.remove(&key);
-                }
+        for pair in found
+            .removed
+            .iter()
+            .filter(|pair| !graph.edges.contains_key(*pair))
+        {
+            given.edges.remove(pair);
+        }
+        // Those that were written until now, and still follow by themselves.
+        let no_longer_written = change
+            .edges_removed
+            .iter()
+            .map(|edge| (edge.from.clone(), edge.to.clone()));
+        for pair in found.added.iter().cloned().chain(no_longer_written) {
+            if !graph.edges.contains_key(&pair)
+                && let Some(edge) = self.edges.edge(graph, &pair.0, &pair.1)
+            {
+                given.edges.insert(pair, edge);
             }
-            for edge in automatic.iter() {
-                let key = (edge.from.clone(), edge.to.clone());
-                if !given.edges.contains_key(&key) {
-                    given.edges.insert(key, edge.clone());
-                }
-            }
-            self.automatic = automatic;
         }
         self.came = graph.clone();
         self.given = given.clone();
         Ok(Prepared {
             graph: given,
             instances,
-            files: interests_changed.then(|| self.files()),
-            sharing: interests_changed.then(|| self.sharing.iter().cloned().collect()),
-            warnings,
+            view: found.view,
+            sharing: found.sharing,
+            warnings: found.warnings,
         })
-    }
-
-    /// Says which resources manage one and the same path, once: where they differ, each undoes what the other did.
-    fn warn_of_shared_paths(&mut self, warnings: &mut Vec<String>) {
-        let mut by_path: FxHashMap<&[u8], Vec<&ResourceId>> = FxHashMap::default();
-        #[expect(clippy::iter_over_hash_type, reason = "what is found is sorted")]
-        for (id, interests) in &self.interests {
-            for identity in &interests.has {
-                if let Identity::File(path) = identity {
-                    let path = path.strip_suffix(b"/").unwrap_or(path);
-                    by_path.entry(path).or_default().push(id);
-                }
-            }
-        }
-        let mut sharing = BTreeSet::new();
-        let mut found: Vec<_> = by_path.into_iter().filter(|(_, ids)| ids.len() > 1).collect();
-        found.sort_unstable();
-        for (path, mut ids) in found {
-            ids.sort_unstable();
-            ids.dedup();
-            let [first, others @ .., last] = ids.as_slice() else {
-                continue;
-            };
-            let group: Vec<ResourceId> = ids.iter().copied().cloned().collect();
-            if !self.sharing.contains(&group) {
-                let mut names = format!("`{first}`");
-                for other in others {
-                    names.push_str(&format!(", `{other}`"));
-                }
-                warnings.push(format!(
-                    "{names} and `{last}` manage the same path, {}: where they differ, each undoes what the other \
-                     does. Keep one of them",
-                    String::from_utf8_lossy(path)
-                ));
-            }
-            sharing.insert(group);
-        }
-        self.sharing = sharing;
-    }
-
-    fn files(&self) -> Paths {
-        let all = self.interests.iter();
-        all.flat_map(|(id, interests)| {
-            let files = interests.has.iter().filter_map(|identity| match identity {
-                Identity::File(path) => Some(path.clone()),
-                _ => None,
-            });
-            files.map(move |path| (path, id.clone()))
-        })
-        .collect()
     }
 
     fn decode(&self, resource: &DesiredResource, diagnostics: &mut Diagnostics) -> Option<Instance> {

@@ -32,10 +32,9 @@ use setpoint_host::watch::{Cause, Subscriber, WatchEvent, WatchHub, WatchSink};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
 
-use crate::graph_files::GraphFiles;
 use crate::machine::{self, ExitReason, ExitReport, Input, StopStage, VertexId};
 use crate::prepare::{Kinds, Preparer};
-use crate::{EventSink, EventStream, ExitRequest, Failure, Handle, KindSpec, Level, Services, StateFiles};
+use crate::{EventSink, EventStream, Failure, Handle, KindSpec, Level, Services, StateFiles};
 pub(crate) use execute::guarded;
 use execute::{Job, Task};
 pub use inbox::Status;
@@ -53,6 +52,8 @@ pub struct EngineOptions {
     pub event_capacity: usize,
     /// Whether automatic edges are made.
     pub automatic_edges: bool,
+    /// Speaks to the engine, also from services that are made before it.
+    pub control: Control,
     /// The state on disk; without it nothing outlives the process, and private directories have no place.
     pub state: Option<StateFiles>,
     /// Called with each transition from and to convergence, in order, beside the engine; before the engine ends because
@@ -67,6 +68,7 @@ impl Default for EngineOptions {
             threads: None,
             event_capacity: 16 * 1024,
             automatic_edges: true,
+            control: Control::default(),
             state: None,
             on_converged: None,
         }
@@ -78,6 +80,24 @@ impl fmt::Debug for EngineOptions {
         f.debug_struct("EngineOptions")
             .field("machine", &self.machine)
             .finish_non_exhaustive()
+    }
+}
+
+/// Speaks to an engine, whether or not it was started yet: what is said before is heard at the start. Clones are one and the
+/// same. It keeps no engine alive.
+#[derive(Clone, Default)]
+pub struct Control(Arc<Inbox>);
+
+impl Control {
+    /// Ends the engine in order, for a reason of its own.
+    pub fn exit(&self, reason: ExitReason) {
+        self.0.input(Input::Exit(reason));
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Control")
     }
 }
 
@@ -113,7 +133,6 @@ pub(crate) struct Shared {
     state: Option<StateFiles>,
     runtime: Runtime,
     subscriber: Subscriber,
-    files: Arc<GraphFiles>,
     /// None when the engine has ended, so that streams end.
     events: Mutex<Option<EventSink>>,
 }
@@ -129,8 +148,8 @@ struct Submissions {
 const NOWHERE: &str = "/var/empty";
 
 impl Engine {
-    /// Starts an engine with no graph. Kinds are what resources can be of; `services` is what they are given, with the
-    /// view of the graph and the way to exit replaced by the engine's own; runs that wait are tasks of `runtime`.
+    /// Starts an engine with no graph. Kinds are what resources can be of; `services` is what they are given;
+    /// runs that wait are tasks of `runtime`.
     #[expect(
         clippy::disallowed_methods,
         reason = "the owner's thread, and the time that events begin with"
@@ -139,7 +158,7 @@ impl Engine {
     pub fn start(
         mut options: EngineOptions,
         kinds: &[KindSpec],
-        mut services: Services,
+        services: Services,
         watches: &WatchHub,
         runtime: Runtime,
     ) -> Engine {
@@ -147,10 +166,7 @@ impl Engine {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             options.machine.epoch = now.unwrap_or_default();
         }
-        let inbox = Arc::new(Inbox::default());
-        let files = Arc::new(GraphFiles::default());
-        services.graph = files.clone();
-        services.exit = Arc::new(Exit(inbox.clone()));
+        let inbox = options.control.0;
         let busy = services.busy.subscribe();
         let kinds: Arc<Kinds> = Arc::new(kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect());
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
@@ -166,7 +182,6 @@ impl Engine {
             kinds: kinds.clone(),
             state: options.state,
             runtime,
-            files,
             events: Mutex::new(Some(EventSink::new(options.event_capacity))),
         });
         let (exited, exit) = watch::channel(None);
@@ -411,14 +426,6 @@ impl WatchSink for Sink {
                 }
             }
         }));
-    }
-}
-
-struct Exit(Arc<Inbox>);
-
-impl ExitRequest for Exit {
-    fn request_exit(&self, code: u8) {
-        self.0.input(Input::Exit(ExitReason::Requested(code)));
     }
 }
 

@@ -2,9 +2,19 @@
 //!
 //! A kind is a struct of parameters with `#[derive(Resource)]`, and an implementation of `setpoint_engine::Resource` with
 //! what it watches and how it compares and repairs. To add one: its file, its `mod` line and its line in the table.
+//!
+//! What only some kinds need is a service that whoever assembles the program registers (`setpoint_engine::Extensions`):
+//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`. The sorts of identities by which kinds find each other are
+//! [`sorts`].
 
 #![forbid(unsafe_code)]
 
 mod kinds;
+mod local_values;
+mod program_exit;
+pub mod sorts;
+mod value_encoding;
 
 pub use kinds::KINDS;
+pub use local_values::LocalValues;
+pub use program_exit::ProgramExit;

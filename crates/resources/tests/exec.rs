@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use setpoint_engine::{CancelCause, FailureReason, Identity, Level, Watch, Watcher};
+use setpoint_engine::{CancelCause, FailureReason, Level, Watch, Watcher};
 use setpoint_host::watch::Depth;
+use setpoint_resources::sorts::{Account, FILE, PACKAGE_FILE, USER};
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -792,10 +793,11 @@ fn it_wants_its_programs_and_accounts_first() {
     let wanted = exec.resource().wanted();
     let identities = &wanted[0].identities;
     for path in ["/bin/a", "/bin/sh"] {
-        assert!(identities.contains(&Identity::File(path.into())), "{path}");
-        assert!(identities.contains(&Identity::PackageFile(path.into())), "{path}");
+        assert!(identities.contains(&FILE.identity(path.as_bytes())), "{path}");
+        assert!(
+            identities.contains(&PACKAGE_FILE.identity(path.as_bytes())),
+            "{path}"
+        );
     }
-    assert!(
-        matches!(identities.last(), Some(Identity::User(account)) if account.name.as_deref() == Some("u"))
-    );
+    assert_eq!(identities.last(), Some(&Account::written("u").identity(&USER)));
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use setpoint_engine::{DriftValue, Identity, Watch};
 use setpoint_graph::MetaParameters;
 use setpoint_host::watch::{Depth, Follow};
+use setpoint_resources::sorts::FILE;
 use setpoint_value::Value;
 
 use crate::harness::{Bench, given, is_root, refused, spec, text, texts, yes};
@@ -687,7 +688,7 @@ fn contradictions_are_refused() {
 fn the_effective_path_is_what_counts() {
     let bench = Bench::new();
     let named = bench.resource("file", "/a/./b", &[("basename", text("c")), content("")]);
-    assert_eq!(named.resource().identities(), [Identity::File(b"/a/c".to_vec())]);
+    assert_eq!(named.resource().identities(), [FILE.identity(b"/a/c".as_slice())]);
     let spec = spec("file");
     let same = |a: &[(&str, Value)], b: &[(&str, Value)]| (spec.same)("/n", &given(spec, a), &given(spec, b));
     assert!(same(&[], &[("path", text("/n"))]));
@@ -703,7 +704,7 @@ fn it_wants_its_parts_and_its_nearest_directory_first() {
     let file = bench.resource("file", "/a/b/c", &[("fragments", texts(&["/f", "/d/"]))]);
     let wanted = file.resource().wanted();
     let paths = |index: usize| -> Vec<Identity> { wanted[index].identities.clone() };
-    let file = |path: &str| Identity::File(path.as_bytes().to_vec());
+    let file = |path: &str| FILE.identity(path.as_bytes());
     assert_eq!(paths(0), [file("/f"), file("/d/")]);
     assert_eq!(paths(1), [file("/a/b/"), file("/a/"), file("/")]);
 }

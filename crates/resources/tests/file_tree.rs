@@ -73,10 +73,12 @@ fn purge_removes_what_nobody_manages() {
     bench.write("copy/managed/deep/other", "D");
     bench.write("copy/managed/sibling", "E");
     bench.write("copy/whole/inner", "F");
-    *bench.graph.0.lock().unwrap() = vec![
+    for path in [
         bench.path("copy/managed/deep/here/c"),
         format!("{}/", bench.path("copy/whole")),
-    ];
+    ] {
+        bench.manages(&path);
+    }
     let mut copy = directory(&bench, &["purge"], true);
     let planned = copy.check();
     planned.drifted(&[

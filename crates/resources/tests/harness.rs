@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use setpoint_engine::{
-    Apply, Busy, Cancellation, Drift, ExitRequest, Failure, FileValues, GraphView, Handle, Instance,
-    KindSpec, Level, Observer, Received, Resource, RunInput, Sent, Services,
+    Apply, Busy, Cancellation, Drift, Extensions, Failure, Handle, Instance, KindSpec, Level, Observer,
+    Received, Resource, RunInput, Sent, Services,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
 use setpoint_host::processes::{Launcher, Processes};
 use setpoint_host::users::Users;
-use setpoint_resources::KINDS;
+use setpoint_resources::{KINDS, LocalValues, ProgramExit};
 use setpoint_value::{Map, Type, Value};
 
 /// A directory with everything that a resource needs.
@@ -19,27 +19,6 @@ pub(crate) struct Bench {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) services: Arc<Services>,
     pub(crate) exits: Arc<Mutex<Vec<u8>>>,
-    pub(crate) graph: Arc<ManagedFiles>,
-}
-
-/// The view of a graph that a test writes down.
-#[derive(Default)]
-pub(crate) struct ManagedFiles(pub(crate) Mutex<Vec<String>>);
-
-impl GraphView for ManagedFiles {
-    fn files_under(&self, directory: &AbsolutePath, _: &ResourceId) -> Vec<AbsolutePath> {
-        let managed = self.0.lock().unwrap();
-        let paths = managed.iter().map(|path| AbsolutePath::new(path).unwrap());
-        paths.filter(|path| path.is_at_or_under(directory)).collect()
-    }
-}
-
-struct Exits(Arc<Mutex<Vec<u8>>>);
-
-impl ExitRequest for Exits {
-    fn request_exit(&self, code: u8) {
-        self.0.lock().unwrap().push(code);
-    }
 }
 
 impl Bench {
@@ -54,7 +33,9 @@ impl Bench {
 
     fn with_writable(writable: bool) -> Bench {
         let directory = tempfile::tempdir().unwrap();
-        let (exits, graph) = (Arc::default(), Arc::<ManagedFiles>::default());
+        let exits = Arc::<Mutex<Vec<u8>>>::default();
+        let requested = exits.clone();
+        let exit = ProgramExit::new(move |code| requested.lock().unwrap().push(code));
         let committer = Arc::new(Committer::new());
         let prefix = AbsolutePath::new(directory.path().join("prefix")).unwrap();
         let services = Services {
@@ -63,28 +44,43 @@ impl Bench {
             hostname: "here".to_owned(),
             debug: false,
             writable,
-            values: Arc::new(FileValues::new(prefix.join("local/value"), committer.clone())),
+            extensions: Extensions::default()
+                .with(Arc::new(LocalValues::new(
+                    prefix.join("local/value"),
+                    committer.clone(),
+                )))
+                .with(Arc::new(exit)),
             committer,
             verified: Arc::new(VerifiedFiles::new()),
             processes: Processes::new("/usr/bin:/bin").launched_by(Launcher::program(env!(
                 "CARGO_BIN_EXE_setpoint-test-launcher-of-resources"
             ))),
             users: Arc::new(Users::new()),
-            graph: graph.clone(),
-            exit: Arc::new(Exits(Arc::clone(&exits))),
+            graph: Arc::default(),
             busy: Busy::default(),
         };
         Bench {
             directory,
             services: Arc::new(services),
             exits,
-            graph,
         }
     }
 
     /// A path in the directory, as text.
     pub(crate) fn path(&self, relative: &str) -> String {
         format!("{}/{relative}", self.directory.path().display())
+    }
+
+    /// The local values.
+    pub(crate) fn values(&self) -> &LocalValues {
+        self.services.extensions.get().unwrap()
+    }
+
+    /// Another resource manages a file.
+    pub(crate) fn manages(&self, path: &str) {
+        let id = ResourceId::new("file", path);
+        let identity = setpoint_resources::sorts::FILE.identity(path.as_bytes());
+        self.services.graph.insert(identity, id);
     }
 
     pub(crate) fn write(&self, relative: &str, content: impl AsRef<[u8]>) -> String {

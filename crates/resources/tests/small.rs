@@ -3,7 +3,7 @@
 use setpoint_engine::{Level, Watch};
 use setpoint_graph::{ConstantValue, ParameterType, ResourceId};
 use setpoint_resources::KINDS;
-use setpoint_value::{Type, Value};
+use setpoint_value::{Type, Value, Values as _};
 
 use crate::harness::{Bench, given, refused, spec, text, texts, yes};
 
@@ -100,29 +100,29 @@ fn value_keeps_what_it_is_given_and_sends_it_on() {
     let mut value = bench.resource("value", "some/key", &[("any", list.clone())]);
     let run = value.check();
     assert_eq!(run.drifted(&["any"]).sent("any"), Some(list.clone()));
-    assert_eq!(bench.services.values.get("some/key"), None);
+    assert_eq!(bench.values().get("some/key"), None);
     value.apply().drifted(&["any"]);
     let run = value.apply();
     run.is_ok();
     assert!(run.sent.as_ref().unwrap().is_final);
-    assert_eq!(bench.services.values.get("some/key"), Some(list));
+    assert_eq!(bench.values().get("some/key"), Some(list));
 
     value.receive("any", &Value::Int(7));
     value.apply().drifted(&["any"]);
-    assert_eq!(bench.services.values.get("some/key"), Some(Value::Int(7)));
+    assert_eq!(bench.values().get("some/key"), Some(Value::Int(7)));
     value.received.clear();
     value.apply().is_ok();
 
     let mut unset = bench.resource("value", "some/key", &[]);
     assert!(unset.apply().drifted(&["any"]).sent("any").unwrap().is_null());
-    assert_eq!(bench.services.values.get("some/key"), None);
+    assert_eq!(bench.values().get("some/key"), None);
     unset.apply().is_ok();
 }
 
 #[test]
 fn a_received_value_that_is_stored_already_still_counts_as_news() {
     let bench = Bench::new();
-    bench.services.values.set("k", &Value::Int(1)).unwrap();
+    bench.values().set("k", &Value::Int(1)).unwrap();
     let mut value = bench.resource("value", "k", &[]);
     value.receive("any", &Value::Int(1));
     value.apply().drifted(&["any"]);

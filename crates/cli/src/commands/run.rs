@@ -8,9 +8,10 @@ use std::time::Duration;
 use clap::Args;
 use setpoint_diagnostics::visible;
 use setpoint_engine::machine::{ExitReason, ExitReport, Options, StopStage};
-use setpoint_engine::{Busy, EmptyGraph, Engine, EngineOptions, ExitRequest, Services, StateFiles};
+use setpoint_engine::{Busy, Control, Engine, EngineOptions, Extensions, Services, StateFiles};
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::state::PrefixLock;
+use setpoint_resources::ProgramExit;
 
 use crate::arguments::{ProgramArguments, environment};
 use crate::failure::{Failure, exit_code, system_text};
@@ -198,10 +199,11 @@ fn keep(session: &Session, arguments: &Arguments, settings: Settings, view: &Vie
     let mut engine_options = settings.engine;
     engine_options.state = Some(open_state(&prefix, &machine)?);
     let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
+    let services = services(&machine, engine_options.control.clone());
     let engine = Engine::start(
         engine_options,
         &kinds,
-        services(&machine),
+        services,
         &machine.host.watches,
         runtime.handle().clone(),
     );
@@ -511,8 +513,9 @@ fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Fai
         .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))
 }
 
-fn services(machine: &LocalMachine) -> Services {
+fn services(machine: &LocalMachine, control: Control) -> Services {
     let host = &machine.host;
+    let exit = ProgramExit::new(move |code| control.exit(ExitReason::Requested(code)));
     Services {
         program: "setpoint".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -523,16 +526,10 @@ fn services(machine: &LocalMachine) -> Services {
         verified: host.verified.clone(),
         processes: host.processes.clone(),
         users: host.users.clone(),
-        values: machine.values.clone(),
-        graph: Arc::new(EmptyGraph),
-        exit: Arc::new(NoExit),
+        graph: Arc::default(),
+        extensions: Extensions::default()
+            .with(machine.values.clone())
+            .with(Arc::new(exit)),
         busy: Busy::default(),
     }
-}
-
-/// Stands in until the engine puts its own in place.
-struct NoExit;
-
-impl ExitRequest for NoExit {
-    fn request_exit(&self, _: u8) {}
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use setpoint::{
     Assembly, DirectoryLoader, LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects,
 };
-use setpoint_engine::{FileValues, LocalValues};
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::processes::Launcher;
 use setpoint_mcl::Entry;
+use setpoint_resources::LocalValues;
 use setpoint_value::{Capabilities, Value};
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ pub(crate) struct Machine {
     hostname: String,
     bus: Option<String>,
     pub(crate) host: Arc<Host>,
-    pub(crate) values: Arc<FileValues>,
+    pub(crate) values: Arc<LocalValues>,
     pub(crate) world: Arc<LocalWorld>,
     pub(crate) responses: Arc<PublishedResponses>,
 }
@@ -54,7 +54,7 @@ impl Machine {
             directory: None,
             hostname: hostname.to_owned(),
             bus: None,
-            values: Arc::new(FileValues::new(path("local/value"), host.committer.clone())),
+            values: Arc::new(LocalValues::new(path("local/value"), host.committer.clone())),
             world: Arc::new(LocalWorld::new(path("world"), hostname, &host, kinds)),
             responses: Arc::default(),
             host,

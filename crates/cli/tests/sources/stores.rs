@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use setpoint_engine::LocalValues;
 use setpoint_value::{Type, Value};
 
 use crate::machine::Machine;

@@ -13,6 +13,8 @@ use setpoint_graph::ResourceId;
 pub(super) struct Order {
     index: FxHashMap<ResourceId, u32>,
     nodes: Vec<Node>,
+    /// Places of nodes without edges, which are in no index.
+    free: Vec<u32>,
     next_position: u64,
 }
 
@@ -36,8 +38,11 @@ impl Order {
             after: Vec::new(),
             before: Vec::new(),
         };
-        self.nodes.push(fresh);
-        let node = self.nodes.len() as u32 - 1;
+        let node = self.free.pop().unwrap_or(self.nodes.len() as u32);
+        match self.nodes.get_mut(node as usize) {
+            Some(free) => *free = fresh,
+            None => self.nodes.push(fresh),
+        }
         self.index.insert(id.clone(), node);
         node
     }
@@ -125,6 +130,28 @@ impl Order {
         self.nodes[from as usize].after.push(to);
         self.nodes[to as usize].before.push(from);
         Ok(())
+    }
+
+    /// Removes an edge, once if it was added twice. The order stays as it is.
+    pub(super) fn remove(&mut self, from: &ResourceId, to: &ResourceId) {
+        let (Some(&from), Some(&to)) = (self.index.get(from), self.index.get(to)) else {
+            return;
+        };
+        let take = |list: &mut Vec<u32>, node: u32| {
+            if let Some(at) = list.iter().position(|other| *other == node) {
+                list.swap_remove(at);
+            }
+        };
+        take(&mut self.nodes[from as usize].after, to);
+        take(&mut self.nodes[to as usize].before, from);
+        for node in [from, to] {
+            let Node {
+                id, after, before, ..
+            } = &self.nodes[node as usize];
+            if after.is_empty() && before.is_empty() && self.index.remove(id).is_some() {
+                self.free.push(node);
+            }
+        }
     }
 
     fn reorder(&mut self, from: u32, to: u32, lower: u64, upper: u64) -> Result<(), Vec<ResourceId>> {

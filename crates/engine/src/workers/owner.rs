@@ -140,9 +140,7 @@ impl Owner {
                         .is_some_and(|wanted| Arc::ptr_eq(wanted, resource))
                 });
                 self.instances.extend(prepared.instances);
-                if let Some(files) = prepared.files {
-                    self.shared.files.replace(files);
-                }
+                self.shared.services.graph.apply(prepared.view);
                 self.step(now, Input::NewGraph(prepared.graph));
                 if let Some(sharing) = prepared.sharing {
                     self.step(now, Input::Sharing(sharing));

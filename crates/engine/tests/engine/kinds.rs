@@ -9,11 +9,25 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use setpoint_engine::{
-    Account, Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, Secret, Sends,
-    Wanted, WantedOrder, WantedReach, Watch, async_trait,
+    Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, Secret, Sends, Sort, Wanted,
+    WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
+
+/// Files by path.
+static FILE: Sort = Sort::exact("file").managed_by_one(setpoint_engine::Managed {
+    noun: "path",
+    aliases: |path| {
+        vec![
+            path.strip_suffix(b"/").unwrap_or(path).to_vec(),
+            [path, b"/"].concat(),
+        ]
+    },
+});
+
+/// Something of which many may have the same.
+static OWNER: Sort = Sort::partial("owner", |wanted, other| wanted == other);
 
 /// A file with contents, the name being its path.
 #[derive(Debug, Resource)]
@@ -53,13 +67,9 @@ impl Resource for Keep {
     }
 
     fn identities(&self) -> Vec<Identity> {
-        let user = Account {
-            name: Some(self.name.clone()),
-            id: None,
-        };
         vec![
-            Identity::File(self.name.as_bytes().to_vec()),
-            Identity::User(user),
+            FILE.identity(self.name.as_bytes()),
+            OWNER.identity(self.name.as_bytes()),
         ]
     }
 
@@ -67,9 +77,7 @@ impl Resource for Keep {
         let parents = self.name.match_indices('/').map(|(at, _)| &self.name[..at]).rev();
         vec![Wanted {
             order: WantedOrder::FoundFirst,
-            identities: parents
-                .map(|parent| Identity::File(parent.as_bytes().to_vec()))
-                .collect(),
+            identities: parents.map(|parent| FILE.identity(parent.as_bytes())).collect(),
             reach: WantedReach::First,
         }]
     }

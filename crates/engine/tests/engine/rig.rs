@@ -7,8 +7,7 @@ use std::time::Duration;
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_engine::machine::{ExitReport, StopStage};
 use setpoint_engine::{
-    Busy, EmptyGraph, Engine, EngineOptions, Event, EventKind, EventStream, ExitRequest, FileValues,
-    Services, StateFiles, Submitted,
+    Busy, Engine, EngineOptions, Event, EventKind, EventStream, Extensions, Services, StateFiles, Submitted,
 };
 use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
@@ -27,12 +26,6 @@ pub(crate) struct Rig {
     pub(crate) busy: Busy,
     generation: u64,
     _hub: WatchHub,
-}
-
-struct NoExit;
-
-impl ExitRequest for NoExit {
-    fn request_exit(&self, _: u8) {}
 }
 
 impl Rig {
@@ -66,13 +59,12 @@ impl Rig {
             hostname: "here".to_owned(),
             debug: false,
             writable: state,
-            values: Arc::new(FileValues::new(prefix, committer.clone())),
             committer,
             verified: Arc::new(VerifiedFiles::new()),
             processes: Processes::new(""),
             users: Arc::new(Users::new()),
-            graph: Arc::new(EmptyGraph),
-            exit: Arc::new(NoExit),
+            graph: Arc::default(),
+            extensions: Extensions::default(),
             busy: busy.clone(),
         };
         let hub = WatchHub::new().unwrap();

@@ -11,8 +11,8 @@ mod watching;
 use std::collections::BTreeMap;
 
 use setpoint_engine::{
-    Account, Apply, DriftValue, Failure, FailureReason, Identity, Level, Resource, Sends, Text, Wanted,
-    WantedOrder, WantedReach, Watch, async_trait,
+    Apply, DriftValue, Failure, FailureReason, Identity, Level, Resource, Sends, Text, Wanted, WantedOrder,
+    WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
@@ -21,6 +21,8 @@ use setpoint_host::watch::{Depth, Follow};
 
 use cache::Cache;
 use command::Line;
+
+use crate::sorts::{Account, FILE, GROUP, PACKAGE_FILE, USER};
 
 /// A command that runs when its guards allow.
 ///
@@ -244,25 +246,15 @@ impl Resource for Exec {
         let programs = self.lines().filter_map(|(_, line)| line.program());
         let mut identities: Vec<Identity> = programs
             .flat_map(|program| {
-                let path = program.as_bytes().to_vec();
-                [Identity::PackageFile(path.clone()), Identity::File(path)]
+                let path = program.as_bytes();
+                [PACKAGE_FILE.identity(path), FILE.identity(path)]
             })
             .collect();
-        let account = |text: &str| match text.parse() {
-            Ok(id) => Account {
-                name: None,
-                id: Some(id),
-            },
-            Err(_) => Account {
-                name: Some(text.to_owned()),
-                id: None,
-            },
-        };
         if !self.user.is_empty() {
-            identities.push(Identity::User(account(&self.user)));
+            identities.push(Account::written(&self.user).identity(&USER));
         }
         if !self.group.is_empty() {
-            identities.push(Identity::Group(account(&self.group)));
+            identities.push(Account::written(&self.group).identity(&GROUP));
         }
         vec![Wanted {
             order: WantedOrder::FoundFirst,

@@ -3,6 +3,8 @@
 use setpoint_engine::{Apply, Failure, Resource, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 
+use crate::ProgramExit;
+
 /// The end of the program, in order, with a status.
 ///
 /// Under a service manager that restarts what exits, the program will run in circles.
@@ -27,7 +29,7 @@ impl Resource for Exit {
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         if apply.drift("exit", "running", format!("exit with status {}", self.code)) {
-            apply.handle().request_exit(self.code);
+            apply.handle().extension::<ProgramExit>()?.request(self.code);
         }
         Ok(())
     }

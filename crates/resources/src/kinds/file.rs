@@ -20,6 +20,8 @@ use setpoint_host::watch::{Depth, Follow};
 
 use mode::Mode;
 
+use crate::sorts::FILE;
+
 /// A regular file, a directory or a symbolic link.
 ///
 /// A path that ends in a slash means a directory. What is not set is left alone.
@@ -147,25 +149,27 @@ impl Resource for File {
     }
 
     fn identities(&self) -> Vec<Identity> {
-        vec![Identity::File(self.effective())]
+        vec![FILE.identity(self.effective())]
     }
 
     fn wanted(&self) -> Vec<Wanted> {
         let mut sources: Vec<Identity> = self
             .fragments
             .iter()
-            .map(|fragment| Identity::File(fragment.as_bytes().to_vec()))
+            .map(|fragment| FILE.identity(fragment.as_bytes()))
             .collect();
         if !self.source.is_empty() && !self.symlink {
-            sources.push(Identity::File(self.source.as_bytes().to_vec()));
-            sources.extend(ancestors(self.source.as_bytes()).map(Identity::File));
+            sources.push(FILE.identity(self.source.as_bytes()));
+            sources.extend(ancestors(self.source.as_bytes()).map(|path| FILE.identity(path)));
         }
         let wanted = |identities, reach| Wanted {
             order: WantedOrder::FoundFirst,
             identities,
             reach,
         };
-        let ancestors = ancestors(&self.effective()).map(Identity::File).collect();
+        let ancestors = ancestors(&self.effective())
+            .map(|path| FILE.identity(path))
+            .collect();
         vec![
             wanted(sources, WantedReach::Each),
             wanted(ancestors, WantedReach::First),

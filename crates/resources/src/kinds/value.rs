@@ -1,7 +1,9 @@
 //! The `value` kind: a place for one value.
 
 use setpoint_engine::{Apply, Failure, Resource, Sends, async_trait};
-use setpoint_value::Value;
+use setpoint_value::{Value, Values as _};
+
+use crate::LocalValues;
 
 /// A value under a name, set here or received, and read by `value.get`.
 ///
@@ -25,7 +27,7 @@ struct Sent {
 #[async_trait]
 impl Resource for ValueResource {
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let values = apply.handle().values();
+        let values = apply.handle().extension::<LocalValues>()?;
         let stored = values.get(&self.name);
         if stored != self.any {
             if apply.drift("any", stored.as_ref(), self.any.as_ref()) {

@@ -14,6 +14,7 @@ use setpoint_host::files::{
 
 use super::path;
 use super::run::{Run, Standing, describe, size_alone, source_fingerprint};
+use crate::sorts::FILE;
 
 /// Trees that are deeper are refused: each level costs descriptors.
 const DEEPEST: usize = 200;
@@ -240,10 +241,14 @@ impl Run<'_, '_> {
     /// What other resources manage below the path, relative to it.
     fn protected(&self) -> BTreeMap<PathBuf, ()> {
         let handle = self.apply.handle();
-        let managed = handle.graph().files_under(&self.path, handle.id());
+        let directory = self.path.as_bytes();
+        let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+        let managed = handle.graph().beginning_with(&FILE, directory);
         managed
             .iter()
-            .filter_map(|path| Some((relative_to(&self.path, path)?, ())))
+            .filter(|(_, id)| id != handle.id())
+            .filter_map(|(path, _)| AbsolutePath::new(OsStr::from_bytes(path)).ok())
+            .filter_map(|path| Some((relative_to(&self.path, &path)?, ())))
             .collect()
     }
 }

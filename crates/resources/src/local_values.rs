@@ -1,6 +1,6 @@
 //! The named values of this host: what the kind `value` sets and the functions `value.get*` read.
 //!
-//! [`FileValues`] keeps each in a file of its own, so that they outlive the process. Sensitive values are an exception:
+//! Each is kept in a file of its own, so that they outlive the process. Sensitive values are an exception:
 //! they stay in memory and are set anew by their resource after a restart, because nothing sensitive is written
 //! unencrypted.
 
@@ -13,25 +13,12 @@ use setpoint_host::sync::Mutex;
 use setpoint_value::{Timer, Value, Values, Wake};
 use sha2::{Digest, Sha256};
 
-use crate::{Attempting, Failure, value_encoding};
+use setpoint_engine::{Attempting, Failure};
 
-/// The local value store. Reading and following are [`Values`]'.
-pub trait LocalValues: Values {
-    /// Sets a key. Followers hear of it when the value differs.
-    ///
-    /// # Errors
-    /// When it cannot be kept.
-    fn set(&self, key: &str, value: &Value) -> Result<(), Failure>;
+use crate::value_encoding;
 
-    /// Removes a key. No error when there is none.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    fn delete(&self, key: &str) -> Result<(), Failure>;
-}
-
-/// Values in files of a directory, and in memory once they were asked for.
-pub struct FileValues {
+/// The local value store: files of a directory, and in memory what was asked for. Reading and following are [`Values`]'.
+pub struct LocalValues {
     directory: AbsolutePath,
     committer: Arc<Committer>,
     state: Arc<Mutex<State>>,
@@ -45,15 +32,31 @@ struct State {
     next: u64,
 }
 
-impl FileValues {
+impl LocalValues {
     /// Over a directory, which is made with the first value: `PREFIX/local/value`.
     #[must_use]
-    pub fn new(directory: AbsolutePath, committer: Arc<Committer>) -> FileValues {
-        FileValues {
+    pub fn new(directory: AbsolutePath, committer: Arc<Committer>) -> LocalValues {
+        LocalValues {
             directory,
             committer,
             state: Arc::default(),
         }
+    }
+
+    /// Sets a key. Followers hear of it when the value differs.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn set(&self, key: &str, value: &Value) -> Result<(), Failure> {
+        self.change(key, Some(value))
+    }
+
+    /// Removes a key. No error when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn delete(&self, key: &str) -> Result<(), Failure> {
+        self.change(key, None)
     }
 
     fn path(&self, key: &str) -> AbsolutePath {
@@ -110,7 +113,7 @@ impl FileValues {
     }
 }
 
-impl Values for FileValues {
+impl Values for LocalValues {
     fn get(&self, key: &str) -> Option<Value> {
         if let Some(known) = self.state.lock().known.get(key) {
             return known.clone();
@@ -133,16 +136,6 @@ impl Values for FileValues {
             state: self.state.clone(),
             id,
         })
-    }
-}
-
-impl LocalValues for FileValues {
-    fn set(&self, key: &str, value: &Value) -> Result<(), Failure> {
-        self.change(key, Some(value))
-    }
-
-    fn delete(&self, key: &str) -> Result<(), Failure> {
-        self.change(key, None)
     }
 }
 
@@ -185,9 +178,9 @@ mod tests {
 
     use super::*;
 
-    fn store(directory: &tempfile::TempDir) -> FileValues {
+    fn store(directory: &tempfile::TempDir) -> LocalValues {
         let path = AbsolutePath::new(directory.path().join("local/value")).unwrap();
-        FileValues::new(path, Arc::new(Committer::new()))
+        LocalValues::new(path, Arc::new(Committer::new()))
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! The sorts of identities by which kinds find each other for automatic edges.
+
+use setpoint_engine::{Identity, Managed, Sort};
+
+/// Files under their effective path, directories with a trailing slash.
+pub static FILE: Sort = Sort::exact("file").managed_by_one(Managed {
+    noun: "path",
+    aliases: with_and_without_slash,
+});
+
+/// Files that a package contains, by path.
+pub static PACKAGE_FILE: Sort = Sort::exact("file of a package");
+
+/// Accounts of users.
+pub static USER: Sort = Sort::partial("user", accounts_fit);
+
+/// Groups of users.
+pub static GROUP: Sort = Sort::partial("group", accounts_fit);
+
+/// An account by name, number, or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its number.
+    pub id: Option<u32>,
+}
+
+impl Account {
+    /// One that is written as a name or a number.
+    #[must_use]
+    pub fn written(text: &str) -> Account {
+        match text.parse() {
+            Ok(id) => Account {
+                name: None,
+                id: Some(id),
+            },
+            Err(_) => Account {
+                name: Some(text.to_owned()),
+                id: None,
+            },
+        }
+    }
+
+    /// It as an identity of a sort.
+    #[must_use]
+    pub fn identity(&self, sort: &'static Sort) -> Identity {
+        let id = self.id.map(|id| id.to_string()).unwrap_or_default();
+        let name = self.name.as_deref().unwrap_or_default();
+        // A number holds no colon, and a name may hold what it likes after it.
+        sort.identity(format!("{id}:{name}").into_bytes())
+    }
+}
+
+/// Whether at least one of name and number is known on both sides, and neither differs.
+fn accounts_fit(a: &[u8], b: &[u8]) -> bool {
+    let parts = |key: &[u8]| {
+        let at = key.iter().position(|byte| *byte == b':').unwrap_or(key.len());
+        let part = |bytes: &[u8]| (!bytes.is_empty()).then(|| bytes.to_vec());
+        (part(&key[..at]), part(key.get(at + 1..).unwrap_or_default()))
+    };
+    let ((id_a, name_a), (id_b, name_b)) = (parts(a), parts(b));
+    let id = id_a.zip(id_b).map(|(a, b)| a == b);
+    let name = name_a.zip(name_b).map(|(a, b)| a == b);
+    (name.is_some() || id.is_some()) && name != Some(false) && id != Some(false)
+}
+
+fn with_and_without_slash(path: &[u8]) -> Vec<Vec<u8>> {
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    vec![path.to_vec(), [path, b"/"].concat()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_match_only_over_a_field_that_both_have() {
+        let account = |name: Option<&str>, id| {
+            let name = name.map(str::to_owned);
+            Account { name, id }.identity(&USER).key
+        };
+        let fits = |a: &[u8], b: &[u8]| accounts_fit(a, b);
+        assert!(fits(&account(Some("www"), None), &account(Some("www"), Some(33))));
+        assert!(!fits(&account(Some("www"), None), &account(None, Some(33))));
+        assert!(!fits(
+            &account(Some("www"), Some(34)),
+            &account(Some("www"), Some(33))
+        ));
+        assert!(fits(
+            &Account::written("33").identity(&USER).key,
+            &account(Some("www"), Some(33))
+        ));
+    }
+
+    #[test]
+    fn a_path_means_the_same_with_a_slash_and_without() {
+        assert_eq!(with_and_without_slash(b"/a/"), with_and_without_slash(b"/a"));
+    }
+}
