@@ -607,5 +607,4 @@ fn left_out(ends: &(ResourceId, ResourceId), way: &[ResourceId]) -> String {
 }
 
 #[cfg(test)]
-#[path = "autoedges_tests.rs"]
 mod tests;
