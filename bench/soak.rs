@@ -285,6 +285,12 @@ impl<'a> Soak<'a> {
 
     fn signal(&self, name: &str) {
         let running = self.running.as_ref().expect("it was started");
+        // Until it has said something, it may not have come to where it takes signals.
+        let deadline = Instant::now() + END;
+        while matches!(name, "TERM" | "HUP") && !running.has_spoken() {
+            assert!(Instant::now() < deadline, "it says nothing:\n{}", running.last_words());
+            sleep(Duration::from_millis(5));
+        }
         let _ = Command::new("kill").arg(format!("-{name}")).arg(running.id().to_string()).status();
     }
 
@@ -420,6 +426,7 @@ fn temporaries(directory: &Path) -> Vec<String> {
 struct Followed {
     child: Child,
     blocked: Arc<AtomicBool>,
+    spoken: Arc<AtomicBool>,
     lines: Arc<Mutex<VecDeque<String>>>,
     errors: Arc<Mutex<Vec<u8>>>,
 }
@@ -433,12 +440,14 @@ impl Followed {
         let followed = Followed {
             child,
             blocked: Arc::default(),
+            spoken: Arc::default(),
             lines: Arc::default(),
             errors: Arc::default(),
         };
-        let (blocked, lines) = (followed.blocked.clone(), followed.lines.clone());
+        let (blocked, spoken, lines) = (followed.blocked.clone(), followed.spoken.clone(), followed.lines.clone());
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
+                spoken.store(true, Ordering::SeqCst);
                 wait_while(&blocked);
                 let mut lines = lines.lock().expect("nobody panics with it");
                 if lines.len() == 200 {
@@ -470,6 +479,10 @@ impl Followed {
 
     fn block(&self, blocked: bool) {
         self.blocked.store(blocked, Ordering::SeqCst);
+    }
+
+    fn has_spoken(&self) -> bool {
+        self.spoken.load(Ordering::SeqCst)
     }
 
     fn is_blocked(&self) -> bool {

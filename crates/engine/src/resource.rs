@@ -321,6 +321,11 @@ impl Instance {
         Ok(())
     }
 
+    /// Whether any parameter holds a sensitive value.
+    pub(crate) fn has_sensitive(&self) -> bool {
+        !self.sensitivity.now.is_empty()
+    }
+
     /// Whether a parameter holds a sensitive value.
     #[must_use]
     pub fn is_sensitive(&self, parameter: &str) -> bool {

@@ -39,6 +39,8 @@ pub type WatchFuture = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>
 pub struct Watcher {
     /// The resource's handle.
     pub handle: Handle,
+    /// Whether any parameter holds a sensitive value: what the loop finds out may hold it too, so it is not shown.
+    pub has_sensitive: bool,
     /// Fires when the loop is to end.
     pub cancellation: CancellationToken,
     /// Called with what happened, in few words: the first call says that the watch is armed. Never blocks.

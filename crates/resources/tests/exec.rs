@@ -595,6 +595,7 @@ fn watcher(subject: &Subject) -> (Watching, setpoint_engine::WatchFuture) {
     let (events, log) = (watching.events.clone(), watching.log.clone());
     let future = own.unwrap().start(Watcher {
         handle: subject.handle.clone(),
+        has_sensitive: subject.instance.is_sensitive("env"),
         cancellation: watching.cancellation.clone(),
         event: Box::new(move |cause| events.lock().unwrap().push(cause.to_owned())),
         log: Box::new(move |_, line| log.lock().unwrap().push(line.to_owned())),
@@ -627,6 +628,23 @@ fn each_line_of_watchcmd_is_an_event_and_its_end_a_failure() {
         failure.chain(),
         "watch with `watchcmd`: it ended with exit status 0"
     );
+}
+
+#[test]
+fn what_watchcmd_says_with_a_secret_is_not_shown() {
+    let bench = Bench::new();
+    let all = [
+        ("watchcmd", text("echo $TOKEN | rev >&2; echo one")),
+        ("watchshell", text("/bin/sh")),
+        ("env", map(&[("TOKEN", "hunter2")]).sensitive()),
+    ];
+    let exec = shell(&bench, "true", &all);
+    runtime().block_on(async {
+        let (watching, future) = watcher(&exec);
+        future.await.unwrap_err();
+        assert_eq!(watching.events.lock().unwrap().len(), 2);
+        assert_eq!(*watching.log.lock().unwrap(), Vec::<String>::new());
+    });
 }
 
 #[test]

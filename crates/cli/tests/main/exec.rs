@@ -158,6 +158,26 @@ fn a_descriptor_that_we_were_started_with_is_not_handed_on() {
 }
 
 #[test]
+fn without_repairs_who_receives_its_output_is_looked_at_once() {
+    let place = Hermetic::new();
+    let file = place.path("file");
+    let program = format!(
+        "exec \"say\" {{\n\tcmd => \"/bin/echo hello\",\n}}\nfile \"{0}\" {{\n\tstate => \"exists\",\n}}\nExec[\"say\"].stdout -> File[\"{0}\"].content\n",
+        file.display()
+    );
+    let output = command(&place, &program, &["--once", "--noop", "--json"]).output();
+    let output = output.expect("the program can be started");
+    let events = String::from_utf8_lossy(&output.stdout).into_owned();
+    let of_file = |line: &&str| line.contains("\"kind\":\"file\"");
+    let runs = events
+        .lines()
+        .filter(of_file)
+        .filter(|line| line.contains("\"started run\""));
+    assert_eq!(runs.count(), 1, "{events}");
+    assert!(!file.exists());
+}
+
+#[test]
 fn no_command_outlives_the_program() {
     for signal in ["KILL", "HUP"] {
         let place = Hermetic::new();

@@ -228,7 +228,7 @@ fn init(
     let succeeded = result.is_ok();
     lane.answer(Message::InitEnded { vertex, result });
     if let (true, Some(watch), Some(instance)) = (succeeded, watch, &*guard) {
-        arm(shared, cell, watch, instance.resource(), lane);
+        arm(shared, cell, watch, instance, lane);
     }
 }
 
@@ -272,7 +272,7 @@ fn arm_now(shared: &Arc<Shared>, cell: &Arc<Cell>, watch: WatchId, lane: &Lane<J
         return;
     }
     match &*cell.instance() {
-        Some(instance) => arm(shared, cell, watch, instance.resource(), lane),
+        Some(instance) => arm(shared, cell, watch, instance, lane),
         None => lane.answer(Message::Armed(
             watch,
             Err(Failure::new("watch, because there is no instance")),
@@ -395,7 +395,7 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
         Some(mut instance) => {
             let result = run_instance(shared, &run, &mut instance, lane, &mut replacement).await;
             if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
-                rearm(shared, &run.cell, watch, instance.resource());
+                rearm(shared, &run.cell, watch, &instance);
             }
             *run.cell.instance() = Some(instance);
             result

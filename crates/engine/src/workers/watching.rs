@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use setpoint_host::watch::{WatchHandle, WatchToken};
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::watch::{Depth, Follow, WatchHandle, WatchToken};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +14,7 @@ use super::execute::{Cell, Job, guarded, guarded_future, level_name};
 use super::inbox::{Message, WatchId};
 use super::pool::Lane;
 use crate::machine::Armed;
-use crate::{Failure, OwnWatch, Resource, Watch, Watcher};
+use crate::{Failure, Instance, OwnWatch, Watch, Watcher};
 
 /// The watches of one vertex.
 #[derive(Debug, Default)]
@@ -21,10 +22,14 @@ pub(super) struct Watches {
     /// The arming that is wanted; what an earlier one brings is dropped.
     pub(super) arming: u32,
     paths: Vec<WatchHandle>,
+    /// What these watch, unless there is something beside paths.
+    declared: Option<Vec<DeclaredPath>>,
     loops: Vec<Loop>,
     /// Loops that were told to end.
     ending: Vec<JoinHandle<()>>,
 }
+
+type DeclaredPath = (AbsolutePath, Depth, Follow);
 
 #[derive(Debug)]
 struct Loop {
@@ -39,6 +44,7 @@ impl Watches {
             ended.cancellation.cancel();
             self.ending.push(ended.task);
         }
+        self.declared = None;
         std::mem::take(&mut self.paths)
     }
 
@@ -68,37 +74,50 @@ impl Arming {
 }
 
 /// Arms everything that an instance declares, and answers.
-pub(super) fn arm(
-    shared: &Arc<Shared>,
-    cell: &Cell,
-    watch: WatchId,
-    instance: &dyn Resource,
-    lane: &Lane<Job>,
-) {
-    match build(shared, cell, watch, instance, Some(lane)) {
+pub(super) fn arm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &Instance, lane: &Lane<Job>) {
+    let declared = guarded("say what to watch", || instance.resource().watches());
+    let armed = declared.and_then(|declared| build(shared, cell, watch, instance, declared, Some(lane)));
+    match armed {
         Ok(armed) => armed.into_iter().for_each(|message| lane.answer(message)),
         Err(failure) => lane.answer(Message::Armed(watch, Err(failure))),
     }
 }
 
 /// Arms what an instance declares now in place of what it declared before; it stays armed. What changed before the new
-/// watches were there is found by one more run.
-pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &dyn Resource) {
-    match build(shared, cell, watch, instance, None) {
+/// watches were there is found by one more run. Where nothing else is declared, nothing happens, and no further run is needed.
+pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance: &Instance) {
+    let declared = guarded("say what to watch", || instance.resource().watches());
+    if let Ok(declared) = &declared
+        && let Some(paths) = only_paths(declared)
+        && cell.watches().declared.as_ref() == Some(&paths)
+    {
+        return;
+    }
+    match declared.and_then(|declared| build(shared, cell, watch, instance, declared, None)) {
         Ok(_) => shared.inbox.push(Message::Rearmed(watch)),
         Err(failure) => shared.inbox.push(Message::WatchFailed(watch, failure)),
     }
+}
+
+/// What is watched, if it is paths and nothing else.
+fn only_paths(declared: &[Watch]) -> Option<Vec<DeclaredPath>> {
+    let path = |watch: &Watch| match watch {
+        Watch::Path { path, depth, follow } => Some((path.clone(), *depth, *follow)),
+        Watch::Tick(_) | Watch::Own(_) => None,
+    };
+    declared.iter().map(path).collect()
 }
 
 fn build(
     shared: &Arc<Shared>,
     cell: &Cell,
     watch: WatchId,
-    instance: &dyn Resource,
+    instance: &Instance,
+    declared: Vec<Watch>,
     // Of whom the machine waits for an answer.
     lane: Option<&Lane<Job>>,
 ) -> Result<Option<Message>, Failure> {
-    let declared = guarded("say what to watch", || instance.watches())?;
+    let declared_paths = only_paths(&declared);
     let mut paths = Vec::new();
     let mut own: Vec<OwnWatch> = Vec::new();
     let mut tick: Option<Duration> = None;
@@ -136,14 +155,24 @@ fn build(
     }
     let replaced = watches.end();
     watches.paths = paths;
-    let loops = own.into_iter().map(|own| start_loop(shared, cell, own, &arming));
+    watches.declared = declared_paths;
+    let secret = instance.has_sensitive();
+    let loops = own
+        .into_iter()
+        .map(|own| start_loop(shared, cell, own, &arming, secret));
     watches.loops = loops.collect();
     drop(watches);
     drop(replaced);
     Ok(arming.one_armed())
 }
 
-fn start_loop(shared: &Arc<Shared>, cell: &Cell, own: OwnWatch, arming: &Arc<Arming>) -> Loop {
+fn start_loop(
+    shared: &Arc<Shared>,
+    cell: &Cell,
+    own: OwnWatch,
+    arming: &Arc<Arming>,
+    has_sensitive: bool,
+) -> Loop {
     let cancellation = CancellationToken::new();
     let watch = arming.watch;
     let first = AtomicBool::new(true);
@@ -158,6 +187,7 @@ fn start_loop(shared: &Arc<Shared>, cell: &Cell, own: OwnWatch, arming: &Arc<Arm
     let logger = shared.clone();
     let watcher = Watcher {
         handle: shared.handle(&cell.resource.id),
+        has_sensitive,
         cancellation: cancellation.clone(),
         event: Box::new(event),
         log: Box::new(move |level, message| {

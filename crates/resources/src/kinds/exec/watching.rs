@@ -19,8 +19,7 @@ impl Exec {
         let Some(line) = Exec::helper(&self.watchcmd, &self.watchcwd, &self.watchshell) else {
             return Ok(());
         };
-        // Which of the texts are secret is not known here.
-        let run = self.run_with(&watcher.handle, true).await?;
+        let run = self.run_with(&watcher.handle, watcher.has_sensitive).await?;
         follow(run.command(&line)?, run.signal(), watcher).await
     }
 }
@@ -46,6 +45,7 @@ async fn follow(command: Command, signal: Signal, watcher: Watcher) -> Result<()
         match event {
             LineEvent::Line(line) if line.is_empty() => {}
             LineEvent::Line(_) => (watcher.event)("`watchcmd` printed a line"),
+            LineEvent::ErrorLine(_) if watcher.has_sensitive => {}
             LineEvent::ErrorLine(line) => {
                 let text = String::from_utf8_lossy(&line);
                 (watcher.log)(Level::Info, &format!("`watchcmd`: {text}"));
