@@ -21,6 +21,7 @@ mod watching;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use setpoint_diagnostics::Diagnostics;
@@ -28,7 +29,7 @@ use setpoint_graph::{DesiredGraph, ResourceId};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::state::identity_directory;
 use setpoint_host::sync::Mutex;
-use setpoint_host::watch::{Cause, Subscriber, WatchEvent, WatchHub, WatchSink};
+use setpoint_host::watch::{Cause, PollReason, Subscriber, WatchEvent, WatchHub, WatchSink};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
 
@@ -176,7 +177,10 @@ impl Engine {
                 move |answers| inbox.push_all(answers)
             }),
             commits: commits::Commits::default(),
-            subscriber: watches.subscribe(Arc::new(Sink(inbox.clone()))),
+            subscriber: watches.subscribe(Arc::new(Sink {
+                inbox: inbox.clone(),
+                said_out_of_watches: AtomicBool::new(false),
+            })),
             inbox,
             services: Arc::new(services),
             kinds: kinds.clone(),
@@ -412,20 +416,54 @@ impl Shared {
 }
 
 /// What the watch hub tells. Runs on the hub's thread and only passes on.
-struct Sink(Arc<Inbox>);
+struct Sink {
+    inbox: Arc<Inbox>,
+    /// Whether it was said that there are no watches left. Once is enough for all resources.
+    said_out_of_watches: AtomicBool,
+}
+
+impl Sink {
+    /// What to say of a path that is looked at in intervals.
+    fn polled(&self, reason: &PollReason) -> Option<(Level, String)> {
+        match reason {
+            PollReason::OutOfWatches(error) => {
+                (!self.said_out_of_watches.swap(true, Ordering::AcqRel)).then(|| {
+                    let text =
+                        format!("{error}; what cannot be watched is looked at every few seconds instead");
+                    (Level::Warning, text)
+                })
+            }
+            PollReason::Served => Some((
+                Level::Info,
+                "it lies on a file system that another program or machine serves; it is looked at every few seconds \
+                 instead of being watched"
+                    .to_owned(),
+            )),
+        }
+    }
+}
 
 impl WatchSink for Sink {
     fn dirty(&self, events: &[WatchEvent]) {
-        self.0.push_all(events.iter().map(|event| {
+        let mut messages = Vec::with_capacity(events.len());
+        for event in events {
             let watch = WatchId::from_token(event.token.0);
-            match &event.cause {
+            let message = match &event.cause {
                 Cause::Changed | Cause::Unsettled | Cause::Overflow => Message::WatchEvent(watch, None),
+                Cause::Polled(reason) => {
+                    if let Some((level, text)) = self.polled(reason) {
+                        messages.push(Message::WatchLog(watch, execute::level_name(level), text));
+                    }
+                    Message::WatchEvent(watch, None)
+                }
                 Cause::Failed(error) => {
                     let failure = Failure::new("go on watching").because(error.clone());
                     Message::WatchFailed(watch, failure)
                 }
-            }
-        }));
+            };
+            messages.push(message);
+        }
+        self.inbox.push_all(messages);
     }
 }
 

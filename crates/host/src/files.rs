@@ -38,7 +38,7 @@ pub use replace::{Content, InPlaceReason, Method, Prepared, Replace, Replaced, W
 pub use stat::{FileType, Stamp, Stat, Timestamp};
 pub(crate) use temporary::number_of;
 pub use temporary::{TEMPORARY_PREFIX, is_temporary};
-pub use tree::{Fate, Removal};
+pub use tree::{Extent, Fate, Leftovers, Purged, Removal, Removed};
 pub use trust::{is_trusted_owner, own_gid, own_uid};
 pub use verified::VerifiedFiles;
 

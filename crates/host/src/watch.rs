@@ -16,6 +16,12 @@
 //!   within a batch, and the sink is told after the watch has been moved to where the path leads now. Dirty is a
 //!   flag, not a queue.
 //! - Overflow of the kernel's queue reports every path and checks every watch. It is no error.
+//! - Mounting over a directory and unmounting are noticed: the kernel's list of mounts is polled.
+//! - What no event tells is found by looking: every path is reported once in a while ([`Pace`]). So are, more often, those
+//!   for which the kernel has no watch left, and those on file systems that somebody else serves. The latter are never
+//!   touched here, since a call that is never answered would end the watching of everything.
+//! - The lock is held for a slice of the work at a time, however large the tree.
+//! - Should the hub's thread fail, everybody is told, and it begins anew.
 //! - A watched file with several hard links is also watched as such, since a write through another name is not seen
 //!   in this directory. That it got a second name later is noticed at the next event of its own name. Files that
 //!   are only reported because they lie *in* a watched directory are not looked at one by one, so a write to one of
@@ -30,11 +36,15 @@
 mod arena;
 mod events;
 mod hub;
+mod mounts;
 mod nodes;
+mod pace;
 mod state;
 mod walks;
+mod work;
 
 pub use hub::{Held, Statistics, Subscriber, WatchHandle, WatchHub};
+pub use pace::Pace;
 
 use rustix::io::Errno;
 use std::io;
@@ -84,8 +94,21 @@ pub enum Cause {
     Unsettled,
     /// The kernel's queue overflowed; this path may or may not be concerned.
     Overflow,
+    /// From now on the path is looked at in intervals ([`Pace::poll`]), because it cannot be watched. Each look is told as
+    /// [`Self::Changed`].
+    Polled(PollReason),
     /// Changes may be missed from now on. The watch should be dropped and made anew later.
     Failed(Arc<WatchError>),
+}
+
+/// Why a path is looked at in intervals.
+#[derive(Debug, Clone)]
+pub enum PollReason {
+    /// The kernel gives this user no more watches.
+    OutOfWatches(Arc<WatchError>),
+    /// It lies on a file system that another program or machine serves. That may answer late or never, and changes there
+    /// need not be events here.
+    Served,
 }
 
 /// Where the events of a subscriber go.
@@ -122,6 +145,9 @@ pub enum WatchError {
         /// That directory.
         path: PathBuf,
     },
+    /// The watching of files has ended by a mistake of ours or the kernel's, and has begun anew with nothing watched.
+    #[error("the watching of files broke off and has begun anew; changes in between may have been missed")]
+    BegunAnew,
     /// Anything else.
     #[error("watch {}: {source}", path.display())]
     System {

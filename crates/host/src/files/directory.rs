@@ -45,7 +45,7 @@ impl Directory {
     /// The rule holds when this process is root: a link that an ordinary user owns, or that lies in a directory
     /// that one owns, must lead to something that belongs to the same user. Whoever could redirect root can then
     /// only redirect it to what is theirs anyway. A link of root's in a directory that others can write in is not
-    /// followed. A path without any link is opened in one system call.
+    /// followed. What lies on a file system that a user serves (FUSE) counts as that user's. A path without any link is opened in one system call.
     pub fn open(path: &AbsolutePath) -> Result<Self, FileError> {
         let descriptor = open_directory(path.as_bytes(), path.as_path())?;
         Ok(Self::from_descriptor(descriptor, path.as_path().to_path_buf()))
@@ -74,7 +74,7 @@ impl Directory {
 
     /// The entries, sorted by name, without `.` and `..`.
     pub fn list(&self) -> Result<Vec<ListedEntry>, FileError> {
-        list(&self.descriptor, &self.path)
+        names(&self.descriptor).map_err(FileError::on("list", &self.path))
     }
 
     /// A handle on one entry, which need not exist. `name` is a single component.
@@ -124,14 +124,11 @@ impl AsFd for Directory {
     }
 }
 
-/// Lists what a directory descriptor of any kind names.
-pub(super) fn list(directory: impl AsFd, path: &Path) -> Result<Vec<ListedEntry>, FileError> {
+/// What a directory holds, sorted by name, without `.` and `..`.
+pub(super) fn names(directory: impl AsFd) -> rustix::io::Result<Vec<ListedEntry>> {
     let mut entries = Vec::new();
-    let reader = open_for_reading(&directory)
-        .and_then(Dir::new)
-        .map_err(FileError::on("list", path))?;
-    for entry in reader {
-        let entry = entry.map_err(FileError::on("list", path))?;
+    for entry in open_for_reading(&directory).and_then(Dir::new)? {
+        let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name == b"." || name == b".." {
             continue;
@@ -141,7 +138,7 @@ pub(super) fn list(directory: impl AsFd, path: &Path) -> Result<Vec<ListedEntry>
             match Stat::of_entry(&directory, entry.file_name()) {
                 Ok(stat) => file_type = stat.file_type,
                 Err(Errno::NOENT) => continue,
-                Err(error) => return Err(FileError::new("list", path, error)),
+                Err(error) => return Err(error),
             }
         }
         entries.push(ListedEntry {
@@ -283,7 +280,7 @@ impl<'a> Walk<'a> {
                         Some((_, Some(stat))) => *stat,
                         _ => Stat::of_descriptor(self.here()).map_err(self.failed())?,
                     };
-                    self.judge(&owners, reached.uid)?;
+                    self.judge(&owners, reached.believed_owner())?;
                     continue;
                 }
             };
@@ -326,16 +323,14 @@ impl<'a> Walk<'a> {
         let text = rustix::fs::readlinkat(link, "", Vec::new()).map_err(self.failed())?;
         if self.privileged {
             let holder = Stat::of_descriptor(self.here()).map_err(self.failed())?;
-            if stat.uid == 0 && holder.uid == 0 && holder.is_open_to_others() {
+            let controllers = [stat.believed_owner(), holder.believed_owner()];
+            if controllers == [0, 0] && holder.is_open_to_others() {
                 // It is root's, but whoever can write here may have moved it here from where it meant something else.
                 return Err(FileError::MovableLink {
                     path: self.shown.to_path_buf(),
                 });
             }
-            let owners: SmallVec<[u32; 2]> = [stat.uid, holder.uid]
-                .into_iter()
-                .filter(|owner| *owner != 0)
-                .collect();
+            let owners: SmallVec<[u32; 2]> = controllers.into_iter().filter(|owner| *owner != 0).collect();
             if !owners.is_empty() {
                 self.pending.push(Step::EndOfLink(owners));
             }

@@ -64,6 +64,14 @@ pub enum FileError {
         /// Who owns it.
         owner: u32,
     },
+    /// Another file system is mounted on it.
+    #[error("{attempted} {}: another file system is mounted on it", path.display())]
+    MountedOn {
+        /// What was tried, as a verb phrase.
+        attempted: &'static str,
+        /// What it was tried on.
+        path: PathBuf,
+    },
     /// Something else was put in the place of what was to be written to.
     #[error("{attempted} {}: somebody put another file in its place meanwhile", path.display())]
     Exchanged {
@@ -98,6 +106,7 @@ impl FileError {
             Self::System { attempted, .. }
             | Self::WrongType { attempted, .. }
             | Self::UnsafeHardLink { attempted, .. }
+            | Self::MountedOn { attempted, .. }
             | Self::Exchanged { attempted, .. } => attempted,
             Self::UnsafeLink { .. } | Self::MovableLink { .. } => "follow the link",
             Self::NotToBeTakenOver { .. } => "take over",
@@ -120,6 +129,7 @@ impl FileError {
             | Self::MovableLink { path }
             | Self::NotToBeTakenOver { path, .. }
             | Self::Exchanged { path, .. }
+            | Self::MountedOn { path, .. }
             | Self::UnsafeHardLink { path, .. } => path,
         }
     }

@@ -1,6 +1,8 @@
 //! Temporary files beside the ones they will replace.
 
-use super::{Directory, Entry, FileError};
+use super::{Directory, Entry, FileError, Stat, is_trusted_owner};
+use crate::sync::Mutex;
+use rustc_hash::FxHashSet;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -10,12 +12,33 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// What the name of every temporary file of this program begins with. Purges, globs and watches pass over them.
+/// What the name of every temporary file of this program begins with. Globs and watches pass over them; purges only over
+/// those that are being made just now, since anybody can use the name.
 pub const TEMPORARY_PREFIX: &str = ".setpoint-";
 
 /// Whether this is the name of a temporary file of this program.
 pub fn is_temporary(name: impl AsRef<OsStr>) -> bool {
     name.as_ref().as_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
+}
+
+/// The names of the temporary files that this process is making just now.
+static IN_THE_MAKING: Mutex<FxHashSet<OsString>> =
+    Mutex::new(FxHashSet::with_hasher(rustc_hash::FxBuildHasher));
+
+/// Whether an entry is a temporary file that this process is making just now, or that another process of this program is.
+///
+/// Anybody can give a file such a name. Those of this process are known; one of another process must at least belong to
+/// somebody who is trusted.
+pub(super) fn is_in_the_making(directory: &Directory, name: &OsStr) -> bool {
+    let Some(maker) = name.as_bytes().strip_prefix(TEMPORARY_PREFIX.as_bytes()) else {
+        return false;
+    };
+    if IN_THE_MAKING.lock().contains(name) {
+        return true;
+    }
+    let maker = std::str::from_utf8(maker).ok().and_then(Maker::parse);
+    maker.is_some_and(|maker| maker != *Maker::own() && maker.is_alive())
+        && Stat::of_entry(directory, name).is_ok_and(|stat| is_trusted_owner(stat.uid))
 }
 
 /// A new file, or link, under a temporary name; removed when dropped, unless it was renamed to where it belongs.
@@ -92,6 +115,7 @@ impl Temporary {
     pub(super) fn rename_to(&mut self, name: &OsStr) -> rustix::io::Result<()> {
         rustix::fs::renameat(&self.directory, &self.name, &self.directory, name)?;
         self.renamed = true;
+        IN_THE_MAKING.lock().remove(&self.name);
         Ok(())
     }
 }
@@ -101,6 +125,7 @@ impl Drop for Temporary {
         if !self.renamed {
             // What cannot be removed now is swept away when this directory is written to by a later process.
             let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+            IN_THE_MAKING.lock().remove(&self.name);
         }
     }
 }
@@ -137,10 +162,15 @@ fn under_fresh_name<T>(
             "{TEMPORARY_PREFIX}{:x}-{:x}-{random:016x}",
             maker.process, maker.started
         ));
+        IN_THE_MAKING.lock().insert(name.clone());
         match make(&name) {
             Ok(made) => return Ok((name, random, made)),
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(FileError::new("create a file in", directory.path(), error)),
+            Err(error) => {
+                IN_THE_MAKING.lock().remove(&name);
+                if error != Errno::EXIST {
+                    return Err(FileError::new("create a file in", directory.path(), error));
+                }
+            }
         }
     }
     Err(FileError::new("create a file in", directory.path(), Errno::EXIST))

@@ -23,6 +23,12 @@ pub fn is_trusted_owner(uid: u32) -> bool {
 }
 
 impl Stat {
+    /// Whom this belongs to as far as the kernel vouches for it. On a file system that a user serves (FUSE), the files
+    /// belong to whom that user says; what can be believed is only that they are that user's.
+    pub(super) fn believed_owner(&self) -> u32 {
+        crate::mounts::server_of(self.device).unwrap_or(self.uid)
+    }
+
     /// Whether others than root and the user of this process can add, rename or remove entries of this directory.
     ///
     /// An access list needs no look of its own: what it grants to named users and groups is bounded by the bits of

@@ -4,6 +4,7 @@ use super::{Replaced, Stamp, Timestamp};
 use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// How old a change must be at least, in milliseconds, before equal times prove equal contents.
 ///
@@ -12,6 +13,9 @@ const SETTLED: i64 = 50;
 /// The same where times have no fraction of a second, as on FAT or some network file systems.
 const SETTLED_WITHOUT_FRACTION: i64 = 3_000;
 
+/// How long an unchanged stamp is believed. A file that somebody has mapped changes without any.
+const BELIEVED: Duration = Duration::from_secs(10 * 60);
+
 /// Remembers, by path, the [`Stamp`] that a file had when its contents were last compared by this process, and
 /// with what.
 ///
@@ -19,16 +23,25 @@ const SETTLED_WITHOUT_FRACTION: i64 = 3_000;
 /// touched. The change time decides: a user program can set the modification time back, but not that.
 ///
 /// A stamp whose change time lies too close to the moment of reading is not believed, because another write in the
-/// same clock tick would not show in it. Such a file is simply read once more.
-#[derive(Debug, Default)]
+/// same clock tick would not show in it. Such a file is simply read once more. And none is believed for long, because
+/// writes through a mapping show in none.
+#[derive(Debug)]
 pub struct VerifiedFiles {
+    believed: Duration,
     files: Mutex<FxHashMap<Box<Path>, Verified>>,
+}
+
+impl Default for VerifiedFiles {
+    fn default() -> Self {
+        Self::believing_for(BELIEVED)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Verified {
     stamp: Stamp,
     wanted: u64,
+    since: Instant,
 }
 
 impl VerifiedFiles {
@@ -37,14 +50,22 @@ impl VerifiedFiles {
         Self::default()
     }
 
+    /// Nothing is known, and what will be is believed for so long.
+    pub fn believing_for(believed: Duration) -> Self {
+        Self {
+            believed,
+            files: Mutex::default(),
+        }
+    }
+
     /// Whether the file with this stamp was found to hold what `wanted` stands for.
     ///
     /// `wanted` is the caller's fingerprint of the contents it compares with.
     pub fn holds(&self, path: &Path, stamp: Stamp, wanted: u64) -> bool {
         let files = self.files.lock();
-        files
-            .get(path)
-            .is_some_and(|known| known.stamp == stamp && known.wanted == wanted)
+        files.get(path).is_some_and(|known| {
+            known.stamp == stamp && known.wanted == wanted && known.since.elapsed() < self.believed
+        })
     }
 
     /// Remembers that the contents were compared and are as wanted.
@@ -53,7 +74,8 @@ impl VerifiedFiles {
     pub fn record(&self, path: &Path, stamp: Stamp, wanted: u64, now: Timestamp) {
         let mut files = self.files.lock();
         if is_settled(stamp, now) {
-            files.insert(path.into(), Verified { stamp, wanted });
+            let since = Instant::now();
+            files.insert(path.into(), Verified { stamp, wanted, since });
         } else {
             files.remove(path);
         }
@@ -64,7 +86,8 @@ impl VerifiedFiles {
         let mut files = self.files.lock();
         if replaced.is_proof {
             let stamp = replaced.stat.stamp();
-            files.insert(path.into(), Verified { stamp, wanted });
+            let since = Instant::now();
+            files.insert(path.into(), Verified { stamp, wanted, since });
         } else {
             files.remove(path);
         }
@@ -124,6 +147,27 @@ mod tests {
             !files.holds(Path::new("/a"), stamp(changed), 8),
             "other contents are wanted now"
         );
+    }
+
+    #[test]
+    fn an_unchanged_file_is_not_believed_for_ever() {
+        let changed = Timestamp {
+            seconds: 100,
+            nanoseconds: 0,
+        };
+        let later = Timestamp {
+            seconds: 200,
+            nanoseconds: 0,
+        };
+        for (believed, holds) in [(Duration::ZERO, false), (Duration::from_secs(3600), true)] {
+            let files = VerifiedFiles::believing_for(believed);
+            files.record(Path::new("/a"), stamp(changed), 7, later);
+            assert_eq!(
+                files.holds(Path::new("/a"), stamp(changed), 7),
+                holds,
+                "{believed:?}"
+            );
+        }
     }
 
     #[test]

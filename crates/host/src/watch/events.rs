@@ -1,7 +1,7 @@
 //! From what the kernel says to what is dirty.
 
 use super::arena::Id;
-use super::state::{Node, State, Walk, Watched, join, look};
+use super::state::{Node, State, Walk, Watched, join};
 use super::{Cause, Depth};
 use crate::files::{is_temporary, number_of};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
@@ -25,7 +25,7 @@ impl State {
     /// Takes one event in. What follows from it is done by [`State::settle`].
     pub(super) fn process(&mut self, watch: i32, events: ReadFlags, cookie: u32, name: &[u8]) {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
-            self.overflowed = true;
+            self.begin_recovery();
             return;
         }
         let number = number_of(name);
@@ -72,46 +72,35 @@ impl State {
         }
     }
 
-    /// After the kernel's queue has overflowed: checks where everything is, and reports every path.
-    pub(super) fn recover(&mut self) {
-        self.overflowed = false;
-        self.renames.clear();
-        self.arriving.clear();
-        let watched: Vec<Id<Watched>> = self.watched.ids().collect();
-        for id in watched {
-            self.report(id, Cause::Overflow);
-            self.queue_examination(id);
-        }
-        for node in self.and_below(Id::FIRST) {
-            if self.nodes.contains(node) && !self.is_in_place(node) {
-                self.detach(node);
+    /// Takes in that other file systems are mounted now.
+    pub(super) fn mounts_changed(&mut self) {
+        for point in self.mounts.update() {
+            let Some(slash) = point.iter().rposition(|byte| *byte == b'/') else {
+                continue;
+            };
+            let (parent, name) = (&point[..slash], &point[slash + 1..]);
+            if let Some(parent) = self.node_at(parent) {
+                self.entry_changed(parent, name, ReadFlags::CREATE | ReadFlags::ISDIR, None);
             }
         }
-        let walks: Vec<Id<Walk>> = self.walks.ids().collect();
-        for walk in walks {
-            self.queue_resolution(walk);
-        }
-        let roots: Vec<Id<Node>> = self
-            .nodes
-            .ids()
-            .filter(|node| self.nodes[*node].recursive > 0)
-            .collect();
-        for node in roots {
-            if self.nodes.contains(node) {
-                self.scan(node);
-            }
-        }
-        // Walks first, then the paths that hang on them.
-        self.settle();
+    }
+
+    /// The node of a directory, if it is known.
+    fn node_at(&self, path: &[u8]) -> Option<Id<Node>> {
+        path.split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty())
+            .try_fold(Id::FIRST, |node, name| self.child_of(node, name))
     }
 
     /// Whether a node's directory is still at its path. Asking for its watch again tells: the kernel answers with
     /// the same number for the same directory, and queues no event.
-    fn is_in_place(&self, id: Id<Node>) -> bool {
+    pub(super) fn is_in_place(&self, id: Id<Node>) -> bool {
         let node = &self.nodes[id];
         let path: &[u8] = if node.path.is_empty() { b"/" } else { &node.path };
         let Some(watch) = node.watch else {
-            return look(path).is_some_and(|stat| (stat.device, stat.inode) == node.identity);
+            return self
+                .look(path)
+                .is_some_and(|stat| (stat.device, stat.inode) == node.identity);
         };
         let flags = WatchFlags::CREATE | WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW | WatchFlags::MASK_ADD;
         match inotify::add_watch(&self.inotify, path, flags) {
@@ -142,7 +131,7 @@ impl State {
     /// Takes a directory into a covered tree, if there is one of that name.
     fn adopt(&mut self, parent: Id<Node>, name: &[u8]) {
         if self.is_covered(parent)
-            && let Some(stat) = look(&join(&self.nodes[parent].path, name))
+            && let Some(stat) = self.look(&join(&self.nodes[parent].path, name))
             && stat.is_directory()
         {
             self.child_node(parent, name, &stat);
@@ -156,7 +145,7 @@ impl State {
         if structure {
             if let Some(child) = self.child_of(id, name) {
                 let identity = self.nodes[child].identity;
-                let found = look(&join(&self.nodes[id].path, name));
+                let found = self.look(&join(&self.nodes[id].path, name));
                 if !found.is_some_and(|stat| stat.is_directory() && (stat.device, stat.inode) == identity) {
                     self.detach(child);
                 }

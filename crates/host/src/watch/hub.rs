@@ -2,10 +2,11 @@
 
 use super::arena::Id;
 use super::state::{SinkId, State, Watched, Wish};
-use super::{Depth, Follow, WatchError, WatchEvent, WatchSink, WatchToken};
+use super::work::Progress;
+use super::{Cause, Depth, Follow, Pace, WatchError, WatchEvent, WatchSink, WatchToken};
 use crate::files::{AbsolutePath, OwnRenames, Writer};
 use crate::sync::Mutex;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags};
 use rustix::io::Errno;
 use std::fmt;
@@ -16,6 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Room for several hundred events, so that a batch is worth its name.
 const BUFFER: usize = 64 * 1024;
@@ -36,10 +38,16 @@ pub struct Statistics {
     pub kernel_watches: usize,
     /// Directories that are known, as text that somebody wrote.
     pub walks: usize,
+    /// Paths that are looked at in intervals, because they cannot be watched.
+    pub polled: usize,
 }
 
 struct Shared {
-    inotify: Arc<OwnedFd>,
+    pace: Pace,
+    /// The kernel's list of mounted file systems, which can be polled for changes.
+    mounts: Option<OwnedFd>,
+    /// It has changed. The kernel says so once to each who polls.
+    mounts_changed: AtomicBool,
     /// Written to when the thread should look up from its poll.
     wake: OwnedFd,
     stopping: AtomicBool,
@@ -53,16 +61,23 @@ struct Shared {
 impl WatchHub {
     /// Opens the inotify instance and starts the thread.
     pub fn new() -> io::Result<Self> {
-        let inotify = Arc::new(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?);
+        Self::with_pace(Pace::default())
+    }
+
+    /// The same, looking at what no event tells in these intervals.
+    pub fn with_pace(pace: Pace) -> io::Result<Self> {
         let renames = Arc::new(OwnRenames::default());
+        let state = State::new(instance()?, Arc::clone(&renames), 0);
         let shared = Arc::new(Shared {
+            pace,
+            mounts: state.mounts.descriptor(),
+            mounts_changed: AtomicBool::new(false),
             wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
             stopping: AtomicBool::new(false),
             held: AtomicBool::new(false),
-            state: Mutex::new(State::new(Arc::clone(&inotify), Arc::clone(&renames))),
+            state: Mutex::new(state),
             renames,
             reader: Mutex::new(vec![MaybeUninit::uninit(); BUFFER].into_boxed_slice()),
-            inotify,
         });
         let served = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -106,6 +121,7 @@ impl WatchHub {
             paths: state.watched.len(),
             kernel_watches: state.by_watch.len() + state.inodes.len(),
             walks: state.walks.len(),
+            polled: state.polled.len(),
         }
     }
 }
@@ -186,10 +202,21 @@ impl Subscriber {
             follow: follow == Follow::Target,
             settling,
         };
-        let mut state = shared.state.lock();
         let path = path.cleaned();
         let bytes = path.as_bytes();
-        let watched = state.watch(bytes.strip_suffix(b"/").unwrap_or(bytes), wish)?;
+        let mut state = shared.state.lock();
+        let generation = state.generation;
+        let watched = state.watch(bytes.strip_suffix(b"/").unwrap_or(bytes), wish);
+        // Others may have their turn between the slices.
+        while state.settle_some() != Progress::Done {
+            drop(state);
+            std::thread::yield_now();
+            state = shared.state.lock();
+            if state.generation != generation {
+                return Err(WatchError::BegunAnew);
+            }
+        }
+        state.armed(watched)?;
         // Looking at paths may have shown what events have yet to tell; the thread passes it on.
         let more = state.has_reports();
         drop(state);
@@ -199,6 +226,7 @@ impl Subscriber {
         Ok(WatchHandle {
             subscription: Arc::clone(&self.0),
             watched,
+            generation,
         })
     }
 }
@@ -230,32 +258,125 @@ impl fmt::Debug for Subscription {
 pub struct WatchHandle {
     subscription: Arc<Subscription>,
     watched: Id<Watched>,
+    generation: u64,
 }
 
 impl Drop for WatchHandle {
     fn drop(&mut self) {
-        self.subscription.shared.state.lock().unwatch(self.watched);
+        let mut state = self.subscription.shared.state.lock();
+        // After the hub has begun anew, the number is somebody else's.
+        if state.generation == self.generation {
+            state.unwatch(self.watched);
+        }
     }
 }
 
+/// When the hub's thread looks up although nothing has happened.
+struct Timetable {
+    poll: Instant,
+    round: Instant,
+    /// How many paths have had their turn in this round.
+    cursor: usize,
+}
+
 impl Shared {
+    /// Serves until it is told to stop, whatever happens meanwhile: who watches must never be left without word.
     fn serve(&self) {
+        let now = Instant::now();
+        let mut times = Timetable {
+            poll: now + self.pace.poll,
+            round: now + self.pace.round,
+            cursor: 0,
+        };
         while !self.stopping.load(Ordering::SeqCst) {
-            let held = self.held.load(Ordering::SeqCst);
-            let mut sources = [
-                PollFd::new(&self.wake, PollFlags::IN),
-                PollFd::new(&*self.inotify, PollFlags::IN),
-            ];
-            let count = if held { 1 } else { 2 };
-            match poll(&mut sources[..count], None) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return,
+            let served = catch_unwind(AssertUnwindSafe(|| self.serve_once(&mut times)));
+            if !matches!(served, Ok(Ok(()))) && !self.stopping.load(Ordering::SeqCst) {
+                // A panic is a mistake of ours, and what it left behind is not to be trusted.
+                let _ = catch_unwind(AssertUnwindSafe(|| self.begin_anew()));
             }
-            let mut counter = [0; 8];
-            let _ = rustix::io::read(&self.wake, &mut counter);
-            if self.read_all().is_err() {
-                return;
+        }
+    }
+
+    fn serve_once(&self, times: &mut Timetable) -> io::Result<()> {
+        let (inotify, watched, polled) = {
+            let state = self.state.lock();
+            (
+                Arc::clone(&state.inotify),
+                state.watched.len(),
+                state.polled.len(),
+            )
+        };
+        let held = self.held.load(Ordering::SeqCst);
+        let mut sources = vec![PollFd::new(&self.wake, PollFlags::IN)];
+        if !held {
+            sources.push(PollFd::new(&*inotify, PollFlags::IN));
+            sources.extend(
+                self.mounts
+                    .iter()
+                    .map(|mounts| PollFd::new(mounts, PollFlags::PRI)),
+            );
+        }
+        let next = match (watched, polled) {
+            (0, _) => None,
+            (_, 0) => Some(times.round),
+            _ => Some(times.round.min(times.poll)),
+        };
+        let wait = next.map(|next| next.saturating_duration_since(Instant::now()));
+        let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
+        match poll(&mut sources, wait.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if sources.get(2).is_some_and(|mounts| !mounts.revents().is_empty()) {
+            self.mounts_changed.store(true, Ordering::SeqCst);
+        }
+        let mut counter = [0; 8];
+        let _ = rustix::io::read(&self.wake, &mut counter);
+        let now = Instant::now();
+        if now >= times.poll {
+            let mut state = self.state.lock();
+            state.report_polled();
+            times.poll = now + self.pace.poll;
+        }
+        if now >= times.round {
+            let (count, pause) = self.pace.step(watched);
+            times.cursor = self.state.lock().report_some(times.cursor, count).unwrap_or(0);
+            times.round = now + pause;
+        }
+        self.read_all()
+    }
+
+    /// Tells everybody that changes may have been missed, and starts over with nothing watched.
+    fn begin_anew(&self) {
+        // Nothing is told before it can be made good.
+        let inotify = loop {
+            match instance() {
+                Ok(inotify) => break inotify,
+                Err(_) if self.stopping.load(Ordering::SeqCst) => return,
+                Err(_) => std::thread::sleep(Duration::from_secs(1)),
             }
+        };
+        let mut state = self.state.lock();
+        let everybody = state.everybody();
+        let generation = state.generation + 1;
+        let subscribers = std::mem::take(&mut state.subscribers);
+        self.renames.clear();
+        *state = State::new(inotify, Arc::clone(&self.renames), generation);
+        state.subscribers = subscribers;
+        let error = Arc::new(WatchError::BegunAnew);
+        let told: Vec<_> = everybody
+            .into_iter()
+            .filter_map(|(subscriber, token)| {
+                let cause = Cause::Failed(Arc::clone(&error));
+                Some((
+                    Arc::clone(state.subscribers.get(subscriber)?),
+                    WatchEvent { token, cause },
+                ))
+            })
+            .collect();
+        drop(state);
+        for (sink, event) in told {
+            tell(sink, &[event]);
         }
     }
 
@@ -266,10 +387,14 @@ impl Shared {
 
     fn read_all(&self) -> io::Result<()> {
         let mut buffer = self.reader.lock();
-        let mut reader = inotify::Reader::new(&*self.inotify, &mut buffer);
+        let inotify = Arc::clone(&self.state.lock().inotify);
+        let mut reader = inotify::Reader::new(&*inotify, &mut buffer);
         loop {
             let mut state = self.state.lock();
             let mut drained = self.held.load(Ordering::SeqCst) || self.stopping.load(Ordering::SeqCst);
+            if !drained && self.mounts_have_changed() {
+                state.mounts_changed();
+            }
             let mut failure = None;
             while !drained {
                 match reader.next() {
@@ -288,14 +413,24 @@ impl Shared {
                     break;
                 }
             }
-            state.settle();
-            if state.overflowed {
-                state.recover();
-            }
-            let reports = state.take_reports();
-            drop(state);
-            for (sink, events) in reports {
-                tell(&*sink, &events);
+            // Nobody is told before the watches are where the paths lead now. Trees may take longer: what is found in
+            // them is told later, once more.
+            loop {
+                let progress = state.settle_some();
+                if progress != Progress::More {
+                    let reports = state.take_reports();
+                    drop(state);
+                    for (sink, events) in reports {
+                        tell(sink, &events);
+                    }
+                    if progress == Progress::Done {
+                        break;
+                    }
+                } else {
+                    drop(state);
+                }
+                std::thread::yield_now();
+                state = self.state.lock();
             }
             if let Some(error) = failure {
                 return Err(error.into());
@@ -305,11 +440,31 @@ impl Shared {
             }
         }
     }
+
+    fn mounts_have_changed(&self) -> bool {
+        let Some(mounts) = &self.mounts else {
+            return false;
+        };
+        let at_once = Timespec::default();
+        let polled = poll(&mut [PollFd::new(mounts, PollFlags::PRI)], Some(&at_once));
+        let told = self.mounts_changed.swap(false, Ordering::SeqCst);
+        told || matches!(polled, Ok(count) if count > 0)
+    }
+}
+
+fn instance() -> io::Result<Arc<OwnedFd>> {
+    Ok(Arc::new(inotify::init(
+        CreateFlags::NONBLOCK | CreateFlags::CLOEXEC,
+    )?))
 }
 
 /// A sink that panics is a bug of its subscriber and must not end everybody's watching.
-fn tell(sink: &dyn WatchSink, events: &[WatchEvent]) {
-    let _ = catch_unwind(AssertUnwindSafe(|| sink.dirty(events)));
+fn tell(sink: Arc<dyn WatchSink>, events: &[WatchEvent]) {
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        sink.dirty(events);
+        // It may be the last one who has it, and end with a panic too.
+        drop(sink);
+    }));
 }
 
 impl fmt::Debug for Shared {

@@ -1,7 +1,7 @@
 //! The tree of directories that are watched: arming, covering whole trees, tearing down.
 
 use super::arena::Id;
-use super::state::{Node, State, Walk, Watched, join, list_directories, look};
+use super::state::{Node, State, Walk, Watched, join};
 use crate::files::Stat;
 use hashbrown::HashTable;
 use rustc_hash::FxHashSet;
@@ -31,7 +31,7 @@ const CONTENTS: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ATTRIB);
 impl State {
     /// Makes the one node and the one walk that are always there.
     pub(super) fn plant_root(&mut self) {
-        let identity = look(b"/").map_or((0, 0), |stat| (stat.device, stat.inode));
+        let identity = self.look(b"/").map_or((0, 0), |stat| (stat.device, stat.inode));
         let node = self.nodes.insert(new_node(None, Box::default(), identity));
         let mut walk = Walk::new(super::state::Place::Root);
         walk.node = Some(node);
@@ -64,12 +64,17 @@ impl State {
     pub(super) fn child_node(&mut self, parent: Id<Node>, name: &[u8], seen: &Stat) -> Id<Node> {
         let (node, new) = self.find_or_make_child(parent, name, seen);
         if new && self.is_covered(parent) {
-            self.scan(node);
+            self.scan(node, true);
         }
         node
     }
 
-    fn find_or_make_child(&mut self, parent: Id<Node>, name: &[u8], seen: &Stat) -> (Id<Node>, bool) {
+    pub(super) fn find_or_make_child(
+        &mut self,
+        parent: Id<Node>,
+        name: &[u8],
+        seen: &Stat,
+    ) -> (Id<Node>, bool) {
         let identity = (seen.device, seen.inode);
         match self.child_of(parent, name) {
             Some(child) if self.nodes[child].identity == identity => return (child, false),
@@ -144,24 +149,6 @@ impl State {
     /// A node and those that it is in, up to the root.
     pub(super) fn and_above(&self, node: Id<Node>) -> impl Iterator<Item = Id<Node>> {
         std::iter::successors(Some(node), |node| self.nodes[*node].parent)
-    }
-
-    /// Arms every directory below a node. Each is armed before it is listed, so that none is missed.
-    pub(super) fn scan(&mut self, node: Id<Node>) {
-        let mut pending = vec![node];
-        while let Some(node) = pending.pop() {
-            if !self.nodes.contains(node) {
-                continue;
-            }
-            self.arm(node, true);
-            for name in list_directories(&self.nodes[node].path) {
-                if let Some(stat) = look(&join(&self.nodes[node].path, &name))
-                    && stat.is_directory()
-                {
-                    pending.push(self.find_or_make_child(node, &name, &stat).0);
-                }
-            }
-        }
     }
 
     /// Gives up what only a watch on everything below a node needed.

@@ -14,15 +14,17 @@
 //! dependents and mark their paths as dirty. [`State::settle`] works through the queues.
 
 use super::arena::{Arena, Id};
-use super::{Cause, Depth, WatchError, WatchEvent, WatchSink, WatchToken};
+use super::mounts::Mounts;
+use super::work::Work;
+use super::{Cause, Depth, PollReason, WatchError, WatchEvent, WatchSink, WatchToken};
 use crate::files::{OwnRenames, Stat};
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
+use rustix::fs::CWD;
 use rustix::fs::inotify::{self, WatchFlags};
-use rustix::fs::{CWD, FileType};
 use rustix::io::Errno;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -97,6 +99,8 @@ pub(super) struct Walk {
     /// It is being resolved just now: whoever comes back to it has met a loop of links.
     pub(super) resolving: bool,
     pub(super) queued: bool,
+    /// It ends nowhere because it leads to a file system that is not touched.
+    pub(super) apart: bool,
 }
 
 impl Walk {
@@ -115,6 +119,7 @@ impl Walk {
             moved: false,
             resolving: false,
             queued: false,
+            apart: false,
         }
     }
 
@@ -138,6 +143,8 @@ pub(super) struct Watched {
     reported: u32,
     depth: Depth,
     follow: bool,
+    /// Whoever asked for it knows that it is watched, so what happens from now on is news.
+    armed: bool,
     /// Whether a file's writers matter: it is watched for their closing it too.
     settling: bool,
     /// How many more links may be followed from here.
@@ -184,11 +191,17 @@ pub(super) struct State {
     /// Several nodes may have one watch: the same directory, mounted twice.
     pub(super) by_watch: FxHashMap<i32, SmallVec<[Id<Node>; 1]>>,
     pub(super) inodes: FxHashMap<i32, SmallVec<[Id<Watched>; 1]>>,
-    pub(super) to_resolve: VecDeque<Id<Walk>>,
-    pub(super) to_examine: VecDeque<Id<Watched>>,
+    /// What is still to be looked at.
+    pub(super) work: Work,
+    pub(super) mounts: Mounts,
+    /// The paths that are looked at in intervals, because they cannot be watched.
+    pub(super) polled: BTreeMap<Id<Watched>, PollReason>,
     /// Nodes that could not be armed since the last batch.
     pub(super) failed: Vec<(Id<Node>, Errno)>,
-    pub(super) overflowed: bool,
+    /// After an overflow, until everything has been looked at.
+    pub(super) recovering: bool,
+    /// Rises when everything is begun anew, after which the numbers of before mean nothing.
+    pub(super) generation: u64,
     /// How many links deep the current walk is.
     pub(super) hops: u8,
     batch: u32,
@@ -196,7 +209,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(inotify: Arc<OwnedFd>, renames: Arc<OwnRenames>) -> Self {
+    pub(super) fn new(inotify: Arc<OwnedFd>, renames: Arc<OwnRenames>, generation: u64) -> Self {
         let mut state = Self {
             inotify,
             renames,
@@ -208,10 +221,12 @@ impl State {
             subscribers: Arena::default(),
             by_watch: FxHashMap::default(),
             inodes: FxHashMap::default(),
-            to_resolve: VecDeque::new(),
-            to_examine: VecDeque::new(),
+            work: Work::default(),
+            mounts: Mounts::new(),
+            polled: BTreeMap::new(),
             failed: Vec::new(),
-            overflowed: false,
+            recovering: false,
+            generation,
             hops: 0,
             batch: 1,
             dirty: Vec::new(),
@@ -220,17 +235,79 @@ impl State {
         state
     }
 
-    /// Arms a watch on a cleaned absolute path.
-    pub(super) fn watch(&mut self, path: &[u8], wish: Wish) -> Result<Id<Watched>, WatchError> {
+    /// Begins to watch a cleaned absolute path. It is armed when the state has settled and [`Self::armed`] was asked.
+    pub(super) fn watch(&mut self, path: &[u8], wish: Wish) -> Id<Watched> {
         let id = self.add(Id::FIRST, path, wish, LINK_LIMIT);
         self.rearm(self.watched[id].walk);
-        self.settle();
-        let Some((node, error)) = self.failure_of(id) else {
-            return Ok(id);
-        };
-        let path = self.path_of(&node);
-        self.unwatch(id);
-        Err(WatchError::new(path, error))
+        id
+    }
+
+    /// After the state has settled: whether the path is watched, at least by looking at it in intervals.
+    pub(super) fn armed(&mut self, id: Id<Watched>) -> Result<(), WatchError> {
+        match self.failure_of(id) {
+            None => {}
+            Some((node, Errno::NOSPC)) => {
+                let error = WatchError::new(self.path_of(&node), Errno::NOSPC);
+                self.poll(id, PollReason::OutOfWatches(Arc::new(error)));
+            }
+            Some((node, error)) => {
+                let path = self.path_of(&node);
+                self.unwatch(id);
+                return Err(WatchError::new(path, error));
+            }
+        }
+        let target = |id: &Id<Watched>| self.watched[*id].extra.as_ref()?.target;
+        let all: Vec<Id<Watched>> = std::iter::successors(Some(id), target).collect();
+        for id in all {
+            self.watched[id].armed = true;
+        }
+        Ok(())
+    }
+
+    /// From now on, the path is looked at in intervals.
+    fn poll(&mut self, id: Id<Watched>, reason: PollReason) {
+        if self.polled.insert(id, reason.clone()).is_none() {
+            self.report(id, Cause::Polled(reason));
+        }
+    }
+
+    /// Reports everything that is looked at in intervals, and tries again to watch what there were no watches left for.
+    pub(super) fn report_polled(&mut self) {
+        let polled: Vec<(Id<Watched>, bool)> = self
+            .polled
+            .iter()
+            .map(|(id, reason)| (*id, matches!(reason, PollReason::OutOfWatches(_))))
+            .collect();
+        for (id, out_of_watches) in polled {
+            self.report(id, Cause::Changed);
+            if out_of_watches {
+                self.retry(id);
+            }
+        }
+    }
+
+    fn retry(&mut self, id: Id<Watched>) {
+        self.rearm(self.watched[id].walk);
+        let inside = self.watched[id].extra.as_ref().and_then(|extra| extra.inside);
+        let mut nodes = vec![self.nearest_node(self.watched[id].walk)];
+        if let Some(node) = inside.and_then(|inside| self.walks[inside].node) {
+            nodes.extend(self.and_below(node));
+        }
+        for node in &nodes {
+            if self.nodes[*node].error == Some(Errno::NOSPC) {
+                self.arm(*node, false);
+            }
+        }
+        self.queue_examination(id);
+        if nodes.iter().all(|node| self.nodes[*node].error.is_none()) {
+            self.polled.remove(&id);
+            // What was not armed was not looked into either.
+            if let Some(node) = inside.and_then(|inside| self.walks[inside].node)
+                && self.watched[id].depth == Depth::Recursive
+            {
+                self.scan(node, true);
+            }
+        }
     }
 
     /// Ends a watch, and gives back what only it needed.
@@ -247,6 +324,7 @@ impl State {
             found.remove();
         }
         self.watched.remove(id);
+        self.polled.remove(&id);
         self.release_walk(walk);
     }
 
@@ -266,6 +344,7 @@ impl State {
             reported: 0,
             depth: wish.depth,
             follow: wish.follow,
+            armed: false,
             settling: wish.settling,
             links_left,
             extra: None,
@@ -279,28 +358,12 @@ impl State {
                 self.arm(node, true);
             }
         }
-        self.to_examine.push_back(id);
+        self.work.examine(id);
         id
     }
 
-    /// Works off what the last changes have queued, until every watch is where its path leads.
-    pub(super) fn settle(&mut self) {
-        loop {
-            if let Some(walk) = self.to_resolve.pop_front() {
-                if let Some(found) = self.walks.get_mut(walk) {
-                    found.queued = false;
-                    self.resolve(walk);
-                }
-            } else if let Some(watched) = self.to_examine.pop_front() {
-                self.examine(watched);
-            } else {
-                return;
-            }
-        }
-    }
-
     /// Looks at what a watched path is now, and watches what belongs to that.
-    fn examine(&mut self, id: Id<Watched>) {
+    pub(super) fn examine(&mut self, id: Id<Watched>) {
         let Some(watched) = self.watched.get_mut(id) else {
             return;
         };
@@ -316,11 +379,14 @@ impl State {
             settling: watched.settling,
         };
         let mut new = Extra::default();
+        let mut apart = self.walks[walk].apart;
+        let is_armed = watched.armed;
         if watched.name.is_empty() {
             new.inside = Some(self.hold(walk));
         } else if let Some(node) = self.walks[walk].node {
             let path = join(&self.nodes[node].path, &watched.name);
-            match look(&path) {
+            apart = self.mounts.is_served(&path);
+            match self.look(&path) {
                 Some(stat) if stat.is_directory() && depth > Depth::Entry => {
                     let name = watched.name.clone();
                     new.inside = Some(self.child_walk(walk, &name));
@@ -328,7 +394,9 @@ impl State {
                 Some(stat) if stat.is_link() && follow => {
                     if let Ok(text) = rustix::fs::readlink(&path[..], Vec::new()) {
                         let base = self.walk_to_node(node);
-                        new.target = Some(self.add(base, text.as_bytes(), wish, links_left - 1));
+                        let target = self.add(base, text.as_bytes(), wish, links_left - 1);
+                        self.watched[target].armed = is_armed;
+                        new.target = Some(target);
                         self.release_walk(base);
                     }
                 }
@@ -338,11 +406,16 @@ impl State {
                 _ => {}
             }
         }
+        if apart {
+            self.poll(id, PollReason::Served);
+        } else if matches!(self.polled.get(&id), Some(PollReason::Served)) {
+            self.polled.remove(&id);
+        }
         // What stays is taken up before it is let go, so that nothing is torn down to be built again.
         if let Some(inside) = new.inside
             && old.inside != new.inside
         {
-            self.look_inside(inside, id, depth);
+            self.look_inside(inside, id, depth, is_armed);
         }
         if old.inside.is_some() && old.inside == new.inside {
             self.drop_extra(id, &Extra { inside: None, ..old });
@@ -442,8 +515,9 @@ impl State {
         // A link and its target report under one token: once is enough, and a failure says more than a change.
         let rank = |cause: &Cause| match cause {
             Cause::Failed(_) => 0,
-            Cause::Overflow => 1,
-            Cause::Changed | Cause::Unsettled => 2,
+            Cause::Polled(_) => 1,
+            Cause::Overflow => 2,
+            Cause::Changed | Cause::Unsettled => 3,
         };
         dirty.sort_by_key(|(subscriber, event)| (*subscriber, event.token, rank(&event.cause)));
         dirty.dedup_by(|later, kept| {
@@ -473,7 +547,39 @@ impl State {
 
     /// Marks a path for another look at what it is.
     pub(super) fn queue_examination(&mut self, id: Id<Watched>) {
-        self.to_examine.push_back(id);
+        self.work.examine(id);
+    }
+
+    /// Reports some of all paths, and answers where to go on; nothing when all had their turn.
+    pub(super) fn report_some(&mut self, from: usize, count: usize) -> Option<usize> {
+        let some: Vec<Id<Watched>> = self.watched.ids().skip(from).take(count).collect();
+        for id in &some {
+            // Of a file that must not be read while it is written, a look says nothing about its writers.
+            if !self.is_settling(*id) {
+                self.report(*id, Cause::Changed);
+            }
+        }
+        (from + some.len() < self.watched.len()).then_some(from + some.len())
+    }
+
+    /// Whom every path that is watched belongs to, and under which token.
+    pub(super) fn everybody(&self) -> Vec<(SinkId, WatchToken)> {
+        let watched = self.watched.ids().map(|id| &self.watched[id]);
+        let mut all: Vec<_> = watched
+            .map(|watched| (watched.subscriber, watched.token))
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// What is at a path; nothing also if the way there is closed, is not one of directories, or leads to a file system
+    /// that is not touched.
+    pub(super) fn look(&self, path: &[u8]) -> Option<Stat> {
+        if self.mounts.is_served(path) {
+            return None;
+        }
+        Stat::of_entry(CWD, path).ok()
     }
 
     pub(super) fn entries_named(&self, walk: Id<Walk>, name: &[u8]) -> SmallVec<[Id<Watched>; 2]> {
@@ -533,9 +639,14 @@ impl State {
             if !self.nodes.contains(node) {
                 continue;
             }
+            let out_of_watches = error == Errno::NOSPC;
             let error = Arc::new(WatchError::new(self.path_of(&node), error));
             for id in self.concerned_by(node) {
-                self.report(id, Cause::Failed(Arc::clone(&error)));
+                if out_of_watches {
+                    self.poll(id, PollReason::OutOfWatches(Arc::clone(&error)));
+                } else {
+                    self.report(id, Cause::Failed(Arc::clone(&error)));
+                }
             }
         }
     }
@@ -552,26 +663,4 @@ pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
     joined.push(b'/');
     joined.extend_from_slice(name);
     joined
-}
-
-/// What is at a path; nothing also if the way there is closed or is not one of directories.
-pub(super) fn look(path: &[u8]) -> Option<Stat> {
-    Stat::of_entry(CWD, path).ok()
-}
-
-/// The names of the directories in a directory; none if it cannot be read.
-pub(super) fn list_directories(path: &[u8]) -> Vec<Vec<u8>> {
-    let path = if path.is_empty() { b"/" } else { path };
-    let flags = rustix::fs::OFlags::RDONLY
-        | rustix::fs::OFlags::DIRECTORY
-        | rustix::fs::OFlags::NOFOLLOW
-        | rustix::fs::OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).and_then(rustix::fs::Dir::new);
-    let Ok(entries) = opened else { return Vec::new() };
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| matches!(entry.file_type(), FileType::Directory | FileType::Unknown))
-        .map(|entry| entry.file_name().to_bytes().to_vec())
-        .filter(|name| name != b"." && name != b"..")
-        .collect()
 }

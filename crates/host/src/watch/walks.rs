@@ -3,7 +3,7 @@
 use super::Cause;
 use super::Depth;
 use super::arena::Id;
-use super::state::{LINK_LIMIT, Node, Place, State, Walk, Watched, join, look};
+use super::state::{LINK_LIMIT, Node, Place, State, Walk, Watched, join};
 use smallvec::SmallVec;
 
 /// Where a last step leads, and the walks that it led through, each held.
@@ -120,7 +120,7 @@ impl State {
         let found = &mut self.walks[walk];
         if !found.queued {
             found.queued = true;
-            self.to_resolve.push_back(walk);
+            self.work.resolve(walk);
         }
     }
 
@@ -130,10 +130,15 @@ impl State {
             return;
         }
         self.walks[id].resolving = true;
+        let mut apart = false;
         let (node, links) = match &self.walks[id].place {
             Place::Root => (Some(Id::FIRST), SmallVec::new()),
             Place::Child { parent, name } => {
                 let (directory, name) = (self.walks[*parent].node, name.clone());
+                apart = match directory {
+                    Some(directory) => self.mounts.is_served(&join(&self.nodes[directory].path, &name)),
+                    None => self.walks[*parent].apart,
+                };
                 self.register(id, directory);
                 // Registered first: whatever changes after this look makes an event that queues this walk.
                 directory.map_or((None, SmallVec::new()), |directory| {
@@ -146,6 +151,8 @@ impl State {
             }
         };
         self.walks[id].resolving = false;
+        apart |= links.iter().any(|link| self.walks[*link].apart);
+        self.walks[id].apart = apart && node.is_none();
         for link in &links {
             self.walks[*link].dependents.push(id);
         }
@@ -193,7 +200,7 @@ impl State {
 
     fn look_up(&mut self, directory: Id<Node>, name: &[u8]) -> Found {
         let path = join(&self.nodes[directory].path, name);
-        match look(&path) {
+        match self.look(&path) {
             Some(stat) if stat.is_directory() => {
                 (Some(self.child_node(directory, name, &stat)), SmallVec::new())
             }
@@ -258,7 +265,7 @@ impl State {
                 if needs_contents {
                     self.arm(node, true);
                 }
-                self.cover(node, recursive);
+                self.cover(node, recursive, true);
             }
             if let Some(old) = old {
                 self.nodes[old].walks.retain(|other| *other != id);
@@ -283,15 +290,15 @@ impl State {
         }
     }
 
-    /// Lets a watched path look into the directory where a walk ends.
-    pub(super) fn look_inside(&mut self, walk: Id<Walk>, watched: Id<Watched>, depth: Depth) {
+    /// Lets a watched path look into the directory where a walk ends. With `news`, what is found there is reported.
+    pub(super) fn look_inside(&mut self, walk: Id<Walk>, watched: Id<Watched>, depth: Depth, news: bool) {
         let found = &mut self.walks[walk];
         found.inside.push(watched);
         let recursive = u32::from(depth == Depth::Recursive);
         found.recursive += recursive;
         if let Some(node) = found.node {
             self.arm(node, true);
-            self.cover(node, recursive);
+            self.cover(node, recursive, news);
         }
     }
 
@@ -308,12 +315,12 @@ impl State {
         }
     }
 
-    fn cover(&mut self, node: Id<Node>, recursive: u32) {
+    fn cover(&mut self, node: Id<Node>, recursive: u32, news: bool) {
         if recursive > 0 {
             let covered = self.is_covered(node);
             self.nodes[node].recursive += recursive;
             if !covered {
-                self.scan(node);
+                self.scan(node, news);
             }
         }
     }

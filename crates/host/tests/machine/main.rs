@@ -16,3 +16,4 @@ mod tree;
 mod trust;
 mod users;
 mod watch;
+mod watch_failing;

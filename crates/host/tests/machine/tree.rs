@@ -1,9 +1,10 @@
 //! Removing trees and purging directories.
 
 use crate::place::Place;
-use setpoint_host::files::{Directory, Entry, Fate, Removal};
+use setpoint_host::files::{Committer, Content, Directory, Entry, Fate, Purged, Removal, Replace};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[test]
 fn a_tree_goes_as_a_whole_and_links_out_of_it_are_not_followed() {
@@ -43,7 +44,7 @@ fn a_purge_keeps_what_is_protected_however_deep() {
     place.write("t/keep/stray", "");
     place.write("t/gone/too/f", "");
     place.write("t/stray", "");
-    place.write("t/.setpoint-1-2-3", "in the making");
+    place.write("t/.setpoint-1-2-3", "anybody can use the name");
     let protected: BTreeSet<PathBuf> = [PathBuf::from("keep/deeper/deepest/managed")].into();
     let fate = |path: &Path| {
         if protected.contains(path) {
@@ -55,16 +56,133 @@ fn a_purge_keeps_what_is_protected_however_deep() {
         }
     };
     let directory = Directory::open(&place.path("t")).unwrap();
-    let expected = ["gone", "keep/deeper/deepest/stray", "keep/stray", "stray"].map(PathBuf::from);
+    let directory = Arc::new(directory);
+    let expected = [
+        ".setpoint-1-2-3: regular file",
+        "gone: directory with 2 entries",
+        "keep/deeper/deepest/stray: regular file",
+        "keep/stray: regular file",
+        "stray: regular file",
+    ];
 
-    assert_eq!(directory.purge(Removal::Preview, fate).unwrap(), expected);
+    let preview = directory.purge(Removal::Preview, fate).unwrap();
+    assert_eq!(shown(&preview), expected);
     assert_eq!(place.names("t/gone/too"), ["f"]);
-    assert_eq!(directory.purge(Removal::Perform, fate).unwrap(), expected);
-    assert_eq!(place.names("t"), [".setpoint-1-2-3", "keep"]);
+    let purged = directory.purge(Removal::Perform, fate).unwrap();
+    assert_eq!(purged.removed.len(), 5);
+    assert!(purged.leftovers.into_first().is_none());
+    assert_eq!(place.names("t"), ["keep"]);
     assert_eq!(place.names("t/keep"), ["deeper"]);
     assert_eq!(place.names("t/keep/deeper/deepest"), ["managed"]);
-    assert_eq!(
-        directory.purge(Removal::Perform, fate).unwrap(),
-        Vec::<PathBuf>::new()
+    assert!(
+        directory
+            .purge(Removal::Perform, fate)
+            .unwrap()
+            .removed
+            .is_empty()
+    );
+}
+
+fn shown(purged: &Purged) -> Vec<String> {
+    let removed = purged.removed.iter();
+    removed
+        .map(|removed| format!("{}: {}", removed.path.display(), removed.extent))
+        .collect()
+}
+
+fn all(_: &Path) -> Fate {
+    Fate::Remove
+}
+
+#[test]
+fn a_purge_spares_what_is_being_made_just_now() {
+    let place = Place::new();
+    place.directory("t");
+    let directory = Arc::new(Directory::open(&place.path("t")).unwrap());
+    let inside = Arc::clone(&directory);
+    let write = move |file: &mut std::fs::File| {
+        let purged = inside.purge(Removal::Perform, all).unwrap();
+        assert!(purged.removed.is_empty(), "{purged:?}");
+        std::io::Write::write_all(file, b"made")
+    };
+    Committer::new()
+        .replace(Replace::new(place.path("t/f"), Content::Written(Box::new(write))))
+        .unwrap();
+    assert_eq!(place.read("t/f"), "made");
+}
+
+#[test]
+fn what_cannot_be_removed_saves_nothing_else() {
+    if !crate::place::is_root() {
+        return;
+    }
+    let place = Place::new();
+    place.directory("t/a/mounted");
+    place.directory("t/b");
+    place.write("t/a/f", "");
+    place.write("t/b/f", "");
+    crate::watch::inside(
+        &["unshare", "--mount"],
+        "tree::what_cannot_be_removed_saves_nothing_else",
+        &place,
+        |directory| {
+            let at = |name: &str| directory.join(name);
+            let mounted = std::process::Command::new("mount")
+                .args(["-t", "tmpfs", "none"])
+                .arg(at("t/a/mounted"))
+                .status()
+                .unwrap();
+            assert!(mounted.success());
+            std::fs::write(at("t/a/mounted/kept"), "").unwrap();
+            let tree = setpoint_host::files::AbsolutePath::new(at("t")).unwrap();
+            let opened = Arc::new(Directory::open(&tree).unwrap());
+            let purged = opened.purge(Removal::Perform, all).unwrap();
+            let (error, others) = purged.leftovers.into_first().unwrap();
+            assert!(
+                error
+                    .to_string()
+                    .ends_with("t/a/mounted: another file system is mounted on it"),
+                "{error}"
+            );
+            assert_eq!(others, 0);
+            assert!(at("t/a/mounted/kept").exists());
+            assert!(!at("t/a/f").exists() && !at("t/b").exists());
+            let error = Entry::at(&tree).unwrap().remove_tree().unwrap_err();
+            assert!(error.to_string().contains("is mounted on it"), "{error}");
+        },
+    );
+}
+
+#[test]
+fn depth_costs_no_descriptors() {
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const DEPTH: usize = 25_000;
+    let place = Place::new();
+    place.directory("t");
+    let open = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut here = openat(CWD, place.std("t"), open, Mode::empty()).unwrap();
+    for _ in 0..DEPTH {
+        mkdirat(&here, "d", Mode::RWXU).unwrap();
+        here = openat(&here, "d", open, Mode::empty()).unwrap();
+    }
+    drop(here);
+    crate::watch::inside(
+        &["env"],
+        "tree::depth_costs_no_descriptors",
+        &place,
+        |directory| {
+            let few = Rlimit {
+                current: Some(100),
+                maximum: getrlimit(Resource::Nofile).maximum,
+            };
+            setrlimit(Resource::Nofile, few).unwrap();
+            let tree = setpoint_host::files::AbsolutePath::new(directory.join("t")).unwrap();
+            let entry = Entry::at(&tree).unwrap();
+            let extent = entry.extent().unwrap().unwrap();
+            assert_eq!(extent.to_string(), format!("directory with {DEPTH} entries"));
+            entry.remove_tree().unwrap();
+            assert!(!directory.join("t").exists());
+        },
     );
 }

@@ -2,7 +2,9 @@
 
 use crate::place::{Place, is_root};
 use setpoint_host::files::{Committer, Entry, FileError, Method, Replace};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::Command;
 
 const USER: u32 = 65534;
 
@@ -55,5 +57,111 @@ fn root_changes_no_hard_link_in_a_directory_of_its_own_that_others_can_write_in(
     assert_eq!(
         (place.read("shadow").as_str(), place.read("shared/f").as_str()),
         ("secret", "new")
+    );
+}
+
+/// Serves a file system that claims to be root's all over: a directory with one link, `link`, to `target`.
+fn serve(mut device: &File, target: &str) {
+    const LOOKUP: u32 = 1;
+    const FORGET: u32 = 2;
+    const GETATTR: u32 = 3;
+    const READLINK: u32 = 5;
+    const INIT: u32 = 26;
+    const BATCH_FORGET: u32 = 42;
+    let attributes = |node: u64| {
+        let mode: u32 = if node == 1 { 0o040_755 } else { 0o120_777 };
+        let mut bytes = Vec::new();
+        for word in [node, target.len() as u64, 0, 0, 0, 0] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        for half in [0, 0, 0, mode, 1, 0, 0, 0, 4096, 0] {
+            bytes.extend(half.to_ne_bytes());
+        }
+        bytes
+    };
+    let mut request = vec![0; 256 * 1024];
+    while let Ok(length) = device.read(&mut request) {
+        let word = |at: usize| u64::from_ne_bytes(request[at..at + 8].try_into().unwrap());
+        let (operation, unique, node) = (word(0) >> 32, word(8), word(16));
+        let mut error = 0;
+        let mut answer: Vec<u8> = Vec::new();
+        match u32::try_from(operation).unwrap() {
+            INIT => {
+                answer.extend([7u32, 31, 0, 0].iter().flat_map(|half| half.to_ne_bytes()));
+                answer.extend([12u16, 9].iter().flat_map(|quarter| quarter.to_ne_bytes()));
+                answer.extend([4096u32, 1].iter().flat_map(|half| half.to_ne_bytes()));
+                answer.resize(64, 0);
+            }
+            LOOKUP if &request[40..length] == b"link\0" => {
+                answer.extend(
+                    [2u64, 1, 3600, 3600, 0]
+                        .iter()
+                        .flat_map(|word| word.to_ne_bytes()),
+                );
+                answer.extend(attributes(2));
+            }
+            LOOKUP => error = -2,
+            GETATTR => {
+                answer.extend([3600u64, 0].iter().flat_map(|word| word.to_ne_bytes()));
+                answer.extend(attributes(node));
+            }
+            READLINK => answer.extend(target.as_bytes()),
+            FORGET | BATCH_FORGET => continue,
+            _ => error = -38i32,
+        }
+        let mut reply = u32::try_from(16 + answer.len()).unwrap().to_ne_bytes().to_vec();
+        reply.extend(error.to_ne_bytes());
+        reply.extend(unique.to_ne_bytes());
+        reply.extend(answer);
+        device.write_all(&reply).unwrap();
+    }
+}
+
+#[test]
+fn what_a_user_serves_is_not_believed_to_be_roots() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let place = Place::new();
+    place.chmod("", 0o755);
+    place.directory("system");
+    place.directory("served");
+    crate::watch::inside(
+        &["unshare", "--mount"],
+        "trust::what_a_user_serves_is_not_believed_to_be_roots",
+        &place,
+        |directory| {
+            let device = File::options().read(true).write(true).open("/dev/fuse").unwrap();
+            let served = device.try_clone().unwrap();
+            let target = directory.join("system").display().to_string();
+            let mounted = Command::new("mount")
+                .args(["-i", "-t", "fuse.test", "-o"])
+                .arg("fd=0,rootmode=40000,user_id=65534,group_id=65534,allow_other")
+                .arg("none")
+                .arg(directory.join("served"))
+                .stdin(device)
+                .status()
+                .unwrap();
+            assert!(mounted.success());
+            // It ends when the file system is unmounted with the namespace, at the end of this process.
+            std::thread::spawn(move || serve(&served, &target));
+            let path = |name: &str| setpoint_host::files::AbsolutePath::new(directory.join(name)).unwrap();
+            // The system itself is taken in.
+            fs::write(directory.join("served/link/f"), "x").unwrap();
+            let error = Entry::at(&path("served/link/f")).unwrap_err();
+            assert!(
+                matches!(
+                    error,
+                    FileError::UnsafeLink {
+                        link_owner: USER,
+                        target_owner: 0,
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+            let replace = Replace::bytes(path("served/link"), "evil");
+            assert!(Committer::new().replace(replace).is_err());
+        },
     );
 }

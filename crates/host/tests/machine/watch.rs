@@ -6,7 +6,7 @@
 use crate::place::{Place, is_root};
 use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_host::watch::{
-    Cause, Depth, Follow, Subscriber, WatchError, WatchEvent, WatchHandle, WatchHub, WatchToken,
+    Cause, Depth, Follow, Pace, Subscriber, WatchError, WatchEvent, WatchHandle, WatchHub, WatchToken,
 };
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -15,15 +15,19 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// A hub with one subscriber that writes down what it is told.
-struct Watching {
-    hub: WatchHub,
+pub(crate) struct Watching {
+    pub(crate) hub: WatchHub,
     subscriber: Subscriber,
-    events: Receiver<WatchEvent>,
+    pub(crate) events: Receiver<WatchEvent>,
 }
 
 impl Watching {
-    fn new() -> Self {
-        let hub = WatchHub::new().unwrap();
+    pub(crate) fn new() -> Self {
+        Self::with_pace(Pace::default())
+    }
+
+    pub(crate) fn with_pace(pace: Pace) -> Self {
+        let hub = WatchHub::with_pace(pace).unwrap();
         let (sender, events) = channel();
         let sink = move |told: &[WatchEvent]| {
             for event in told {
@@ -38,14 +42,37 @@ impl Watching {
         }
     }
 
-    fn watch(&self, path: &AbsolutePath, depth: Depth, token: u64) -> WatchHandle {
+    /// Waits until the hub tells something of a watch.
+    #[track_caller]
+    pub(crate) fn wait(&self, token: u64, wanted: impl Fn(&Cause) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let event = self.events.recv_timeout(left).expect("the hub tells it in time");
+            if event.token == WatchToken(token) && wanted(&event.cause) {
+                return;
+            }
+        }
+    }
+
+    /// Waits until something holds of the hub.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, holds: impl Fn(&WatchHub) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !holds(&self.hub) {
+            assert!(Instant::now() < deadline, "{what}: {:?}", self.hub.statistics());
+            let _ = self.events.recv_timeout(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn watch(&self, path: &AbsolutePath, depth: Depth, token: u64) -> WatchHandle {
         self.subscriber
             .watch(path, depth, Follow::Target, WatchToken(token))
             .unwrap()
     }
 
     /// The tokens that were reported until now, each once.
-    fn changed(&self) -> Vec<u64> {
+    pub(crate) fn changed(&self) -> Vec<u64> {
         self.hub.catch_up().unwrap();
         let mut tokens: Vec<u64> = self.events.try_iter().map(|event| event.token.0).collect();
         tokens.sort_unstable();
@@ -118,7 +145,7 @@ fn newest(watching: &Watching) -> Option<&'static str> {
     watching.events.try_iter().last().map(|event| match event.cause {
         Cause::Unsettled => "being written",
         Cause::Changed => "finished",
-        Cause::Overflow | Cause::Failed(_) => "trouble",
+        Cause::Overflow | Cause::Polled(_) | Cause::Failed(_) => "trouble",
     })
 }
 
@@ -712,7 +739,7 @@ fn an_unreadable_directory_is_an_error_at_the_end_and_none_on_the_way() {
     place.chmod("closed/open", 0o755);
     place.chmod("sealed", 0o700);
     as_nobody(
-        "an_unreadable_directory_is_an_error_at_the_end_and_none_on_the_way",
+        "watch::an_unreadable_directory_is_an_error_at_the_end_and_none_on_the_way",
         &place,
         |directory| {
             let watching = Watching::new();
@@ -731,51 +758,6 @@ fn an_unreadable_directory_is_an_error_at_the_end_and_none_on_the_way() {
                     "{name}: {result:?}"
                 );
             }
-        },
-    );
-}
-
-#[test]
-fn running_out_of_kernel_watches_is_a_clear_error() {
-    let place = Place::new();
-    for number in 0..20 {
-        place.directory(&format!("t/{number}"));
-    }
-    in_user_namespace(
-        "running_out_of_kernel_watches_is_a_clear_error",
-        &place,
-        |directory| {
-            let path = |name: &str| AbsolutePath::new(directory.join(name)).unwrap();
-            let watching = Watching::new();
-            let _file = watching.watch(&path("t/0/f"), Depth::Entry, 1);
-            let before = watching.hub.statistics();
-            let result =
-                watching
-                    .subscriber
-                    .watch(&path("t/"), Depth::Recursive, Follow::Target, WatchToken(2));
-            let error = result.unwrap_err();
-            assert!(
-                error.to_string().contains("fs.inotify.max_user_watches"),
-                "{error}"
-            );
-            assert_eq!(watching.hub.statistics(), before);
-            watching.notices("the first watch still works", || {
-                drop(fs::write(directory.join("t/0/f"), ""));
-            });
-
-            // A tree that outgrows the limit later says so in an event.
-            fs::create_dir(directory.join("small")).unwrap();
-            let _small = watching.watch(&path("small/"), Depth::Recursive, 3);
-            for number in 0..20 {
-                fs::create_dir(directory.join(format!("small/{number}"))).unwrap();
-            }
-            watching.hub.catch_up().unwrap();
-            assert!(
-                watching
-                    .events
-                    .try_iter()
-                    .any(|event| { event.token == WatchToken(3) && matches!(event.cause, Cause::Failed(_)) })
-            );
         },
     );
 }
@@ -799,7 +781,7 @@ fn as_nobody(test: &str, place: &Place, body: impl FnOnce(&std::path::Path)) {
 }
 
 /// Runs this test's second half with few kernel watches, in a user namespace of its own.
-fn in_user_namespace(test: &str, place: &Place, body: impl FnOnce(&std::path::Path)) {
+pub(crate) fn in_user_namespace(test: &str, place: &Place, body: impl FnOnce(&std::path::Path)) {
     let limit = "echo 12 > /proc/sys/user/max_inotify_watches && exec \"$@\"";
     inside(
         &["unshare", "--user", "--map-root-user", "sh", "-c", limit, "sh"],
@@ -809,7 +791,7 @@ fn in_user_namespace(test: &str, place: &Place, body: impl FnOnce(&std::path::Pa
     );
 }
 
-fn inside(wrapper: &[&str], test: &str, place: &Place, body: impl FnOnce(&std::path::Path)) {
+pub(crate) fn inside(wrapper: &[&str], test: &str, place: &Place, body: impl FnOnce(&std::path::Path)) {
     if let Some(directory) = std::env::var_os(INSIDE) {
         return body(std::path::Path::new(&directory));
     }
@@ -819,7 +801,7 @@ fn inside(wrapper: &[&str], test: &str, place: &Place, body: impl FnOnce(&std::p
     let output = std::process::Command::new(wrapper[0])
         .args(&wrapper[1..])
         .arg(program)
-        .args(["--exact", &format!("watch::{test}"), "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env(INSIDE, place.std(""))
         .output()
         .unwrap();

@@ -212,7 +212,11 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     fn remove(&mut self, found: &Stat) -> Result<(), Failure> {
-        let repair = self.apply.drift("state", found.file_type.to_string(), "absent");
+        let is = match &self.place.entry {
+            Some(entry) if self.file.recurse => extent(entry, found)?,
+            _ => found.file_type.to_string().into(),
+        };
+        let repair = self.apply.drift("state", is, "absent");
         self.standing = Standing::Gone;
         if !repair {
             return Ok(());
@@ -423,7 +427,7 @@ impl<'r, 'a> Run<'r, 'a> {
                     Ok(size_alone(there.stat()))
                 }
             }
-            Some(found) => Ok(found.file_type.to_string().into()),
+            Some(found) => Ok(extent(&self.entry()?, &found)?),
         }
     }
 
@@ -687,6 +691,14 @@ pub(super) fn describe(file: &mut OpenFile) -> Result<DriftValue, FileError> {
         text: None,
     };
     Ok(with_digest(content, &hash.finalize()))
+}
+
+/// What is found where something else shall be or nothing, and how much goes with it.
+pub(super) fn extent(entry: &Entry, found: &Stat) -> Result<DriftValue, FileError> {
+    let extent = entry.extent()?;
+    Ok(extent
+        .map_or_else(|| found.file_type.to_string(), |extent| extent.to_string())
+        .into())
 }
 
 /// Contents of which nothing is said but their length.

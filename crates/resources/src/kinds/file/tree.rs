@@ -13,7 +13,7 @@ use setpoint_host::files::{
 };
 
 use super::path;
-use super::run::{Run, Standing, describe, size_alone, source_fingerprint};
+use super::run::{Run, Standing, describe, extent, size_alone, source_fingerprint};
 use crate::sorts::FILE;
 
 /// Trees that are deeper are refused: each level costs descriptors.
@@ -173,7 +173,7 @@ impl Run<'_, '_> {
             Some(found) if !self.file.force || !found.is_directory() => {
                 return Err(in_the_way("replace the contents of", to, &found));
             }
-            Some(found) => is = DriftValue::Text(found.file_type.to_string()),
+            Some(found) => is = extent(to, &found)?,
             None => {}
         }
         let reopened = || -> Result<OpenFile, Failure> { Ok(from.follow()?.open()?) };
@@ -215,7 +215,7 @@ impl Run<'_, '_> {
 
     // Purge
 
-    fn purge(&mut self, copying: &Copying, destination: &Directory) -> Result<(), Failure> {
+    fn purge(&mut self, copying: &Copying, destination: &Arc<Directory>) -> Result<(), Failure> {
         let protected = self.protected();
         let fate = |relative: &Path| match copying.source.get(relative) {
             Some(true) => Fate::Descend,
@@ -226,16 +226,25 @@ impl Run<'_, '_> {
                 _ => Fate::Remove,
             },
         };
-        let extra = destination.purge(Removal::Preview, fate)?;
+        let mut purged = destination.purge(Removal::Preview, fate)?;
         let mut permitted = false;
-        for relative in &extra {
-            permitted = self.apply.drift(field(relative), "unmanaged", DriftValue::Absent);
+        for extra in &purged.removed {
+            let field = format!("purge {}", self.path.join(&extra.path));
+            permitted = self
+                .apply
+                .drift(field, extra.extent.to_string(), DriftValue::Absent);
         }
         if permitted {
             self.apply.cancellation().check("purge")?;
-            destination.purge(Removal::Perform, fate)?;
+            purged = destination.purge(Removal::Perform, fate)?;
         }
-        Ok(())
+        match purged.leftovers.into_first() {
+            None => Ok(()),
+            Some((error, 0)) => Err(error.into()),
+            Some((error, more)) => Err(self
+                .failed("purge all of")
+                .because(format!("{error}, and {more} more such errors"))),
+        }
     }
 
     /// What other resources manage below the path, relative to it.
