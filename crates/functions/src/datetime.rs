@@ -35,7 +35,7 @@ fn format(context: &CallContext<'_>, a: i64, b: &[u8]) -> Result<Vec<u8>, CallEr
     example(call = "datetime.hour(1000000000)", result = "")
 )]
 fn hour(context: &CallContext<'_>, a: i64) -> Result<i64, CallError> {
-    Ok(i64::from(local(context, a)?.hour()))
+    Ok(i64::from(local(context, a)?.zoned.hour()))
 }
 
 static NOW: FunctionSpec = FunctionSpec::source(
@@ -94,7 +94,7 @@ static STR_NOW: FunctionSpec = FunctionSpec::source(
     example(call = "datetime.weekday(1000000000)", result = "")
 )]
 fn weekday(context: &CallContext<'_>, a: i64) -> Result<String, CallError> {
-    Ok(layout::weekday(&local(context, a)?).to_lowercase())
+    Ok(layout::weekday(&local(context, a)?.zoned).to_lowercase())
 }
 
 static WEEKDAY_FAST: FunctionSpec = FunctionSpec::source(
@@ -106,7 +106,7 @@ static WEEKDAY_FAST: FunctionSpec = FunctionSpec::source(
         |reading, _| {
             let clock = reading.capabilities.clock();
             let today = zoned(clock, seconds(clock))?;
-            Ok(Value::str(layout::weekday(&today).to_lowercase()))
+            Ok(Value::str(layout::weekday(&today.zoned).to_lowercase()))
         },
         |watching, _| {
             let clock = watching.capabilities.clock();
@@ -135,7 +135,7 @@ fn seconds(clock: &dyn Clock) -> i64 {
 /// The time between now and the next day's beginning in the clock's zone, never nothing.
 fn until_midnight(clock: &dyn Clock) -> Result<Duration, CallError> {
     let since_epoch = clock.now();
-    let now = zoned(clock, seconds(clock))?;
+    let now = zoned(clock, seconds(clock))?.zoned;
     let tomorrow = now
         .tomorrow()
         .and_then(|day| day.start_of_day())
@@ -148,14 +148,31 @@ fn until_midnight(clock: &dyn Clock) -> Result<Duration, CallError> {
 }
 
 /// A time that a program names, in the host's zone.
-fn local(context: &CallContext<'_>, seconds: i64) -> Result<Zoned, CallError> {
+fn local(context: &CallContext<'_>, seconds: i64) -> Result<LocalTime, CallError> {
     if seconds < 0 {
         return Err(CallError::fatal("epoch delta must be positive"));
     }
     zoned(context.capabilities.clock(), seconds)
 }
 
-fn zoned(clock: &dyn Clock, seconds: i64) -> Result<Zoned, CallError> {
+/// A time in a zone, of any year.
+struct LocalTime {
+    /// The time, but for the years that `eras` add.
+    zoned: Zoned,
+    /// How often 400 years are to be added: after so many the calendar begins anew, weekdays included.
+    eras: i64,
+}
+
+impl LocalTime {
+    fn year(&self) -> i64 {
+        i64::from(self.zoned.year()) + YEARS_OF_AN_ERA * self.eras
+    }
+}
+
+const YEARS_OF_AN_ERA: i64 = 400;
+const SECONDS_OF_AN_ERA: i64 = 146_097 * 24 * 60 * 60;
+
+fn zoned(clock: &dyn Clock, seconds: i64) -> Result<LocalTime, CallError> {
     let zone = match clock.zone().as_deref() {
         Some("UTC") => TimeZone::UTC,
         // A zone without a name may be written as a rule, see tzset(3).
@@ -164,7 +181,17 @@ fn zoned(clock: &dyn Clock, seconds: i64) -> Result<Zoned, CallError> {
             .unwrap_or(TimeZone::UTC),
         None => TimeZone::try_system().unwrap_or(TimeZone::UTC),
     };
-    let time = Timestamp::from_second(seconds)
-        .map_err(|_| CallError::fatal(format!("the time {seconds} is beyond the year 9999")))?;
-    Ok(time.to_zoned(zone))
+    // The library ends with the year 9999. Beyond, rules of zones stay what they are, so that an earlier era shows the same.
+    let greatest = Timestamp::MAX.as_second();
+    let eras = if seconds > greatest {
+        (seconds - greatest).div_euclid(SECONDS_OF_AN_ERA) + 1
+    } else {
+        0
+    };
+    let time = Timestamp::from_second(seconds - eras * SECONDS_OF_AN_ERA)
+        .map_err(|error| CallError::fatal(format!("the time {seconds} cannot be shown: {error}")))?;
+    Ok(LocalTime {
+        zoned: time.to_zoned(zone),
+        eras,
+    })
 }

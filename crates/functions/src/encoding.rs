@@ -7,6 +7,8 @@ use setpoint_value::{
     function,
 };
 
+use crate::text_builder::{LONGEST, TooLong};
+
 pub(crate) static MODULE: Module = Module::new(
     "encoding",
     "Base64 and JSON.",
@@ -42,8 +44,11 @@ fn base64_decode(data: &[u8]) -> Result<Vec<u8>, CallError> {
     module = "encoding",
     example(call = r#"encoding.base64_encode("hi")"#, result = r#""aGk=""#)
 )]
-fn base64_encode(data: &[u8]) -> String {
-    STANDARD.encode(data)
+fn base64_encode(data: &[u8]) -> Result<String, CallError> {
+    match base64::encoded_len(data.len(), true) {
+        Some(length) if length <= LONGEST => Ok(STANDARD.encode(data)),
+        _ => Err(TooLong.into()),
+    }
 }
 
 const SIGNATURES: &[&str] = &["func(data str) ?1", "func(data str, type str) ?1"];
@@ -164,11 +169,11 @@ fn convert(json: serde_json::Value, ty: &Type, mode: Mode) -> Result<Value, Misf
         (Type::Int, Json::Number(number)) => number
             .as_i64()
             .map(Value::Int)
-            .ok_or_else(|| Misfit::new(format!("{number} is no int"))),
+            .ok_or_else(|| Misfit::new(format!("{number} is not an int"))),
         (Type::Float, Json::Number(number)) => number
             .as_f64()
             .map(Value::float)
-            .ok_or_else(|| Misfit::new(format!("{number} is no float"))),
+            .ok_or_else(|| Misfit::new(format!("{number} is not a float"))),
         (Type::List(element), Json::Array(items)) => {
             let items = items.into_iter().enumerate().map(|(index, item)| {
                 convert(item, element, mode).map_err(|misfit| misfit.within(&format!("[{index}]")))

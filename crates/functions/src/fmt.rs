@@ -164,7 +164,7 @@ fn printf(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         return if format.is_unknown() {
             Ok(Value::unknown(Type::Str))
         } else {
-            Err(CallError::fatal("the format is no string"))
+            Err(CallError::fatal("the format is not a string"))
         };
     };
     let pieces =

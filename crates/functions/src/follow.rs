@@ -191,7 +191,7 @@ impl Subscription for Following {
 pub(crate) fn text(arguments: &[Value], index: usize) -> Result<&str, CallError> {
     use setpoint_value::native::{Undecoded, argument};
     argument(arguments, index).map_err(|error| match error {
-        Undecoded::Wrong(error) => CallError::Argument(error),
+        Undecoded::Wrong(error) => CallError::Refused(error),
         Undecoded::Unknown => CallError::fatal("the argument is not known yet"),
     })
 }

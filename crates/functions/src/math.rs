@@ -1,6 +1,6 @@
 //! `math`: numbers, with errors where the mathematics has no answer.
 
-use setpoint_value::{ArgumentError, CallError, FunctionSpec, Module, Type, Value, function};
+use setpoint_value::{CallError, FunctionSpec, Module, Type, Value, function};
 
 pub(crate) static MODULE: Module = Module::new(
     "math",
@@ -15,9 +15,7 @@ static FORTYTWO: FunctionSpec = FunctionSpec::pure(
     |_, ty| match ty {
         Type::Int => Ok(Value::Int(42)),
         Type::Float => Ok(Value::float(42.0)),
-        _ => Err(CallError::Argument(ArgumentError::whole(
-            "the result is an int or a float",
-        ))),
+        _ => Err(CallError::fatal("the result is an int or a float")),
     },
 )
 .documented("42 or 42.0, whichever is wanted.", &[]);

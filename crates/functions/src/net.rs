@@ -56,7 +56,7 @@ fn cidr_to_first(a: &[u8]) -> Result<String, CallError> {
     example(call = r#"net.cidr_to_ip("10.0.0.5/24")"#, result = r#""10.0.0.5""#)
 )]
 fn cidr_to_ip(a: &[u8]) -> Result<String, CallError> {
-    Ok(cidr::text(Cidr::parse(a.trim_ascii())?.address))
+    Ok(cidr::text(Cidr::parse(a.trim_ascii())?.address()))
 }
 
 /// The last address of the network; of IPv4 the broadcast address.
@@ -76,11 +76,7 @@ fn cidr_to_last(a: &[u8]) -> Result<String, CallError> {
     example(call = r#"net.cidr_to_mask("10.0.0.5/24")"#, result = r#""255.255.255.0""#)
 )]
 fn cidr_to_mask(a: &[u8]) -> Result<String, CallError> {
-    let mask = Cidr::parse(a.trim_ascii())?.mask();
-    Ok(match mask {
-        IpAddr::V4(mask) => mask.to_string(),
-        IpAddr::V6(mask) => mask.to_string(),
-    })
+    Ok(Cidr::parse(a.trim_ascii())?.mask().to_string())
 }
 
 /// The address of the network, with the prefix.
@@ -89,8 +85,7 @@ fn cidr_to_mask(a: &[u8]) -> Result<String, CallError> {
     example(call = r#"net.cidr_to_network("10.0.0.5/24")"#, result = r#""10.0.0.0/24""#)
 )]
 fn cidr_to_network(a: &[u8]) -> Result<String, CallError> {
-    let cidr = Cidr::parse(a.trim_ascii())?;
-    Ok(format!("{}/{}", cidr::text(cidr.network()), cidr.prefix))
+    Ok(Cidr::parse(a.trim_ascii())?.network().to_string())
 }
 
 /// The length of the prefix.
@@ -99,7 +94,7 @@ fn cidr_to_network(a: &[u8]) -> Result<String, CallError> {
     example(call = r#"net.cidr_to_prefix("10.0.0.5/24")"#, result = r#""24""#)
 )]
 fn cidr_to_prefix(a: &[u8]) -> Result<String, CallError> {
-    Ok(Cidr::parse(a.trim_ascii())?.prefix.to_string())
+    Ok(Cidr::parse(a.trim_ascii())?.prefix().to_string())
 }
 
 static INTERFACE_CIDR: FunctionSpec = FunctionSpec::source(

@@ -1,8 +1,8 @@
 //! `os`: the operating system.
 
 use setpoint_value::{
-    ArgumentError, CallContext, CallError, Class, Example, Files, FunctionSpec, HostFact, Module, Type,
-    Value, WatchDepth, function,
+    CallContext, CallError, Class, Example, Files, FunctionSpec, HostFact, Module, Type, Value, WatchDepth,
+    function,
 };
 
 use crate::follow::{Follow, Watching, text};
@@ -94,7 +94,8 @@ static FILE_EXISTS: FunctionSpec = FunctionSpec::source(
     ),
 )
 .documented(
-    "Whether something is at a path, links followed. It follows changes.",
+    "Whether something is at a path, links followed. It follows changes.\n\nA path that is not absolute fails in a way that \
+     `<|>` catches.",
     &[Example {
         call: r#"os.file_exists("/no/such/file")"#,
         result: "false",
@@ -335,10 +336,11 @@ pub(crate) fn watch_path(
     depth: WatchDepth,
 ) -> Result<Vec<setpoint_value::Timer>, CallError> {
     if !path.starts_with('/') {
-        return Err(CallError::Argument(ArgumentError::at(
-            0,
-            "must be an absolute path",
-        )));
+        return Err(CallError::catchable(if path.is_empty() {
+            "the path is empty; it must be absolute".to_owned()
+        } else {
+            format!("the path `{path}` is not absolute")
+        }));
     }
     let files: &dyn Files = watching.capabilities.files();
     let watch = files.watch(path, depth, watching.wake.clone());

@@ -3,6 +3,7 @@
 use setpoint_value::{CallError, Module, function};
 
 use crate::golang::text;
+use crate::text_builder;
 
 pub(crate) static MODULE: Module = Module::new(
     "strings",
@@ -55,9 +56,9 @@ fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
     module = "strings",
     example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#)
 )]
-fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Vec<u8> {
-    let parts: Vec<&[u8]> = s.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join(sep)
+fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
+    let parts = s.into_iter().filter(|part| !part.is_empty());
+    Ok(text_builder::join(parts, sep)?)
 }
 
 /// `s` with as many `pad`s before it as it takes to reach `len` bytes.

@@ -15,28 +15,40 @@ use crate::{
 /// part is not decided, or a tuple's elements have no type in common.
 #[must_use]
 pub fn static_type(ty: &Type) -> Option<Type> {
+    static_type_with(ty, &mut || None)
+}
+
+/// The same; `element` says of what type the elements of an empty tuple are, which could be any.
+fn static_type_with(ty: &Type, element: &mut impl FnMut() -> Option<Type>) -> Option<Type> {
     Some(match ty {
         Type::Bool | Type::Str | Type::Int | Type::Float | Type::Opaque(_) => ty.clone(),
-        Type::Optional(inner) => static_type(inner)?,
-        Type::List(element) | Type::Set(element) => Type::list(static_type(element)?),
+        Type::Optional(inner) => static_type_with(inner, element)?,
+        Type::List(inner) | Type::Set(inner) => Type::list(static_type_with(inner, element)?),
+        Type::Tuple(types) if types.is_empty() => Type::list(element()?),
         Type::Tuple(types) => {
-            let types = types.iter().map(static_type).collect::<Option<Vec<_>>>()?;
+            let types = types
+                .iter()
+                .map(|ty| static_type_with(ty, element))
+                .collect::<Option<Vec<_>>>()?;
             Type::list(static_type(&unify(&types).ok()?)?)
         }
-        Type::Map(kv) => Type::map(static_type(&kv.0)?, static_type(&kv.1)?),
+        Type::Map(kv) => Type::map(
+            static_type_with(&kv.0, element)?,
+            static_type_with(&kv.1, element)?,
+        ),
         Type::Struct(s) => {
             let fields = s
                 .fields
                 .iter()
-                .map(|f| Some((f.name.clone(), static_type(&f.ty)?)));
+                .map(|f| Some((f.name.clone(), static_type_with(&f.ty, element)?)));
             Type::structure(fields.collect::<Option<Vec<_>>>()?)
         }
         Type::Func(f) => Type::func(
             f.parameters
                 .iter()
-                .map(|p| Some((p.name.clone(), static_type(&p.ty)?)))
+                .map(|p| Some((p.name.clone(), static_type_with(&p.ty, element)?)))
                 .collect::<Option<Vec<_>>>()?,
-            static_type(&f.result)?,
+            static_type_with(&f.result, element)?,
         ),
         Type::Nil | Type::Variant | Type::Dynamic | Type::Number | Type::Variable(_) => return None,
     })
@@ -54,8 +66,14 @@ pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Res
     if let Some(signature) = static_alternative(spec, arguments.types) {
         return Ok(Inferred { signature });
     }
-    let known: Vec<Value> = arguments
+    let count = arguments.types.len();
+    let types: Vec<Option<Type>> = arguments
         .types
+        .iter()
+        .enumerate()
+        .map(|(index, ty)| ty.clone().or_else(|| declared(spec, index, count)))
+        .collect();
+    let known: Vec<Value> = types
         .iter()
         .zip(arguments.values)
         .map(|(ty, value)| match (value, ty) {
@@ -65,16 +83,19 @@ pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Res
         })
         .collect();
     let prepared = prepare(spec, &convert_arguments(spec, &known)).map_err(|error| match error {
-        CallError::Argument(error) => error,
+        CallError::Argument(error) | CallError::Refused(error) => error,
         other => ArgumentError::whole(other.to_string()),
     })?;
-    let Some(result) = static_type(&prepared.result) else {
-        let open = arguments
-            .types
-            .iter()
-            .position(|ty| ty.as_ref().is_none_or(Type::is_open));
+    // Behind the variables that stand for the arguments.
+    let mut variable = u32::try_from(count).unwrap_or(u32::MAX);
+    let mut element = || {
+        variable = variable.checked_add(1)?;
+        Some(Type::Variable(variable))
+    };
+    let Some(result) = static_type_with(&prepared.result, &mut element) else {
+        let open = types.iter().position(|ty| ty.as_ref().is_none_or(Type::is_open));
         return Err(match open {
-            Some(index) => ArgumentError::at(index, "its type must be evident here"),
+            Some(index) => ArgumentError::at(index, "its type is not known, and the result's depends on it"),
             None if prepared.result.is_open() => {
                 ArgumentError::whole("the result's type depends on a value that is not known while compiling")
             }
@@ -84,7 +105,7 @@ pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Res
             )),
         });
     };
-    let parameters = arguments.types.iter().enumerate().map(|(index, ty)| {
+    let parameters = types.iter().enumerate().map(|(index, ty)| {
         let ty = match ty {
             Some(ty) if !ty.is_open() => ty.clone(),
             _ => Type::Variable(u32::try_from(index).unwrap_or(u32::MAX - 1) + 1),
@@ -96,21 +117,30 @@ pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Res
     })
 }
 
+/// Whether a type has a part that mcl lacks, or that stands for several types.
+fn lacking(ty: &Type) -> bool {
+    ty.any_part(&mut |part| {
+        matches!(
+            part,
+            Type::Tuple(_) | Type::Set(_) | Type::Optional(_) | Type::Dynamic | Type::Variant | Type::Number
+        )
+    })
+}
+
+/// The type that every alternative for so many arguments gives the parameter at a position, if it is a plain one.
+fn declared(spec: &FunctionSpec, index: usize, count: usize) -> Option<Type> {
+    let mut types = spec
+        .alternatives()
+        .iter()
+        .filter(|signature| signature.accepts_count(count))
+        .map(|signature| signature.parameter(index).map(|parameter| &parameter.ty));
+    let first = types.next()??;
+    let plain = !first.is_open() && !lacking(first) && types.all(|ty| ty == Some(first));
+    plain.then(|| first.clone())
+}
+
 /// The type of the only alternative without tuples, sets, question marks and open places that takes these arguments.
 fn static_alternative(spec: &FunctionSpec, types: &[Option<Type>]) -> Option<Type> {
-    let lacking = |ty: &Type| {
-        ty.any_part(&mut |part| {
-            matches!(
-                part,
-                Type::Tuple(_)
-                    | Type::Set(_)
-                    | Type::Optional(_)
-                    | Type::Dynamic
-                    | Type::Variant
-                    | Type::Number
-            )
-        })
-    };
     let mut fitting = spec.alternatives().iter().filter(|signature| {
         let mut matching = Matching::new(&signature.limits);
         signature.accepts_count(types.len())

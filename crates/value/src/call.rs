@@ -39,7 +39,7 @@ pub fn call(spec: &FunctionSpec, arguments: &[Value]) -> Result<Value, CallError
         Value::unknown(prepared.result.clone())
     } else {
         guarded(spec, || implementation.run(&prepared.arguments, &prepared.result))
-            .map_err(|error| without_secrets(spec, error, arguments))?
+            .map_err(|error| refused(spec, without_secrets(spec, error, arguments), arguments.len()))?
     };
     finish(
         spec,
@@ -203,15 +203,28 @@ fn check(
     Ok((matching.resolve(&signature.result), matching.open))
 }
 
-/// Gives an error of a type function the name of its parameter.
+/// Gives an error about an argument the name of its parameter.
 fn named(spec: &FunctionSpec, error: CallError, count: usize) -> CallError {
-    match error {
-        CallError::Argument(mut error) if error.parameter.is_none() => {
+    let with_name = |mut error: ArgumentError| {
+        if error.parameter.is_none() {
             let signature = spec.alternatives().iter().find(|s| s.accepts_count(count));
-            let parameter = error.index.and_then(|index| signature?.parameter(index));
+            // Of those that share one parameter the position says which it is.
+            let parameter = error.index.and_then(|index| signature?.parameters.get(index));
             error.parameter = parameter.map(|p| p.name.clone());
-            CallError::Argument(error)
         }
+        error
+    };
+    match error {
+        CallError::Argument(error) => CallError::Argument(with_name(error)),
+        CallError::Refused(error) => CallError::Refused(with_name(error)),
+        other => other,
+    }
+}
+
+/// What an implementation says about an argument is about its value: the type has been checked before.
+fn refused(spec: &FunctionSpec, error: CallError, count: usize) -> CallError {
+    match named(spec, error, count) {
+        CallError::Argument(error) => CallError::Refused(error),
         other => other,
     }
 }
@@ -295,7 +308,8 @@ pub fn call_typed(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Re
         return Err(CallError::fatal(format!("`{spec}` cannot be called directly")));
     };
     if spec.adapted {
-        return call_adapted(spec, arguments, result);
+        // That the types fit is known; what is wrong now is a value, whoever looked at it.
+        return call_adapted(spec, arguments, result).map_err(|error| refused(spec, error, arguments.len()));
     }
     let mut marks = Marks::none();
     let mut unknown = false;
@@ -315,7 +329,7 @@ pub fn call_typed(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Re
         Value::unknown(result.clone())
     } else {
         guarded(spec, || implementation.run(seen, result))
-            .map_err(|error| without_secrets(spec, error, arguments))?
+            .map_err(|error| refused(spec, without_secrets(spec, error, arguments), arguments.len()))?
     };
     finish(spec, value, seen, result, &marks)
 }
@@ -353,12 +367,14 @@ fn without_secrets(spec: &FunctionSpec, error: CallError, arguments: &[Value]) -
         return error;
     }
     let hidden = || "the reason is not shown because an argument is sensitive".to_owned();
+    let without_reason = |error: ArgumentError| ArgumentError {
+        message: format!("does not fit; {}", hidden()),
+        path: String::new(),
+        ..error
+    };
     match error {
-        CallError::Argument(error) => CallError::Argument(ArgumentError {
-            message: format!("does not fit; {}", hidden()),
-            path: String::new(),
-            ..error
-        }),
+        CallError::Argument(error) => CallError::Argument(without_reason(error)),
+        CallError::Refused(error) => CallError::Refused(without_reason(error)),
         CallError::Failed { catchable, .. } => CallError::Failed {
             message: format!("`{spec}` failed; {}", hidden()),
             catchable,

@@ -585,8 +585,10 @@ impl fmt::Display for ArgumentError {
 /// Why a call has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
-    /// An argument does not fit.
+    /// An argument does not fit the signature: the program is wrong. Never catchable.
     Argument(ArgumentError),
+    /// An argument of the right type has a value that the function does not take: the data is wrong. Catchable.
+    Refused(ArgumentError),
     /// The implementation failed.
     Failed {
         /// What is wrong: lower case, no full stop.
@@ -625,7 +627,10 @@ impl CallError {
     /// Whether `<|>` catches it.
     #[must_use]
     pub fn is_catchable(&self) -> bool {
-        matches!(self, CallError::Failed { catchable: true, .. })
+        matches!(
+            self,
+            CallError::Refused(_) | CallError::Failed { catchable: true, .. }
+        )
     }
 }
 
@@ -638,7 +643,7 @@ impl From<ArgumentError> for CallError {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CallError::Argument(error) => write!(f, "{error}"),
+            CallError::Argument(error) | CallError::Refused(error) => write!(f, "{error}"),
             CallError::Failed { message, .. } => f.write_str(message),
             CallError::Panicked { function, message } => {
                 write!(f, "`{function}` stopped with an internal error: {message}")

@@ -62,7 +62,8 @@ pub fn decoded(ty: &Type, outcome: Result<Result<Value, CallError>, Undecoded>) 
     match outcome {
         Ok(result) => result,
         Err(Undecoded::Unknown) => Ok(Value::unknown(ty.clone())),
-        Err(Undecoded::Wrong(error)) => Err(CallError::Argument(error)),
+        // The type has been checked, so that it is the value: text that is not UTF-8.
+        Err(Undecoded::Wrong(error)) => Err(CallError::Refused(error)),
     }
 }
 

@@ -105,6 +105,10 @@ pub(super) fn redacted(error: CallError, arguments: &[Value]) -> CallError {
             error.message = HIDDEN.to_owned();
             CallError::Argument(error)
         }
+        CallError::Refused(mut error) => {
+            error.message = HIDDEN.to_owned();
+            CallError::Refused(error)
+        }
         CallError::Failed { catchable, .. } => CallError::Failed {
             message: HIDDEN.to_owned(),
             catchable,

@@ -574,6 +574,10 @@ fn hidden(error: CallError) -> CallError {
             argument.message = message;
             CallError::Argument(argument)
         }
+        CallError::Refused(mut argument) => {
+            argument.message = message;
+            CallError::Refused(argument)
+        }
         CallError::Failed { catchable, .. } => CallError::Failed { message, catchable },
         CallError::Panicked { function, .. } => CallError::Panicked { function, message },
     }

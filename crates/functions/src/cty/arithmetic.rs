@@ -195,7 +195,7 @@ pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         return refuse(0, "has no logarithm");
     }
     if base.is_nan() || base <= 0.0 || base == 1.0 {
-        return refuse(1, "is no base of logarithms");
+        return refuse(1, "is not a base of logarithms");
     }
     // The usual bases exactly.
     Ok(Value::float(match base {
@@ -308,7 +308,7 @@ pub fn parse_int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         }
     }
     let Some(result) = result else {
-        return refuse(0, format!("is no whole number in base {base}"));
+        return refuse(0, format!("is not a whole number in base {base}"));
     };
     match i64::try_from(if negative { -result } else { result }) {
         Ok(int) => Ok(Value::Int(int)),

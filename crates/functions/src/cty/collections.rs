@@ -111,9 +111,9 @@ fn index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
                 Some(index) => types
                     .get(index)
                     .cloned()
-                    .ok_or_else(|| ArgumentError::at(1, "there is no such index")),
+                    .ok_or_else(|| ArgumentError::at(1, "there is not such index")),
                 None if key.is_unknown() => Ok(Type::Dynamic),
-                None => Err(ArgumentError::at(1, "there is no such index")),
+                None => Err(ArgumentError::at(1, "there is not such index")),
             }
         }
         Type::Struct(s) => {
@@ -122,7 +122,7 @@ fn index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
                 Some(name) => s
                     .field(name)
                     .cloned()
-                    .ok_or_else(|| ArgumentError::at(1, "there is no such field")),
+                    .ok_or_else(|| ArgumentError::at(1, "there is not such field")),
                 None => Ok(Type::Dynamic),
             }
         }

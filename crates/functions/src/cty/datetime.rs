@@ -29,7 +29,12 @@ pub fn format_date(format: &str, time: &str) -> Result<String, CallError> {
             let length = rest.bytes().take_while(|b| *b == first as u8).count();
             match time.part(&rest[..length]) {
                 Some(part) => out.push_str(&part),
-                None => return refuse(0, format!("`{}` is no part of a point in time", &rest[..length])),
+                None => {
+                    return refuse(
+                        0,
+                        format!("`{}` is not a part of a point in time", &rest[..length]),
+                    );
+                }
             }
             rest = &rest[length..];
         } else {

@@ -7,6 +7,7 @@ use setpoint_value::{
 };
 
 use super::{argument, flags, not_null, plain, refuse, text};
+use crate::text_builder::TextBuilder;
 
 /// A value as JSON on one line, fields and keys sorted.
 ///
@@ -29,11 +30,9 @@ pub fn json_encode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
             Refinement::not_null().with_prefix(first),
         ));
     }
-    let mut out = String::new();
-    match write_json(value, &mut out) {
-        Ok(()) => Ok(Value::str(out)),
-        Err(problem) => refuse(0, problem),
-    }
+    let mut out = TextBuilder::new();
+    write_json(value, &mut out).or_else(|problem| refuse(0, problem))?;
+    Ok(Value::str(out.finish()?))
 }
 
 /// What the JSON of a value begins with, where its type decides that.
@@ -51,7 +50,7 @@ fn first_byte(value: &Value) -> Option<&'static str> {
 }
 
 /// Writes a wholly known value.
-pub(super) fn write_json(value: &Value, out: &mut String) -> Result<(), String> {
+pub(super) fn write_json(value: &Value, out: &mut TextBuilder) -> Result<(), String> {
     match value.unmarked() {
         Value::Null(_) => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -77,7 +76,7 @@ pub(super) fn write_json(value: &Value, out: &mut String) -> Result<(), String> 
             for (key, value) in map.iter() {
                 let key = setpoint_value::convert(key, &Type::Str).ok();
                 let Some(key) = key.as_ref().and_then(|k| k.as_str()?.as_str()) else {
-                    return Err("a key is no text".to_owned());
+                    return Err("a key is not a text".to_owned());
                 };
                 entries.push((key.to_owned(), value));
             }
@@ -90,35 +89,42 @@ pub(super) fn write_json(value: &Value, out: &mut String) -> Result<(), String> 
     Ok(())
 }
 
-fn write_array(items: &mut dyn Iterator<Item = &Value>, out: &mut String) -> Result<(), String> {
-    out.push('[');
+fn write_array(items: &mut dyn Iterator<Item = &Value>, out: &mut TextBuilder) -> Result<(), String> {
+    out.push_byte(b'[');
     for (index, item) in items.enumerate() {
+        // Values may share their parts, so that there is far more to write than is stored.
+        if out.is_full() {
+            break;
+        }
         if index > 0 {
-            out.push(',');
+            out.push_byte(b',');
         }
         write_json(item, out)?;
     }
-    out.push(']');
+    out.push_byte(b']');
     Ok(())
 }
 
-fn write_object(fields: Vec<(String, &Value)>, out: &mut String) -> Result<(), String> {
-    out.push('{');
+fn write_object(fields: Vec<(String, &Value)>, out: &mut TextBuilder) -> Result<(), String> {
+    out.push_byte(b'{');
     for (index, (name, value)) in fields.into_iter().enumerate() {
+        if out.is_full() {
+            break;
+        }
         if index > 0 {
-            out.push(',');
+            out.push_byte(b',');
         }
         write_string(&name, out);
-        out.push(':');
+        out.push_byte(b':');
         write_json(value, out)?;
     }
-    out.push('}');
+    out.push_byte(b'}');
     Ok(())
 }
 
 /// A JSON string, with the characters escaped that would end a script in a web page, as Go's encoder does.
-pub(super) fn write_string(text: &str, out: &mut String) {
-    out.push('"');
+pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
+    out.push_byte(b'"');
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -131,10 +137,10 @@ pub(super) fn write_string(text: &str, out: &mut String) {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
                 let _ = write!(out, "\\u{:04x}", u32::from(c));
             }
-            c => out.push(c),
+            c => out.push_char(c),
         }
     }
-    out.push('"');
+    out.push_byte(b'"');
 }
 
 /// The value that a text of JSON spells: structs, tuples, and numbers as they are written.
@@ -207,6 +213,7 @@ pub fn csv_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 fn decode_csv(text: &str) -> Result<Value, String> {
+    check_quotes(text)?;
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(true)
         .from_reader(text.as_bytes());
@@ -227,6 +234,44 @@ fn decode_csv(text: &str) -> Result<Value, String> {
         rows.push(Value::structure(ty.clone(), fields));
     }
     Ok(Value::list(ty, rows))
+}
+
+/// The reader takes any quotes; RFC 4180 wants them around whole fields, and closed.
+fn check_quotes(text: &str) -> Result<(), String> {
+    let mut bytes = text.bytes().peekable();
+    let mut line = 1;
+    let mut at_start = true;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' if at_start => {
+                let opened = line;
+                loop {
+                    match bytes.next() {
+                        None => return Err(format!("the quote that line {opened} opens is not closed")),
+                        Some(b'\n') => line += 1,
+                        Some(b'"') if bytes.next_if_eq(&b'"').is_none() => break,
+                        Some(_) => {}
+                    }
+                }
+                at_start = false;
+                if !matches!(bytes.peek(), None | Some(b',' | b'\r' | b'\n')) {
+                    return Err(format!("on line {line} something follows a closing quote"));
+                }
+            }
+            b'"' => {
+                return Err(format!(
+                    "on line {line} a quote is inside of a field without quotes"
+                ));
+            }
+            b'\n' => {
+                line += 1;
+                at_start = true;
+            }
+            b',' => at_start = true,
+            _ => at_start = false,
+        }
+    }
+    Ok(())
 }
 
 fn csv_problem(error: &csv::Error) -> String {

@@ -1,5 +1,7 @@
 //! `format` and `format_list`: text by a pattern with verbs, as Go's `Printf` has them.
 
+use std::borrow::Cow;
+
 use setpoint_value::{
     CallError, ParameterFlags, Refinement, Type, Value, convert, format_float, function, whole,
 };
@@ -7,6 +9,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::encoding::{write_json, write_string};
 use super::{elements, flags, not_null, plain, refuse, text};
+use crate::printf::{self, Number, Spec};
+use crate::text_builder::TextBuilder;
 
 const ANY_ARGUMENTS: &[ParameterFlags] = &[flags(""), flags("!?~")];
 
@@ -89,31 +93,24 @@ pub fn format_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 }
 
 /// A verb with all that modifies it.
-#[derive(Default)]
 struct Verb {
     letter: char,
-    plus: bool,
-    minus: bool,
-    space: bool,
-    zero: bool,
-    sharp: bool,
-    width: Option<usize>,
-    precision: Option<usize>,
+    spec: Spec,
     /// The argument that is named explicitly, from 1.
     position: Option<usize>,
 }
 
 fn formatted(pattern: &str, args: &[&Value]) -> Result<Value, CallError> {
-    let mut out = String::new();
+    let mut out = TextBuilder::new();
     let mut rest = pattern;
     let mut next = 0;
     let mut explicit = false;
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        let verb = parse_verb(&mut rest).or_else(|problem| refuse(0, problem))?;
+        let verb = parse_verb(&mut rest).map_err(CallError::fatal)?;
         if verb.letter == '%' {
-            out.push('%');
+            out.push_byte(b'%');
             continue;
         }
         if let Some(position) = verb.position {
@@ -122,48 +119,47 @@ fn formatted(pattern: &str, args: &[&Value]) -> Result<Value, CallError> {
         }
         let Some(value) = args.get(next) else {
             let message = format!("`%{}` wants argument {} of {}", verb.letter, next + 1, args.len());
-            return refuse(0, message);
+            return Err(CallError::fatal(message));
         };
         next += 1;
         if !value.is_wholly_known() {
-            return Ok(Value::refined(Type::Str, Refinement::not_null().with_prefix(out)));
+            let prefix = out.finish()?;
+            return Ok(Value::refined(
+                Type::Str,
+                Refinement::not_null().with_prefix(prefix),
+            ));
         }
         write_value(&verb, value, &mut out).or_else(|problem| refuse(next, problem))?;
     }
     out.push_str(rest);
     if !explicit && next < args.len() {
-        return refuse(next + 1, format!("no verb uses it: the format has {next}"));
+        return Err(CallError::fatal(format!(
+            "the number of arguments is {}, and the format has verbs for {next}",
+            args.len()
+        )));
     }
-    Ok(Value::str(out))
+    Ok(Value::str(out.finish()?))
 }
 
 fn parse_verb(rest: &mut &str) -> Result<Verb, String> {
-    let mut verb = Verb::default();
+    let mut spec = Spec::default();
     let mut text = *rest;
-    loop {
-        let flag = match text.bytes().next() {
-            Some(b'+') => &mut verb.plus,
-            Some(b'-') => &mut verb.minus,
-            Some(b' ') => &mut verb.space,
-            Some(b'0') => &mut verb.zero,
-            Some(b'#') => &mut verb.sharp,
-            _ => break,
-        };
-        *flag = true;
-        text = &text[1..];
-    }
-    verb.width = number(&mut text)?;
+    text = &text[spec.read_flags(text.as_bytes())..];
+    // What is filled up behind is filled with blanks.
+    spec.zero &= !spec.minus;
+    spec.width = number(&mut text)?;
     if let Some(after) = text.strip_prefix('.') {
         text = after;
-        verb.precision = Some(number(&mut text)?.unwrap_or(0));
+        spec.precision = Some(number(&mut text)?.unwrap_or(0));
     }
+    let mut position = None;
     if let Some(after) = text.strip_prefix('[') {
         text = after;
-        let position = number(&mut text)?.filter(|n| *n > 0);
+        let number = number(&mut text)?.filter(|n| *n > 0);
         text = text
             .strip_prefix(']')
             .ok_or("`[` is not closed by a number and `]`")?;
-        verb.position = Some(position.ok_or("positions of arguments begin at 1")?);
+        position = Some(number.ok_or("positions of arguments begin at 1")?);
     }
     let Some(letter) = text.chars().next() else {
         return Err("the format ends inside a verb".to_owned());
@@ -171,9 +167,12 @@ fn parse_verb(rest: &mut &str) -> Result<Verb, String> {
     if !"vtbdoxXeEfgGsq%".contains(letter) {
         return Err(format!("there is no verb `%{letter}`"));
     }
-    verb.letter = letter;
     *rest = &text[letter.len_utf8()..];
-    Ok(verb)
+    Ok(Verb {
+        letter,
+        spec,
+        position,
+    })
 }
 
 fn number(text: &mut &str) -> Result<Option<usize>, String> {
@@ -189,73 +188,102 @@ fn number(text: &mut &str) -> Result<Option<usize>, String> {
     }
 }
 
-fn write_value(verb: &Verb, value: &Value, out: &mut String) -> Result<(), String> {
+fn write_value(verb: &Verb, value: &Value, out: &mut TextBuilder) -> Result<(), String> {
     if value.is_null() && verb.letter != 'v' {
         return Err(format!("null has no form for `%{}`", verb.letter));
     }
+    let spec = &verb.spec;
     let as_type = |ty: &Type| convert(value, ty).map_err(|error| error.to_string());
     match verb.letter {
-        'v' if verb.sharp => {
-            let mut json = String::new();
-            write_json(value, &mut json)?;
-            pad(verb, &json, out);
-        }
-        'v' => {
-            let text = match value {
-                Value::Str(_) => as_text(value)?.to_owned(),
-                Value::Int(int) => int.to_string(),
-                Value::Float(float) => format_float(float.0),
-                other => {
-                    let mut json = String::new();
-                    write_json(other, &mut json)?;
-                    json
-                }
-            };
-            pad(verb, &text, out);
-        }
+        'v' if !spec.sharp => match value {
+            Value::Str(_) => pad(spec, as_text(value)?, out),
+            Value::Int(int) => {
+                printf::write_int(*int, 'd', &number_as_it_reads(spec), out);
+            }
+            Value::Float(float) if !spec.zero || !float.0.is_finite() => {
+                pad(&spec.with_blanks(), &format_float(float.0), out);
+            }
+            Value::Float(float) => {
+                let text = format_float(float.0);
+                let digits = text.trim_start_matches('-');
+                let sign = &text[..text.len() - digits.len()];
+                out.push_str(sign);
+                let rest = Spec {
+                    width: spec.width.map(|width| width.saturating_sub(sign.len())),
+                    ..spec.clone()
+                };
+                pad(&rest, digits, out);
+            }
+            other => pad_json(spec, other, out)?,
+        },
+        'v' => pad_json(spec, value, out)?,
         't' => {
             let value = as_type(&Type::Bool)?;
-            pad(
-                verb,
-                if value.as_bool() == Some(true) {
-                    "true"
-                } else {
-                    "false"
-                },
-                out,
-            );
+            let text = if value.as_bool() == Some(true) {
+                "true"
+            } else {
+                "false"
+            };
+            pad(spec, text, out);
         }
         's' => {
             let value = as_type(&Type::Str)?;
-            pad(verb, &truncated(verb, as_text(&value)?), out);
+            pad(spec, &truncated(spec, as_text(&value)?), out);
         }
         'q' => {
             let value = as_type(&Type::Str)?;
-            let mut quoted = String::new();
-            write_string(&truncated(verb, as_text(&value)?), &mut quoted);
-            pad(verb, &quoted, out);
+            let mut quoted = TextBuilder::new();
+            write_string(&truncated(spec, as_text(&value)?), &mut quoted);
+            let quoted = quoted.finish()?;
+            pad(spec, &String::from_utf8_lossy(&quoted), out);
         }
         'b' | 'd' | 'o' | 'x' | 'X' => {
             let int = match as_type(&Type::Number)? {
-                Value::Int(int) => i128::from(int),
-                Value::Float(float) => match whole(float.0.trunc()) {
-                    Some(int) => i128::from(int),
-                    None => return Err("is no whole number that fits an int".to_owned()),
-                },
-                _ => return Err("is no number".to_owned()),
+                Value::Int(int) => Some(int),
+                Value::Float(float) => whole(float.0),
+                _ => None,
             };
-            write_int(verb, int, out);
+            let int = int.ok_or_else(|| {
+                format!(
+                    "`%{}` takes a whole number that fits an int, and this is {}",
+                    verb.letter,
+                    shown(value)
+                )
+            })?;
+            printf::write_int(int, verb.letter, spec, out);
         }
-        _ => {
-            let float = match as_type(&Type::Number)? {
-                Value::Int(int) => int as f64,
-                Value::Float(float) => float.0,
-                _ => return Err("is no number".to_owned()),
+        letter => {
+            let number = match as_type(&Type::Number)? {
+                Value::Int(int) => Number::Int(int),
+                Value::Float(float) => Number::Float(float.0),
+                _ => return Err("is not a number".to_owned()),
             };
-            write_float(verb, float, out);
+            let spec = Spec {
+                sharp: false,
+                ..spec.clone()
+            };
+            printf::write_float(number, letter, &spec, out);
         }
     }
     Ok(())
+}
+
+/// As `%v` writes a number: without a sign that is not needed, and with all of its digits.
+fn number_as_it_reads(spec: &Spec) -> Spec {
+    Spec {
+        plus: false,
+        space: false,
+        precision: None,
+        ..spec.clone()
+    }
+}
+
+/// A number for a message.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Float(float) => format_float(float.0),
+        other => other.to_string(),
+    }
 }
 
 fn as_text(value: &Value) -> Result<&str, String> {
@@ -266,134 +294,26 @@ fn as_text(value: &Value) -> Result<&str, String> {
 }
 
 /// At most as many characters as the precision says.
-fn truncated(verb: &Verb, text: &str) -> String {
-    match verb.precision {
-        Some(length) => text.graphemes(true).take(length).collect(),
-        None => text.to_owned(),
+fn truncated<'a>(spec: &Spec, text: &'a str) -> Cow<'a, str> {
+    match spec.precision {
+        Some(length) => Cow::Owned(text.graphemes(true).take(length).collect()),
+        None => Cow::Borrowed(text),
     }
 }
 
-/// Fills a text up to the width, with blanks.
-fn pad(verb: &Verb, text: &str, out: &mut String) {
-    let width = verb.width.unwrap_or(0);
-    let missing = width.saturating_sub(text.graphemes(true).count());
-    let blanks = " ".repeat(missing);
-    if verb.minus {
-        out.push_str(text);
-        out.push_str(&blanks);
-    } else {
-        out.push_str(&blanks);
-        out.push_str(text);
-    }
+fn pad_json(spec: &Spec, value: &Value, out: &mut TextBuilder) -> Result<(), String> {
+    let mut json = TextBuilder::new();
+    write_json(value, &mut json)?;
+    let json = json.finish()?;
+    pad(spec, &String::from_utf8_lossy(&json), out);
+    Ok(())
 }
 
-/// Fills a number up to the width: with zeros behind the sign where the flag says so.
-fn pad_number(verb: &Verb, sign: &str, digits: &str, zeros: bool, out: &mut String) {
-    let length = sign.len() + digits.len();
-    let width = verb.width.unwrap_or(0);
-    if zeros && !verb.minus && length < width {
-        out.push_str(sign);
-        out.push_str(&"0".repeat(width - length));
-        out.push_str(digits);
-    } else {
-        pad(verb, &format!("{sign}{digits}"), out);
-    }
-}
-
-fn sign(verb: &Verb, negative: bool) -> &'static str {
-    match () {
-        () if negative => "-",
-        () if verb.plus => "+",
-        () if verb.space => " ",
-        () => "",
-    }
-}
-
-fn write_int(verb: &Verb, int: i128, out: &mut String) {
-    let size = int.unsigned_abs();
-    let (prefix, digits) = match verb.letter {
-        'b' => ("0b", format!("{size:b}")),
-        'o' => ("0", format!("{size:o}")),
-        'x' => ("0x", format!("{size:x}")),
-        'X' => ("0X", format!("{size:X}")),
-        _ => ("", size.to_string()),
+/// Fills a text up to the width, counted in what a reader takes for characters.
+fn pad(spec: &Spec, text: &str, out: &mut TextBuilder) {
+    let characters = match spec.width {
+        Some(_) => text.graphemes(true).count(),
+        None => 0,
     };
-    let digits = match verb.precision {
-        Some(0) if int == 0 => String::new(),
-        Some(least) => format!("{digits:0>least$}"),
-        None => digits,
-    };
-    let prefix = if verb.sharp { prefix } else { "" };
-    let sign = format!("{}{prefix}", sign(verb, int < 0));
-    pad_number(verb, &sign, &digits, verb.zero && verb.precision.is_none(), out);
-}
-
-fn write_float(verb: &Verb, float: f64, out: &mut String) {
-    let sign = sign(verb, float.is_sign_negative() && !float.is_nan());
-    let size = float.abs();
-    if !size.is_finite() {
-        let sign = if float.is_infinite() && sign.is_empty() {
-            "+"
-        } else {
-            sign
-        };
-        let name = if float.is_nan() { "NaN" } else { "Inf" };
-        return pad(
-            verb,
-            &format!("{}{name}", if float.is_nan() { "" } else { sign }),
-            out,
-        );
-    }
-    let digits = match verb.letter {
-        'f' => format!("{size:.*}", verb.precision.unwrap_or(6)),
-        'e' | 'E' => exponential(size, Some(verb.precision.unwrap_or(6))),
-        _ => shortest(size, verb.precision),
-    };
-    let digits = if verb.letter.is_ascii_uppercase() {
-        digits.to_uppercase()
-    } else {
-        digits
-    };
-    pad_number(verb, sign, &digits, verb.zero, out);
-}
-
-/// `d.ddde±dd`, with as many decimals, or the fewest that tell the number from others.
-fn exponential(size: f64, decimals: Option<usize>) -> String {
-    let text = match decimals {
-        Some(decimals) => format!("{size:.decimals$e}"),
-        None => format!("{size:e}"),
-    };
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(exponent) => ('-', exponent),
-        None => ('+', exponent),
-    };
-    format!("{mantissa}e{sign}{exponent:0>2}")
-}
-
-/// `%g`: like `%e` for very small and big numbers, else in full; the precision counts all digits.
-fn shortest(size: f64, precision: Option<usize>) -> String {
-    let digits = precision.map(|p| p.max(1));
-    let spelt = exponential(size, digits.map(|d| d - 1));
-    let (mantissa, exponent) = spelt.split_once('e').unwrap_or((&spelt, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trimmed = if mantissa.contains('.') {
-        mantissa.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        mantissa
-    };
-    let significant = trimmed.bytes().filter(u8::is_ascii_digit).count();
-    let limit = match digits {
-        Some(digits) if digits > significant && i32::try_from(significant).is_ok_and(|s| s > exponent) => {
-            significant
-        }
-        Some(digits) => digits,
-        None => 6,
-    };
-    if exponent < -4 || exponent >= i32::try_from(limit).unwrap_or(i32::MAX) {
-        let (_, tail) = spelt.split_once('e').unwrap_or(("", "+00"));
-        return format!("{trimmed}e{tail}");
-    }
-    let decimals = i64::try_from(significant).unwrap_or(0) - 1 - i64::from(exponent);
-    format!("{size:.*}", usize::try_from(decimals).unwrap_or(0))
+    printf::pad(text.as_bytes(), characters, spec, out);
 }

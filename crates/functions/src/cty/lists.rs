@@ -33,7 +33,7 @@ pub fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     for index in 0..arguments.len() {
         match elements(argument(arguments, index)?) {
             Some(more) => items.extend(more.into_iter().cloned()),
-            None => return refuse(index, "is no list or tuple"),
+            None => return refuse(index, "is not a list or tuple"),
         }
     }
     sequence(items, ty)
@@ -60,7 +60,12 @@ fn concat_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
                 parts.iter_mut().for_each(|p| p.extend(types.iter().cloned()));
             }
             Type::Dynamic => return Ok(Type::Dynamic),
-            other => return Err(ArgumentError::at(index, format!("{other} is no list or tuple"))),
+            other => {
+                return Err(ArgumentError::at(
+                    index,
+                    format!("{other} is not a list or tuple"),
+                ));
+            }
         }
     }
     if let Some(Ok(element)) = lists.map(|types| unify(&types)) {
@@ -177,7 +182,7 @@ pub fn element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         return refuse(1, "an index is not negative");
     };
     let Some(items) = elements(argument(arguments, 0)?) else {
-        return refuse(0, "is no list or tuple");
+        return refuse(0, "is not a list or tuple");
     };
     if items.is_empty() {
         return Err(CallError::catchable("an empty list has no elements"));
@@ -200,7 +205,7 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
             _ => Ok(Type::Dynamic),
         },
         Type::Dynamic => Ok(Type::Dynamic),
-        other => Err(ArgumentError::at(0, format!("{other} is no list or tuple"))),
+        other => Err(ArgumentError::at(0, format!("{other} is not a list or tuple"))),
     }
 }
 
@@ -220,7 +225,7 @@ pub fn coalesce_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError>
         match elements(argument) {
             Some(items) if items.is_empty() => {}
             Some(items) => return sequence(items.into_iter().cloned().collect(), ty),
-            None => return refuse(index, "is no list or tuple"),
+            None => return refuse(index, "is not a list or tuple"),
         }
     }
     Err(CallError::catchable("all lists are empty"))
@@ -236,7 +241,7 @@ fn coalesce_list_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
             _ => {
                 return Err(ArgumentError::at(
                     index,
-                    format!("{} is no list or tuple", argument.ty()),
+                    format!("{} is not a list or tuple", argument.ty()),
                 ));
             }
         }
@@ -313,7 +318,10 @@ pub fn contains(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 fn contains_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     match type_at(arguments, 0) {
         Type::List(_) | Type::Set(_) | Type::Tuple(_) | Type::Dynamic => Ok(Type::Bool),
-        other => Err(ArgumentError::at(0, format!("{other} is no list, set or tuple"))),
+        other => Err(ArgumentError::at(
+            0,
+            format!("{other} is not a list, set or tuple"),
+        )),
     }
 }
 
@@ -421,7 +429,7 @@ fn is_sequence(ty: &Type) -> bool {
 fn flatten_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     let ty = type_at(arguments, 0);
     if !is_sequence(&ty) && ty != Type::Dynamic {
-        return Err(ArgumentError::at(0, format!("{ty} is no list, set or tuple")));
+        return Err(ArgumentError::at(0, format!("{ty} is not a list, set or tuple")));
     }
     let mut flat = Vec::new();
     let decided = arguments
@@ -481,7 +489,10 @@ fn reverse_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
         Type::Tuple(types) => Ok(Type::tuple(types.iter().rev().cloned())),
         Type::Set(element) => Ok(Type::List(element)),
         ty @ (Type::List(_) | Type::Dynamic) => Ok(ty),
-        other => Err(ArgumentError::at(0, format!("{other} is no list, set or tuple"))),
+        other => Err(ArgumentError::at(
+            0,
+            format!("{other} is not a list, set or tuple"),
+        )),
     }
 }
 
@@ -529,6 +540,6 @@ fn slice_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
             let (start, end) = bounds(arguments, types.len())?;
             Ok(Type::tuple(types[start..end].iter().cloned()))
         }
-        other => Err(ArgumentError::at(0, format!("{other} is no list or tuple"))),
+        other => Err(ArgumentError::at(0, format!("{other} is not a list or tuple"))),
     }
 }

@@ -46,7 +46,7 @@ fn keys_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
         Type::Map(kv) => Ok(Type::list(kv.0.clone())),
         Type::Struct(s) => Ok(Type::tuple(s.fields.iter().map(|_| Type::Str))),
         Type::Dynamic => Ok(Type::Dynamic),
-        other => Err(ArgumentError::at(0, format!("{other} is no map or struct"))),
+        other => Err(ArgumentError::at(0, format!("{other} is not a map or struct"))),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn values(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
             fields.sort_by_key(|(name, _)| *name);
             Value::tuple(fields.into_iter().map(|(_, value)| value.clone()))
         }
-        other => return refuse(0, format!("{} is no map or struct", other.ty())),
+        other => return refuse(0, format!("{} is not a map or struct", other.ty())),
     };
     Ok(values.with_marks(&outer_marks(arguments)))
 }
@@ -87,7 +87,7 @@ fn values_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
             Ok(Type::tuple(fields.into_iter().map(|f| f.ty.clone())))
         }
         Type::Dynamic => Ok(Type::Dynamic),
-        other => Err(ArgumentError::at(0, format!("{other} is no map or struct"))),
+        other => Err(ArgumentError::at(0, format!("{other} is not a map or struct"))),
     }
 }
 
@@ -111,7 +111,7 @@ pub fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let found = match argument(arguments, 0)? {
         Value::Map(map) => map.get(key),
         Value::Struct(s) => key.as_str().and_then(|name| s.get(name.as_str()?)),
-        other => return refuse(0, format!("{} is no map or struct", other.ty())),
+        other => return refuse(0, format!("{} is not a map or struct", other.ty())),
     };
     match (found, arguments.get(2)) {
         (Some(found), _) => Ok(found.clone().with_marks(&marks)),
@@ -146,7 +146,7 @@ fn lookup_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
             None => Ok(Type::Dynamic),
         },
         Type::Dynamic => Ok(Type::Dynamic),
-        other => Err(ArgumentError::at(0, format!("{other} is no map or struct"))),
+        other => Err(ArgumentError::at(0, format!("{other} is not a map or struct"))),
     }
 }
 
@@ -172,7 +172,7 @@ pub fn merge(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
             Value::Null(_) => {}
             Value::Map(map) => entries.extend(map.iter().map(|(k, v)| (k.clone(), v.clone()))),
             Value::Struct(s) => entries.extend(s.iter().map(|(name, v)| (Value::str(name), v.clone()))),
-            other => return refuse(index, format!("{} is no map or struct", other.ty())),
+            other => return refuse(index, format!("{} is not a map or struct", other.ty())),
         }
     }
     let merged = match ty {
@@ -201,7 +201,12 @@ fn merge_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     for (index, argument) in arguments.iter().enumerate() {
         match type_at(arguments, index) {
             Type::Map(_) | Type::Struct(_) | Type::Dynamic => {}
-            other => return Err(ArgumentError::at(index, format!("{other} is no map or struct"))),
+            other => {
+                return Err(ArgumentError::at(
+                    index,
+                    format!("{other} is not a map or struct"),
+                ));
+            }
         }
         // What may yet be null may yet be skipped.
         let nullable = matches!(argument.ty(), Type::Optional(_));
@@ -279,7 +284,7 @@ pub fn zipmap(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut marks = outer_marks(arguments);
     let keys = elements(argument(arguments, 0)?).unwrap_or_default();
     let Some(values) = elements(argument(arguments, 1)?) else {
-        return refuse(1, "is no list or tuple");
+        return refuse(1, "is not a list or tuple");
     };
     if keys.len() != values.len() {
         return refuse(
@@ -334,6 +339,6 @@ fn zipmap_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
             Ok(Type::structure(fields))
         }
         Type::Dynamic => Ok(Type::Dynamic),
-        other => Err(ArgumentError::at(1, format!("{other} is no list or tuple"))),
+        other => Err(ArgumentError::at(1, format!("{other} is not a list or tuple"))),
     }
 }

@@ -1,10 +1,11 @@
 //! Regular expressions, RE2 as in Go.
 
-use regex::bytes::{Captures, Regex};
+use regex::Captures;
 use setpoint_value::{ArgumentError, CallError, Type, Value, function, infer_adapted};
 
-use super::{argument, not_null, refuse, text};
-use crate::regexp::with_compiled;
+use super::{argument, not_null, text};
+use crate::regexp::{Compiled, with_compiled};
+use crate::text_builder::TextBuilder;
 
 /// The text with something else for each match of a pattern.
 ///
@@ -15,9 +16,78 @@ use crate::regexp::with_compiled;
     example(call = r#"cty.regex_replace("2026-08-01", "(\\d+)-(\\d+)", "$2/$1")"#, result = r#""08/2026-01""#)
 )]
 pub fn regex_replace(str: &str, pattern: &str, by: &str) -> Result<Vec<u8>, CallError> {
-    matched(1, pattern.as_bytes(), |regex| {
-        regex.replace_all(str.as_bytes(), by.as_bytes()).into_owned()
-    })
+    matched(pattern.as_bytes(), |compiled| {
+        let pieces = replacement(by, &compiled.names);
+        let mut out = TextBuilder::new();
+        let mut end = 0;
+        for found in compiled.regex.captures_iter(str) {
+            let whole = found.get_match();
+            if out.is_full() {
+                break;
+            }
+            out.push_str(&str[end..whole.start()]);
+            for piece in &pieces {
+                match piece {
+                    Piece::Text(text) => out.push_str(text),
+                    Piece::Group(index) => {
+                        out.push_str(found.get(*index).map_or("", |group| group.as_str()));
+                    }
+                }
+            }
+            end = whole.end();
+        }
+        out.push_str(&str[end..]);
+        Ok(out.finish()?)
+    })?
+}
+
+/// A part of a replacement.
+enum Piece<'a> {
+    Text(&'a str),
+    /// What the group with this number matched.
+    Group(usize),
+}
+
+/// Cuts a replacement into its parts. A group that does not exist stands for nothing; a dollar sign that begins no group
+/// stands for itself.
+fn replacement<'a>(by: &'a str, names: &[Option<String>]) -> Vec<Piece<'a>> {
+    let mut pieces = Vec::new();
+    let mut rest = by;
+    while let Some(at) = rest.find('$') {
+        pieces.push(Piece::Text(&rest[..at]));
+        let after = &rest[at + 1..];
+        if let Some(after) = after.strip_prefix('$') {
+            pieces.push(Piece::Text("$"));
+            rest = after;
+            continue;
+        }
+        let braced = after.strip_prefix('{');
+        let inner = braced.unwrap_or(after);
+        let length = inner
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .unwrap_or(inner.len());
+        let name = &inner[..length];
+        let closed = braced.is_none() || inner[length..].starts_with('}');
+        if name.is_empty() || !closed {
+            pieces.push(Piece::Text("$"));
+            rest = after;
+            continue;
+        }
+        rest = &inner[length + usize::from(braced.is_some())..];
+        let leading_zero = name.len() > 1 && name.starts_with('0');
+        let index = match name.parse::<usize>() {
+            Ok(index) if !leading_zero => Some(index),
+            _ => names
+                .iter()
+                .position(|known| known.as_deref() == Some(name))
+                .map(|at| at + 1),
+        };
+        if let Some(index) = index.filter(|index| *index <= names.len()) {
+            pieces.push(Piece::Group(index));
+        }
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
 }
 
 /// What the pattern matches first.
@@ -37,10 +107,8 @@ pub fn regex_replace(str: &str, pattern: &str, by: &str) -> Result<Vec<u8>, Call
 )]
 pub fn regex(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let subject = text(arguments, 1)?;
-    let found = with_pattern(arguments, |regex| {
-        regex
-            .captures(subject.as_bytes())
-            .map(|found| match_value(regex, &found, ty))
+    let found = with_pattern(arguments, |Compiled { regex, .. }| {
+        regex.captures(subject).map(|found| match_value(&found, ty))
     })?;
     found.ok_or_else(|| CallError::catchable("the pattern matches nothing in the text"))
 }
@@ -58,21 +126,26 @@ pub fn regex(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 pub fn regex_all(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let subject = text(arguments, 1)?;
     let element = ty.element().cloned().unwrap_or(Type::Dynamic);
-    let items: Vec<Value> = with_pattern(arguments, |regex| {
+    let items: Vec<Value> = with_pattern(arguments, |Compiled { regex, .. }| {
         regex
-            .captures_iter(subject.as_bytes())
-            .map(|found| match_value(regex, &found, &element))
+            .captures_iter(subject)
+            .map(|found| match_value(&found, &element))
             .collect()
     })?;
     Ok(Value::list(element, items))
 }
 
-fn with_pattern<T>(arguments: &[Value], run: impl FnOnce(&Regex) -> T) -> Result<T, CallError> {
-    matched(0, text(arguments, 0)?.as_bytes(), run)
+fn with_pattern<T>(arguments: &[Value], run: impl FnOnce(&Compiled) -> T) -> Result<T, CallError> {
+    matched(text(arguments, 0)?.as_bytes(), run)
 }
 
-fn matched<T>(index: usize, pattern: &[u8], run: impl FnOnce(&Regex) -> T) -> Result<T, CallError> {
-    with_compiled(pattern, run).or_else(|problem| refuse(index, problem))
+fn matched<T>(pattern: &[u8], run: impl FnOnce(&Compiled) -> T) -> Result<T, CallError> {
+    with_compiled(pattern, run).map_err(wrong_pattern)
+}
+
+/// A pattern is a part of the program, not of its data: a mistake in it is not caught.
+fn wrong_pattern(problem: String) -> CallError {
+    CallError::fatal(problem)
 }
 
 /// The type of one match, by the groups of the pattern; dynamic while that is not known.
@@ -80,14 +153,8 @@ fn match_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     let Ok(Value::Str(pattern)) = argument(arguments, 0) else {
         return Ok(Type::Dynamic);
     };
-    let names = with_compiled(pattern.as_bytes(), |regex| {
-        regex
-            .capture_names()
-            .skip(1)
-            .map(|name| name.map(str::to_owned))
-            .collect::<Vec<_>>()
-    })
-    .map_err(|problem| ArgumentError::at(0, problem))?;
+    let names = with_compiled(pattern.as_bytes(), |compiled| compiled.names.clone())
+        .map_err(|problem| ArgumentError::at(0, problem))?;
     let group = || Type::optional(Type::Str);
     match names.iter().filter(|name| name.is_some()).count() {
         _ if names.is_empty() => Ok(Type::Str),
@@ -99,12 +166,12 @@ fn match_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     }
 }
 
-fn match_value(regex: &Regex, found: &Captures<'_>, ty: &Type) -> Value {
+fn match_value(found: &Captures<'_>, ty: &Type) -> Value {
     let group = |index: usize| match found.get(index) {
-        Some(part) => Value::str(part.as_bytes()),
+        Some(part) => Value::str(part.as_str()),
         None => Value::Null(Type::optional(Type::Str)),
     };
-    let groups = || (1..regex.captures_len()).map(group).collect::<Vec<_>>();
+    let groups = || (1..found.len()).map(group).collect::<Vec<_>>();
     match ty {
         Type::Struct(_) => Value::structure(ty.clone(), groups()),
         Type::Tuple(_) => Value::tuple(groups()),

@@ -238,7 +238,7 @@ fn product_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
             Type::Tuple(types) => unify(types).map_err(|d| ArgumentError::at(index, d.to_string()))?,
             Type::Dynamic => return Ok(Type::Dynamic),
             _ => {
-                let message = format!("{} is no list, set or tuple", argument.ty());
+                let message = format!("{} is not a list, set or tuple", argument.ty());
                 return Err(ArgumentError::at(index, message));
             }
         });

@@ -4,7 +4,9 @@ use setpoint_value::{Bound, CallError, Refinement, Type, Value, function};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{DYNAMIC, UNKNOWN, argument, count, flags, not_null, refuse, text};
-use crate::golang::text::{LONGEST, to_lower, to_upper, upper as upper_character};
+use crate::golang::strings::title as title_of_words;
+use crate::golang::text::{CharacterSet, to_lower, to_upper};
+use crate::text_builder::TextBuilder;
 
 /// Far more than any text is indented by, and little enough to be no danger.
 const WIDEST_INDENT: i64 = 1000;
@@ -106,7 +108,7 @@ pub fn substr(str: &str, offset: i64, length: i64) -> Result<String, CallError> 
 )]
 pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let separator = text(arguments, 0)?;
-    let mut joined = String::new();
+    let mut joined = TextBuilder::new();
     let mut first = true;
     for (index, list) in arguments.iter().enumerate().skip(1) {
         let Some(list) = list.as_list() else {
@@ -125,14 +127,14 @@ pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
                 Value::Unknown(_) => {
                     return Ok(Value::refined(
                         Type::Str,
-                        Refinement::not_null().with_prefix(joined),
+                        Refinement::not_null().with_prefix(joined.finish()?),
                     ));
                 }
-                _ => return refuse(index, format!("element {position} is no str")),
+                _ => return refuse(index, format!("element {position} is not a str")),
             }
         }
     }
-    Ok(Value::str(joined))
+    Ok(Value::str(joined.finish()?))
 }
 
 /// The pieces between the separators; with an empty separator, the characters.
@@ -190,33 +192,29 @@ pub fn chomp(str: &str) -> String {
     refine = not_null,
     example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#)
 )]
-pub fn indent(spaces: i64, str: &str) -> Result<String, CallError> {
+pub fn indent(spaces: i64, str: &str) -> Result<Vec<u8>, CallError> {
     let width = match usize::try_from(spaces) {
         Ok(width) if spaces <= WIDEST_INDENT => width,
         _ => return refuse(0, format!("an indent is between 0 and {WIDEST_INDENT}")),
     };
-    if str.lines().count().saturating_mul(width) > LONGEST {
-        return refuse(1, "has too many lines to be indented so far");
+    let mut out = TextBuilder::new();
+    for line in str.split_inclusive('\n') {
+        out.push_str(line);
+        if line.ends_with('\n') {
+            out.push_repeated(b" ", width);
+        }
     }
-    Ok(str.replace('\n', &format!("\n{}", " ".repeat(width))))
+    Ok(out.finish()?)
 }
 
-/// The first letter of each word in upper case.
+/// The first letter of each word in title case.
 #[function(
     module = "cty",
     refine = not_null,
     example(call = r#"cty.title("one two_x 3d")"#, result = r#""One Two_x 3d""#)
 )]
 pub fn title(str: &str) -> String {
-    let mut inside_word = false;
-    str.chars()
-        .map(|c| {
-            let begins = !inside_word;
-            inside_word =
-                c.is_alphanumeric() || c == '_' || (!c.is_ascii() && !c.is_whitespace() && inside_word);
-            if begins { upper_character(c) } else { c }
-        })
-        .collect()
+    title_of_words(str.as_bytes())
 }
 
 /// The text without blanks at its ends.
@@ -236,7 +234,8 @@ pub fn trim_space(str: &str) -> String {
     example(call = r#"cty.trim("?!hello?", "!?")"#, result = r#""hello""#)
 )]
 pub fn trim(str: &str, cutset: &str) -> String {
-    str.trim_matches(|c| cutset.contains(c)).to_owned()
+    let set = CharacterSet::of(cutset.as_bytes());
+    str.trim_matches(|c| set.contains(c)).to_owned()
 }
 
 /// The text without `prefix`, if it begins so.

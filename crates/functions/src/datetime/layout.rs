@@ -1,6 +1,8 @@
 //! Go's layouts: a time is written the way the layout writes `Mon Jan 2 15:04:05 MST 2006`.
 
 use jiff::Zoned;
+
+use super::LocalTime;
 use jiff::civil::Weekday;
 
 const MONTHS: [&str; 12] = [
@@ -165,14 +167,14 @@ const FIXED: &[(&str, Element)] = &[
 ];
 
 /// Writes a time.
-pub(super) fn format(time: &Zoned, layout: &[u8]) -> Vec<u8> {
+pub(super) fn format(time: &LocalTime, layout: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(layout.len() + 16);
     let mut rest = layout;
     while !rest.is_empty() {
         match element(rest) {
             Some((element, length)) => {
                 if let Element::Fraction { .. } = element {
-                    write_fraction(time, element, rest[0], &mut out);
+                    write_fraction(&time.zoned, element, rest[0], &mut out);
                 } else {
                     out.extend_from_slice(write(time, element).as_bytes());
                 }
@@ -243,14 +245,15 @@ fn write_fraction(time: &Zoned, element: Element, mark: u8, out: &mut Vec<u8>) {
     }
 }
 
-fn write(time: &Zoned, element: Element) -> String {
+fn write(local: &LocalTime, element: Element) -> String {
+    let time = &local.zoned;
     let hour12 = match time.hour() % 12 {
         0 => 12,
         hour => hour,
     };
     match element {
-        Element::LongYear => format!("{:04}", time.year()),
-        Element::Year => format!("{:02}", time.year().rem_euclid(100)),
+        Element::LongYear => format!("{:04}", local.year()),
+        Element::Year => format!("{:02}", local.year().rem_euclid(100)),
         Element::LongMonth => month(time).to_owned(),
         Element::Month => month(time)[..3].to_owned(),
         Element::ZeroMonth => format!("{:02}", time.month()),
@@ -333,7 +336,11 @@ mod tests {
     fn shown(seconds: i64, offset_hours: i8, layout: &str) -> String {
         let zone = TimeZone::fixed(Offset::constant(offset_hours));
         let time = Timestamp::from_second(seconds).map(|t| t.to_zoned(zone));
-        String::from_utf8(format(&time.expect("in range"), layout.as_bytes())).expect("text")
+        let local = LocalTime {
+            zoned: time.expect("in range"),
+            eras: 0,
+        };
+        String::from_utf8(format(&local, layout.as_bytes())).expect("text")
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `golang/html`: text in HTML.
 
-use setpoint_value::{Module, function};
+use setpoint_value::{CallError, Module, function};
+
+use crate::text_builder::TextBuilder;
 
 pub(crate) static MODULE: Module = Module::new(
     "golang/html",
@@ -13,19 +15,24 @@ pub(crate) static MODULE: Module = Module::new(
     module = "golang/html",
     example(call = r#"html.escape_string("a<b")"#, result = r#""a&lt;b""#)
 )]
-pub(crate) fn escape_string(s: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(s.len());
-    for byte in s {
+fn escape_string(s: &[u8]) -> Result<Vec<u8>, CallError> {
+    let mut out = TextBuilder::new();
+    escape(s, &mut out);
+    Ok(out.finish()?)
+}
+
+/// Writes a text with entities for what has a meaning in HTML.
+pub(crate) fn escape(text: &[u8], out: &mut TextBuilder) {
+    for byte in text {
         match byte {
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            b'"' => out.extend_from_slice(b"&#34;"),
-            b'\'' => out.extend_from_slice(b"&#39;"),
-            other => out.push(*other),
+            b'&' => out.push_bytes(b"&amp;"),
+            b'<' => out.push_bytes(b"&lt;"),
+            b'>' => out.push_bytes(b"&gt;"),
+            b'"' => out.push_bytes(b"&#34;"),
+            b'\'' => out.push_bytes(b"&#39;"),
+            other => out.push_byte(*other),
         }
     }
-    out
 }
 
 /// HTML entities as the characters that they stand for.

@@ -1,6 +1,6 @@
 //! Reading bools and numbers as Go's `strconv` does.
 
-/// Why a text is no number.
+/// Why a text is not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NumberError {
     /// It is not spelt like one.

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use bstr::ByteSlice;
 use setpoint_value::{CallError, Module, function};
 
-use super::text;
+use super::text::{self, CharacterSet};
+use crate::text_builder::{self, TextBuilder};
 
 pub(crate) static MODULE: Module = Module::new(
     "golang/strings",
@@ -138,8 +139,9 @@ fn index(s: &[u8], substr: &[u8]) -> i64 {
     example(call = r#"strings.index_any("golang", "gy")"#, result = "0")
 )]
 fn index_any(s: &[u8], chars: &[u8]) -> i64 {
+    let set = CharacterSet::of(chars);
     let mut runes = text::runes(s);
-    place(runes.find(|(_, _, c)| is_in(*c, chars)).map(|(at, _, _)| at))
+    place(runes.find(|(_, _, c)| set.contains(*c)).map(|(at, _, _)| at))
 }
 
 /// The elements with `sep` between them.
@@ -147,8 +149,8 @@ fn index_any(s: &[u8], chars: &[u8]) -> i64 {
     module = "golang/strings",
     example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#)
 )]
-fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Vec<u8> {
-    elems.join(sep)
+fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
+    Ok(text_builder::join(elems, sep)?)
 }
 
 /// At which byte `substr` begins last; −1 if nowhere.
@@ -166,7 +168,8 @@ fn last_index(s: &[u8], substr: &[u8]) -> i64 {
     example(call = r#"strings.last_index_any("golang", "go")"#, result = "5")
 )]
 fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
-    let found = text::runes(s).filter(|(_, _, c)| is_in(*c, chars)).last();
+    let set = CharacterSet::of(chars);
+    let found = text::runes(s).filter(|(_, _, c)| set.contains(*c)).last();
     place(found.map(|(at, _, _)| at))
 }
 
@@ -212,7 +215,7 @@ fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
         result = r#""Her Royal Highness""#
     )
 )]
-fn title(s: &[u8]) -> String {
+pub(crate) fn title(s: &[u8]) -> String {
     let mut before = ' ';
     text::runes(s)
         .map(|(_, _, c)| {
@@ -250,28 +253,25 @@ fn to_upper(s: &[u8]) -> String {
     text::to_upper(s)
 }
 
-/// `s` with each run of bytes that are no UTF-8 replaced.
+/// `s` with each run of bytes that are not UTF-8 replaced.
 #[function(
     module = "golang/strings",
     example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#)
 )]
 fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
-    let mut out = Vec::with_capacity(s.len());
+    let mut out = TextBuilder::new();
     let mut in_run = false;
     for chunk in s.utf8_chunks() {
         if !chunk.valid().is_empty() {
-            out.extend_from_slice(chunk.valid().as_bytes());
+            out.push_str(chunk.valid());
             in_run = false;
         }
         if !chunk.invalid().is_empty() && !in_run {
-            out.extend_from_slice(replacement);
+            out.push_bytes(replacement);
             in_run = true;
         }
-        if out.len() > text::LONGEST {
-            return Err(CallError::catchable("the result would be too long"));
-        }
     }
-    Ok(out)
+    Ok(out.finish()?)
 }
 
 /// `s` without the characters at both ends that are in `cutset`.
@@ -280,8 +280,9 @@ fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
     example(call = r#"strings.trim("¡¡Hello!!", "!¡")"#, result = r#""Hello""#)
 )]
 fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
-    let s = text::trim_start(s, |c| is_in(c, cutset));
-    text::trim_end(s, |c| is_in(c, cutset)).to_vec()
+    let set = CharacterSet::of(cutset);
+    let s = text::trim_start(s, |c| set.contains(c));
+    text::trim_end(s, |c| set.contains(c)).to_vec()
 }
 
 /// `s` without the characters at the beginning that are in `cutset`.
@@ -290,7 +291,8 @@ fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
     example(call = r#"strings.trim_left("xxa", "x")"#, result = r#""a""#)
 )]
 fn trim_left(s: &[u8], cutset: &[u8]) -> Vec<u8> {
-    text::trim_start(s, |c| is_in(c, cutset)).to_vec()
+    let set = CharacterSet::of(cutset);
+    text::trim_start(s, |c| set.contains(c)).to_vec()
 }
 
 /// `s` without `prefix` at its beginning.
@@ -308,7 +310,8 @@ fn trim_prefix(s: &[u8], prefix: &[u8]) -> Vec<u8> {
     example(call = r#"strings.trim_right("axx", "x")"#, result = r#""a""#)
 )]
 fn trim_right(s: &[u8], cutset: &[u8]) -> Vec<u8> {
-    text::trim_end(s, |c| is_in(c, cutset)).to_vec()
+    let set = CharacterSet::of(cutset);
+    text::trim_end(s, |c| set.contains(c)).to_vec()
 }
 
 /// `s` without the blanks at both ends.
@@ -327,11 +330,6 @@ fn trim_space(s: &[u8]) -> Vec<u8> {
 )]
 fn trim_suffix(s: &[u8], suffix: &[u8]) -> Vec<u8> {
     s.strip_suffix(suffix).unwrap_or(s).to_vec()
-}
-
-/// Whether a character is one of `set`.
-fn is_in(c: char, set: &[u8]) -> bool {
-    text::runes(set).any(|(_, _, other)| other == c)
 }
 
 /// Whether a word begins after this character.

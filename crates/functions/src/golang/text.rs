@@ -1,11 +1,12 @@
 //! Text as Go's `strings` and `unicode` see it: bytes, decoded to characters where letters matter. A byte that is no
 //! UTF-8 is a character of its own.
 
+use std::collections::HashSet;
+
 use bstr::ByteSlice;
 use setpoint_value::CallError;
 
-/// No function makes a longer text than this; a program that asks for one is mistaken.
-pub(crate) const LONGEST: usize = 1 << 28;
+use crate::text_builder::TextBuilder;
 
 /// Where `needle` begins first.
 pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
@@ -22,7 +23,7 @@ pub(crate) fn characters(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     runes(text).map(move |(start, length, _)| &text[start..start + length])
 }
 
-/// The characters with their place and length in bytes. A byte that is no UTF-8 is `�`, of length 1.
+/// The characters with their place and length in bytes. A byte that is not UTF-8 is `�`, of length 1.
 pub(crate) fn runes(text: &[u8]) -> impl Iterator<Item = (usize, usize, char)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -58,53 +59,56 @@ pub(crate) fn last_rune(text: &[u8]) -> Option<(char, usize)> {
 /// and at the end.
 pub(crate) fn replace(text: &[u8], old: &[u8], new: &[u8], count: i64) -> Result<Vec<u8>, CallError> {
     let mut left = usize::try_from(count).unwrap_or(usize::MAX);
-    let mut out = Vec::with_capacity(text.len());
-    let grow = |out: &mut Vec<u8>, part: &[u8]| {
-        if out.len() + part.len() > LONGEST {
-            return Err(too_long());
-        }
-        out.extend_from_slice(part);
-        Ok(())
-    };
+    let mut out = TextBuilder::new();
     if old.is_empty() {
         for character in characters(text) {
             if left > 0 {
                 left -= 1;
-                grow(&mut out, new)?;
+                out.push_bytes(new);
             }
-            grow(&mut out, character)?;
+            out.push_bytes(character);
         }
         if left > 0 {
-            grow(&mut out, new)?;
+            out.push_bytes(new);
         }
-        return Ok(out);
+        return Ok(out.finish()?);
     }
     let mut rest = text;
     while left > 0
         && let Some(at) = find(rest, old)
     {
         left -= 1;
-        grow(&mut out, &rest[..at])?;
-        grow(&mut out, new)?;
+        out.push_bytes(&rest[..at]);
+        out.push_bytes(new);
         rest = &rest[at + old.len()..];
     }
-    grow(&mut out, rest)?;
-    Ok(out)
+    out.push_bytes(rest);
+    Ok(out.finish()?)
 }
 
 /// `text` so many times.
 pub(crate) fn repeat(text: &[u8], count: usize) -> Result<Vec<u8>, CallError> {
-    match text.len().checked_mul(count) {
-        Some(length) if length <= LONGEST => Ok(text.repeat(count)),
-        _ => Err(too_long()),
+    let mut out = TextBuilder::new();
+    out.push_repeated(text, count);
+    Ok(out.finish()?)
+}
+
+/// Characters among which others are looked for.
+pub(crate) struct CharacterSet(HashSet<char>);
+
+impl CharacterSet {
+    /// Those of a text.
+    pub(crate) fn of(text: &[u8]) -> CharacterSet {
+        CharacterSet(runes(text).map(|(_, _, c)| c).collect())
+    }
+
+    /// Whether a character is one of them.
+    pub(crate) fn contains(&self, c: char) -> bool {
+        self.0.contains(&c)
     }
 }
 
-fn too_long() -> CallError {
-    CallError::catchable(format!("the result would be longer than {LONGEST} bytes"))
-}
-
-/// Every character changed; bytes that are no UTF-8 become `�`.
+/// Every character changed; bytes that are not UTF-8 become `�`.
 fn map(text: &[u8], change: fn(char) -> char) -> String {
     runes(text).map(|(_, _, c)| change(c)).collect()
 }

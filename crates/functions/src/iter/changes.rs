@@ -16,7 +16,7 @@ pub(super) fn list<'a>(value: &'a Value, marks: &mut Marks) -> Result<Known<&'a 
     match unmark(value, marks) {
         Value::List(list) => Ok(Known::Yes(list)),
         Value::Unknown(_) => Ok(Known::No),
-        other => Err(CallError::fatal(format!("{} is no list", other.ty()))),
+        other => Err(CallError::fatal(format!("{} is not a list", other.ty()))),
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) fn function<'a>(value: &'a Value, marks: &mut Marks) -> Result<Known<
     match unmark(value, marks) {
         Value::Func(function) => Ok(Known::Yes(function)),
         Value::Unknown(_) => Ok(Known::No),
-        other => Err(CallError::fatal(format!("{} is no function", other.ty()))),
+        other => Err(CallError::fatal(format!("{} is not a function", other.ty()))),
     }
 }
 

@@ -475,12 +475,13 @@ impl Parser<'_> {
         Ok(self.take_name())
     }
 
-    /// Names joined by dots. White space between them is no part of the name.
+    /// Names joined by dots. White space between them is no part of the name. Behind a dot a reserved word is a name too:
+    /// libraries have functions of such names.
     pub(super) fn dotted_name(&mut self, expected: &'static str) -> Result<Name> {
         if !self.kind.is_name() {
             return self.unexpected(expected);
         }
-        self.joined_name(K::Dot, expected, K::is_name)
+        self.joined_name(K::Dot, expected, |kind| kind.is_name() || kind.is_word())
     }
 
     /// The current token, which is a part of the name, and all further parts.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
-use setpoint_value::{FunctionRef, StructType, Type, operators};
+use setpoint_value::{FunctionRef, InferArguments, StructType, Type, operators};
 
 use super::codes;
 use super::completion::Check;
-use super::infer::Inference;
+use super::infer::{Inference, call_type};
 use super::instances::InstanceId;
-use super::messages::Reason;
+use super::messages::{Reason, shown};
 use crate::hir::ExprId;
 
 /// What waits for a type to become known.
@@ -44,12 +44,25 @@ pub(super) enum DeferredKind {
         candidates: Vec<usize>,
         call: Type,
     },
+    /// A library function that types its calls by their arguments.
+    Hooked(HookedCall),
     /// What a variable must be: imposed on what it has become, so that it decides nothing else.
     Imposed {
         wanted: Type,
         actual: Type,
         reason: Reason,
     },
+}
+
+/// A call of a library function that types its calls by their arguments.
+#[derive(Debug)]
+pub(super) struct HookedCall {
+    pub(super) instance: InstanceId,
+    pub(super) spec: FunctionRef,
+    pub(super) arguments: Vec<ExprId>,
+    /// The types of the arguments, as far as they are inferred.
+    pub(super) types: Vec<Type>,
+    pub(super) result: Type,
 }
 
 impl Inference<'_> {
@@ -131,7 +144,59 @@ impl Inference<'_> {
                 candidates,
                 call,
             } => self.decide_overload(deferred, spec, candidates, call, last),
+            DeferredKind::Hooked(call) => self.decide_hooked(call, span, last),
             DeferredKind::Imposed { .. } => true,
+        }
+    }
+
+    /// Asks a function for the signature of a call. A function of the dynamic protocol may be asked again once more is known
+    /// of its arguments; for any other only what the text makes evident counts.
+    pub(super) fn decide_hooked(&mut self, call: &HookedCall, span: Span, last: bool) -> bool {
+        let spec = &call.spec;
+        let Some(hook) = spec.infer else {
+            return true;
+        };
+        let mut evident = Vec::with_capacity(call.arguments.len());
+        for (id, ty) in call.arguments.iter().zip(&call.types) {
+            let found = self.syntactic_type(call.instance, *id).or_else(|| {
+                let inferred = self.solver.zonk(ty);
+                (spec.adapted && !matches!(inferred, Type::Variable(_))).then_some(inferred)
+            });
+            evident.push(found);
+        }
+        let values: Vec<_> = call
+            .arguments
+            .iter()
+            .map(|id| self.static_value(call.instance, *id))
+            .collect();
+        let is_open = |ty: &Option<Type>| ty.as_ref().is_none_or(Type::is_open);
+        match hook(&InferArguments {
+            types: &evident,
+            values: &values,
+        }) {
+            Ok(inferred) => {
+                let signature = self.instantiate(&inferred.signature, &mut FxHashMap::default());
+                let wanted = call_type(&call.types, call.result.clone());
+                self.equate(&signature, &wanted, span, &Reason::LibraryCall(spec.clone()));
+                true
+            }
+            Err(_) if spec.adapted && !last && evident.iter().any(is_open) => false,
+            Err(error) => {
+                let message = format!("`{}`: {error}", shown(spec));
+                let mut diagnostic = Diagnostic::error(&codes::BAD_ARGUMENTS, span, message);
+                let argument = error.index.filter(|index| *index < call.arguments.len());
+                if let Some(index) = argument {
+                    let at = self.hir.expr(call.arguments[index]).span;
+                    diagnostic = diagnostic.because(at, error.message.clone());
+                    if evident.get(index).is_some_and(is_open) {
+                        diagnostic = diagnostic.help(
+                            "a name with a type says what it is: `$name []str = …`, and then `$name` here",
+                        );
+                    }
+                }
+                self.generation.push(diagnostic);
+                true
+            }
         }
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
-use setpoint_value::{FunctionRef, FunctionSpec, InferArguments, Signature, Type, operators};
+use setpoint_value::{FunctionRef, FunctionSpec, Signature, Type, operators};
 
 use super::codes;
 use super::completion::Check;
-use super::deferred::{Deferred, DeferredKind};
+use super::deferred::{Deferred, DeferredKind, HookedCall};
 use super::instances::{Instance, InstanceId, Typed};
 use super::messages::{Reason, conflict_diagnostic, counts, shown};
 use super::solver::{Conflict, Solver};
@@ -695,38 +695,25 @@ impl<'a> Inference<'a> {
                 result
             }
             Callee::Library(spec, _) => {
-                if let Some(hook) = spec.infer {
-                    self.contradictions(instance, arguments);
-                    let evident: Vec<_> = arguments
-                        .iter()
-                        .map(|id| self.syntactic_type(instance, *id))
-                        .collect();
-                    let values: Vec<_> = arguments
-                        .iter()
-                        .map(|id| self.static_value(instance, *id))
-                        .collect();
-                    return match hook(&InferArguments {
-                        types: &evident,
-                        values: &values,
-                    }) {
-                        Ok(inferred) => {
-                            let signature = self.instantiate(&inferred.signature, &mut FxHashMap::default());
-                            let result = self.solver.fresh();
-                            let call = call_type(&types, result.clone());
-                            self.equate(&signature, &call, span, &Reason::LibraryCall(spec.clone()));
-                            result
-                        }
-                        Err(error) => {
-                            let message = format!("`{}`: {error}", shown(spec));
-                            let mut diagnostic = Diagnostic::error(&codes::BAD_ARGUMENTS, span, message);
-                            if let Some(argument) = error.index.and_then(|index| arguments.get(index)) {
-                                diagnostic =
-                                    diagnostic.because(hir.expr(*argument).span, error.message.clone());
-                            }
-                            self.generation.push(diagnostic);
-                            self.solver.fresh()
-                        }
+                if spec.infer.is_some() {
+                    let call = HookedCall {
+                        instance,
+                        spec: spec.clone(),
+                        arguments: arguments.to_vec(),
+                        types,
+                        result: self.solver.fresh(),
                     };
+                    self.contradictions(instance, arguments);
+                    let order = self.order();
+                    let result = call.result.clone();
+                    if !self.decide_hooked(&call, span, false) {
+                        self.deferred.push(Deferred {
+                            order,
+                            span,
+                            what: DeferredKind::Hooked(call),
+                        });
+                    }
+                    return result;
                 }
                 self.library_signature(spec, &types, span, &Reason::LibraryCall(spec.clone()))
             }
@@ -896,7 +883,7 @@ fn agreed<'s>(
     same.then(|| ty.clone())
 }
 
-fn call_type(arguments: &[Type], result: Type) -> Type {
+pub(super) fn call_type(arguments: &[Type], result: Type) -> Type {
     Type::func(
         arguments
             .iter()

@@ -196,7 +196,7 @@ impl Reader {
             _ => match self.word() {
                 "true" => Value::Bool(true),
                 "false" => Value::Bool(false),
-                other => panic!("`{other}` is no expression"),
+                other => panic!("`{other}` is not an expression"),
             },
         }
     }

@@ -79,26 +79,20 @@ fn ints_stay_ints_and_meet_floats_as_floats() {
         "the result does not fit an int"
     );
     assert_eq!(error("negate", &[i(i64::MIN)]), "the result does not fit an int");
-    assert_eq!(error("divide", &[i(1), i(0)]), "argument 2: can't divide by zero");
-    assert_eq!(
-        error("modulo", &[f(1.0), f(0.0)]),
-        "argument 2: can't divide by zero"
-    );
+    assert_eq!(error("divide", &[i(1), i(0)]), "`b`: can't divide by zero");
+    assert_eq!(error("modulo", &[f(1.0), f(0.0)]), "`b`: can't divide by zero");
     assert_eq!(call("modulo", &[i(i64::MIN), i(-1)]), Ok(i(0)));
     assert_eq!(error("add", &[s("a"), i(1)]), "`a`: str is not number");
 }
 
 #[test]
 fn mathematics_without_an_answer_is_an_argument_error() {
-    assert_eq!(error("log", &[i(0), i(10)]), "argument 1: has no logarithm");
-    assert_eq!(
-        error("log", &[i(2), i(1)]),
-        "argument 2: is no base of logarithms"
-    );
+    assert_eq!(error("log", &[i(0), i(10)]), "`num`: has no logarithm");
+    assert_eq!(error("log", &[i(2), i(1)]), "`base`: is not a base of logarithms");
     assert!(error("pow", &[i(-8), f(0.5)]).contains("is not a number"));
     assert!(error("int", &[f(1e300)]).contains("no whole part"));
     assert_eq!(call("int", &[i(7)]), Ok(i(7)));
-    assert_eq!(error("signum", &[f(f64::NAN)]), "argument 1: is not a number");
+    assert_eq!(error("signum", &[f(f64::NAN)]), "`num`: is not a number");
 }
 
 #[test]
@@ -111,19 +105,19 @@ fn whole_numbers_are_read_in_any_base() {
     );
     assert_eq!(
         error("parse_int", &[s("9223372036854775808"), i(10)]),
-        "argument 1: does not fit an int"
+        "`number`: does not fit an int"
     );
     assert_eq!(
         error("parse_int", &[s("12"), i(2)]),
-        "argument 1: is no whole number in base 2"
+        "`number`: is not a whole number in base 2"
     );
     assert_eq!(
         error("parse_int", &[s("-"), i(2)]),
-        "argument 1: is no whole number in base 2"
+        "`number`: is not a whole number in base 2"
     );
     assert_eq!(
         error("parse_int", &[s("1"), i(63)]),
-        "argument 2: the base is between 2 and 62"
+        "`base`: the base is between 2 and 62"
     );
 }
 
@@ -143,7 +137,7 @@ fn text_is_counted_in_what_a_reader_takes_for_characters() {
     assert_eq!(call("strlen", &[prefixed]), Ok(at_least(4.0)));
     assert_eq!(
         error("upper", &[Value::str(b"\xff".as_slice())]),
-        "argument 1: is not valid UTF-8"
+        "`str`: is not valid UTF-8"
     );
 }
 
@@ -278,26 +272,17 @@ fn formats_write_as_gos_do() {
 
 #[test]
 fn formats_that_do_not_fit_their_arguments_are_refused() {
-    assert_eq!(
-        error("format", &[s("%d %d"), i(1)]),
-        "argument 1: `%d` wants argument 2 of 1"
-    );
+    assert_eq!(error("format", &[s("%d %d"), i(1)]), "`%d` wants argument 2 of 1");
     assert_eq!(
         error("format", &[s("%d"), i(1), i(2)]),
-        "argument 3: no verb uses it: the format has 1"
+        "the number of arguments is 2, and the format has verbs for 1"
     );
     assert_eq!(
         error("format", &[s("%d"), s("x")]),
         "argument 2: the str \"x\" is not a number"
     );
-    assert_eq!(
-        error("format", &[s("%y"), i(1)]),
-        "argument 1: there is no verb `%y`"
-    );
-    assert_eq!(
-        error("format", &[s("%"), i(1)]),
-        "argument 1: the format ends inside a verb"
-    );
+    assert_eq!(error("format", &[s("%y"), i(1)]), "there is no verb `%y`");
+    assert_eq!(error("format", &[s("%"), i(1)]), "the format ends inside a verb");
     assert_eq!(
         error("format", &[s("%s"), Value::Null(Type::Dynamic)]),
         "argument 2: null has no form for `%s`"
@@ -349,7 +334,7 @@ fn points_in_time_are_read_strictly_and_written_freely() {
         format("Z ZZZ '''o''' ''", "2026-02-08T00:05:09Z"),
         Ok(s("Z UTC 'o' '"))
     );
-    assert!(format("Q", time).unwrap_err().contains("`Q` is no part"));
+    assert!(format("Q", time).unwrap_err().contains("`Q` is not a part"));
     assert!(format("'a", time).unwrap_err().contains("a quote is not closed"));
     for wrong in [
         "2026-02-30T00:00:00Z",
@@ -481,7 +466,7 @@ fn lengths_are_known_as_far_as_they_can_be() {
 fn indexes_find_parts_of_anything() {
     let object = Value::object([("a", i(1)), ("b", s("x"))]);
     assert_eq!(call("index", &[object.clone(), s("b")]), Ok(s("x")));
-    assert!(error("index", &[object.clone(), s("c")]).contains("there is no such field"));
+    assert!(error("index", &[object.clone(), s("c")]).contains("there is not such field"));
     assert_eq!(call("index", &[Value::tuple([i(1), s("x")]), i(1)]), Ok(s("x")));
     assert!(
         spec("index")
@@ -494,7 +479,7 @@ fn indexes_find_parts_of_anything() {
     assert_eq!(call("element", &[ints(&[1, 2]), i(5)]), Ok(i(2)));
     assert_eq!(
         error("element", &[ints(&[1, 2]), i(-1)]),
-        "argument 2: an index is not negative"
+        "`index`: an index is not negative"
     );
     // Only the element that is taken, and the list, count.
     let list = Value::list(Type::Str, [s("a").sensitive(), s("b")]);
@@ -552,7 +537,7 @@ fn lists_are_searched_thinned_and_cut() {
     );
     assert_eq!(
         error("chunklist", &[ints(&[1]), i(-1)]),
-        "argument 2: a size is not negative"
+        "`size`: a size is not negative"
     );
     assert_eq!(
         call("reverse_list", &[Value::tuple([i(1), s("x")])]),
@@ -680,7 +665,7 @@ fn conversions_say_what_does_not_convert() {
     );
     assert_eq!(
         error("to_bool", &[s("yes")]),
-        "argument 1: the str \"yes\" is not a bool"
+        "`v`: the str \"yes\" is not a bool"
     );
     assert_eq!(error("to_bool", &[i(1)]), "`v`: int does not convert to bool");
     let hook = spec("to_number").infer.unwrap();

@@ -7,6 +7,7 @@ use super::super::quoting::is_printable;
 use super::super::text::runes;
 use super::datum::Datum;
 use super::printing::{format, print_all, print_line};
+use crate::text_builder::{TextBuilder, TooLong};
 
 const NAMES: [&str; 19] = [
     "and", "call", "eq", "ge", "gt", "html", "index", "js", "le", "len", "lt", "ne", "not", "or", "print",
@@ -34,15 +35,15 @@ pub(super) fn call(name: &str, arguments: &[Datum]) -> Result<Datum, String> {
         "le" => Datum::Bool(order(arguments)?.is_some_and(Ordering::is_le)),
         "gt" => Datum::Bool(order(arguments)?.is_some_and(Ordering::is_gt)),
         "ge" => Datum::Bool(order(arguments)?.is_some_and(Ordering::is_ge)),
-        "html" => Datum::str(html(&joined(arguments))),
-        "js" => Datum::str(javascript(&joined(arguments))),
-        "urlquery" => Datum::str(query(&joined(arguments))),
+        "html" => Datum::str(html(&print_all(arguments)?)?),
+        "js" => Datum::str(javascript(&print_all(arguments)?)?),
+        "urlquery" => Datum::str(query(&print_all(arguments)?)?),
         "index" => index(arguments)?,
         "slice" => slice(arguments)?,
         "len" => Datum::Int(length(one(arguments, "len")?)?),
         "not" => Datum::Bool(!one(arguments, "not")?.is_true()),
-        "print" => Datum::str(print_all(arguments)),
-        "println" => Datum::str(print_line(arguments)),
+        "print" => Datum::str(print_all(arguments)?),
+        "println" => Datum::str(print_line(arguments)?),
         "printf" => match arguments {
             [Datum::Str(text), values @ ..] => Datum::str(format(text.as_bytes(), values)?),
             [] => return Err("wrong number of args for printf: want at least 1 got 0".to_owned()),
@@ -105,7 +106,7 @@ fn equals((a, b): (&Datum, &Datum)) -> Result<bool, String> {
     }
 }
 
-/// The order of two numbers or strings; none with what is no number.
+/// The order of two numbers or strings; none with what is not a number.
 fn order(arguments: &[Datum]) -> Result<Option<Ordering>, String> {
     let (a, b) = pair(arguments)?;
     match (a, b) {
@@ -210,28 +211,23 @@ fn slice(arguments: &[Datum]) -> Result<Datum, String> {
     })
 }
 
-/// The arguments as one text, as `print` would make it.
-fn joined(arguments: &[Datum]) -> Vec<u8> {
-    print_all(arguments)
-}
-
-fn html(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+fn html(text: &[u8]) -> Result<Vec<u8>, TooLong> {
+    let mut out = TextBuilder::new();
     for part in text.split_inclusive(|b| *b == 0) {
         let (part, has_null) = match part.strip_suffix(b"\0") {
             Some(part) => (part, true),
             None => (part, false),
         };
-        out.extend(super::super::html::escape_string(part));
+        super::super::html::escape(part, &mut out);
         if has_null {
-            out.extend_from_slice("\u{fffd}".as_bytes());
+            out.push_char('\u{fffd}');
         }
     }
-    out
+    out.finish()
 }
 
-fn javascript(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+fn javascript(text: &[u8]) -> Result<Vec<u8>, TooLong> {
+    let mut out = TextBuilder::new();
     for (at, length, c) in runes(text) {
         let mut code = String::new();
         let escaped: &str = match c {
@@ -248,27 +244,27 @@ fn javascript(text: &[u8]) -> Vec<u8> {
                 &code
             }
             _ => {
-                out.extend_from_slice(&text[at..at + length]);
+                out.push_bytes(&text[at..at + length]);
                 continue;
             }
         };
-        out.extend_from_slice(escaped.as_bytes());
+        out.push_str(escaped);
     }
-    out
+    out.finish()
 }
 
-fn query(text: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len());
+fn query(text: &[u8]) -> Result<Vec<u8>, TooLong> {
+    let mut out = TextBuilder::new();
     for byte in text {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push(char::from(*byte));
+                out.push_byte(*byte);
             }
-            b' ' => out.push('+'),
+            b' ' => out.push_byte(b'+'),
             other => {
                 let _ = write!(out, "%{other:02X}");
             }
         }
     }
-    out
+    out.finish()
 }

@@ -113,7 +113,7 @@ pub(super) fn call(
     Datum::from_value(&value).map_err(|ty| format!("error calling {name}: the result is of type {ty}"))
 }
 
-/// A datum as a value of a type; none if it is no such.
+/// A datum as a value of a type; none if it is not such.
 fn to_value(datum: &Datum, ty: &Type) -> Option<Value> {
     Some(match (ty, datum) {
         (Type::Bool, Datum::Bool(value)) => Value::Bool(*value),

@@ -2,10 +2,10 @@
 
 use setpoint_value::{CallContext, Type};
 
-use super::super::text::LONGEST;
 use super::datum::Datum;
 use super::tree::{Branches, Command, Expression, Node, NodeKind, Pipe, Template};
 use super::{builtins, core, printing};
+use crate::text_builder::{TextBuilder, TooLong};
 
 /// Templates that call templates deeper than this are taken for endless.
 const DEEPEST: usize = 100;
@@ -22,14 +22,14 @@ pub(super) fn execute(
     let mut executor = Executor {
         template,
         context,
-        out: Vec::new(),
+        out: TextBuilder::new(),
         variables: vec![("$".to_owned(), data.clone())],
         depth: 0,
         steps: 0,
         line: 1,
     };
     match executor.list(&template.main, &data) {
-        Ok(_) => Ok(executor.out),
+        Ok(_) => Ok(executor.out.finish()?),
         Err(message) => Err(format!("template:{}: {message}", executor.line)),
     }
 }
@@ -45,7 +45,7 @@ enum Flow {
 struct Executor<'a> {
     template: &'a Template,
     context: &'a CallContext<'a>,
-    out: Vec<u8>,
+    out: TextBuilder,
     /// Variables in scope, innermost last.
     variables: Vec<(String, Datum)>,
     depth: usize,
@@ -70,27 +70,20 @@ impl Executor<'_> {
         if self.steps > MOST_STEPS {
             return Err(format!("the template takes more than {MOST_STEPS} steps"));
         }
-        Ok(())
-    }
-
-    fn write(&mut self, text: &[u8]) -> Result<(), String> {
-        if self.out.len() + text.len() > LONGEST {
-            return Err(format!("the output is longer than {LONGEST} bytes"));
+        if self.out.is_full() {
+            return Err(TooLong.to_string());
         }
-        self.out.extend_from_slice(text);
         Ok(())
     }
 
     fn node(&mut self, node: &NodeKind, dot: &Datum) -> Result<Flow, String> {
         self.step()?;
         match node {
-            NodeKind::Text(text) => self.write(text)?,
+            NodeKind::Text(text) => self.out.push_bytes(text),
             NodeKind::Action(pipe) => {
                 let value = self.pipe(pipe, dot)?;
                 if pipe.variables.is_empty() {
-                    let mut text = Vec::new();
-                    printing::print_result(&value, &mut text);
-                    self.write(&text)?;
+                    printing::print_result(&value, &mut self.out);
                 }
             }
             NodeKind::If(branches) | NodeKind::With(branches) => {
@@ -179,11 +172,11 @@ impl Executor<'_> {
                 }
             }
             Datum::Bool(_) | Datum::Byte(_) | Datum::Float(_) | Datum::Str(_) => {
-                let mut shown = Vec::new();
+                let mut shown = TextBuilder::new();
                 printing::print_value(&over, &mut shown);
                 return Err(format!(
                     "range can't iterate over {}",
-                    String::from_utf8_lossy(&shown)
+                    String::from_utf8_lossy(shown.as_bytes())
                 ));
             }
         }

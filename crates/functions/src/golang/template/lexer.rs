@@ -294,7 +294,7 @@ impl Lexer<'_> {
         };
         let kind = if quote == b'\'' {
             let code = first_rune(&value).map_or(0, |(c, length)| {
-                // An escape may have given a byte that is no UTF-8; its value is meant.
+                // An escape may have given a byte that is not UTF-8; its value is meant.
                 if length == value.len() && value.len() == 1 {
                     u32::from(value[0])
                 } else {

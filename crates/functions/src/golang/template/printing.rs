@@ -1,62 +1,51 @@
 //! Values as text, by the rules of Go's `fmt`.
 
-use std::io::Write;
+use std::fmt::Write;
 
 use super::super::quoting::{self, Keep};
-use super::super::text::LONGEST;
 use super::datum::Datum;
+use crate::printf::{self, Number, Spec};
+use crate::text_builder::{TextBuilder, TooLong};
 
 /// What an action prints.
-pub(super) fn print_result(value: &Datum, out: &mut Vec<u8>) {
+pub(super) fn print_result(value: &Datum, out: &mut TextBuilder) {
     match value {
-        Datum::Nothing => out.extend_from_slice(b"<no value>"),
+        Datum::Nothing => out.push_bytes(b"<no value>"),
         other => print_value(other, out),
     }
 }
 
 /// As `%v` prints it.
-pub(super) fn print_value(value: &Datum, out: &mut Vec<u8>) {
+pub(super) fn print_value(value: &Datum, out: &mut TextBuilder) {
     write_value(value, 'v', &Spec::default(), out);
 }
 
 /// As `print` does: spaces between operands neither of which is a string.
-pub(super) fn print_all(values: &[Datum]) -> Vec<u8> {
-    let mut out = Vec::new();
+pub(super) fn print_all(values: &[Datum]) -> Result<Vec<u8>, TooLong> {
+    let mut out = TextBuilder::new();
     let mut after_text = true;
     for value in values {
         let is_text = matches!(value, Datum::Str(_));
         if !is_text && !after_text {
-            out.push(b' ');
+            out.push_byte(b' ');
         }
         print_value(value, &mut out);
         after_text = is_text;
     }
-    out
+    out.finish()
 }
 
 /// As `println` does: spaces between all operands and a newline at the end.
-pub(super) fn print_line(values: &[Datum]) -> Vec<u8> {
-    let mut out = Vec::new();
+pub(super) fn print_line(values: &[Datum]) -> Result<Vec<u8>, TooLong> {
+    let mut out = TextBuilder::new();
     for (index, value) in values.iter().enumerate() {
         if index > 0 {
-            out.push(b' ');
+            out.push_byte(b' ');
         }
         print_value(value, &mut out);
     }
-    out.push(b'\n');
-    out
-}
-
-/// Flags, width and precision of a verb.
-#[derive(Default, Clone)]
-struct Spec {
-    plus: bool,
-    minus: bool,
-    sharp: bool,
-    space: bool,
-    zero: bool,
-    width: Option<usize>,
-    precision: Option<usize>,
+    out.push_byte(b'\n');
+    out.finish()
 }
 
 /// Greater widths and precisions are mistakes.
@@ -64,15 +53,15 @@ const WIDEST: usize = 1_000_000;
 
 /// As `printf` does.
 pub(super) fn format(format: &[u8], values: &[Datum]) -> Result<Vec<u8>, String> {
-    let mut out = Vec::with_capacity(format.len());
+    let mut out = TextBuilder::new();
     let mut rest = format;
     let mut next = 0;
     let mut reordered = false;
     while let Some(at) = rest.iter().position(|b| *b == b'%') {
-        out.extend_from_slice(&rest[..at]);
+        out.push_bytes(&rest[..at]);
         rest = &rest[at + 1..];
         let mut spec = Spec::default();
-        rest = flags(rest, &mut spec);
+        rest = &rest[spec.read_flags(rest)..];
         let mut good_index = true;
         rest = argument_index(rest, values.len(), &mut next, &mut reordered, &mut good_index);
         if let Some(after) = rest.strip_prefix(b"*") {
@@ -83,7 +72,7 @@ pub(super) fn format(format: &[u8], values: &[Datum]) -> Result<Vec<u8>, String>
                     spec.zero &= width >= 0;
                     spec.width = usize::try_from(width.unsigned_abs()).ok();
                 }
-                None => out.extend_from_slice(b"%!(BADWIDTH)"),
+                None => out.push_bytes(b"%!(BADWIDTH)"),
             }
         } else {
             rest = number(rest, &mut spec.width);
@@ -95,7 +84,7 @@ pub(super) fn format(format: &[u8], values: &[Datum]) -> Result<Vec<u8>, String>
                 rest = after;
                 match star(values, &mut next).and_then(|p| usize::try_from(p).ok()) {
                     Some(precision) => spec.precision = Some(precision),
-                    None => out.extend_from_slice(b"%!(BADPREC)"),
+                    None => out.push_bytes(b"%!(BADPREC)"),
                 }
             } else {
                 spec.precision = Some(0);
@@ -107,61 +96,46 @@ pub(super) fn format(format: &[u8], values: &[Datum]) -> Result<Vec<u8>, String>
         }
         rest = argument_index(rest, values.len(), &mut next, &mut reordered, &mut good_index);
         let Some((verb, length)) = super::super::text::first_rune(rest) else {
-            out.extend_from_slice(b"%!(NOVERB)");
+            out.push_bytes(b"%!(NOVERB)");
             break;
         };
         rest = &rest[length..];
         let mut letters = [0; 4];
         let letters = verb.encode_utf8(&mut letters).as_bytes();
         if verb == '%' {
-            out.push(b'%');
+            out.push_byte(b'%');
         } else if !good_index {
-            out.extend_from_slice(b"%!");
-            out.extend_from_slice(letters);
-            out.extend_from_slice(b"(BADINDEX)");
+            out.push_bytes(b"%!");
+            out.push_bytes(letters);
+            out.push_bytes(b"(BADINDEX)");
         } else if let Some(value) = values.get(next) {
             next += 1;
             write_verb(value, verb, &spec, &mut out);
         } else {
-            out.extend_from_slice(b"%!");
-            out.extend_from_slice(letters);
-            out.extend_from_slice(b"(MISSING)");
+            out.push_bytes(b"%!");
+            out.push_bytes(letters);
+            out.push_bytes(b"(MISSING)");
         }
-        if out.len() > LONGEST {
-            return Err("the result would be too long".to_owned());
+        if out.is_full() {
+            break;
         }
     }
-    out.extend_from_slice(rest);
+    out.push_bytes(rest);
     if !reordered && next < values.len() {
-        out.extend_from_slice(b"%!(EXTRA ");
+        out.push_bytes(b"%!(EXTRA ");
         for (index, value) in values[next..].iter().enumerate() {
             if index > 0 {
-                out.extend_from_slice(b", ");
+                out.push_bytes(b", ");
             }
-            out.extend_from_slice(value.type_name().as_bytes());
+            out.push_bytes(value.type_name().as_bytes());
             if !matches!(value, Datum::Nothing) {
-                out.push(b'=');
+                out.push_byte(b'=');
                 print_value(value, &mut out);
             }
         }
-        out.push(b')');
+        out.push_byte(b')');
     }
-    Ok(out)
-}
-
-fn flags<'a>(mut rest: &'a [u8], spec: &mut Spec) -> &'a [u8] {
-    while let Some((flag, after)) = rest.split_first() {
-        match flag {
-            b'#' => spec.sharp = true,
-            b'0' => spec.zero = true,
-            b'+' => spec.plus = true,
-            b'-' => spec.minus = true,
-            b' ' => spec.space = true,
-            _ => break,
-        }
-        rest = after;
-    }
-    rest
+    Ok(out.finish()?)
 }
 
 fn number<'a>(rest: &'a [u8], value: &mut Option<usize>) -> &'a [u8] {
@@ -204,128 +178,94 @@ fn argument_index<'a>(
 }
 
 /// A value by a verb; a verb that does not fit prints as a complaint.
-fn write_verb(value: &Datum, verb: char, spec: &Spec, out: &mut Vec<u8>) {
+fn write_verb(value: &Datum, verb: char, spec: &Spec, out: &mut TextBuilder) {
     match verb {
         'T' => pad(value.type_name().as_bytes(), spec, out),
-        'v' if spec.sharp => pad(&in_go(value), spec, out),
+        'v' if spec.sharp => {
+            let mut text = TextBuilder::new();
+            write_in_go(value, &mut text);
+            if text.is_full() {
+                // What could not be kept is more than fits here too.
+                out.push_repeated(b" ", usize::MAX);
+            }
+            pad(text.as_bytes(), spec, out);
+        }
+        'v' => {
+            // A plus asks for the names of fields here, which maps have anyway, and not for signs.
+            let spec = Spec {
+                plus: false,
+                ..spec.clone()
+            };
+            write_value(value, verb, &spec, out);
+        }
         _ => write_value(value, verb, spec, out),
     }
 }
 
-fn write_value(value: &Datum, verb: char, spec: &Spec, out: &mut Vec<u8>) {
+fn write_value(value: &Datum, verb: char, spec: &Spec, out: &mut TextBuilder) {
     match value {
         Datum::Nothing if verb == 'v' => pad(b"<nil>", spec, out),
         Datum::Bool(value) if matches!(verb, 't' | 'v') => {
             let text: &[u8] = if *value { b"true" } else { b"false" };
-            let spec = Spec {
-                zero: false,
-                ..spec.clone()
-            };
-            pad(text, &spec, out);
+            pad(text, &spec.with_blanks(), out);
         }
         Datum::Int(int) => write_int(*int, value, verb, spec, out),
         Datum::Byte(byte) => write_int(i64::from(*byte), value, verb, spec, out),
         Datum::Float(float) => write_float(*float, value, verb, spec, out),
         Datum::Str(text) => write_text(text.as_bytes(), value, verb, spec, out),
-        Datum::List(items) => {
-            out.push(b'[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(b' ');
-                }
-                write_value(item, verb, spec, out);
-            }
-            out.push(b']');
-        }
-        Datum::Map(map) => {
-            out.extend_from_slice(b"map[");
-            for (index, (key, value)) in map.entries.iter().enumerate() {
-                if index > 0 {
-                    out.push(b' ');
-                }
-                write_value(key, verb, spec, out);
-                out.push(b':');
-                write_value(value, verb, spec, out);
-            }
-            out.push(b']');
-        }
+        Datum::List(items) => write_all(items, ["[", " ", "]"], out, |item, out| {
+            write_value(item, verb, spec, out);
+        }),
+        Datum::Map(map) => write_all(&map.entries, ["map[", " ", "]"], out, |(key, value), out| {
+            write_value(key, verb, spec, out);
+            out.push_byte(b':');
+            write_value(value, verb, spec, out);
+        }),
         Datum::Nothing | Datum::Bool(_) => complain(value, verb, out),
     }
 }
 
 /// `%!d(string=hi)`.
-fn complain(value: &Datum, verb: char, out: &mut Vec<u8>) {
+fn complain(value: &Datum, verb: char, out: &mut TextBuilder) {
     // Writing to a vector cannot fail.
     let _ = write!(out, "%!{verb}(");
     match value {
-        Datum::Nothing => out.extend_from_slice(b"<nil>"),
+        Datum::Nothing => out.push_bytes(b"<nil>"),
         other => {
             let _ = write!(out, "{}=", other.type_name());
             print_value(other, out);
         }
     }
-    out.push(b')');
+    out.push_byte(b')');
 }
 
-fn write_int(int: i64, value: &Datum, verb: char, spec: &Spec, out: &mut Vec<u8>) {
-    let size = int.unsigned_abs();
-    let (digits, prefix) = match verb {
-        'd' | 'v' => (size.to_string(), ""),
-        'b' => (format!("{size:b}"), "0b"),
-        'o' => (format!("{size:o}"), "0"),
-        'O' => (format!("{size:o}"), "0o"),
-        'x' => (format!("{size:x}"), "0x"),
-        'X' => (format!("{size:X}"), "0X"),
-        'c' | 'q' | 'U' => {
-            let c = u32::try_from(int)
-                .ok()
-                .and_then(char::from_u32)
-                .unwrap_or('\u{fffd}');
-            match verb {
-                'c' => pad(c.encode_utf8(&mut [0; 4]).as_bytes(), spec, out),
-                'q' => pad(quoted_character(c, spec).as_bytes(), spec, out),
-                _ => {
-                    let mut text = format!("U+{:0width$X}", int, width = spec.precision.unwrap_or(4).max(4));
-                    if spec.sharp && is_shown(c) {
-                        text.push_str(&format!(" '{c}'"));
-                    }
-                    pad(text.as_bytes(), spec, out);
-                }
-            }
-            return;
+fn write_int(int: i64, value: &Datum, verb: char, spec: &Spec, out: &mut TextBuilder) {
+    let c = || {
+        u32::try_from(int)
+            .ok()
+            .and_then(char::from_u32)
+            .unwrap_or('\u{fffd}')
+    };
+    match verb {
+        'v' => {
+            let spec = Spec {
+                sharp: false,
+                ..spec.clone()
+            };
+            printf::write_int(int, 'd', &spec, out);
         }
-        _ => return complain(value, verb, out),
-    };
-    let prefix = if verb == 'O' || spec.sharp && verb != 'd' && verb != 'v' {
-        prefix
-    } else {
-        ""
-    };
-    let digits = match spec.precision {
-        Some(0) if int == 0 => String::new(),
-        Some(precision) => format!("{digits:0>precision$}"),
-        None => digits,
-    };
-    let sign = sign(int < 0, spec);
-    let mut number = format!("{prefix}{digits}");
-    if spec.zero
-        && !spec.minus
-        && spec.precision.is_none()
-        && let Some(width) = spec.width
-    {
-        let width = width.saturating_sub(sign.len());
-        let digits_width = width.saturating_sub(prefix.len());
-        number = format!("{prefix}{digits:0>digits_width$}");
+        'c' => pad(c().encode_utf8(&mut [0; 4]).as_bytes(), spec, out),
+        'q' => pad(quoted_character(c(), spec).as_bytes(), spec, out),
+        'U' => {
+            let mut text = format!("U+{:0width$X}", int, width = spec.precision.unwrap_or(4).max(4));
+            if spec.sharp && quoting::is_printable(c()) {
+                text.push_str(&format!(" '{}'", c()));
+            }
+            pad(text.as_bytes(), spec, out);
+        }
+        verb if printf::write_int(int, verb, spec, out) => {}
+        _ => complain(value, verb, out),
     }
-    let spec = Spec {
-        zero: false,
-        ..spec.clone()
-    };
-    pad(format!("{sign}{number}").as_bytes(), &spec, out);
-}
-
-fn is_shown(c: char) -> bool {
-    quoting::is_printable(c)
 }
 
 fn quoted_character(c: char, spec: &Spec) -> String {
@@ -339,157 +279,20 @@ fn quoted_character(c: char, spec: &Spec) -> String {
     }
 }
 
-fn sign(negative: bool, spec: &Spec) -> &'static str {
-    if negative {
-        "-"
-    } else if spec.plus {
-        "+"
-    } else if spec.space {
-        " "
-    } else {
-        ""
+fn write_float(float: f64, value: &Datum, verb: char, spec: &Spec, out: &mut TextBuilder) {
+    let number = Number::Float(float);
+    if verb == 'v' {
+        let spec = Spec {
+            sharp: false,
+            ..spec.clone()
+        };
+        printf::write_float(number, 'g', &spec, out);
+    } else if !printf::write_float(number, verb, spec, out) {
+        complain(value, verb, out);
     }
 }
 
-fn write_float(float: f64, value: &Datum, verb: char, spec: &Spec, out: &mut Vec<u8>) {
-    let size = float.abs();
-    let digits = match verb {
-        'v' | 'g' | 'G' => general(size, spec.precision, spec.sharp && verb != 'v'),
-        'e' | 'E' => exponent(&format!("{size:.*e}", spec.precision.unwrap_or(6))),
-        'f' | 'F' => format!("{size:.*}", spec.precision.unwrap_or(6)),
-        'b' => {
-            let bits = size.to_bits();
-            let stored = i64::try_from(bits >> 52).unwrap_or(0);
-            let fraction = bits & ((1 << 52) - 1);
-            let (mantissa, power) = if stored == 0 {
-                (fraction, -1074)
-            } else {
-                (fraction | 1 << 52, stored - 1075)
-            };
-            format!("{mantissa}p{power:+}")
-        }
-        'x' | 'X' => hexadecimal(size, spec.precision),
-        _ => return complain(value, verb, out),
-    };
-    let digits = if size.is_infinite() {
-        "Inf".to_owned()
-    } else if size.is_nan() {
-        "NaN".to_owned()
-    } else if verb.is_uppercase() && verb != 'F' {
-        digits.to_uppercase()
-    } else {
-        digits
-    };
-    let negative = float.is_sign_negative() && !float.is_nan();
-    let sign = if size.is_infinite() && !negative && !spec.space {
-        "+"
-    } else {
-        sign(negative, spec)
-    };
-    let mut text = format!("{sign}{digits}");
-    let zero = spec.zero && !spec.minus && size.is_finite();
-    if zero && let Some(width) = spec.width {
-        let width = width.saturating_sub(sign.len());
-        text = format!("{sign}{digits:0>width$}");
-    }
-    let spec = Spec {
-        zero: false,
-        ..spec.clone()
-    };
-    pad(text.as_bytes(), &spec, out);
-}
-
-/// `%g`: the shortest digits, or so many, with an exponent where it is below −4 or too great.
-fn general(size: f64, precision: Option<usize>, keep_zeros: bool) -> String {
-    if !size.is_finite() {
-        return String::new();
-    }
-    let scientific = match precision {
-        None => format!("{size:e}"),
-        Some(precision) => format!("{size:.*e}", precision.max(1) - 1),
-    };
-    let (mantissa, power) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let power: i64 = power.parse().unwrap_or(0);
-    let trimmed = if mantissa.contains('.') && !keep_zeros {
-        mantissa.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        mantissa
-    };
-    let digits = i64::try_from(trimmed.bytes().filter(u8::is_ascii_digit).count()).unwrap_or(0);
-    let limit = match precision {
-        None => 6,
-        Some(precision) => {
-            let precision = i64::try_from(precision.max(1)).unwrap_or(i64::MAX);
-            if precision > digits && digits > power {
-                digits
-            } else {
-                precision
-            }
-        }
-    };
-    if power < -4 || power >= limit {
-        return exponent(&format!("{trimmed}e{power}"));
-    }
-    match precision {
-        None => setpoint_value::format_float(size),
-        Some(_) => {
-            let decimals = usize::try_from((digits - 1 - power).max(0)).unwrap_or(0);
-            format!("{size:.decimals$}")
-        }
-    }
-}
-
-/// Rust's `1.5e3` as Go's `1.5e+03`.
-fn exponent(text: &str) -> String {
-    let (mantissa, power) = text.split_once('e').unwrap_or((text, "0"));
-    let power: i64 = power.parse().unwrap_or(0);
-    let sign = if power < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", power.unsigned_abs())
-}
-
-/// `0x1.8p+01`.
-fn hexadecimal(size: f64, precision: Option<usize>) -> String {
-    if size == 0.0 {
-        let zeros = precision
-            .filter(|p| *p > 0)
-            .map(|p| format!(".{}", "0".repeat(p)));
-        return format!("0x0{}p+00", zeros.unwrap_or_default());
-    }
-    let bits = size.to_bits();
-    let mut power = i64::try_from(bits >> 52).unwrap_or(0) - 1023;
-    let mut fraction = bits & ((1 << 52) - 1);
-    if power == -1023 {
-        let shift = fraction.leading_zeros() - 11;
-        fraction = fraction << shift & ((1 << 52) - 1);
-        power = -1022 - i64::from(shift);
-    }
-    let mut mantissa = fraction | 1 << 52;
-    if let Some(precision) = precision.filter(|p| *p < 13) {
-        // Rounded to the nearest, ties to even.
-        let drop = 52 - 4 * u32::try_from(precision).unwrap_or(0);
-        let half = 1u64 << (drop - 1);
-        let rest = mantissa & ((1 << drop) - 1);
-        mantissa >>= drop;
-        if rest > half || rest == half && mantissa & 1 == 1 {
-            mantissa += 1;
-        }
-        mantissa <<= drop;
-        if mantissa >> 53 != 0 {
-            mantissa >>= 1;
-            power += 1;
-        }
-    }
-    let digits = format!("{:013x}", mantissa & ((1 << 52) - 1));
-    let digits = match precision {
-        Some(precision) => format!("{digits:0<precision$}")[..precision].to_owned(),
-        None => digits.trim_end_matches('0').to_owned(),
-    };
-    let point = if digits.is_empty() { "" } else { "." };
-    let sign = if power < 0 { '-' } else { '+' };
-    format!("0x1{point}{digits}p{sign}{:02}", power.unsigned_abs())
-}
-
-fn write_text(text: &[u8], value: &Datum, verb: char, spec: &Spec, out: &mut Vec<u8>) {
+fn write_text(text: &[u8], value: &Datum, verb: char, spec: &Spec, out: &mut TextBuilder) {
     let shortened = match spec.precision {
         // Characters, not bytes.
         Some(precision) if !matches!(verb, 'x' | 'X') => {
@@ -535,55 +338,51 @@ fn write_text(text: &[u8], value: &Datum, verb: char, spec: &Spec, out: &mut Vec
 }
 
 /// `%#v`: as it would be written in Go.
-fn in_go(value: &Datum) -> Vec<u8> {
-    let mut out = Vec::new();
+fn write_in_go(value: &Datum, out: &mut TextBuilder) {
     match value {
-        Datum::Nothing => out.extend_from_slice(b"<nil>"),
-        Datum::Str(text) => {
-            out.extend_from_slice(quoting::quote(text.as_bytes(), Keep::Printable).as_bytes());
-        }
+        Datum::Nothing => out.push_bytes(b"<nil>"),
+        Datum::Str(text) => out.push_str(&quoting::quote(text.as_bytes(), Keep::Printable)),
         Datum::Byte(byte) => {
             let _ = write!(out, "{byte:#x}");
         }
         Datum::List(items) => {
-            out.extend_from_slice(value.type_name().as_bytes());
-            out.push(b'{');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.extend_from_slice(b", ");
-                }
-                out.extend(in_go(item));
-            }
-            out.push(b'}');
+            out.push_str(value.type_name());
+            write_all(items, ["{", ", ", "}"], out, write_in_go);
         }
         Datum::Map(map) => {
-            out.extend_from_slice(map.type_name.as_bytes());
-            out.push(b'{');
-            for (index, (key, value)) in map.entries.iter().enumerate() {
-                if index > 0 {
-                    out.extend_from_slice(b", ");
-                }
-                out.extend(in_go(key));
-                out.push(b':');
-                out.extend(in_go(value));
-            }
-            out.push(b'}');
+            out.push_str(map.type_name);
+            write_all(&map.entries, ["{", ", ", "}"], out, |(key, value), out| {
+                write_in_go(key, out);
+                out.push_byte(b':');
+                write_in_go(value, out);
+            });
         }
-        other => print_value(other, &mut out),
+        other => print_value(other, out),
     }
-    out
+}
+
+/// Writes elements with something before, between and behind them.
+fn write_all<T>(
+    items: &[T],
+    [before, between, behind]: [&str; 3],
+    out: &mut TextBuilder,
+    mut write: impl FnMut(&T, &mut TextBuilder),
+) {
+    out.push_str(before);
+    for (index, item) in items.iter().enumerate() {
+        // Values may share their parts, so that there is far more to write than is stored.
+        if out.is_full() {
+            break;
+        }
+        if index > 0 {
+            out.push_str(between);
+        }
+        write(item, out);
+    }
+    out.push_str(behind);
 }
 
 /// Writes a text as wide as it shall be.
-fn pad(text: &[u8], spec: &Spec, out: &mut Vec<u8>) {
-    let width = super::super::text::runes(text).count();
-    let missing = spec.width.unwrap_or(0).saturating_sub(width);
-    if spec.minus {
-        out.extend_from_slice(text);
-        out.extend(std::iter::repeat_n(b' ', missing));
-    } else {
-        let filler = if spec.zero { b'0' } else { b' ' };
-        out.extend(std::iter::repeat_n(filler, missing));
-        out.extend_from_slice(text);
-    }
+fn pad(text: &[u8], spec: &Spec, out: &mut TextBuilder) {
+    printf::pad(text, super::super::text::runes(text).count(), spec, out);
 }
