@@ -31,7 +31,8 @@ use setpoint_value::{ArgumentError, CallError, Marks, Module, ParameterFlags, Re
 /// Everything of this module, by group.
 pub static MODULE: Module = Module::new(
     "cty",
-    "The standard library of cty.",
+    "Functions over values of any type, with the names and rules of the library cty.\n\n\
+     What they refuse of the values that they are given is caught by `<|>`.",
     &[
         &booleans::NOT,
         &booleans::AND,

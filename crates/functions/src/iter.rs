@@ -83,7 +83,8 @@ const LONGEST_RANGE: i128 = 4_000_000;
 
 /// The numbers from `start` up to and without `stop`, `step` apart.
 ///
-/// `start` is 0 and `step` is 1 where they are not given. A negative step counts down.
+/// `start` is 0 and `step` is 1 where they are not given. A negative step counts down. A step of 0, or more than 4000000
+/// numbers, is an error that `<|>` does not catch.
 #[function(
     module = "iter",
     raw,

@@ -13,7 +13,8 @@ pub(crate) static RANDOM1: FunctionSpec = FunctionSpec::source(
 )
 .documented(
     "So many random letters, `a` to `z` and `A` to `Z`.\n\nThey stay until `length` changes or the program starts \
-     anew. Each call site has its own.",
+     anew. Each call site has its own. A negative length, or one of more than 65535, is \
+     an error that `<|>` does not catch.",
     &[Example {
         call: "len(random1(8))",
         result: "8",

@@ -62,6 +62,8 @@ fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// `s` with as many `pad`s before it as it takes to reach `len` bytes.
+///
+/// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
 #[function(
     module = "strings",
     example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#)
@@ -85,6 +87,8 @@ fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// `s` with as many `pad`s after it as it takes to reach `len` bytes.
+///
+/// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
 #[function(
     module = "strings",
     example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#)

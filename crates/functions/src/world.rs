@@ -148,7 +148,7 @@ impl Source for Ask {
             Some(world) => {
                 if self.is_kind && !world.knows_kind(key) {
                     let kind = shown(&arguments[0]);
-                    return Err(CallError::fatal(format!("there is not a kind `{kind}`")));
+                    return Err(CallError::fatal(format!("there is no kind `{kind}`")));
                 }
                 world.follow(&(self.query)(key.to_owned()), context.wake.clone())
             }

@@ -252,7 +252,7 @@ fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
     let _ = writeln!(out, "{fence}\n{}", spec.doc.trim());
     let class = match spec.class {
         Class::Pure => "",
-        Class::Environment => "The machine is read once.",
+        Class::Environment => "What it reads of the machine is read once for each run and set of arguments.",
         Class::Source => "Its value follows what changes outside.",
         Class::Stateful => "Its value follows what changes outside; each call has a state of its own.",
     };

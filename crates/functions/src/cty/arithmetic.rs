@@ -7,6 +7,8 @@ use super::{DYNAMIC, argument, flags, not_null, outer_marks, refuse, text};
 const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
 
 /// The sum.
+///
+/// Of two ints one that does not fit an int fails in a way that `<|>` catches.
 #[function(
     module = "cty",
     raw,
@@ -46,6 +48,8 @@ pub fn multiply(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 /// The quotient, always a float.
+///
+/// Division by zero fails in a way that `<|>` catches.
 #[function(
     module = "cty",
     raw,
@@ -63,6 +67,8 @@ pub fn divide(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 /// The remainder of a division, with the sign of `a`.
+///
+/// Division by zero fails in a way that `<|>` catches.
 #[function(
     module = "cty",
     raw,
@@ -181,6 +187,8 @@ pub fn signum(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 /// The logarithm of `num` to a base.
+///
+/// What has no logarithm fails in a way that `<|>` catches.
 #[function(
     module = "cty",
     raw,
@@ -268,7 +276,8 @@ fn extreme(arguments: &[Value], wanted: std::cmp::Ordering) -> Result<Value, Cal
 
 /// The int that a text spells in a base from 2 to 62.
 ///
-/// Up to base 36 letters count in either case; above, capitals follow the small ones.
+/// Up to base 36 letters count in either case; above, capitals follow the small ones. Other text, or a number that does not
+/// fit an int, fails in a way that `<|>` catches.
 #[function(
     module = "cty",
     raw,

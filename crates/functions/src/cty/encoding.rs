@@ -145,7 +145,7 @@ pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
 
 /// The value that a text of JSON spells: structs, tuples, and numbers as they are written.
 ///
-/// In mcl the text is a constant, as it decides the type.
+/// In mcl the text is known while compiling, because it decides the type. A JSON `null` has no value there.
 #[function(
     module = "cty",
     raw,
@@ -195,7 +195,7 @@ fn decoded(json: serde_json::Value) -> Result<Value, String> {
 
 /// The rows of a text of CSV (RFC 4180), as structs whose fields are named by the first row.
 ///
-/// In mcl the text is a constant, as it decides the type.
+/// In mcl the text is known while compiling, because it decides the type.
 #[function(
     module = "cty",
     raw,

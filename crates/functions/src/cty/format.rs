@@ -22,6 +22,8 @@ const WIDEST: usize = 1000;
 /// `%v` a value as it reads, `%#v` as JSON, `%t` a bool, `%b %d %o %x %X` a whole number, `%e %E %f %g %G` a number, `%s` a
 /// text, `%q` a text in quotes, `%%` a percent sign. Between `%` and the letter stand flags (`+ - space 0 #`), a width, a
 /// precision after a point, and `[n]` for the argument at a position, counted from 1.
+///
+/// A mistake in the format is an error that `<|>` does not catch; an argument that its verb does not take is one that it does.
 #[function(
     module = "cty",
     raw,

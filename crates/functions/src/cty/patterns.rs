@@ -92,8 +92,9 @@ fn replacement<'a>(by: &'a str, names: &[Option<String>]) -> Vec<Piece<'a>> {
 
 /// What the pattern matches first.
 ///
-/// Without groups that is a str; with groups a tuple of what they matched, null for one that took no part; with named
-/// groups a struct. In mcl the pattern is a constant. No match fails in a way that `<|>` catches.
+/// Without groups that is a str; with groups a tuple (in mcl a list) of what they matched; with named groups a struct. A
+/// group that took no part gives null; in mcl, which has no null, such a match fails in a way that `<|>` catches, as no match
+/// at all does. In mcl the pattern is known while compiling, because it decides the type.
 #[function(
     module = "cty",
     raw,
@@ -113,7 +114,7 @@ pub fn regex(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     found.ok_or_else(|| CallError::catchable("the pattern matches nothing in the text"))
 }
 
-/// Everything that the pattern matches, as a list of what `regex` gives.
+/// Everything that the pattern matches, as a list of what `cty.regex` gives.
 #[function(
     module = "cty",
     raw,

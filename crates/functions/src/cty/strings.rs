@@ -74,6 +74,8 @@ pub fn strlen(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 /// `length` characters from `offset` on; a negative offset counts from the end, a length of −1 is the rest.
+///
+/// Any other negative length fails in a way that `<|>` catches.
 #[function(
     module = "cty",
     flags = &[flags("!"), flags("")],
@@ -187,6 +189,8 @@ pub fn chomp(str: &str) -> String {
 }
 
 /// All lines but the first with so many blanks before them.
+///
+/// Fewer than 0 or more than 1000 fail in a way that `<|>` catches.
 #[function(
     module = "cty",
     refine = not_null,

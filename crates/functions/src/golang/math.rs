@@ -212,6 +212,8 @@ fn is_na_n(f: f64) -> bool {
 }
 
 /// The Bessel function of the first kind of order `n`.
+///
+/// An order beyond ±1000000 fails in a way that `<|>` catches.
 #[function(module = "golang/math", example(call = "math.jn(2, 0.0)", result = "0.0"))]
 fn jn(n: i64, x: f64) -> Result<f64, CallError> {
     Ok(libm::jn(order(n)?, x))
@@ -259,6 +261,8 @@ fn signbit(x: f64) -> bool {
 }
 
 /// The Bessel function of the second kind of order `n`.
+///
+/// An order beyond ±1000000 fails in a way that `<|>` catches.
 #[function(
     module = "golang/math",
     example(call = "math.yn(2, 1.0) < 0.0", result = "true")

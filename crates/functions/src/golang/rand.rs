@@ -39,7 +39,7 @@ fn float_64(context: &CallContext<'_>) -> f64 {
     unit(context.capabilities.random())
 }
 
-/// A whole number from 0 up. In mcl, where `int` is reserved, `int_63` is the same.
+/// A whole number from 0 up.
 #[function(module = "golang/math/rand", environment, unpredictable)]
 fn int(context: &CallContext<'_>) -> i64 {
     int_63(context)
@@ -57,6 +57,8 @@ fn int_63(context: &CallContext<'_>) -> i64 {
 }
 
 /// A whole number from 0 up to and without `n`.
+///
+/// A limit that is not above 0 is an error that `<|>` does not catch.
 #[function(
     module = "golang/math/rand",
     environment,
@@ -68,6 +70,8 @@ fn int_63_n(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
 }
 
 /// A whole number from 0 up to and without `n`.
+///
+/// A limit that is not above 0 is an error that `<|>` does not catch.
 #[function(
     module = "golang/math/rand",
     environment,

@@ -174,6 +174,8 @@ fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
 }
 
 /// The text so many times.
+///
+/// A negative number is an error that `<|>` does not catch; a result of more than 64 MiB fails in a way that it catches.
 #[function(
     module = "golang/strings",
     example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#)

@@ -83,8 +83,11 @@ fn index(assembly: &Assembly) -> String {
     let mut page = format!("{NOTE}# Functions\n\n");
     page.push_str(
         "A function of a module is called by the last part of the module's name, `strings.to_lower(\"A\")` after \
-         `import \"strings\"`. In the types `?1` stands for any type, the same wherever it stands. `setpoint docs \
-         functions NAME` shows the same in a terminal. Every example was run.\n\n| module | functions |\n|---|---|\n",
+         `import \"strings\"`. `setpoint docs functions NAME` shows the same in a terminal. Every example was \
+         run.\n\nIn the types `?1` stands for any type, the same one wherever it stands in a signature; `number` for an \
+         `int` or a `float`; `dynamic` for a type that follows from the arguments; `T?` for a `T` or nothing; `T…` for any \
+         number of further arguments. mcl has no tuples and no sets, so that a `tuple(…)` or `set{T}` is a list there. \
+         `opaque(bytes)` is raw bytes, of which programs can only ask the functions that take them.\n\n| module | functions |\n|---|---|\n",
     );
     for module in assembly.modules() {
         let names: Vec<String> = visible(module)
