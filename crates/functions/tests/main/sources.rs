@@ -51,7 +51,10 @@ fn times_are_those_of_the_machines_zone() {
         Ok(text("Sep 9"))
     );
     assert!(!catchable(once(&machine, "datetime.hour", &[Value::Int(-1)])));
-    assert_eq!(once(&machine, "datetime.hour", &[Value::Int(i64::MAX)]), Ok(Value::Int(16)));
+    assert_eq!(
+        once(&machine, "datetime.hour", &[Value::Int(i64::MAX)]),
+        Ok(Value::Int(16))
+    );
 }
 
 #[test]
