@@ -17,10 +17,19 @@ fn own() -> [usize; 3] {
     ]
 }
 
+/// What the threads are called, and what the descriptors are of.
+fn names() -> String {
+    let entries = |path: &str| std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path());
+    let threads = entries("/proc/self/task").map(|path| std::fs::read_to_string(path.join("comm")).unwrap_or_default());
+    let descriptors = entries("/proc/self/fd").filter_map(|path| std::fs::read_link(path).ok());
+    let threads: Vec<String> = threads.map(|name| name.trim_end().to_owned()).collect();
+    format!("{threads:?} {:?}", descriptors.collect::<Vec<_>>())
+}
+
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !holds() {
-        assert!(Instant::now() < deadline, "{what}: {:?}", own());
+        assert!(Instant::now() < deadline, "{what}: {:?}\n{}", own(), names());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -67,9 +76,18 @@ fn nothing_is_left_of_any_source() {
             "world",
             "world/collect",
         ];
-        // What a process keeps once it has had any runtime: the pair of sockets by which signals are passed on.
+        // What a process keeps once it has had any runtime and has started a command: the pair of sockets by which signals are
+        // passed on, and the thread that commands are bound to.
         drop(tokio::runtime::Builder::new_current_thread().enable_all().build());
-        let before = own();
+        let mut command = machine.follow(&["os"], "os.system(\"echo\")");
+        command.first().unwrap();
+        drop(command);
+        let mut before = own();
+        wait_until("the first command has ended", || {
+            let is_the_same = before == own() && before[2] == 0;
+            before = own();
+            is_the_same
+        });
         let mut all = machine.follow(&imports, &format!("[{},]", everything.join(", ")));
         all.first().unwrap();
         let watched = machine.host.watches.statistics().paths;
@@ -82,6 +100,6 @@ fn nothing_is_left_of_any_source() {
         wait_until("nothing is watched", || {
             machine.host.watches.statistics().paths == 0
         });
-        wait_until("everything has ended", || own() == before);
+        wait_until(&format!("everything has ended, as before: {before:?}"), || own() == before);
     });
 }
