@@ -107,7 +107,7 @@ pub(crate) struct Exec {
 }
 
 /// What it sends: the output of the last successful run, also across restarts.
-#[derive(Debug, Clone, Default, Sends)]
+#[derive(Debug, Clone, Default, PartialEq, Sends)]
 struct Sent {
     /// Both streams, in the order in which the pieces came; unset if there was nothing.
     output: Option<Text>,
@@ -303,7 +303,10 @@ impl Resource for Exec {
         };
         let line = DriftValue::Text(self.main().to_string());
         if !apply.drift("run", allowed, line) {
-            apply.send(cache.sent);
+            // What was never run has nothing to send, which is not the same as having printed nothing.
+            if cache.sent != Sent::default() {
+                apply.send(cache.sent);
+            }
             return Ok(());
         }
         let finished = run.finish(&self.main(), "run", apply).await?;
