@@ -19,8 +19,14 @@ fn own() -> [usize; 3] {
 
 /// What the threads are called, and what the descriptors are of.
 fn names() -> String {
-    let entries = |path: &str| std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path());
-    let threads = entries("/proc/self/task").map(|path| std::fs::read_to_string(path.join("comm")).unwrap_or_default());
+    let entries = |path: &str| {
+        std::fs::read_dir(path)
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path())
+    };
+    let threads =
+        entries("/proc/self/task").map(|path| std::fs::read_to_string(path.join("comm")).unwrap_or_default());
     let descriptors = entries("/proc/self/fd").filter_map(|path| std::fs::read_link(path).ok());
     let threads: Vec<String> = threads.map(|name| name.trim_end().to_owned()).collect();
     format!("{threads:?} {:?}", descriptors.collect::<Vec<_>>())
@@ -100,6 +106,8 @@ fn nothing_is_left_of_any_source() {
         wait_until("nothing is watched", || {
             machine.host.watches.statistics().paths == 0
         });
-        wait_until(&format!("everything has ended, as before: {before:?}"), || own() == before);
+        wait_until(&format!("everything has ended, as before: {before:?}"), || {
+            own() == before
+        });
     });
 }
