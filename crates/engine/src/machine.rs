@@ -481,10 +481,9 @@ impl Machine {
 
     /// An event of the watch, or of what stands in for one.
     fn watch_event(&mut self, slot: u32, cause: Cause) {
-        let heard = |life: &Life| life.is_watching() && !life.is_leaving();
-        let Some(life) = self.vertex(slot).life.as_ref().filter(|life| heard(life)) else {
-            return;
-        };
+        // What a watch that was lost saw before is no news, and does not hurry its next arming.
+        let heard = self.vertex(slot).life.as_ref().filter(|life| life.is_watching());
+        let Some(life) = heard else { return };
         match life.attention() {
             Attention::BecomesDue => {
                 let pending = self.event_of_watch(slot);
@@ -511,8 +510,7 @@ impl Machine {
 
     /// The watch was armed anew, on what the received values say. It does not count as an event of the watch.
     fn rearmed(&mut self, slot: u32) {
-        let life = self.life(slot);
-        if life.is_watching() && !life.is_leaving() {
+        if self.life(slot).is_watching() {
             self.make_due(slot, Cause::FirstEvent);
         }
     }
@@ -652,3 +650,38 @@ enum Tries {
 
 /// Between two tries of a resource that is tried until it is right, whatever happens.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn randomness_is_that_of_splitmix64() {
+        let mut machine = Machine::new(Options::default());
+        let numbers: Vec<u64> = (0..3).map(|_| machine.next_random()).collect();
+        let published = [
+            0xe220_a839_7b1d_cdaf,
+            0x6e78_9e6a_a1b9_65f4,
+            0x06c4_5d18_8009_454f,
+        ];
+        assert_eq!(numbers, published);
+    }
+
+    #[test]
+    fn a_list_of_actions_is_used_again_unless_it_is_huge() {
+        let mut machine = Machine::new(Options::default());
+        machine.recycle(Vec::with_capacity(100));
+        let list = machine.step(Duration::ZERO, Input::Pause).list;
+        assert_eq!((list.len(), list.capacity()), (1, 100));
+        machine.recycle(list);
+        machine.recycle(Vec::with_capacity(10));
+        let list = machine.step(Duration::ZERO, Input::Resume).list;
+        assert_eq!(
+            (list.len(), list.capacity()),
+            (1, 100),
+            "emptied, and the larger one is kept"
+        );
+        machine.recycle(Vec::with_capacity(4096));
+        assert!(machine.step(Duration::ZERO, Input::Pause).list.capacity() < 4096);
+    }
+}

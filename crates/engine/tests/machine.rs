@@ -7,6 +7,7 @@ mod order;
 mod random;
 mod refresh;
 mod simulation;
+mod status;
 mod stopping;
 mod swaps;
 mod timing;

@@ -349,6 +349,8 @@ impl Life {
     /// What an event means to it.
     pub(super) fn attention(&self) -> Attention {
         match &self.stage {
+            // Its one run is to come, or is the last one.
+            _ if self.realizing => Attention::None,
             Stage::Watching(Activity::Clean) => Attention::BecomesDue,
             Stage::Watching(Activity::Running(run)) if run.again.is_none() => Attention::BecomesDue,
             Stage::Watching(_) | Stage::InitFailed { .. } | Stage::WatchFailed { .. } => self
@@ -469,17 +471,12 @@ impl Life {
         run.is_some()
     }
 
-    /// It waits before its next try, or its next run.
+    /// It failed, and waits before its next try.
     pub(super) fn wait_until(&mut self, wait: Wait) {
         match &mut self.stage {
             Stage::Initialising { .. } | Stage::InitFailed { .. } => self.stage = Stage::InitFailed { wait },
             Stage::WatchFailed { wait: waits, .. } => *waits = Some(wait),
             Stage::Watching(Activity::Due(due)) => due.queue = Queue::Time(wait),
-            Stage::Watching(Activity::Running(run)) => {
-                if let Some(again) = &mut run.again {
-                    again.wait = Some(wait);
-                }
-            }
             _ => {}
         }
     }

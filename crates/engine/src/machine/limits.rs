@@ -167,4 +167,101 @@ mod tests {
         assert!(bucket.take(at(9), 0.0, 2).is_none());
         assert!(bucket.take(at(9), 0.0, 2).unwrap() > at(1_000_000));
     }
+
+    #[test]
+    fn a_token_that_is_given_back_is_there_and_no_more_than_the_burst() {
+        let now = Duration::ZERO;
+        let mut bucket = TokenBucket::new(now, 1);
+        bucket.give_back(1);
+        assert_eq!(bucket.take(now, 0.5, 1), None);
+        assert_eq!(bucket.take(now, 0.5, 1), Some(Duration::from_secs(2)));
+        bucket.give_back(1);
+        assert_eq!(bucket.take(now, 0.5, 1), Some(Duration::from_secs(2)));
+    }
+
+    fn drift(field: &'static str, want: &str, repaired: bool) -> Drift {
+        Drift {
+            field: field.into(),
+            is: "wrong".into(),
+            want: want.into(),
+            repaired,
+        }
+    }
+
+    /// When a fight is found, if something is repaired every so many milliseconds.
+    fn found(every: u64, drifts: impl Fn(u64) -> Vec<Drift>) -> Option<u64> {
+        let mut fight = Fight::default();
+        (0..100).find(|n| {
+            fight
+                .note(Duration::from_millis(n * every), &drifts(*n))
+                .is_some()
+        })
+    }
+
+    #[test]
+    fn a_fight_is_more_than_ten_repairs_of_one_field_to_one_value_in_ten_seconds() {
+        let same = |_| vec![drift("mode", "0644", true)];
+        assert_eq!(found(10, same), Some(10));
+        assert_eq!(
+            found(1_000, same),
+            Some(10),
+            "the first is just within ten seconds"
+        );
+        assert_eq!(found(1_001, same), None);
+        assert_eq!(found(10, |_| vec![drift("mode", "0644", false)]), None);
+        assert_eq!(found(10, |n| vec![drift("mode", &n.to_string(), true)]), None);
+        // Each field counts for itself, and the drift that shows it is named.
+        let two = |n: u64| vec![drift(["mode", "owner"][(n % 2) as usize], "x", true)];
+        assert_eq!(found(10, two), Some(20));
+        let mut fight = Fight::default();
+        let drifts = [drift("owner", "b", false), drift("mode", "0644", true)];
+        let named: Vec<_> = (0..11)
+            .filter_map(|_| fight.note(Duration::ZERO, &drifts))
+            .collect();
+        assert_eq!(named, [1]);
+        assert_eq!(
+            fight.about().map(|about| &**about),
+            Some("stay right: something keeps changing mode to wrong, and it shall be 0644")
+        );
+        // More fields than are followed push the oldest out.
+        let many = |n: u64| vec![drift("mode", &(n % 9).to_string(), true)];
+        assert_eq!(found(1, many), None);
+        let few = |n: u64| vec![drift("mode", &(n % 8).to_string(), true)];
+        assert_eq!(found(1, few), Some(80));
+    }
+
+    #[test]
+    fn repairs_are_spaced_out_more_and_more_until_a_minute_is_quiet() {
+        let ms = Duration::from_millis;
+        let drifts = [drift("mode", "0644", true)];
+        let mut fight = Fight::default();
+        assert_eq!(fight.earliest(ms(0)), None);
+        for _ in 0..11 {
+            fight.note(ms(0), &drifts);
+        }
+        assert_eq!(fight.earliest(ms(0)), Some(ms(100)));
+        assert_eq!(fight.earliest(ms(100)), None, "that long has passed");
+        let mut now = ms(100);
+        let mut spaces = Vec::new();
+        for _ in 0..9 {
+            assert_eq!(fight.note(now, &drifts), None, "it is reported once");
+            let next = fight.earliest(now).unwrap();
+            spaces.push((next - now).as_millis());
+            now = next;
+        }
+        assert_eq!(spaces, [200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
+        fight.note(now, &drifts);
+        assert!(fight.about().is_some());
+        assert_eq!(fight.earliest(now + ms(60_000)), None);
+        assert!(fight.about().is_some(), "a minute is not over yet");
+        assert_eq!(fight.earliest(now + ms(60_001)), None);
+        assert!(fight.about().is_none());
+        // The same when a repair comes first.
+        for _ in 0..11 {
+            fight.note(now, &drifts);
+        }
+        assert!(fight.about().is_some());
+        fight.note(now + ms(60_001), &drifts);
+        assert!(fight.about().is_none());
+    }
 }

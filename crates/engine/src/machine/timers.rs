@@ -54,3 +54,43 @@ impl Timers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(slot: u32) -> Due {
+        Due::Wait { slot, incarnation: 0 }
+    }
+
+    #[test]
+    fn what_is_due_comes_in_order_and_not_before_its_time() {
+        let at = Duration::from_secs;
+        let mut timers = Timers::default();
+        timers.set(at(2), due(1));
+        timers.set(at(1), due(2));
+        // At one moment, what was set first comes first, whatever it is.
+        timers.set(at(2), due(0));
+        assert_eq!(timers.pop(at(0)), None);
+        let all: Vec<Due> = std::iter::from_fn(|| timers.pop(at(2))).collect();
+        assert_eq!(all, [due(2), due(1), due(0)]);
+        assert_eq!(timers.next(|_, _| false), None);
+    }
+
+    #[test]
+    fn what_is_void_is_skipped_and_thrown_away_when_there_is_much_of_it() {
+        let at = Duration::from_secs;
+        let mut timers = Timers::default();
+        for slot in 0..264 {
+            timers.set(at(slot.into()), due(slot));
+        }
+        let is_void = |due: Due, _| matches!(due, Due::Wait { slot, .. } if slot < 263);
+        timers.tidy(2, is_void);
+        assert_eq!(timers.heap.len(), 264, "as many as are no burden");
+        timers.tidy(1, is_void);
+        assert_eq!(timers.heap.len(), 1);
+        timers.set(at(0), due(7));
+        assert_eq!(timers.next(is_void), Some(at(263)));
+        assert_eq!(timers.heap.len(), 1);
+    }
+}

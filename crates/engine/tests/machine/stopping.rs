@@ -140,3 +140,19 @@ fn a_stop_waits_neither_for_back_off_nor_for_what_is_to_be_added() {
     assert!(sim.exit.is_some());
     assert_eq!(sim.starts("x").len(), 2);
 }
+
+#[test]
+fn a_cleanup_that_hangs_is_named_at_the_end() {
+    let mut sim = Simulation::of(&Graph::new(&["a", "b"]));
+    sim.host("a").cleanup_takes = s(1000);
+    sim.step(stop(StopStage::Finish, true));
+    sim.advance(s(44));
+    assert!(sim.exit.is_none());
+    assert_eq!(
+        sim.take(),
+        ["stopping 1", "b removed", "stopping 2", "stopping 3 thing[a]"]
+    );
+    sim.advance(s(1));
+    let report = sim.exit.clone().expect("patience ends");
+    assert_eq!((report.code(false), report.hung), (1, vec![id("a")]));
+}

@@ -180,3 +180,46 @@ fn a_tick_notifies_and_is_no_drift() {
     assert!(said.contains(&"timer tick".to_owned()), "{said:?}");
     assert!(!said.iter().any(|line| line.contains("refresh")), "{said:?}");
 }
+
+#[test]
+fn the_time_of_an_earlier_run_does_not_cancel_a_later_one() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::ok().takes(ms(100)), Run::ok().takes(ms(1450))]);
+    sim.swap(&Graph::default().with("a", |meta| meta.timeout = 1500));
+    sim.advance(ms(200));
+    sim.event("a");
+    sim.advance(s(3));
+    assert_eq!(sim.take(), ["a ok", "a ok"]);
+}
+
+#[test]
+fn intervals_that_passed_while_nobody_looked_are_one_and_keep_their_phase() {
+    let mut sim = Simulation::new();
+    sim.swap(&Graph::default().with("a", |meta| meta.poll = 10));
+    sim.settle();
+    sim.now += s(35);
+    sim.step(Input::Timer);
+    sim.settle();
+    assert_eq!(sim.starts("a"), [s(0), s(35)]);
+    sim.advance(s(6));
+    assert_eq!(sim.starts("a"), [s(0), s(35), s(40)]);
+    sim.advance(s(9));
+    assert_eq!(sim.starts("a"), [s(0), s(35), s(40), s(50)]);
+}
+
+#[test]
+fn what_a_watch_that_was_lost_saw_before_hurries_nothing() {
+    let mut sim = Simulation::with(setpoint_engine::machine::Options {
+        keep_trying: true,
+        delay: Some(60_000),
+        ..Default::default()
+    });
+    sim.swap(&Graph::new(&["a"]));
+    sim.settle();
+    sim.watch_fails("a");
+    sim.event("a");
+    sim.advance(s(59));
+    assert_eq!(sim.starts("a"), [s(0)]);
+    sim.advance(s(1));
+    assert_eq!(sim.starts("a"), [s(0), s(60)]);
+}
