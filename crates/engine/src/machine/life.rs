@@ -349,8 +349,6 @@ impl Life {
     /// What an event means to it.
     pub(super) fn attention(&self) -> Attention {
         match &self.stage {
-            // Its one run is to come, or is the last one.
-            _ if self.realizing => Attention::None,
             Stage::Watching(Activity::Clean) => Attention::BecomesDue,
             Stage::Watching(Activity::Running(run)) if run.again.is_none() => Attention::BecomesDue,
             Stage::Watching(_) | Stage::InitFailed { .. } | Stage::WatchFailed { .. } => self
