@@ -210,6 +210,13 @@ impl Metadata {
                 ));
             }
         }
+        for (key, value) in [("main", &metadata.main), ("files", &metadata.files)] {
+            if value.split('/').any(|part| part == "..") {
+                return Err(format!(
+                    "`{key}: {value}` must not lead out of the module's directory"
+                ));
+            }
+        }
         Ok(metadata)
     }
 }

@@ -86,6 +86,12 @@ impl Unexpected<'_> {
             (_, kind) if kind.is_word() && self.expected.contains("name") => {
                 "this word is reserved and cannot be a name"
             }
+            (K::Arrow, K::Capitalized) => {
+                "both ends of an edge begin with a capital letter: `File[\"/a\"] -> Exec[\"b\"]`"
+            }
+            (_, K::Capitalized) if self.expected == "an expression" => {
+                "an edge of a resource begins with a capital letter: `Before => File[\"/a\"]`"
+            }
             (_, K::Capitalized) if self.expected.contains("name") => "names are written in lower case",
             _ => return None,
         })

@@ -333,10 +333,13 @@ impl Parser<'_> {
         let start = self.start;
         let name = self.dotted_name("the name of a function")?;
         if !self.at(K::LeftParen) {
-            return self.unexpected_because(
-                "`(` behind the name of a function",
-                Some("a variable has a `$` before its name, a string has quotes around it"),
-            );
+            let help = match self.kind {
+                K::LeftBracket => {
+                    "a variable has a `$` before its name; the end of an edge begins with a capital letter: `File[\"/a\"]`"
+                }
+                _ => "a variable has a `$` before its name, a string has quotes around it",
+            };
+            return self.unexpected_because("`(` behind the name of a function", Some(help));
         }
         self.call(Callee::Function(name), start)
     }

@@ -596,7 +596,8 @@ impl Parser<'_> {
 
     fn rocket(&mut self) -> Result<()> {
         let help = match self.kind {
-            K::Equals | K::Colon => Some("parameters are set with `=>`"),
+            K::Colon => Some("parameters are set with `=>`; a meta parameter is written `Meta:noop => true`"),
+            K::Equals => Some("parameters are set with `=>`"),
             _ => None,
         };
         if !self.at(K::Rocket) {

@@ -99,6 +99,12 @@ impl Inference<'_> {
                 let _ = self.solver.unify(&result, &Type::Bool);
             }
         }
+        let is_unknown_kind = |error: &Diagnostic| error.code == &codes::UNKNOWN_KIND;
+        if self.generation.iter().any(is_unknown_kind) {
+            for (kind, span, kind_span) in std::mem::take(&mut self.bare_unknown_kinds) {
+                self.unknown_kind(&kind, span, kind_span);
+            }
+        }
         let unsolved = self.take_unsolved();
         let clean = self.generation.is_empty() && unsolved.is_empty();
         if clean {

@@ -34,6 +34,7 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         checks: Vec::new(),
         names: Vec::new(),
         generation: Diagnostics::new(),
+        bare_unknown_kinds: Vec::new(),
         solving: Vec::new(),
         steps: 0,
         replayed: None,
@@ -68,6 +69,9 @@ pub(super) struct Inference<'a> {
     /// Names of resources and edge endpoints that are not evident: str or list of str.
     pub(super) names: Vec<(u32, Type, Span)>,
     pub(super) generation: Diagnostics,
+    /// Kinds that do not exist, of resources without parameters. By themselves they are refused later; beside an error of this
+    /// stage they are told with it.
+    pub(super) bare_unknown_kinds: Vec<(Arc<str>, Span, Span)>,
     /// Errors of solving, each with its place among the equations.
     solving: Vec<(u32, Diagnostic)>,
     /// How many equations there are, and what else has a place among them.

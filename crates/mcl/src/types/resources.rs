@@ -61,6 +61,10 @@ impl Inference<'_> {
                 }
             }
         }
+        if schema.is_none() && !unknown_kind && !resource.collect {
+            let unknown = (resource.kind.clone(), resource.span, resource.kind_span);
+            self.bare_unknown_kinds.push(unknown);
+        }
         if resource.collect {
             if schema.is_none() && !unknown_kind {
                 self.unknown_kind(&resource.kind, resource.span, resource.kind_span);
@@ -138,14 +142,15 @@ impl Inference<'_> {
         self.equate(&full, ty, span, &Reason::MetaStruct);
     }
 
-    fn unknown_kind(&mut self, kind: &str, span: Span, kind_span: Span) {
+    pub(super) fn unknown_kind(&mut self, kind: &str, span: Span, kind_span: Span) {
         let message = format!("there is no kind of resource `{kind}`");
         let help = did_you_mean(kind, self.library.kinds.keys().copied());
         let mut error = Diagnostic::error(&codes::UNKNOWN_KIND, span, message);
         if kind_span != span {
             error = error.because(kind_span, "not known");
         }
-        self.generation.push(error.help_if(help));
+        let help = help.unwrap_or_else(|| "`setpoint docs kinds` lists the kinds that there are".to_owned());
+        self.generation.push(error.help(help));
     }
 
     fn unknown_parameter(&mut self, schema: &KindSchema, name: &str, span: Span, name_span: Span) {
