@@ -10,7 +10,7 @@ mod run;
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::{Failure, exit_code};
@@ -85,6 +85,17 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
 
 /// Help and version were asked for; everything else is a mistake on the command line.
 fn usage(error: &clap::Error, output: &Output) -> Result<u8, Failure> {
+    let given = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(given))) => Some(given.as_str()),
+        _ => None,
+    };
+    if let Some((name, hint)) = NOT_YET.iter().find(|(name, _)| Some(*name) == given) {
+        let failure = Failure::usage(format!("`setpoint {name}` is not there yet"));
+        return Err(match *hint {
+            "" => failure,
+            hint => failure.hint(hint),
+        });
+    }
     if error.use_stderr() {
         let text = error.render().ansi().to_string();
         output.say(Importance::Error, text.trim_end());
@@ -97,6 +108,27 @@ fn usage(error: &clap::Error, output: &Output) -> Result<u8, Failure> {
     output.print(&error.render().to_string())?;
     Ok(exit_code::DONE)
 }
+
+/// Commands that are planned or that older programs have, with what does part of it today.
+const NOT_YET: &[(&str, &str)] = &[
+    ("plan", "`setpoint run --once --noop` says what would be changed"),
+    ("apply", "`setpoint run --once` makes the machine right and ends"),
+    ("why", "`setpoint run -v` says why each resource is looked at"),
+    ("status", ""),
+    ("events", "`setpoint run --json` prints what happens"),
+    ("top", ""),
+    (
+        "lsp",
+        "`setpoint check --json` finds what is wrong with a program",
+    ),
+    ("simulate", ""),
+    ("deploy", ""),
+    ("setup", ""),
+    ("firstboot", ""),
+    ("tools", ""),
+    ("etcd", ""),
+    ("provisioner", ""),
+];
 
 const LICENCE: &str = "\
 Setpoint is licensed under either of the Apache License, Version 2.0

@@ -65,7 +65,11 @@ impl Compilation {
                 return compilation;
             }
         };
-        compilation.loader = DirectoryLoader::new(&input.root);
+        let loader = DirectoryLoader::new(&input.root).with_modules(compilation.modules_directory.as_deref());
+        compilation.loader = match &input.entry {
+            Entry::File(file) => loader.with_entry(file),
+            Entry::Directory(_) | Entry::Code { .. } => loader,
+        };
         compilation.compiled = Some(compile(
             &input.entry,
             &source.options,

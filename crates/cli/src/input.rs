@@ -100,12 +100,27 @@ impl Input {
                 root,
             });
         }
+        if let Some(language) = unsupported(argument) {
+            let help = "programs are written in mcl: `.mcl`";
+            return bad(format!("{language} are not supported yet"), Some(help));
+        }
         if path.exists() {
             let help = "the name of a program ends in `.mcl`; `-` reads one from standard input";
             return bad(format!("`{argument}` is not a program by its name"), Some(help));
         }
         if argument.contains('/') && !argument.contains(char::is_whitespace) {
             return bad(format!("there is no file or directory `{argument}`"), None);
+        }
+        // No program is a single word.
+        let is_word = |char: char| char.is_alphanumeric() || "._-".contains(char);
+        if argument.chars().all(is_word) {
+            let message =
+                format!("there is no file or directory `{argument}`, and as code it is not a program either");
+            let file = format!("{argument}.mcl");
+            let help = Path::new(&file)
+                .is_file()
+                .then(|| format!("did you mean `{file}`?"));
+            return bad(message, help.as_deref());
         }
         Ok(Input::code("<argument>", argument.to_owned()))
     }
@@ -127,6 +142,19 @@ impl Input {
         } else {
             format!("{}{name}", self.root)
         }
+    }
+}
+
+/// What a file of this name holds, if it is a program in a language that is not there yet.
+fn unsupported(argument: &str) -> Option<&'static str> {
+    let extension = Path::new(argument).extension()?.to_str()?;
+    if argument.contains(char::is_whitespace) {
+        return None;
+    }
+    match extension {
+        "cf" => Some("programs in the model language (`.cf`)"),
+        "yaml" | "yml" => Some("programs in YAML"),
+        _ => None,
     }
 }
 
@@ -170,6 +198,9 @@ mod tests {
             "no/such",
             "no.mcl",
             "no/",
+            "nope",
+            "main.cf",
+            "graph.yaml",
             &path("other.txt"),
             &path("empty/"),
         ] {

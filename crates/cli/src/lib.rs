@@ -28,6 +28,7 @@ mod later;
 mod output;
 mod pages;
 mod prefix;
+mod process;
 mod program;
 mod reload;
 mod session;

@@ -42,6 +42,9 @@ const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(crate) struct Gate(Mutex<u64>);
 
+/// What is said of a program that describes nothing: a truncated one would look healthy.
+pub(crate) const NO_RESOURCES: &str = "the program describes no resources, so there is nothing to keep right";
+
 /// The program cannot go on; what is wrong with it was told.
 struct Ended;
 
@@ -191,6 +194,7 @@ impl Work {
     ) -> Result<(), Ended> {
         let mut found = step.diagnostics;
         if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
+            let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
             // Held until the answer is there: no graph of an older program comes after one of a newer.
             let mut newest = self.gate.0.lock().unwrap_or_else(PoisonError::into_inner);
             if *newest > self.number {
@@ -200,6 +204,9 @@ impl Work {
                 Ok(Submitted::Accepted | Submitted::Superseded) => {
                     *newest = self.number;
                     if !std::mem::replace(has_graph, true) {
+                        if is_empty {
+                            self.reporter.output.warning(NO_RESOURCES);
+                        }
                         let _ = self.tell.send(Message::Accepted(self.number));
                     }
                 }

@@ -15,6 +15,7 @@ use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities, RealEffect
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::process::command_path;
 
 /// What every command is given.
 pub(crate) struct Session {
@@ -51,7 +52,7 @@ impl Session {
     pub(crate) fn machine(&self, hostname: &str, prefix: PathBuf) -> Result<LocalMachine, Failure> {
         let prefix = AbsolutePath::new(prefix)
             .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
-        let host = Host::new(std::env::var_os("PATH").unwrap_or_default())
+        let host = Host::new(command_path(&self.output))
             .map_err(|error| Failure::io("prepare for watching files", &error))?;
         let host = Arc::new(host);
         let kinds = self.assembly.kinds().iter();

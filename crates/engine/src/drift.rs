@@ -24,6 +24,34 @@ impl fmt::Display for Drift {
     }
 }
 
+/// Lines of a difference of contents that are shown at most.
+const LONGEST_DIFFERENCE: usize = 60;
+
+impl Drift {
+    /// How two texts differ, in the form of `diff -u` without its head: a few lines around each change, and no more than can be read.
+    /// None when one of the two is no text, or is not shown.
+    #[must_use]
+    pub fn difference(&self) -> Option<String> {
+        let (Some(is), Some(want)) = (self.is.shown_content(), self.want.shown_content()) else {
+            return None;
+        };
+        let difference = similar::TextDiff::configure()
+            .timeout(std::time::Duration::from_millis(100))
+            .diff_lines(is, want);
+        let text = difference.unified_diff().context_radius(2).to_string();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let more = lines.len().saturating_sub(LONGEST_DIFFERENCE);
+        lines.truncate(LONGEST_DIFFERENCE);
+        let mut shown = lines.join("\n");
+        match more {
+            0 => {}
+            1 => shown.push_str("\n… 1 more line"),
+            more => shown.push_str(&format!("\n… {more} more lines")),
+        }
+        Some(shown)
+    }
+}
+
 /// One side of a [`Drift`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriftValue {
@@ -61,6 +89,13 @@ impl DriftValue {
             size: bytes.len() as u64,
             digest: None,
             text,
+        }
+    }
+
+    fn shown_content(&self) -> Option<&str> {
+        match self {
+            DriftValue::Content { text, .. } => text.as_deref(),
+            DriftValue::Absent | DriftValue::Text(_) | DriftValue::Sensitive => None,
         }
     }
 
@@ -132,3 +167,44 @@ macro_rules! printed {
 }
 
 printed! { bool u8 u16 u32 u64 usize i32 i64 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn difference(is: DriftValue, want: DriftValue) -> Option<String> {
+        let drift = Drift {
+            field: "content".into(),
+            is,
+            want,
+            repaired: false,
+        };
+        drift.difference()
+    }
+
+    #[test]
+    fn two_texts_differ_in_the_lines_that_are_shown() {
+        let text = |middle: &str| DriftValue::content(format!("a\nb\nc\n{middle}\nd\ne\nf\n").as_bytes());
+        assert_eq!(
+            difference(text("old"), text("new")).as_deref(),
+            Some("@@ -2,5 +2,5 @@\n b\n c\n-old\n+new\n d\n e")
+        );
+        let long: String = (0..200).map(|n| format!("{n}\n")).collect();
+        let shown = difference(DriftValue::content(b"x\n"), DriftValue::content(long.as_bytes())).unwrap();
+        assert_eq!(shown.lines().count(), LONGEST_DIFFERENCE + 1);
+        assert!(shown.ends_with("more lines"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_no_text_or_not_to_be_seen_has_no_difference() {
+        let text = || DriftValue::content(b"text\n");
+        for other in [
+            DriftValue::Sensitive,
+            DriftValue::Absent,
+            DriftValue::content(b"\0"),
+        ] {
+            assert_eq!(difference(text(), other.clone()), None);
+            assert_eq!(difference(other, text()), None);
+        }
+    }
+}

@@ -112,6 +112,9 @@ pub enum EventKind {
         is: Arc<str>,
         /// What shall be.
         want: Arc<str>,
+        /// How two texts differ, as `diff -u` shows it, if they are not too long; where one of them is not to be seen, nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<Arc<str>>,
     },
     /// The run may repair the drift that was told last, and tries.
     #[serde(rename = "repairing")]
@@ -444,6 +447,7 @@ mod tests {
                 field: "mode".into(),
                 is: "0600".into(),
                 want: "0644".into(),
+                diff: None,
             },
         );
         let json = drift.to_json();

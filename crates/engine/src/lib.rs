@@ -53,6 +53,7 @@ pub use graph_view::GraphView;
 pub use handle::{Busy, BusyGuard, Handle, Services};
 pub use identity::{Identity, Managed, Match, Sort, Wanted, WantedOrder, WantedReach};
 pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
+pub use prepare::automatic_edges;
 pub use resource::{
     ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,
     RunShape, check,

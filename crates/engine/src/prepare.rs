@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
-use setpoint_graph::{DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
+use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
 
 use crate::graph_view::ViewChange;
 use crate::{Instance, KindSpec};
@@ -32,6 +32,20 @@ pub(crate) struct Prepared {
     pub(crate) sharing: Option<Vec<Vec<ResourceId>>>,
     /// Automatic edges that were left out and things that are shared, as lines for the log.
     pub(crate) warnings: Vec<String>,
+}
+
+/// The automatic edges that an engine with these kinds would add to a graph; none for a graph that it would refuse.
+#[must_use]
+pub fn automatic_edges(kinds: &[KindSpec], graph: &DesiredGraph) -> Vec<Arc<DesiredEdge>> {
+    let kinds: Kinds = kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect();
+    let Ok(prepared) = Preparer::new(Arc::new(kinds), true).prepare(graph) else {
+        return Vec::new();
+    };
+    let edges = prepared.graph.edges.iter();
+    edges
+        .filter(|(ends, _)| !graph.edges.contains_key(*ends))
+        .map(|(_, edge)| edge.clone())
+        .collect()
 }
 
 /// Prepares one graph after the other.

@@ -200,3 +200,21 @@ impl DesiredGraph {
         crate::diff(self, other).is_empty()
     }
 }
+
+/// A graph as it is printed: with the edges that the engine adds by itself, if they are known.
+#[derive(Debug, Clone, Copy)]
+pub struct PrintedGraph<'a> {
+    /// What the program wants.
+    pub graph: &'a DesiredGraph,
+    /// Automatic edges that the graph does not have.
+    pub automatic: &'a [Arc<DesiredEdge>],
+}
+
+impl<'a> From<&'a DesiredGraph> for PrintedGraph<'a> {
+    fn from(graph: &'a DesiredGraph) -> PrintedGraph<'a> {
+        PrintedGraph {
+            graph,
+            automatic: &[],
+        }
+    }
+}

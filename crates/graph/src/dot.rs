@@ -4,11 +4,13 @@ use std::fmt::Write;
 
 use setpoint_value::quote;
 
-use crate::{DesiredGraph, ResourceId};
+use crate::{PrintedGraph, ResourceId};
 
-/// The graph for `dot`. Hidden resources have dashed outlines, notifying edges are bold, what is sent is written on the edge.
+/// The graph for `dot`. Hidden resources have dashed outlines, notifying edges are bold, what is sent is written on the edge;
+/// automatic edges are dotted.
 #[must_use]
-pub fn graph_dot(graph: &DesiredGraph) -> String {
+pub fn graph_dot<'a>(graph: impl Into<PrintedGraph<'a>>) -> String {
+    let PrintedGraph { graph, automatic } = graph.into();
     let mut out = String::from("digraph desired {\n    rankdir=LR;\n    node [shape=box];\n");
     for id in graph.resources.keys() {
         let _ = writeln!(out, "    {};", node(id));
@@ -34,6 +36,14 @@ pub fn graph_dot(graph: &DesiredGraph) -> String {
             false => format!(" [{}]", attributes.join(", ")),
         };
         let _ = writeln!(out, "    {} -> {}{attributes};", node(&edge.from), node(&edge.to));
+    }
+    for edge in automatic {
+        let _ = writeln!(
+            out,
+            "    {} -> {} [style=dotted];",
+            node(&edge.from),
+            node(&edge.to)
+        );
     }
     out.push_str("}\n");
     out

@@ -11,11 +11,22 @@ use serde_json::{Map, Value as Json, json};
 use setpoint_diagnostics::{Diagnostics, Label, Position, SourceMap, Span};
 use setpoint_value::{Mark, Value, format_float};
 
-use crate::{DesiredEdge, DesiredGraph, DesiredResource, ResourceId};
+use crate::{DesiredEdge, DesiredResource, PrintedGraph, ResourceId};
 
-/// A graph with what was said about it.
+/// A graph with what was said about it. Automatic edges come last, and say `"auto": true`.
 #[must_use]
-pub fn graph_json(graph: &DesiredGraph, diagnostics: &Diagnostics, sources: &SourceMap) -> Json {
+pub fn graph_json<'a>(
+    graph: impl Into<PrintedGraph<'a>>,
+    diagnostics: &Diagnostics,
+    sources: &SourceMap,
+) -> Json {
+    let PrintedGraph { graph, automatic } = graph.into();
+    let automatic = automatic.iter().map(|edge| {
+        let mut edge = edge_json(edge);
+        edge["auto"] = true.into();
+        edge
+    });
+    let edges = graph.edges.values().map(|edge| edge_json(edge)).chain(automatic);
     let resources = graph.resources.values();
     let hidden = graph.hidden.values().flatten();
     let resources = resources
@@ -23,7 +34,7 @@ pub fn graph_json(graph: &DesiredGraph, diagnostics: &Diagnostics, sources: &Sou
         .map(|resource| resource_json(resource, sources));
     json!({
         "resources": resources.collect::<Vec<Json>>(),
-        "edges": graph.edges.values().map(|edge| edge_json(edge)).collect::<Vec<Json>>(),
+        "edges": edges.collect::<Vec<Json>>(),
         "diagnostics": diagnostics_json(diagnostics, sources),
     })
 }

@@ -32,7 +32,7 @@ pub use build::{
     CollectRequest, CollectedResource, build_collected, build_edge, build_resource, read_collect,
 };
 pub use check::Violation;
-pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, ResourceId};
+pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, PrintedGraph, ResourceId};
 pub use diff::{GraphChange, HiddenChange, diff};
 pub use exported::{build_collect, decode_exported, encode_exported};
 pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, SendKey};

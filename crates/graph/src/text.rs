@@ -6,7 +6,7 @@ use setpoint_diagnostics::SourceMap;
 use setpoint_value::quote;
 
 use crate::json::place;
-use crate::{DesiredGraph, DesiredResource, ResourceId};
+use crate::{DesiredResource, PrintedGraph, ResourceId};
 
 /// Resources with what the program sets, hidden ones after the others, then edges. Places are shown when `sources` has them.
 ///
@@ -18,7 +18,8 @@ use crate::{DesiredGraph, DesiredResource, ResourceId};
 /// pkg "nginx" -> file "/etc/motd"  (notifies)
 /// ```
 #[must_use]
-pub fn graph_text(graph: &DesiredGraph, sources: Option<&SourceMap>) -> String {
+pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&SourceMap>) -> String {
+    let PrintedGraph { graph, automatic } = graph.into();
     let mut out = String::new();
     let hidden = graph.hidden.values().flatten();
     for resource in graph.resources.values().chain(hidden) {
@@ -27,7 +28,7 @@ pub fn graph_text(graph: &DesiredGraph, sources: Option<&SourceMap>) -> String {
         }
         write_resource(resource, sources, &mut out);
     }
-    if !out.is_empty() && !graph.edges.is_empty() {
+    if !out.is_empty() && !(graph.edges.is_empty() && automatic.is_empty()) {
         out.push('\n');
     }
     for edge in graph.edges.values() {
@@ -43,6 +44,9 @@ pub fn graph_text(graph: &DesiredGraph, sources: Option<&SourceMap>) -> String {
             false => format!("  ({})", remarks.join(", ")),
         };
         let _ = writeln!(out, "{} -> {}{remarks}", name(&edge.from), name(&edge.to));
+    }
+    for edge in automatic {
+        let _ = writeln!(out, "{} -> {}  (automatic)", name(&edge.from), name(&edge.to));
     }
     out
 }

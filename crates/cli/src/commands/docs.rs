@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 enum What {
     /// Kinds of resources with their parameters
     Kinds(Selection),
-    /// Functions with their types
+    /// Functions with their types; part of a name finds all that have it
     Functions(Selection),
     /// Write everything as the pages of a book: `commands.md`, `kinds.md`, `functions.md`, `functions/MODULE.md`
     Book {
@@ -187,6 +187,21 @@ fn functions(assembly: &Assembly, selection: &Selection) -> Result<String, Failu
         .filter(|spec| spec.to_string() == *name || written_name(spec) == *name)
         .collect();
     if found.is_empty() {
+        // Part of a name finds all that have it.
+        let part = name.to_lowercase();
+        let holding: Vec<&FunctionSpec> = all()
+            .filter(|spec| written_name(spec).to_lowercase().contains(&part))
+            .collect();
+        if let [only] = holding.as_slice() {
+            function_page(only, selection.markdown, &mut out);
+            return Ok(out);
+        }
+        if !holding.is_empty() {
+            for spec in holding {
+                function_line(spec, &mut out);
+            }
+            return Ok(out);
+        }
         let mut names: Vec<String> = all().map(ToString::to_string).collect();
         names.extend(modules.iter().map(|module| module.name.to_owned()));
         return Err(unknown("function or module", name, names));
@@ -230,24 +245,38 @@ fn module_body(module: &Module, functions: &[&'static FunctionSpec], markdown: b
         if markdown {
             function_page(spec, true, out);
         } else {
-            entry(out, false, &written_name(spec), first_line(&spec.doc));
+            function_line(spec, out);
         }
     }
     out.push('\n');
+}
+
+/// A function in a list: how it is called, and what it does.
+fn function_line(spec: &FunctionSpec, out: &mut String) {
+    let calls: Vec<String> = calls(spec).collect();
+    entry(out, false, &calls.join("\n    "), first_line(&spec.doc));
+}
+
+/// How a function is called, with its types: one line a signature.
+fn calls(spec: &FunctionSpec) -> impl Iterator<Item = String> {
+    let signatures = spec.signatures().into_iter();
+    signatures.map(|signature| {
+        let rest = signature.strip_prefix("func").unwrap_or(signature);
+        format!("{}{rest}", written_name(spec))
+    })
 }
 
 fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
     heading(out, markdown, 3, &spec.to_string());
     let fence = if markdown { "```\n" } else { "" };
     out.push_str(fence);
-    for signature in spec.signatures() {
-        let rest = signature.strip_prefix("func").unwrap_or(signature);
-        let _ = writeln!(
-            out,
-            "{}{}{rest}",
-            if markdown { "" } else { "    " },
-            written_name(spec)
-        );
+    let indent = if markdown { "" } else { "    " };
+    // The page of a module begins with it.
+    if !markdown && !spec.module.is_empty() {
+        let _ = writeln!(out, "{indent}import \"{}\"\n", spec.module);
+    }
+    for call in calls(spec) {
+        let _ = writeln!(out, "{indent}{call}");
     }
     let _ = writeln!(out, "{fence}\n{}", spec.doc.trim());
     let class = match spec.class {

@@ -13,7 +13,8 @@ use crate::output::Output;
 
 /// Format programs
 ///
-/// Files are rewritten in place, keeping owner and mode. A directory means every `.mcl` file below it.
+/// Files are rewritten in place, keeping owner and mode. A directory means every `.mcl` file below it; links are left
+/// alone.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Files and directories; `-` formats standard input to standard output
@@ -146,7 +147,7 @@ impl Formatter<'_> {
     }
 }
 
-/// The file, or all programs below the directory, sorted.
+/// The file, or all programs below the directory, sorted. Links below it are left alone: they lead where nobody asked to write.
 fn files(argument: &str) -> Result<Vec<PathBuf>, Failure> {
     let path = Path::new(argument);
     if !path.is_dir() {
@@ -163,7 +164,7 @@ fn files(argument: &str) -> Result<Vec<PathBuf>, Failure> {
             let path = entry.path();
             if kind.is_dir() {
                 waiting.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "mcl") && path.is_file() {
+            } else if path.extension().is_some_and(|extension| extension == "mcl") && kind.is_file() {
                 found.push(path);
             }
         }

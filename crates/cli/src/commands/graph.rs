@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
-use setpoint_graph::{DesiredGraph, dot, json, text};
+use setpoint_engine::automatic_edges;
+use setpoint_graph::{DesiredGraph, PrintedGraph, dot, json, text};
 
 use crate::arguments::{ProgramArguments, parse_seconds};
 use crate::compilation::Compilation;
@@ -13,6 +14,7 @@ use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
 use crate::output::Output;
 use crate::prefix::Prefix;
+use crate::program::NO_RESOURCES;
 use crate::session::Session;
 
 /// Print the desired graph of a program
@@ -31,6 +33,10 @@ pub(super) struct Arguments {
     /// Working directory of `setpoint run`, whose values and numbers are looked at [default: as there]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
+
+    /// Leave out the edges that `run` adds by itself
+    #[arg(long)]
+    no_autoedges: bool,
 
     /// Seconds that a source has to give its first value
     #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "10")]
@@ -64,7 +70,21 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         graph = found;
     }
     let graph = graph.filter(|_| !compilation.diagnostics.has_errors());
-    print(&session.output, arguments.format, graph.as_ref(), &compilation)?;
+    let automatic = match &graph {
+        Some(graph) if !arguments.no_autoedges => {
+            let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
+            automatic_edges(&kinds, graph)
+        }
+        _ => Vec::new(),
+    };
+    let printed = graph.as_ref().map(|graph| PrintedGraph {
+        graph,
+        automatic: &automatic,
+    });
+    if graph.as_ref().is_some_and(|graph| graph.resources.is_empty()) {
+        session.output.warning(NO_RESOURCES);
+    }
+    print(&session.output, arguments.format, printed, &compilation)?;
     Ok(if graph.is_some() {
         exit_code::DONE
     } else {
@@ -75,13 +95,13 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 fn print(
     output: &Output,
     format: Format,
-    graph: Option<&DesiredGraph>,
+    graph: Option<PrintedGraph<'_>>,
     compilation: &Compilation,
 ) -> Result<(), Failure> {
     if format == Format::Json {
         let nothing = DesiredGraph::default();
         let object = json::graph_json(
-            graph.unwrap_or(&nothing),
+            graph.unwrap_or((&nothing).into()),
             &errors_first(compilation),
             &compilation.sources,
         );

@@ -18,6 +18,7 @@ use crate::failure::{Failure, exit_code, system_text};
 use crate::later::RunLater;
 use crate::output::{End, Importance, Output, Said, headed};
 use crate::prefix::{Prefix, PrefixArguments};
+use crate::process::{harden, warn_of_foreign_text};
 use crate::reload::{Programs, Surroundings};
 use crate::session::{LocalMachine, Session};
 use crate::signals::{Request, Signals, StopSignal};
@@ -169,6 +170,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 fn keep(session: &Session, arguments: &Arguments, settings: Settings, view: &View) -> Result<Ended, Failure> {
     let output = &session.output;
     let hostname = arguments.program.hostname()?;
+    harden();
     let program = match arguments.program.words() == ["empty"] {
         true => None,
         false => {
@@ -179,6 +181,7 @@ fn keep(session: &Session, arguments: &Arguments, settings: Settings, view: &Vie
             if compilation.diagnostics.has_errors() {
                 return Ok(Ended::of_wrong_program());
             }
+            warn_of_foreign_text(&compilation.files().unwrap_or_default(), output);
             Some((source, compilation))
         }
     };

@@ -39,6 +39,7 @@ struct Found {
     field: Arc<str>,
     is: Arc<str>,
     want: Arc<str>,
+    diff: Option<Arc<str>>,
     may_repair: bool,
 }
 
@@ -111,13 +112,20 @@ impl Narrator {
                     notice(text)
                 }
             }
-            EventKind::Drift { field, is, want } => {
+            EventKind::Drift {
+                field,
+                is,
+                want,
+                diff,
+            } => {
                 let (field, is, want) = (field.clone(), is.clone(), want.clone());
+                let diff = diff.clone();
                 if let Some(id) = id {
                     self.runs.entry(id).or_default().found.push(Found {
                         field,
                         is,
                         want,
+                        diff,
                         may_repair: false,
                     });
                 }
@@ -267,16 +275,19 @@ impl Run {
         for found in &self.found {
             let (field, is, want) = (one_line(&found.field), one_line(&found.is), one_line(&found.want));
             let text = match words {
-                // What went wrong with it is told by the failure.
-                Some(_) if failed => continue,
+                // What went wrong is told by the failure.
+                _ if failed => continue,
                 Some(_) if found.may_repair && self.has_displayed => continue,
                 Some(words) if found.may_repair => format!("{who}: {DONE}{}{DONE:#} {want}", words.done),
                 Some(words) => format!("{who}: {WOULD}would {}{WOULD:#} {want}", words.would),
-                None if failed => format!("{who}: could not repair {field}: {is} -> {want}"),
                 None if found.may_repair => format!("{who}: {DONE}repaired {field}{DONE:#}: {is} -> {want}"),
                 None => format!("{who}: {WOULD}would repair {field}{WOULD:#}: {is} -> {want}"),
             };
             let importance = Importance::Notice;
+            let text = match &found.diff {
+                Some(diff) => format!("{text}\n{}", difference(diff)),
+                None => text,
+            };
             said.push(Said { importance, text });
         }
         said
@@ -286,6 +297,20 @@ impl Run {
 /// A resource as it is named in lines: `file[/etc/motd]`.
 fn named(id: &ResourceId) -> String {
     format!("{NAME}{}{NAME:#}", visible(&id.to_string()))
+}
+
+/// A difference of texts, indented and coloured.
+fn difference(diff: &str) -> String {
+    let lines = visible_lines(diff).map(|line| {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => AnsiColor::Green.on_default(),
+            Some(b'-') => AnsiColor::Red.on_default(),
+            Some(b'@') => AnsiColor::Cyan.on_default(),
+            _ => DIM,
+        };
+        format!("    {style}{line}{style:#}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A value on one line, of a length that can be read.

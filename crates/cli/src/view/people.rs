@@ -84,7 +84,7 @@ impl Screen {
             let counts = self.recap.counts();
             let failed = match self.recap.failed() {
                 names if names.is_empty() => String::new(),
-                names => format!(" (failed: {names})"),
+                names => format!("; failed: {names}"),
             };
             let took = duration_text(self.begun.elapsed());
             said.push(Said {

@@ -17,6 +17,7 @@ mod hostile;
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;
 mod reference;
+mod screens;
 mod secrets;
 mod staying_right;
 mod trust;

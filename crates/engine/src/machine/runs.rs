@@ -463,7 +463,14 @@ impl Machine {
     fn emit_drift(&mut self, slot: u32, drift: &Drift) {
         let [field, is, want] = shown(drift);
         let repairing = drift.repaired.then(|| field.clone());
-        self.emit(Some(slot), EventKind::Drift { field, is, want });
+        let diff = drift.difference().map(Into::into);
+        let what = EventKind::Drift {
+            field,
+            is,
+            want,
+            diff,
+        };
+        self.emit(Some(slot), what);
         if let Some(field) = repairing {
             self.emit(Some(slot), EventKind::Repairing { field });
         }

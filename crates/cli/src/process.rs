@@ -1,0 +1,88 @@
+//! What our own process is like before it does anything as root: its memory, its mask for new files, where commands are looked for, and
+//! whose text it obeys.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior, umask};
+use setpoint_diagnostics::visible;
+
+use crate::output::Output;
+
+/// Bits of a mode that let others than the owner change something.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Where root's commands are when nothing says so.
+const STANDARD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Keeps secrets out of memory dumps and away from debuggers of other users, and makes no files that others can write. Root only: it is
+/// root's secrets and files that others want, and without its rights a process that is not dumpable cannot open its own descriptors.
+pub(crate) fn harden() {
+    if !geteuid().is_root() {
+        return;
+    }
+    // A kernel that refuses leaves us as we are.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    // Asking for the mask is setting it.
+    let mask = umask(Mode::from_raw_mode(WRITABLE_BY_OTHERS));
+    umask(mask | Mode::from_raw_mode(WRITABLE_BY_OTHERS));
+}
+
+/// Where commands are looked for. For root without what others can change: names that are not absolute, and directories that are not
+/// root's or that others can write in.
+pub(crate) fn command_path(output: &Output) -> OsString {
+    let given = std::env::var_os("PATH").filter(|path| !path.is_empty());
+    let path = given.unwrap_or_else(|| STANDARD_PATH.into());
+    if !geteuid().is_root() {
+        return path;
+    }
+    let (kept, left): (Vec<PathBuf>, Vec<PathBuf>) =
+        std::env::split_paths(&path).partition(|directory| is_roots(directory));
+    for directory in left {
+        let shown = directory.display().to_string();
+        output.warning(format!(
+            "commands are not looked for in `{}` of PATH, because others than root can change what is there",
+            visible(&shown)
+        ));
+    }
+    std::env::join_paths(kept).unwrap_or_else(|_| STANDARD_PATH.into())
+}
+
+/// Whether only root decides what a directory holds. One that is not there decides nothing.
+fn is_roots(directory: &Path) -> bool {
+    directory.is_absolute()
+        && std::fs::metadata(directory).map_or(true, |found| {
+            found.uid() == 0 && found.mode() & WRITABLE_BY_OTHERS == 0
+        })
+}
+
+/// Says when others than root, or than who became root with `sudo`, can change a program that root obeys.
+pub(crate) fn warn_of_foreign_text(files: &[PathBuf], output: &Output) {
+    if !geteuid().is_root() {
+        return;
+    }
+    let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
+    let reason = |file: &PathBuf| {
+        let found = std::fs::metadata(file).ok()?;
+        if found.uid() != 0 && Some(found.uid()) != caller {
+            return Some(format!("it belongs to the user with the number {}", found.uid()));
+        }
+        (found.mode() & WRITABLE_BY_OTHERS != 0).then(|| format!("its mode is {:04o}", found.mode() & 0o7777))
+    };
+    let mut foreign = files.iter().filter_map(|file| Some((file, reason(file)?)));
+    let Some((file, reason)) = foreign.next() else {
+        return;
+    };
+    let more = match foreign.count() {
+        0 => String::new(),
+        1 => "; so it is with 1 more file".to_owned(),
+        more => format!("; so it is with {more} more files"),
+    };
+    let file = file.display().to_string();
+    output.warning(format!(
+        "others than root can change `{}`, which root obeys: {reason}{more}",
+        visible(&file)
+    ));
+}
