@@ -28,7 +28,8 @@ pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&Sourc
         }
         write_resource(resource, sources, &mut out);
     }
-    if !out.is_empty() && !(graph.edges.is_empty() && automatic.is_empty()) {
+    let has_edges = !graph.edges.is_empty() || !automatic.is_empty();
+    if !out.is_empty() && has_edges {
         out.push('\n');
     }
     for edge in graph.edges.values() {
