@@ -296,7 +296,21 @@ fn what_is_sent_survives_a_restart_and_a_failure() {
     assert_eq!(exec.apply().sent("stdout"), Some(text("first")));
     assert_eq!(bench.mode("prefix/engine/state/resource/var"), 0o700);
     assert_eq!(bench.mode("prefix/engine/state/resource"), 0o700);
-    assert_eq!(bench.mode("prefix/engine/state/resource/var/stdout"), 0o600);
+    assert_eq!(bench.mode("prefix/engine/state/resource/var/sent"), 0o600);
+}
+
+#[test]
+fn what_another_version_has_sent_is_forgotten() {
+    let bench = Bench::new();
+    shell(&bench, "echo hello", &[]).apply().drifted(&["run"]);
+    let stored = bench.path("prefix/engine/state/resource/var/sent");
+    let mut bytes = std::fs::read(&stored).unwrap();
+    assert!(bytes.starts_with(b"setpoint-state 1\n"), "{bytes:?}");
+    let stopped = || shell(&bench, "echo hello", &[("ifcmd", text("false"))]);
+    assert_eq!(stopped().apply().sent("stdout"), Some(text("hello\n")));
+    bytes["setpoint-state ".len()] = b'2';
+    std::fs::write(&stored, bytes).unwrap();
+    assert!(stopped().apply().sent("stdout").unwrap().is_null());
 }
 
 #[test]

@@ -430,6 +430,10 @@ impl Exec {
 }
 
 impl Sent {
+    fn is_empty(&self) -> bool {
+        self.output.is_none() && self.stdout.is_none() && self.stderr.is_none()
+    }
+
     fn of(finished: &Finished) -> Sent {
         let text = |bytes: &[u8]| (!bytes.is_empty()).then(|| Text::new(bytes));
         Sent {

@@ -1,10 +1,11 @@
 //! What an `exec` remembers of its last successful run: the output, and when it ended.
 //!
-//! Each is a file of its own in the resource's private directory; no file means nothing. Blocking calls are made on
+//! Each is a file of its own in the resource's private directory, which says its version; no file means nothing. Blocking calls are made on
 //! threads for them, because a run of an `exec` waits and holds none.
 
 use setpoint_engine::{Failure, Handle, Text};
-use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace, Timestamp};
+use setpoint_host::files::{AbsolutePath, Entry, FileError, Timestamp};
+use setpoint_host::state::StateDirectory;
 
 use super::Sent;
 
@@ -16,29 +17,27 @@ pub(super) struct Cache {
     pub(super) last_run: Option<Timestamp>,
 }
 
-const OUTPUT: &str = "output";
-const STDOUT: &str = "stdout";
-const STDERR: &str = "stderr";
+/// All that was sent, in one file, so that no crash leaves the output of one run beside that of another.
+const SENT: &str = "sent";
+const SENT_VERSION: u32 = 1;
 const MTIMES: &str = "mtimes";
+const MTIMES_VERSION: u32 = 1;
 
 impl Cache {
     pub(super) async fn load(handle: &Handle) -> Result<Cache, Failure> {
         let directory = handle.var_path();
         blocking(move || {
-            let read = |name| -> Result<Option<Text>, Failure> {
-                match Entry::at(&directory.join(name)).and_then(|entry| entry.read()) {
-                    Ok(bytes) => Ok(Some(Text::new(bytes))),
-                    Err(error) if error.is_not_found() => Ok(None),
-                    Err(error) => Err(error.into()),
-                }
+            let Some(directory) = present(StateDirectory::open_existing(&directory).map(Some))? else {
+                return Ok(Cache::default());
             };
-            let stat = present(Entry::at(&directory.join(MTIMES)).and_then(|entry| entry.stat()))?;
+            let stored = directory.read_versioned(SENT)?;
+            // What another version has written is forgotten, as if the directory had been removed.
+            let known = stored.filter(|stored| stored.version == SENT_VERSION);
+            let stat = present(directory.entry(MTIMES).stat())?;
             Ok(Cache {
-                sent: Sent {
-                    output: read(OUTPUT)?,
-                    stdout: read(STDOUT)?,
-                    stderr: read(STDERR)?,
-                },
+                sent: known
+                    .and_then(|stored| decode(&stored.payload))
+                    .unwrap_or_default(),
                 last_run: stat.map(|stat| stat.modified),
             })
         })
@@ -49,31 +48,52 @@ impl Cache {
     pub(super) async fn store(&self, handle: &Handle, mtimes: bool) -> Result<(), Failure> {
         let (handle, sent) = (handle.clone(), self.sent.clone());
         blocking(move || {
-            let directory = handle.var_dir()?;
+            let directory = StateDirectory::open_existing(&handle.var_dir()?)?;
+            let committer = handle.committer();
             if mtimes {
                 let now = jiff::Timestamp::now().to_string();
-                let request = Replace::bytes(directory.join(MTIMES), now).mode(0o600);
-                handle.committer().replace(request)?;
+                directory.write_versioned(committer, MTIMES, MTIMES_VERSION, now.as_bytes())?;
             }
-            for (name, text) in [
-                (OUTPUT, sent.output),
-                (STDOUT, sent.stdout),
-                (STDERR, sent.stderr),
-            ] {
-                let path = directory.join(name);
-                match text {
-                    Some(text) => {
-                        handle
-                            .committer()
-                            .replace(Replace::bytes(path, text).mode(0o600))?;
-                    }
-                    None => remove(&path)?,
-                }
+            if sent.is_empty() {
+                directory.remove(SENT)?;
+            } else {
+                directory.write_versioned(committer, SENT, SENT_VERSION, &encode(&sent))?;
             }
             Ok(())
         })
         .await
     }
+}
+
+/// Each text as its length in 8 bytes, the lowest first, and its bytes; the length of one that is unset has all bits set.
+fn encode(sent: &Sent) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for text in [&sent.output, &sent.stdout, &sent.stderr] {
+        let text = text.as_ref().map(Text::as_bytes);
+        let length = text.map_or(u64::MAX, |text| text.len() as u64);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(text.unwrap_or_default());
+    }
+    bytes
+}
+
+fn decode(mut bytes: &[u8]) -> Option<Sent> {
+    let mut next = || -> Option<Option<Text>> {
+        let (length, rest) = bytes.split_first_chunk::<8>()?;
+        bytes = rest;
+        let length = u64::from_le_bytes(*length);
+        if length == u64::MAX {
+            return Some(None);
+        }
+        let (text, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+        bytes = rest;
+        Some(Some(Text::new(text)))
+    };
+    Some(Sent {
+        output: next()?,
+        stdout: next()?,
+        stderr: next()?,
+    })
 }
 
 /// The first path that is newer than the last run. Each must exist.
@@ -117,13 +137,6 @@ fn present<T>(found: Result<Option<T>, FileError>) -> Result<Option<T>, Failure>
     }
 }
 
-fn remove(path: &AbsolutePath) -> Result<(), Failure> {
-    match Entry::at(path).and_then(|entry| entry.remove_file()) {
-        Err(error) if !error.is_not_found() => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
 /// Makes calls that block on a thread for them.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
@@ -131,5 +144,30 @@ pub(super) async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(Failure::new("look at the machine").because(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_read_as_it_was_written() {
+        for stdout in [None, Some(Text::new("")), Some(Text::new(vec![0, 255, b'\n']))] {
+            let sent = Sent {
+                output: Some(Text::new("both")),
+                stdout: stdout.clone(),
+                stderr: None,
+            };
+            let bytes = encode(&sent);
+            let read = decode(&bytes).unwrap();
+            assert_eq!(
+                (read.output, read.stdout, read.stderr),
+                (sent.output, stdout, None)
+            );
+            for end in 0..bytes.len() {
+                assert!(decode(&bytes[..end]).is_none(), "{end}");
+            }
+        }
     }
 }
