@@ -285,9 +285,9 @@ impl<'a> Soak<'a> {
 
     fn signal(&self, name: &str) {
         let running = self.running.as_ref().expect("it was started");
-        // Until it has said something, it may not have come to where it takes signals.
+        // Until it has a graph, nothing is made, and a request to end may end it at once.
         let deadline = Instant::now() + END;
-        while matches!(name, "TERM" | "HUP") && !running.has_spoken() {
+        while name == "TERM" && !running.has_a_graph() || name == "HUP" && !running.has_spoken() {
             assert!(Instant::now() < deadline, "it says nothing:\n{}", running.last_words());
             sleep(Duration::from_millis(5));
         }
@@ -427,6 +427,7 @@ struct Followed {
     child: Child,
     blocked: Arc<AtomicBool>,
     spoken: Arc<AtomicBool>,
+    accepted: Arc<AtomicBool>,
     lines: Arc<Mutex<VecDeque<String>>>,
     errors: Arc<Mutex<Vec<u8>>>,
 }
@@ -441,13 +442,18 @@ impl Followed {
             child,
             blocked: Arc::default(),
             spoken: Arc::default(),
+            accepted: Arc::default(),
             lines: Arc::default(),
             errors: Arc::default(),
         };
-        let (blocked, spoken, lines) = (followed.blocked.clone(), followed.spoken.clone(), followed.lines.clone());
+        let (blocked, lines) = (followed.blocked.clone(), followed.lines.clone());
+        let (spoken, accepted) = (followed.spoken.clone(), followed.accepted.clone());
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 spoken.store(true, Ordering::SeqCst);
+                if line.contains("\"graph accepted\"") {
+                    accepted.store(true, Ordering::SeqCst);
+                }
                 wait_while(&blocked);
                 let mut lines = lines.lock().expect("nobody panics with it");
                 if lines.len() == 200 {
@@ -483,6 +489,10 @@ impl Followed {
 
     fn has_spoken(&self) -> bool {
         self.spoken.load(Ordering::SeqCst)
+    }
+
+    fn has_a_graph(&self) -> bool {
+        self.accepted.load(Ordering::SeqCst)
     }
 
     fn is_blocked(&self) -> bool {

@@ -60,18 +60,31 @@ pub(crate) struct Signals {
     has_terminal: bool,
 }
 
+/// SIGHUP, from when it is made on.
+pub(crate) struct Hangup(Option<Signal>);
+
+impl Hangup {
+    /// Takes the signal; within a runtime.
+    pub(crate) fn take() -> Result<Hangup, Failure> {
+        Ok(Hangup(if ignores_hangup() {
+            None
+        } else {
+            Some(take(SignalKind::hangup())?)
+        }))
+    }
+}
+
+fn take(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::io("listen for signals", &error))
+}
+
 impl Signals {
-    /// Takes the signals; within a runtime.
-    pub(crate) fn take() -> Result<Signals, Failure> {
-        let take = |kind: SignalKind| signal(kind).map_err(|error| Failure::io("listen for signals", &error));
+    /// Takes the others too; within a runtime.
+    pub(crate) fn take(hangup: Hangup) -> Result<Signals, Failure> {
         Ok(Signals {
             interrupt: take(SignalKind::interrupt())?,
             terminate: take(SignalKind::terminate())?,
-            hangup: if ignores_hangup() {
-                None
-            } else {
-                Some(take(SignalKind::hangup())?)
-            },
+            hangup: hangup.0,
             // Asked now: of a terminal that is gone nobody can say any more that it was one.
             has_terminal: std::io::stdin().is_terminal()
                 || std::io::stdout().is_terminal()

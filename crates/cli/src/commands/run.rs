@@ -12,6 +12,7 @@ use setpoint_engine::{Busy, Control, Engine, EngineOptions, Extensions, Services
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::state::PrefixLock;
 use setpoint_resources::ProgramExit;
+use tokio::runtime::Runtime;
 
 use crate::arguments::{ProgramArguments, environment};
 use crate::failure::{Failure, exit_code, system_text};
@@ -21,7 +22,7 @@ use crate::prefix::{Prefix, PrefixArguments};
 use crate::process::{harden, warn_of_foreign_text};
 use crate::reload::{Programs, Surroundings};
 use crate::session::{LocalMachine, Session};
-use crate::signals::{Request, Signals, StopSignal};
+use crate::signals::{Hangup, Request, Signals, StopSignal};
 use crate::view::{Reason, Verbosity, View, ViewOptions};
 
 /// Keep this machine in the state that a program describes
@@ -140,8 +141,15 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         verbosity: arguments.verbosity(),
         stays: !arguments.once,
     };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::io("start", &error))?;
+    // Before anybody can know that we run: who asks for a reload must not end us. The others do while nothing is made yet.
+    let hangup = runtime.block_on(async { Hangup::take() })?;
     let view = View::start(&session.assembly, output, options);
-    let (end, reason, code) = match keep(session, arguments, settings, &view) {
+    let (end, reason, code) = match keep(session, arguments, settings, &view, runtime, hangup) {
         Ok(ended) => {
             let end = End {
                 said: ended.said(),
@@ -167,7 +175,14 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 }
 
 /// Keeps the machine right until the end.
-fn keep(session: &Session, arguments: &Arguments, settings: Settings, view: &View) -> Result<Ended, Failure> {
+fn keep(
+    session: &Session,
+    arguments: &Arguments,
+    settings: Settings,
+    view: &View,
+    runtime: Runtime,
+    hangup: Hangup,
+) -> Result<Ended, Failure> {
     let output = &session.output;
     let hostname = arguments.program.hostname()?;
     harden();
@@ -185,13 +200,8 @@ fn keep(session: &Session, arguments: &Arguments, settings: Settings, view: &Vie
             Some((source, compilation))
         }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::io("start", &error))?;
     // From here on signals are requests, so that whatever is made is taken down again.
-    let mut signals = runtime.block_on(async { Signals::take() })?;
+    let mut signals = runtime.block_on(async { Signals::take(hangup) })?;
     let prefix = Prefix::find(&arguments.prefix, &hostname)?;
     let machine = session.machine(&hostname, prefix.path.clone())?;
     // Thousands of commands at a time need descriptors; fewer only mean that they wait.

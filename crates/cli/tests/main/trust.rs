@@ -292,6 +292,22 @@ fn a_hangup_reads_the_program_again_and_a_broken_text_keeps_the_old_one() {
 }
 
 #[test]
+fn a_hangup_while_the_first_program_is_compiled_does_not_end_the_run() {
+    let place = Hermetic::new();
+    let many: String = (0..3000)
+        .map(|index| format!("noop \"n{index}\" {{}}\n"))
+        .collect();
+    let program = place.write("p.mcl", many).display().to_string();
+    let mut running = Running::start(run_command(&place, &["--json", &program]));
+    running.wait_for("the start", |line| line.contains("\"started\""));
+    running.signal("HUP");
+    running.wait_for("a graph", |line| line.contains("\"graph accepted\""));
+    running.signal("TERM");
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+}
+
+#[test]
 fn a_watched_program_is_read_again_when_its_files_change() {
     let place = Hermetic::new();
     let file = place.path("file");
