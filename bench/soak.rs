@@ -30,7 +30,10 @@ fn main() {
     let seed = arguments.number("--seed", 1) as u64;
     let place = Place::new(&arguments);
     let mut soak = Soak::new(&place, seed, arguments.number("--count", 200));
-    println!("{minutes} minutes with seed {seed} in {}", place.directory.display());
+    println!(
+        "{minutes} minutes with seed {seed} in {}",
+        place.directory.display()
+    );
     soak.start();
     let end = Instant::now() + Duration::from_secs(60 * minutes as u64);
     while Instant::now() < end {
@@ -107,7 +110,10 @@ impl<'a> Soak<'a> {
             files.push((path, format!("version {version} file {index}\n")));
         }
         for index in 0..10 {
-            files.push((self.place.path(&format!("disk/f{index}")), format!("disk {index} {input}")));
+            files.push((
+                self.place.path(&format!("disk/f{index}")),
+                format!("disk {index} {input}"),
+            ));
             let long = format!("small {index} version {version}\n").repeat(100);
             files.push((self.place.path(&format!("small/f{index}")), long));
         }
@@ -126,11 +132,20 @@ impl<'a> Soak<'a> {
              file \"{root}/sent\" {{\n\tstate => \"exists\",\n}}\nExec[\"send\"].stdout -> File[\"{root}/sent\"].content\n"
         );
         for directory in 0..5 {
-            let _ = writeln!(text, "file \"{root}/files/d{directory}/\" {{\n\tstate => \"exists\",\n}}");
+            let _ = writeln!(
+                text,
+                "file \"{root}/files/d{directory}/\" {{\n\tstate => \"exists\",\n}}"
+            );
         }
         for (path, content) in self.files() {
-            let content = content.replace(&self.input_text(), "${input}").replace('\n', "\\n");
-            let notify = if path.ends_with("config") { "\tNotify => Exec[\"reload\"],\n" } else { "" };
+            let content = content
+                .replace(&self.input_text(), "${input}")
+                .replace('\n', "\\n");
+            let notify = if path.ends_with("config") {
+                "\tNotify => Exec[\"reload\"],\n"
+            } else {
+                ""
+            };
             let path = path.display();
             let _ = writeln!(
                 text,
@@ -285,13 +300,15 @@ impl<'a> Soak<'a> {
 
     fn signal(&self, name: &str) {
         let running = self.running.as_ref().expect("it was started");
-        // Until it has a graph, nothing is made, and a request to end may end it at once.
-        let deadline = Instant::now() + END;
-        while name == "TERM" && !running.has_a_graph() || name == "HUP" && !running.has_spoken() {
-            assert!(Instant::now() < deadline, "it says nothing:\n{}", running.last_words());
-            sleep(Duration::from_millis(5));
+        match name {
+            "TERM" => running.wait_for("a graph", &running.accepted),
+            "HUP" => running.wait_for("anything", &running.spoken),
+            _ => {}
         }
-        let _ = Command::new("kill").arg(format!("-{name}")).arg(running.id().to_string()).status();
+        let _ = Command::new("kill")
+            .arg(format!("-{name}"))
+            .arg(running.id().to_string())
+            .status();
     }
 
     fn kill(&mut self, name: &str) {
@@ -312,7 +329,10 @@ impl<'a> Soak<'a> {
             if Instant::now() > deadline {
                 let threads = running.threads();
                 self.disks.freeze(false);
-                panic!("it does not end; its threads wait for:\n{threads}\n{}", running.last_words());
+                panic!(
+                    "it does not end; its threads wait for:\n{threads}\n{}",
+                    running.last_words()
+                );
             }
             sleep(Duration::from_millis(5));
         };
@@ -323,7 +343,9 @@ impl<'a> Soak<'a> {
     }
 
     fn block_output(&self, blocked: bool) {
-        self.running.as_ref().expect("it was started").block(blocked);
+        let running = self.running.as_ref().expect("it was started");
+        running.wait_for("a graph", &running.accepted);
+        running.block(blocked);
     }
 
     fn expect_running(&mut self) {
@@ -356,7 +378,10 @@ impl<'a> Soak<'a> {
         }
         expect(self.place.path("made"), "made\n");
         expect(self.place.path("sent"), &self.input_text());
-        expect(self.place.path("seen"), &format!("config {} {}", self.version, self.input_text()));
+        expect(
+            self.place.path("seen"),
+            &format!("config {} {}", self.version, self.input_text()),
+        );
         for (path, _) in self.files() {
             let mode = fs::metadata(&path).map_or(0, |found| found.permissions().mode() & 0o7777);
             if mode != 0o644 {
@@ -379,7 +404,11 @@ impl<'a> Soak<'a> {
             if quiet.elapsed() > PATIENCE {
                 let running = self.running.as_ref().expect("it was started");
                 let (threads, words) = (running.threads(), running.last_words());
-                panic!("{} things are wrong:\n{}\nthreads:\n{threads}\nlast:\n{words}", wrong.len(), wrong.join("\n"));
+                panic!(
+                    "{} things are wrong:\n{}\nthreads:\n{threads}\nlast:\n{words}",
+                    wrong.len(),
+                    wrong.join("\n")
+                );
             }
             sleep(Duration::from_millis(50));
         }
@@ -390,21 +419,42 @@ impl<'a> Soak<'a> {
         let before = processor_time(id);
         sleep(Duration::from_secs(5));
         let busy = processor_time(id) - before;
-        assert!(busy < 50, "it takes {busy} hundredths of a second in 5 s although nothing happens");
+        assert!(
+            busy < 50,
+            "it takes {busy} hundredths of a second in 5 s although nothing happens"
+        );
         self.stop_politely();
         let left: Vec<String> = temporaries(&self.place.directory);
         assert!(left.is_empty(), "temporary files stay behind: {left:?}");
-        assert!(self.most_memory < MOST_MEMORY, "it took {} bytes of memory", self.most_memory);
+        assert!(
+            self.most_memory < MOST_MEMORY,
+            "it took {} bytes of memory",
+            self.most_memory
+        );
         println!("{} MB of memory at most", self.most_memory >> 20);
-        assert!(self.wrong().is_empty(), "what was right is wrong after the end: {:?}", self.wrong());
+        assert!(
+            self.wrong().is_empty(),
+            "what was right is wrong after the end: {:?}",
+            self.wrong()
+        );
     }
 }
 
 /// Hundredths of a second of a processor.
 fn processor_time(id: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    let fields: Vec<&str> = text
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let number = |index: usize| {
+        fields
+            .get(index)
+            .and_then(|field| field.parse::<u64>().ok())
+            .unwrap_or(0)
+    };
     number(11) + number(12)
 }
 
@@ -487,12 +537,17 @@ impl Followed {
         self.blocked.store(blocked, Ordering::SeqCst);
     }
 
-    fn has_spoken(&self) -> bool {
-        self.spoken.load(Ordering::SeqCst)
-    }
-
-    fn has_a_graph(&self) -> bool {
-        self.accepted.load(Ordering::SeqCst)
+    /// Waits until it has said something. Until it has a graph, nothing is made, and a request to end may end it at once.
+    fn wait_for(&self, what: &str, said: &AtomicBool) {
+        let deadline = Instant::now() + END;
+        while !said.load(Ordering::SeqCst) {
+            assert!(
+                Instant::now() < deadline,
+                "it does not say {what}:\n{}",
+                self.last_words()
+            );
+            sleep(Duration::from_millis(5));
+        }
     }
 
     fn is_blocked(&self) -> bool {
@@ -548,12 +603,20 @@ impl Disks {
         let (small, disk, image) = (place.path("small"), place.path("disk"), place.path("disk.image"));
         let run = |program: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
-            command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+            command
+                .args(arguments)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             command.status().is_ok_and(|status| status.success())
         };
         let text = |path: &Path| path.display().to_string();
-        let small_is_there = run("mount", &["-t", "tmpfs", "-o", "size=200k", "none", &text(&small)]);
-        let made = fs::File::create(&image).and_then(|file| file.set_len(16 << 20)).is_ok();
+        let small_is_there = run(
+            "mount",
+            &["-t", "tmpfs", "-o", "size=200k", "none", &text(&small)],
+        );
+        let made = fs::File::create(&image)
+            .and_then(|file| file.set_len(16 << 20))
+            .is_ok();
         let frozen_is_there = made
             && run("mkfs.ext4", &["-q", &text(&image)])
             && run("mount", &["-o", "loop", &text(&image), &text(&disk)]);
@@ -584,7 +647,10 @@ impl Disks {
 impl Drop for Disks {
     fn drop(&mut self) {
         self.freeze(false);
-        for (there, path) in [(self.small_is_there, &self.small), (self.frozen_is_there, &self.disk)] {
+        for (there, path) in [
+            (self.small_is_there, &self.small),
+            (self.frozen_is_there, &self.disk),
+        ] {
             if there {
                 let _ = Command::new("umount").arg("--lazy").arg(path).status();
             }

@@ -211,6 +211,14 @@ test "system" {{
     }
 }
 
+/// The most memory that a process has had, in bytes.
+fn peak(process: u32) -> u64 {
+    let status = text(Path::new(&format!("/proc/{process}/status")));
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.expect("a process has a peak") * 1024
+}
+
 #[test]
 fn much_output_takes_little_memory_and_disk() {
     let place = Hermetic::new();
