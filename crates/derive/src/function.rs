@@ -1,7 +1,7 @@
 //! `#[function]`: a Rust function becomes a `static` description of a function of the library.
 //!
 //! The attribute emits data and one small wrapper, nothing else: the function stays as it was written, beside it a
-//! `static NAME: FunctionSpec` of the same visibility. Decoding of arguments and encoding of results are ordinary trait
+//! `static NAME: FunctionSpec` of the same visibility, which belongs to the module whose table `MODULE` is in scope. Decoding of arguments and encoding of results are ordinary trait
 //! implementations in `setpoint_value::native`, so that what the macro writes is only their calls.
 
 use proc_macro2::{Span, TokenStream};
@@ -27,7 +27,6 @@ pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> TokenStream 
 /// What stands in the attribute.
 #[derive(Default)]
 struct Options {
-    module: Option<LitStr>,
     name: Option<LitStr>,
     signatures: Vec<LitStr>,
     examples: Vec<(LitStr, LitStr)>,
@@ -38,6 +37,8 @@ struct Options {
     /// An `environment` function whose answer depends on the module that calls.
     module_directory: bool,
     unpredictable: bool,
+    /// Beyond what other implementations of mcl have.
+    extension: bool,
     infer: Option<Expr>,
     /// An inference hook for a function of the dynamic protocol, which mcl calls with conversions.
     adapted: Option<Expr>,
@@ -59,7 +60,6 @@ impl Options {
             return Err(meta.error("expected a name"));
         };
         match key.as_str() {
-            "module" => self.module = Some(meta.value()?.parse()?),
             "name" => self.name = Some(meta.value()?.parse()?),
             "signature" => self.signatures.push(meta.value()?.parse()?),
             "example" => {
@@ -82,6 +82,7 @@ impl Options {
             "environment" => self.environment = true,
             "module_directory" => self.module_directory = true,
             "unpredictable" => self.unpredictable = true,
+            "extension" => self.extension = true,
             "infer" => self.infer = Some(meta.value()?.parse()?),
             "adapted" => self.adapted = Some(meta.value()?.parse()?),
             "flags" => self.flags = Some(meta.value()?.parse()?),
@@ -98,7 +99,6 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     let ident = &function.sig.ident;
     let rust_name = ident.to_string();
     let rust_name = rust_name.trim_start_matches("r#");
-    let module = options.module.as_ref().map(LitStr::value).unwrap_or_default();
     let name = options
         .name
         .as_ref()
@@ -122,12 +122,12 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
         let module_directory = options.module_directory;
         quote! {
             ::setpoint_value::FunctionSpec::source(
-                #module, #name, &[#(#signatures),*], ::setpoint_value::Class::Environment,
+                MODULE.name, #name, &[#(#signatures),*], ::setpoint_value::Class::Environment,
                 &::setpoint_value::ReadOnce { read: #implementation, reads_module_directory: #module_directory },
             )
         }
     } else {
-        quote!(::setpoint_value::FunctionSpec::pure(#module, #name, &[#(#signatures),*], #implementation))
+        quote!(::setpoint_value::FunctionSpec::pure(MODULE.name, #name, &[#(#signatures),*], #implementation))
     };
     let examples = options
         .examples
@@ -135,6 +135,7 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
         .map(|(call, result)| quote!(::setpoint_value::Example { call: #call, result: #result }));
     let flags = flags(options, &parameters);
     let unpredictable = options.unpredictable.then(|| quote!(.unpredictable()));
+    let extension = options.extension.then(|| quote!(.extension()));
     let infer = options.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
     let adapted = options.adapted.as_ref().map(|e| quote!(.adapted_by(#e)));
     let result_type = options.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
@@ -143,7 +144,7 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
         #(#doc_attributes)*
         #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor
             .documented(#doc, &[#(#examples),*])
-            #flags #unpredictable #infer #adapted #result_type #refine;
+            #flags #unpredictable #extension #infer #adapted #result_type #refine;
         #function
     })
 }
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn the_signature_follows_from_the_rust_types() {
         let text = expanded(
-            quote!(module = "m", example(call = "m.f(1)", result = "2")),
+            quote!(example(call = "m.f(1)", result = "2")),
             quote! {
                 /// Says something.
                 fn f(a: i64, r#type: &str, c: Vec<&[u8]>, d: Option<f64>) -> Result<Vec<u8>, CallError> { todo() }
@@ -376,7 +377,9 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("static F :") && text.contains("\"Says something.\""),
+            text.contains("static F :")
+                && text.contains("MODULE . name")
+                && text.contains("\"Says something.\""),
             "{text}"
         );
         assert!(text.contains("allow_null : true"), "{text}");

@@ -11,14 +11,15 @@ mod resource;
 ///
 /// ```text
 /// /// Every letter of `text` in lower case.
-/// #[function(module = "strings", example(call = r#"strings.to_lower("AB")"#, result = r#""ab""#))]
+/// #[function(example(call = r#"strings.to_lower("AB")"#, result = r#""ab""#))]
 /// fn to_lower(text: &str) -> String { text.to_lowercase() }
 /// ```
 ///
 /// `name`, `signature` (once for each alternative) and `flags` override what follows from the Rust function. `raw` hands
 /// over `(&[Value], &Type)`. `environment` makes a source that reads once; its first parameter is the `&CallContext`, and
 /// `module_directory` says that its answer depends on the module that calls. A parameter of type `&Type` receives the
-/// decided result type. `unpredictable`, `infer`, `result_type` and `refine` set the field of that name.
+/// decided result type. `unpredictable`, `extension`, `infer`, `result_type` and `refine` set the field of that name.
+/// It belongs to the module whose table, `MODULE`, is in scope.
 #[proc_macro_attribute]
 pub fn function(attributes: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attributes.into(), item.into()).into()

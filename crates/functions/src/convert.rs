@@ -19,19 +19,13 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// `true` or `false`.
-#[function(
-    module = "convert",
-    example(call = "convert.format_bool(true)", result = r#""true""#)
-)]
+#[function(example(call = "convert.format_bool(true)", result = r#""true""#))]
 fn format_bool(a: bool) -> &'static str {
     if a { "true" } else { "false" }
 }
 
 /// The number in decimal.
-#[function(
-    module = "convert",
-    example(call = "convert.int_to_str(42)", result = r#""42""#)
-)]
+#[function(example(call = "convert.int_to_str(42)", result = r#""42""#))]
 fn int_to_str(a: i64) -> String {
     a.to_string()
 }
@@ -40,7 +34,6 @@ fn int_to_str(a: i64) -> String {
 ///
 /// Any other text fails in a way that `<|>` catches.
 #[function(
-    module = "convert",
     example(call = r#"convert.parse_bool("T")"#, result = "true"),
     example(call = r#"convert.parse_bool("yes") <|> false"#, result = "false")
 )]
@@ -53,7 +46,6 @@ fn parse_bool(a: &[u8]) -> Result<bool, CallError> {
 ///
 /// Any other text, and a number that is too big, fails in a way that `<|>` catches.
 #[function(
-    module = "convert",
     example(call = r#"convert.str_to_float("1e3")"#, result = "1000.0"),
     example(call = r#"convert.str_to_float("one") <|> 0.5"#, result = "0.5")
 )]
@@ -65,7 +57,6 @@ fn str_to_float(a: &[u8]) -> Result<f64, CallError> {
 ///
 /// Any other text, and a number beyond 64 bits, fails in a way that `<|>` catches.
 #[function(
-    module = "convert",
     example(call = r#"convert.str_to_int("-42")"#, result = "-42"),
     example(call = r#"convert.str_to_int("1.0") <|> 7"#, result = "7")
 )]
@@ -74,7 +65,7 @@ fn str_to_int(a: &[u8]) -> Result<i64, CallError> {
 }
 
 /// The nearest float.
-#[function(module = "convert", example(call = "convert.to_float(3)", result = "3.0"))]
+#[function(example(call = "convert.to_float(3)", result = "3.0"))]
 fn to_float(a: i64) -> f64 {
     a as f64
 }
@@ -83,7 +74,6 @@ fn to_float(a: i64) -> f64 {
 ///
 /// A number that no int comes near fails in a way that `<|>` catches.
 #[function(
-    module = "convert",
     example(call = "convert.to_int(-2.9)", result = "-2"),
     example(call = "convert.to_int(1000000000000000000000.0) <|> 0", result = "0")
 )]

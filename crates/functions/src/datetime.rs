@@ -20,7 +20,6 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// The layout writes the reference time, `Mon Jan 2 15:04:05 MST 2006`, as the time shall be written.
 #[function(
-    module = "datetime",
     environment,
     example(call = r#"datetime.format(1000000000, "2006")"#, result = r#""2001""#)
 )]
@@ -29,17 +28,13 @@ fn format(context: &CallContext<'_>, a: i64, b: &[u8]) -> Result<Vec<u8>, CallEr
 }
 
 /// The hour in the host's zone, 0 to 23.
-#[function(
-    module = "datetime",
-    environment,
-    example(call = "datetime.hour(1000000000)", result = "")
-)]
+#[function(environment, example(call = "datetime.hour(1000000000)", result = ""))]
 fn hour(context: &CallContext<'_>, a: i64) -> Result<i64, CallError> {
     Ok(i64::from(local(context, a)?.zoned.hour()))
 }
 
 static NOW: FunctionSpec = FunctionSpec::source(
-    "datetime",
+    MODULE.name,
     "now",
     &["func() int"],
     Class::Source,
@@ -57,11 +52,7 @@ static NOW: FunctionSpec = FunctionSpec::source(
 );
 
 /// The time in the host's zone, like `2006-01-02 15:04:05 -0700 MST`.
-#[function(
-    module = "datetime",
-    environment,
-    example(call = "datetime.print(1000000000)", result = "")
-)]
+#[function(environment, example(call = "datetime.print(1000000000)", result = ""))]
 fn print(context: &CallContext<'_>, a: i64) -> Result<Vec<u8>, CallError> {
     Ok(layout::format(
         &local(context, a)?,
@@ -70,7 +61,7 @@ fn print(context: &CallContext<'_>, a: i64) -> Result<Vec<u8>, CallError> {
 }
 
 static STR_NOW: FunctionSpec = FunctionSpec::source(
-    "datetime",
+    MODULE.name,
     "str_now",
     &["func() str"],
     Class::Source,
@@ -88,17 +79,13 @@ static STR_NOW: FunctionSpec = FunctionSpec::source(
 );
 
 /// The day of the week in the host's zone, in English and lower case.
-#[function(
-    module = "datetime",
-    environment,
-    example(call = "datetime.weekday(1000000000)", result = "")
-)]
+#[function(environment, example(call = "datetime.weekday(1000000000)", result = ""))]
 fn weekday(context: &CallContext<'_>, a: i64) -> Result<String, CallError> {
     Ok(layout::weekday(&local(context, a)?.zoned).to_lowercase())
 }
 
 static WEEKDAY_FAST: FunctionSpec = FunctionSpec::source(
-    "datetime",
+    MODULE.name,
     "weekday_fast",
     &["func() str"],
     Class::Source,

@@ -26,7 +26,6 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// The empty path is that directory itself.
 #[function(
-    module = "deploy",
     environment,
     module_directory,
     signature = "func(path str) str",
@@ -41,11 +40,7 @@ fn abspath(context: &CallContext<'_>, path: &Value) -> Result<String, CallError>
 }
 
 /// Path of the running program.
-#[function(
-    module = "deploy",
-    environment,
-    example(call = "deploy.binary_path()", result = "")
-)]
+#[function(environment, example(call = "deploy.binary_path()", result = ""))]
 fn binary_path(context: &CallContext<'_>) -> Result<String, CallError> {
     let path = context.capabilities.host().executable();
     path.ok_or_else(|| CallError::fatal("the program's path is not known"))
@@ -55,7 +50,6 @@ fn binary_path(context: &CallContext<'_>) -> Result<String, CallError> {
 ///
 /// A distribution that is not known fails in a way that `<|>` catches.
 #[function(
-    module = "deploy",
     signature = "func(str) []str",
     example(call = r#"deploy.bootstrap_packages("no such") <|> []"#, result = "[]")
 )]
@@ -72,7 +66,6 @@ fn bootstrap_packages(distro: &[u8]) -> Result<Vec<&'static str>, CallError> {
 /// The copy becomes what the deploy holds: files that are gone there are removed here. The directory is given from
 /// the module's own and begins and ends with `/`, and so does the path.
 #[function(
-    module = "deploy",
     environment,
     module_directory,
     signature = "func(directory str) str",
@@ -97,7 +90,6 @@ fn directory(context: &CallContext<'_>, directory: &Value) -> Result<String, Cal
 
 /// Whether a file is in the deploy, seen from the module's own directory or else from the root.
 #[function(
-    module = "deploy",
     environment,
     module_directory,
     signature = "func(filename str) bool",
@@ -112,7 +104,6 @@ fn file_exists(context: &CallContext<'_>, filename: &Value) -> Result<bool, Call
 
 /// The content of a file of the deploy, seen from the module's own directory.
 #[function(
-    module = "deploy",
     environment,
     module_directory,
     signature = "func(filename str) str",
@@ -125,7 +116,6 @@ fn readfile(context: &CallContext<'_>, filename: &Value) -> Result<Vec<u8>, Call
 
 /// The content of a file of the deploy, seen from its root.
 #[function(
-    module = "deploy",
     environment,
     signature = "func(filename str) str",
     example(call = r#"deploy.readfileabs("/main.mcl")"#, result = "")

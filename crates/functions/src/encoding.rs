@@ -24,7 +24,6 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// Line breaks are ignored. Other text fails in a way that `<|>` catches.
 #[function(
-    module = "encoding",
     example(call = r#"encoding.base64_decode("aGk=")"#, result = r#""hi""#),
     example(call = r#"encoding.base64_decode("?") <|> "bad""#, result = r#""bad""#)
 )]
@@ -40,10 +39,7 @@ fn base64_decode(data: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// Bytes as base64 of the standard alphabet, padded.
-#[function(
-    module = "encoding",
-    example(call = r#"encoding.base64_encode("hi")"#, result = r#""aGk=""#)
-)]
+#[function(example(call = r#"encoding.base64_encode("hi")"#, result = r#""aGk=""#))]
 fn base64_encode(data: &[u8]) -> Result<String, CallError> {
     match base64::encoded_len(data.len(), true) {
         Some(length) if length <= LONGEST => Ok(STANDARD.encode(data)),
@@ -54,7 +50,7 @@ fn base64_encode(data: &[u8]) -> Result<String, CallError> {
 const SIGNATURES: &[&str] = &["func(data str) ?1", "func(data str, type str) ?1"];
 
 static DECODE_JSON: FunctionSpec =
-    FunctionSpec::pure("encoding", "decode_json", SIGNATURES, |arguments, ty| {
+    FunctionSpec::pure(MODULE.name, "decode_json", SIGNATURES, |arguments, ty| {
         decode(arguments, ty, Mode::Strict)
     })
     .documented(
@@ -70,7 +66,7 @@ static DECODE_JSON: FunctionSpec =
     .typed_by(result_type);
 
 static DECODE_JSON_FLEXIBLE: FunctionSpec = FunctionSpec::pure(
-    "encoding",
+    MODULE.name,
     "decode_json_flexible",
     SIGNATURES,
     |arguments, ty| decode(arguments, ty, Mode::Flexible),

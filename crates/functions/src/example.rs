@@ -1,4 +1,4 @@
-//! `example` and `example/nested`: for trying things out.
+//! `example`: for trying things out.
 
 use std::time::Duration;
 
@@ -6,6 +6,8 @@ use setpoint_value::{CallContext, CallError, Class, Example, FunctionSpec, Modul
 
 use crate::follow::Follow;
 use crate::golang::numbers;
+
+pub(crate) mod nested;
 
 pub(crate) static MODULE: Module = Module::new(
     "example",
@@ -15,17 +17,14 @@ pub(crate) static MODULE: Module = Module::new(
     ],
 );
 
-pub(crate) static NESTED: Module = Module::new("example/nested", "A module within a module.", &[&HELLO]);
-
 /// 42.
-#[function(module = "example", example(call = "example.answer()", result = "42"))]
+#[function(example(call = "example.answer()", result = "42"))]
 fn answer() -> i64 {
     42
 }
 
 /// Fails when it is told to.
 #[function(
-    module = "example",
     environment,
     example(
         call = "example.errorbool(false)",
@@ -40,7 +39,7 @@ fn errorbool(_context: &CallContext<'_>, a: bool) -> Result<&'static str, CallEr
 }
 
 static FLIPFLOP: FunctionSpec = FunctionSpec::source(
-    "example",
+    MODULE.name,
     "flipflop",
     &["func() bool"],
     Class::Source,
@@ -58,28 +57,25 @@ static FLIPFLOP: FunctionSpec = FunctionSpec::source(
 );
 
 /// The number in decimal.
-#[function(module = "example", example(call = "example.int2str(7)", result = r#""7""#))]
+#[function(example(call = "example.int2str(7)", result = r#""7""#))]
 fn int2str(a: i64) -> String {
     a.to_string()
 }
 
 /// One text after another.
-#[function(
-    module = "example",
-    example(call = r#"example.plus("a", "b")"#, result = r#""ab""#)
-)]
+#[function(example(call = r#"example.plus("a", "b")"#, result = r#""ab""#))]
 fn plus(y: &[u8], z: &[u8]) -> Vec<u8> {
     [y, z].concat()
 }
 
 /// The number that a text spells in decimal; 0 if it spells none.
-#[function(module = "example", example(call = r#"example.str2int("x")"#, result = "0"))]
+#[function(example(call = r#"example.str2int("x")"#, result = "0"))]
 fn str2int(a: &[u8]) -> i64 {
     numbers::parse_int(a, 10, 64).unwrap_or(0)
 }
 
 static VUMETER: FunctionSpec = FunctionSpec::source(
-    "example",
+    MODULE.name,
     "vumeter",
     &["func(symbol str, multiplier int, peak float) str"],
     Class::Source,
@@ -89,12 +85,3 @@ static VUMETER: FunctionSpec = FunctionSpec::source(
     ),
 )
 .documented("How loud it is; not available here.", &[]);
-
-/// A greeting.
-#[function(
-    module = "example/nested",
-    example(call = "nested.hello()", result = r#""Hello!""#)
-)]
-fn hello() -> &'static str {
-    "Hello!"
-}

@@ -11,7 +11,7 @@ use setpoint_value::{
 pub(crate) static MODULE: Module = Module::new("fmt", "Text by a format.", &[&PRINTF]);
 
 static PRINTF: FunctionSpec =
-    FunctionSpec::pure("fmt", "printf", &["func(format str, …) str"], printf)
+    FunctionSpec::pure(MODULE.name, "printf", &["func(format str, …) str"], printf)
         .documented(
             "The format with its verbs replaced by the other arguments, in order.\n\n`%t` takes a bool, `%s` a str, \
              `%q` a str and quotes it, `%d` an int, `%f` a float, `%v` anything, `%T` anything and prints its type; \

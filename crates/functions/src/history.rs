@@ -9,8 +9,10 @@ use setpoint_value::{
     Wake,
 };
 
+use crate::top_level::MODULE;
+
 pub(crate) static HISTORY: FunctionSpec = FunctionSpec::source(
-    "",
+    MODULE.name,
     "history",
     &["func(value ?1, index int) ?1"],
     Class::Stateful,

@@ -26,7 +26,7 @@ const AS_THEY_ARE: &[ParameterFlags] = &[ParameterFlags {
 }];
 
 static FILTER: FunctionSpec = FunctionSpec::shape(
-    "iter",
+    MODULE.name,
     "filter",
     &["func(inputs []?1, function func(?1) bool) []?1"],
     &filter::Filter,
@@ -42,7 +42,6 @@ static FILTER: FunctionSpec = FunctionSpec::shape(
 
 /// The elements of all lists of a list.
 #[function(
-    module = "iter",
     raw,
     signature = "func(inputs [][]?1) []?1",
     example(call = "iter.flatten([[1], [], [2, 3]])", result = "[1, 2, 3]")
@@ -64,7 +63,7 @@ fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 }
 
 static MAP: FunctionSpec = FunctionSpec::shape(
-    "iter",
+    MODULE.name,
     "map",
     &["func(inputs []?1, function func(?1) ?2) []?2"],
     &map::MapShape,
@@ -86,7 +85,6 @@ const LONGEST_RANGE: i128 = 4_000_000;
 /// `start` is 0 and `step` is 1 where they are not given. A negative step counts down. A step of 0, or more than 4000000
 /// numbers, is an error that `<|>` does not catch.
 #[function(
-    module = "iter",
     raw,
     signature = "func(stop int) []int",
     signature = "func(start int, stop int) []int",
@@ -118,7 +116,7 @@ fn range(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 static REDUCE: FunctionSpec = FunctionSpec::shape(
-    "iter",
+    MODULE.name,
     "reduce",
     &[
         "func(inputs []?1, function func(?1, ?1) ?1) ?1",
@@ -143,7 +141,7 @@ static REDUCE: FunctionSpec = FunctionSpec::shape(
 );
 
 static ZIP: FunctionSpec = FunctionSpec::shape(
-    "iter",
+    MODULE.name,
     "zip",
     &["func(inputs1 []?1, inputs2 []?2, function func(x ?1, y ?2) ?3) []?3"],
     &zip::Zip,

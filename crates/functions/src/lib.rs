@@ -49,7 +49,7 @@ pub static MODULES: &[&Module] = &[
     &provisioner::MODULE,
     &encoding::MODULE,
     &example::MODULE,
-    &example::NESTED,
+    &example::nested::MODULE,
     &fmt::MODULE,
     &golang::template::MODULE,
     &golang::html::MODULE,

@@ -7,7 +7,6 @@ pub(crate) static MODULE: Module = Module::new("list", "Lists.", &[&CONCAT, &LOO
 
 /// The elements of all lists, one list after another.
 #[function(
-    module = "list",
     raw,
     signature = "func([]?1, …) []?1",
     example(call = "list.concat([1], [], [2, 3])", result = "[1, 2, 3]")
@@ -30,7 +29,7 @@ fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 }
 
 static LOOKUP: FunctionSpec = FunctionSpec::pure(
-    "list",
+    MODULE.name,
     "lookup",
     &["func(list []?1, index int) ?1"],
     |arguments, ty| same_as(&LIST_LOOKUP, arguments, ty),

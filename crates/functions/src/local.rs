@@ -14,7 +14,6 @@ pub(crate) static MODULE: Module =
 ///
 /// It is kept on the local disk, so that it stays over restarts.
 #[function(
-    module = "local",
     environment,
     signature = "func(namespace str, uid str) int",
     example(call = r#"local.pool("machines", "a") > 0"#, result = "true")
@@ -83,7 +82,6 @@ fn pool(context: &CallContext<'_>, namespace: &Value, uid: &Value) -> Result<i64
 ///
 /// The path is relative and ends with `/`; the same path is the same directory wherever it is asked for.
 #[function(
-    module = "local",
     environment,
     signature = "func(path str) str",
     example(call = r#"local.vardir("demo/")"#, result = "")

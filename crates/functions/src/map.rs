@@ -9,7 +9,6 @@ pub(crate) static MODULE: Module = Module::new("map", "Maps.", &[&KEYS, &LOOKUP,
 
 /// All keys, sorted.
 #[function(
-    module = "map",
     signature = "func(x map{?1: ?2}) []?1",
     example(call = r#"map.keys({"b" => 1, "a" => 2})"#, result = r#"["a", "b"]"#)
 )]
@@ -18,7 +17,7 @@ fn keys(x: &Map) -> List {
 }
 
 static LOOKUP: FunctionSpec = FunctionSpec::pure(
-    "map",
+    MODULE.name,
     "lookup",
     &["func(map map{?1: ?2}, key ?1) ?2"],
     |arguments, ty| same_as(&MAP_LOOKUP, arguments, ty),
@@ -33,7 +32,6 @@ static LOOKUP: FunctionSpec = FunctionSpec::pure(
 
 /// All values, in the order of their keys.
 #[function(
-    module = "map",
     signature = "func(x map{?1: ?2}) []?2",
     example(call = r#"map.values({"b" => 1, "a" => 2})"#, result = "[2, 1]")
 )]

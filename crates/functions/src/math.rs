@@ -1,6 +1,6 @@
 //! `math`: numbers, with errors where the mathematics has no answer.
 
-use setpoint_value::{CallError, FunctionSpec, Module, Type, Value, function};
+use setpoint_value::{CallError, Example, FunctionSpec, Module, Type, Value, function};
 
 pub(crate) static MODULE: Module = Module::new(
     "math",
@@ -9,7 +9,7 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 static FORTYTWO: FunctionSpec = FunctionSpec::pure(
-    "math",
+    MODULE.name,
     "fortytwo",
     &["func() int", "func() float"],
     |_, ty| match ty {
@@ -18,10 +18,16 @@ static FORTYTWO: FunctionSpec = FunctionSpec::pure(
         _ => Err(CallError::fatal("the result is an int or a float")),
     },
 )
-.documented("42 or 42.0, whichever is wanted.", &[]);
+.documented(
+    "42 or 42.0, whichever is wanted.",
+    &[Example {
+        call: "1 + math.fortytwo()",
+        result: "43",
+    }],
+);
 
 /// One less.
-#[function(module = "math", example(call = "math.minus1(43)", result = "42"))]
+#[function(example(call = "math.minus1(43)", result = "42"))]
 fn minus1(x: i64) -> Result<i64, CallError> {
     x.checked_sub(1)
         .ok_or_else(|| CallError::catchable("the result does not fit an int"))
@@ -31,7 +37,6 @@ fn minus1(x: i64) -> Result<i64, CallError> {
 ///
 /// A divisor of zero fails in a way that `<|>` catches.
 #[function(
-    module = "math",
     name = "mod",
     raw,
     signature = "func(?1: int | float, ?1) ?1",
@@ -52,7 +57,6 @@ fn r#mod(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// A result that is infinite or no number fails in a way that `<|>` catches.
 #[function(
-    module = "math",
     example(call = "math.pow(2.0, 10.0)", result = "1024.0"),
     example(call = "math.pow(0.0, -1.0) <|> 0.0", result = "0.0")
 )]
@@ -64,7 +68,6 @@ fn pow(x: f64, y: f64) -> Result<f64, CallError> {
 ///
 /// That of a negative number fails in a way that `<|>` catches.
 #[function(
-    module = "math",
     example(call = "math.sqrt(9.0)", result = "3.0"),
     example(call = "math.sqrt(-1.0) <|> 0.0", result = "0.0")
 )]

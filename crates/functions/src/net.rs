@@ -40,7 +40,6 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// Where there is none, it fails in a way that `<|>` catches.
 #[function(
-    module = "net",
     example(call = r#"net.cidr_to_first("10.0.0.5/24")"#, result = r#""10.0.0.6""#),
     example(call = r#"net.cidr_to_first("10.0.0.0/32") <|> """#, result = r#""""#)
 )]
@@ -51,19 +50,13 @@ fn cidr_to_first(a: &[u8]) -> Result<String, CallError> {
 }
 
 /// The address before the slash.
-#[function(
-    module = "net",
-    example(call = r#"net.cidr_to_ip("10.0.0.5/24")"#, result = r#""10.0.0.5""#)
-)]
+#[function(example(call = r#"net.cidr_to_ip("10.0.0.5/24")"#, result = r#""10.0.0.5""#))]
 fn cidr_to_ip(a: &[u8]) -> Result<String, CallError> {
     Ok(cidr::text(Cidr::parse(a.trim_ascii())?.address()))
 }
 
 /// The last address of the network; of IPv4 the broadcast address.
-#[function(
-    module = "net",
-    example(call = r#"net.cidr_to_last("10.0.0.0/30")"#, result = r#""10.0.0.3""#)
-)]
+#[function(example(call = r#"net.cidr_to_last("10.0.0.0/30")"#, result = r#""10.0.0.3""#))]
 fn cidr_to_last(a: &[u8]) -> Result<String, CallError> {
     let last = Cidr::parse(a)?.last();
     last.map(cidr::text)
@@ -71,34 +64,25 @@ fn cidr_to_last(a: &[u8]) -> Result<String, CallError> {
 }
 
 /// The netmask.
-#[function(
-    module = "net",
-    example(call = r#"net.cidr_to_mask("10.0.0.5/24")"#, result = r#""255.255.255.0""#)
-)]
+#[function(example(call = r#"net.cidr_to_mask("10.0.0.5/24")"#, result = r#""255.255.255.0""#))]
 fn cidr_to_mask(a: &[u8]) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.mask().to_string())
 }
 
 /// The address of the network, with the prefix.
-#[function(
-    module = "net",
-    example(call = r#"net.cidr_to_network("10.0.0.5/24")"#, result = r#""10.0.0.0/24""#)
-)]
+#[function(example(call = r#"net.cidr_to_network("10.0.0.5/24")"#, result = r#""10.0.0.0/24""#))]
 fn cidr_to_network(a: &[u8]) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.network().to_string())
 }
 
 /// The length of the prefix.
-#[function(
-    module = "net",
-    example(call = r#"net.cidr_to_prefix("10.0.0.5/24")"#, result = r#""24""#)
-)]
+#[function(example(call = r#"net.cidr_to_prefix("10.0.0.5/24")"#, result = r#""24""#))]
 fn cidr_to_prefix(a: &[u8]) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.prefix().to_string())
 }
 
 static INTERFACE_CIDR: FunctionSpec = FunctionSpec::source(
-    "net",
+    MODULE.name,
     "interface_cidr",
     &["func(interface str) str"],
     Class::Source,
@@ -132,10 +116,7 @@ static INTERFACE_CIDR: FunctionSpec = FunctionSpec::source(
 );
 
 /// Whether an address is in a network.
-#[function(
-    module = "net",
-    example(call = r#"net.ip_in_cidr("10.0.0.7", "10.0.0.0/24")"#, result = "true")
-)]
+#[function(example(call = r#"net.ip_in_cidr("10.0.0.7", "10.0.0.0/24")"#, result = "true"))]
 fn ip_in_cidr(ip: &[u8], cidr: &[u8]) -> Result<bool, CallError> {
     let address = cidr::parse_address(ip)
         .ok_or_else(|| CallError::catchable(format!("invalid IP: {}", String::from_utf8_lossy(ip))))?;
@@ -144,7 +125,6 @@ fn ip_in_cidr(ip: &[u8], cidr: &[u8]) -> Result<bool, CallError> {
 
 /// Whether a text is a MAC address in lower case with colons.
 #[function(
-    module = "net",
     example(call = r#"net.is_mac("00:11:22:aa:bb:cc")"#, result = "true"),
     example(call = r#"net.is_mac("00-11-22-AA-BB-CC")"#, result = "false")
 )]
@@ -157,19 +137,16 @@ fn is_mac(a: &[u8]) -> bool {
 }
 
 /// A MAC address in lower case with colons.
-#[function(
-    module = "net",
-    example(
-        call = r#"net.macfmt("00-11-22-AA-BB-CC")"#,
-        result = r#""00:11:22:aa:bb:cc""#
-    )
-)]
+#[function(example(
+    call = r#"net.macfmt("00-11-22-AA-BB-CC")"#,
+    result = r#""00:11:22:aa:bb:cc""#
+))]
 fn macfmt(a: &[u8]) -> Result<String, CallError> {
     mac_with(a, ':')
 }
 
 static MACS: FunctionSpec = FunctionSpec::source(
-    "net",
+    MODULE.name,
     "macs",
     &["func() []str"],
     Class::Source,
@@ -191,13 +168,10 @@ static MACS: FunctionSpec = FunctionSpec::source(
 );
 
 /// A MAC address in lower case with hyphens.
-#[function(
-    module = "net",
-    example(
-        call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#,
-        result = r#""00-11-22-aa-bb-cc""#
-    )
-)]
+#[function(example(
+    call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#,
+    result = r#""00-11-22-aa-bb-cc""#
+))]
 fn oldmacfmt(a: &[u8]) -> Result<String, CallError> {
     mac_with(a, '-')
 }
@@ -206,7 +180,6 @@ fn oldmacfmt(a: &[u8]) -> Result<String, CallError> {
 ///
 /// A text without a port fails in a way that `<|>` catches.
 #[function(
-    module = "net",
     signature = "func(str) struct{host str; port str}",
     example(call = r#"net.split_hostport("[::1]:80")->host"#, result = r#""::1""#)
 )]
@@ -225,7 +198,6 @@ fn split_hostport(hostport: &[u8], result: &Type) -> Result<Value, CallError> {
 ///
 /// A text that is no URL or has no scheme fails in a way that `<|>` catches.
 #[function(
-    module = "net",
     signature = "func(str) struct{scheme str; host str; path str; raw_query str}",
     example(
         call = r#"net.url_parser("https://a.example:8080/x?y=z")->host"#,
@@ -240,7 +212,7 @@ fn url_parser(url: &[u8], result: &Type) -> Result<Value, CallError> {
 }
 
 static WIRED_INTERFACE: FunctionSpec = FunctionSpec::source(
-    "net",
+    MODULE.name,
     "wired_interface",
     &["func() str"],
     Class::Source,

@@ -44,14 +44,13 @@ const DEBIAN: (&str, &str) = ("debian", "/etc/debian_version");
 const ARCHLINUX: (&str, &str) = ("archlinux", "/etc/arch-release");
 
 /// The process's arguments, the program's name first.
-#[function(module = "os", environment, example(call = "os.args()", result = ""))]
+#[function(environment, example(call = "os.args()", result = ""))]
 fn args(context: &CallContext<'_>) -> Vec<String> {
     context.capabilities.host().arguments()
 }
 
 /// The path with `~` or `~name` at its beginning replaced by the home directory.
 #[function(
-    module = "os",
     environment,
     signature = "func(str) str",
     example(call = r#"os.expand_home("/tmp/x")"#, result = r#""/tmp/x""#)
@@ -72,7 +71,7 @@ fn expand_home(context: &CallContext<'_>, path: &str) -> Result<String, CallErro
 /// The family of distributions that the machine runs: `redhat`, `debian`, `archlinux`, or empty.
 ///
 /// `$os.family_redhat` and its kin are the names to compare with.
-#[function(module = "os", environment, example(call = "os.family()", result = ""))]
+#[function(environment, example(call = "os.family()", result = ""))]
 fn family(context: &CallContext<'_>) -> &'static str {
     [REDHAT, DEBIAN, ARCHLINUX]
         .into_iter()
@@ -81,7 +80,7 @@ fn family(context: &CallContext<'_>) -> &'static str {
 }
 
 static FILE_EXISTS: FunctionSpec = FunctionSpec::source(
-    "os",
+    MODULE.name,
     "file_exists",
     &["func(filename str) bool"],
     Class::Source,
@@ -106,7 +105,6 @@ static FILE_EXISTS: FunctionSpec = FunctionSpec::source(
 ///
 /// An unknown user fails in a way that `<|>` catches.
 #[function(
-    module = "os",
     environment,
     signature = "func(str) str",
     example(call = r#"os.home("no such user") <|> "none""#, result = r#""none""#)
@@ -122,37 +120,25 @@ fn home(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
 }
 
 /// Whether the machine runs Arch Linux or one of its kin.
-#[function(
-    module = "os",
-    environment,
-    example(call = "os.is_family_archlinux()", result = "")
-)]
+#[function(environment, example(call = "os.is_family_archlinux()", result = ""))]
 fn is_family_archlinux(context: &CallContext<'_>) -> bool {
     context.capabilities.files().exists(ARCHLINUX.1)
 }
 
 /// Whether the machine runs Debian or one of its kin.
-#[function(
-    module = "os",
-    environment,
-    example(call = "os.is_family_debian()", result = "")
-)]
+#[function(environment, example(call = "os.is_family_debian()", result = ""))]
 fn is_family_debian(context: &CallContext<'_>) -> bool {
     context.capabilities.files().exists(DEBIAN.1)
 }
 
 /// Whether the machine runs Red Hat Linux or one of its kin.
-#[function(
-    module = "os",
-    environment,
-    example(call = "os.is_family_redhat()", result = "")
-)]
+#[function(environment, example(call = "os.is_family_redhat()", result = ""))]
 fn is_family_redhat(context: &CallContext<'_>) -> bool {
     context.capabilities.files().exists(REDHAT.1)
 }
 
 /// Whether the machine is a virtual one.
-#[function(module = "os", environment, example(call = "os.is_virtual()", result = ""))]
+#[function(environment, example(call = "os.is_virtual()", result = ""))]
 fn is_virtual(context: &CallContext<'_>) -> Result<bool, CallError> {
     const FILES: [&str; 5] = [
         "product_name",
@@ -208,7 +194,7 @@ fn is_virtual(context: &CallContext<'_>) -> Result<bool, CallError> {
 }
 
 static MODINFO_LOADED: FunctionSpec = FunctionSpec::source(
-    "os",
+    MODULE.name,
     "modinfo_loaded",
     &["func(module str) bool"],
     Class::Source,
@@ -248,7 +234,6 @@ const MODULES_FILE: &str = "/proc/modules";
 
 /// The parts of a text like `fedora39-x86_64`; three empty ones if it has another form.
 #[function(
-    module = "os",
     signature = "func(str) struct{distro str; version str; arch str}",
     example(
         call = r#"os.parse_distro_uid("fedora39-x86_64")->version"#,
@@ -268,7 +253,6 @@ fn parse_distro_uid(uid: &[u8], result: &Type) -> Value {
 
 /// Which distribution the machine runs, from `/etc/os-release`.
 #[function(
-    module = "os",
     environment,
     signature = "func() struct{id str; variant_id str; version_id str}",
     example(call = "os.release()", result = "")
@@ -297,7 +281,6 @@ fn release(context: &CallContext<'_>, result: &Type) -> Result<Value, CallError>
 
 /// The numeric id of a user, as text.
 #[function(
-    module = "os",
     environment,
     signature = "func(str) str",
     example(call = r#"os.uid("root")"#, result = r#""0""#)
@@ -309,7 +292,7 @@ fn uid(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
 }
 
 static USER_EXISTS: FunctionSpec = FunctionSpec::source(
-    "os",
+    MODULE.name,
     "user_exists",
     &["func(user str) bool"],
     Class::Source,

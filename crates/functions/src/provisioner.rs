@@ -5,7 +5,7 @@ use setpoint_value::{CallContext, CallError, Class, Example, FunctionSpec, Modul
 macro_rules! options {
     ($($static:ident $name:literal $ty:literal $default:expr, $doc:literal;)*) => {
         $(static $static: FunctionSpec = FunctionSpec::source(
-            "embedded/provisioner",
+            MODULE.name,
             $name,
             &[concat!("func() ", $ty)],
             Class::Environment,

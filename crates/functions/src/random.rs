@@ -4,8 +4,10 @@ use setpoint_value::{
     CallContext, CallError, Class, Example, FunctionSpec, Random, Source, Subscription, Value,
 };
 
+use crate::top_level::MODULE;
+
 pub(crate) static RANDOM1: FunctionSpec = FunctionSpec::source(
-    "",
+    MODULE.name,
     "random1",
     &["func(length int) str"],
     Class::Stateful,

@@ -16,7 +16,6 @@ pub(crate) static MODULE: Module = Module::new("regexp", "Regular expressions.",
 /// The expression is written as for Go's package `regexp` (RE2's syntax). Where it is known while compiling, a mistake in
 /// it is reported there.
 #[function(
-    module = "regexp",
     name = "match",
     infer = infer,
     example(call = r#"regexp.match("^h.l+o$", "hello")"#, result = "true"),

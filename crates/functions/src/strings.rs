@@ -25,37 +25,25 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// Whether `substr` is somewhere in `s`.
-#[function(
-    module = "strings",
-    example(call = r#"strings.contains("hello", "ell")"#, result = "true")
-)]
+#[function(example(call = r#"strings.contains("hello", "ell")"#, result = "true"))]
 fn contains(s: &[u8], substr: &[u8]) -> bool {
     text::find(s, substr).is_some()
 }
 
 /// Whether `s` begins with `prefix`.
-#[function(
-    module = "strings",
-    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
-)]
+#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
 fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
     s.starts_with(prefix)
 }
 
 /// Whether `s` ends with `suffix`.
-#[function(
-    module = "strings",
-    example(call = r#"strings.has_suffix("hello", "he")"#, result = "false")
-)]
+#[function(example(call = r#"strings.has_suffix("hello", "he")"#, result = "false"))]
 fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
     s.ends_with(suffix)
 }
 
 /// The elements that are not empty, with `sep` between them.
-#[function(
-    module = "strings",
-    example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#)
-)]
+#[function(example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#))]
 fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
     let parts = s.into_iter().filter(|part| !part.is_empty());
     Ok(text_builder::join(parts, sep)?)
@@ -64,10 +52,7 @@ fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
 /// `s` with as many `pad`s before it as it takes to reach `len` bytes.
 ///
 /// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
-#[function(
-    module = "strings",
-    example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#)
-)]
+#[function(example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#))]
 fn left_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
     let mut padded = padding(s, pad, len)?;
     padded.extend_from_slice(s);
@@ -78,7 +63,6 @@ fn left_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
 ///
 /// An empty `old` is found before each character and at the end.
 #[function(
-    module = "strings",
     example(call = r#"strings.replace_all("banana", "an", "o")"#, result = r#""booa""#),
     example(call = r#"strings.replace_all("ab", "", "-")"#, result = r#""-a-b-""#)
 )]
@@ -89,10 +73,7 @@ fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
 /// `s` with as many `pad`s after it as it takes to reach `len` bytes.
 ///
 /// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
-#[function(
-    module = "strings",
-    example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#)
-)]
+#[function(example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#))]
 fn right_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
     let padding = padding(s, pad, len)?;
     Ok([s, &padding].concat())
@@ -100,7 +81,6 @@ fn right_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
 
 /// The parts of `a` between each `b`; with an empty `b` its characters.
 #[function(
-    module = "strings",
     example(call = r#"strings.split("a,b", ",")"#, result = r#"["a", "b"]"#),
     example(call = r#"strings.split("é!", "")"#, result = r#"["é", "!"]"#)
 )]
@@ -122,7 +102,6 @@ fn split(a: &[u8], b: &[u8]) -> Vec<Vec<u8>> {
 ///
 /// Positions outside the text fail in a way that `<|>` catches.
 #[function(
-    module = "strings",
     example(call = r#"strings.substr("hello", 1, 3)"#, result = r#""el""#),
     example(call = r#"strings.substr("hi", 0, 9) <|> "?""#, result = r#""?""#)
 )]
@@ -135,28 +114,19 @@ fn substr(s: &[u8], low: i64, high: i64) -> Result<Vec<u8>, CallError> {
 }
 
 /// Every letter in lower case.
-#[function(
-    module = "strings",
-    example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#)
-)]
+#[function(example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#))]
 fn to_lower(a: &[u8]) -> String {
     text::to_lower(a)
 }
 
 /// Every letter in upper case.
-#[function(
-    module = "strings",
-    example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#)
-)]
+#[function(example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#))]
 fn to_upper(a: &[u8]) -> String {
     text::to_upper(a)
 }
 
 /// `a` without the blanks at both ends.
-#[function(
-    module = "strings",
-    example(call = r#"strings.trim_space("  a b ")"#, result = r#""a b""#)
-)]
+#[function(example(call = r#"strings.trim_space("  a b ")"#, result = r#""a b""#))]
 fn trim_space(a: &[u8]) -> Vec<u8> {
     text::trim_space(a).to_vec()
 }

@@ -18,7 +18,7 @@ pub(crate) static MODULE: Module = Module::new(
 pub(crate) static FWUPD: Module = Module::new("sys/fwupd", "Firmware updates.", &[&REBOOT_NEEDED]);
 
 static CPU_COUNT: FunctionSpec = FunctionSpec::source(
-    "sys",
+    MODULE.name,
     "cpu_count",
     &["func() int"],
     Class::Source,
@@ -43,7 +43,6 @@ static CPU_COUNT: FunctionSpec = FunctionSpec::source(
 
 /// All environment variables of the process.
 #[function(
-    module = "sys",
     environment,
     signature = "func() map{str: str}",
     example(call = "sys.env()", result = "")
@@ -60,7 +59,6 @@ fn env(context: &CallContext<'_>) -> Value {
 ///
 /// One that is not set fails in a way that `<|>` catches.
 #[function(
-    module = "sys",
     environment,
     signature = "func(str) str",
     example(
@@ -79,7 +77,6 @@ fn getenv(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> 
 
 /// Whether an environment variable of the process is set.
 #[function(
-    module = "sys",
     environment,
     signature = "func(str) bool",
     example(call = r#"sys.hasenv("NO_SUCH_VARIABLE")"#, result = "false")
@@ -89,7 +86,7 @@ fn hasenv(context: &CallContext<'_>, name: &str) -> bool {
 }
 
 static HOSTNAME: FunctionSpec = FunctionSpec::source(
-    "sys",
+    MODULE.name,
     "hostname",
     &["func() str"],
     Class::Source,
@@ -118,7 +115,7 @@ static HOSTNAME: FunctionSpec = FunctionSpec::source(
 );
 
 static LOAD: FunctionSpec = FunctionSpec::source(
-    "sys",
+    MODULE.name,
     "load",
     &["func() struct{x1 float; x5 float; x15 float}"],
     Class::Source,
@@ -146,7 +143,7 @@ static LOAD: FunctionSpec = FunctionSpec::source(
 );
 
 static UPTIME: FunctionSpec = FunctionSpec::source(
-    "sys",
+    MODULE.name,
     "uptime",
     &["func() int"],
     Class::Source,
@@ -171,7 +168,7 @@ static UPTIME: FunctionSpec = FunctionSpec::source(
 );
 
 static REBOOT_NEEDED: FunctionSpec = FunctionSpec::source(
-    "sys/fwupd",
+    FWUPD.name,
     "reboot_needed",
     &["func() bool"],
     Class::Source,

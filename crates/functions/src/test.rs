@@ -28,17 +28,23 @@ pub(crate) static MODULE: Module = Module::new(
     ],
 );
 
-static FASTCOUNT: FunctionSpec =
-    FunctionSpec::source("test", "fastcount", &["func() int"], Class::Source, &FastCount).documented(
-        "Counts up from 0 as fast as it can.",
-        &[Example {
-            call: "test.fastcount()",
-            result: "",
-        }],
-    );
+static FASTCOUNT: FunctionSpec = FunctionSpec::source(
+    MODULE.name,
+    "fastcount",
+    &["func() int"],
+    Class::Source,
+    &FastCount,
+)
+.documented(
+    "Counts up from 0 as fast as it can.",
+    &[Example {
+        call: "test.fastcount()",
+        result: "",
+    }],
+);
 
 static FORKVLOOP: FunctionSpec = FunctionSpec::source(
-    "test",
+    MODULE.name,
     "forkvloop",
     &["func() map{str: str}"],
     Class::Source,
@@ -63,7 +69,7 @@ static FORKVLOOP: FunctionSpec = FunctionSpec::source(
 );
 
 static FORLOOP: FunctionSpec = FunctionSpec::source(
-    "test",
+    MODULE.name,
     "forloop",
     &["func() []str"],
     Class::Source,
@@ -83,7 +89,7 @@ static FORLOOP: FunctionSpec = FunctionSpec::source(
 macro_rules! one_instance {
     ($($static:ident $name:literal $class:ident,)*) => {
         $(static $static: FunctionSpec = FunctionSpec::source(
-            "test",
+            MODULE.name,
             $name,
             &["func() str"],
             Class::$class,
@@ -111,7 +117,7 @@ one_instance! {
 }
 
 static ONE_STREAM: FunctionSpec = FunctionSpec::source(
-    "test",
+    MODULE.name,
     "one_stream",
     &["func(count int) str"],
     Class::Source,
@@ -125,14 +131,20 @@ static ONE_STREAM: FunctionSpec = FunctionSpec::source(
     }],
 );
 
-static SLOW_STRING: FunctionSpec =
-    FunctionSpec::source("test", "slow_string", &["func() str"], Class::Source, &SlowString).documented(
-        "A text after 5 seconds.",
-        &[Example {
-            call: "test.slow_string()",
-            result: "",
-        }],
-    );
+static SLOW_STRING: FunctionSpec = FunctionSpec::source(
+    MODULE.name,
+    "slow_string",
+    &["func() str"],
+    Class::Source,
+    &SlowString,
+)
+.documented(
+    "A text after 5 seconds.",
+    &[Example {
+        call: "test.slow_string()",
+        result: "",
+    }],
+);
 
 /// Two values in turn.
 pub(crate) struct Alternate {

@@ -80,6 +80,7 @@ fn panic_debug(x: bool, err: &[u8]) -> Result<bool, CallError> {
 /// The value, marked so that it is never shown, logged or stored in the clear.
 #[function(
     raw,
+    extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
     example(call = r#"len(sensitive("abc"))"#, result = "")
@@ -91,6 +92,7 @@ fn sensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 /// The value without the mark that hides it.
 #[function(
     raw,
+    extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
     example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)

@@ -8,7 +8,6 @@ pub(crate) static MODULE: Module = Module::new("util", "Small things.", &[&HOSTN
 
 /// The name that a map from MAC addresses to names gives this machine; empty if it gives none.
 #[function(
-    module = "util",
     environment,
     signature = "func(map{str: str}) str",
     example(

@@ -18,7 +18,7 @@ const DOC: &str = "The value of a key and whether it has one. It follows changes
 macro_rules! get {
     ($($static:ident $name:literal $ty:literal $use:literal => $result:literal;)*) => {
         $(static $static: FunctionSpec = FunctionSpec::source(
-            "value",
+            MODULE.name,
             $name,
             &[concat!("func(key str) struct{value ", $ty, "; ready bool}")],
             Class::Source,

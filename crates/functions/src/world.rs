@@ -18,7 +18,7 @@ pub(crate) static MODULE: Module = Module::new(
 pub(crate) static COLLECT: Module = Module::new("world/collect", "What members export.", &[&RES]);
 
 static GETVAL: FunctionSpec = FunctionSpec::source(
-    "world",
+    MODULE.name,
     "getval",
     &["func(key str) struct{value str; exists bool}"],
     Class::Source,
@@ -45,7 +45,7 @@ static GETVAL: FunctionSpec = FunctionSpec::source(
 );
 
 static KVLOOKUP: FunctionSpec = FunctionSpec::source(
-    "world",
+    MODULE.name,
     "kvlookup",
     &["func(namespace str) map{str: str}"],
     Class::Source,
@@ -72,7 +72,7 @@ static KVLOOKUP: FunctionSpec = FunctionSpec::source(
 );
 
 static SCHEDULE: FunctionSpec = FunctionSpec::source(
-    "world",
+    MODULE.name,
     "schedule",
     &["func(namespace str) []str"],
     Class::Source,
@@ -95,7 +95,7 @@ static SCHEDULE: FunctionSpec = FunctionSpec::source(
 );
 
 static RES: FunctionSpec = FunctionSpec::source(
-    "world/collect",
+    COLLECT.name,
     "res",
     &["func(kind str) []struct{name str; host str}"],
     Class::Source,

@@ -26,6 +26,8 @@ pub struct FunctionSpec {
     pub class: Class,
     /// In `plan` its result is unknown.
     pub unpredictable: bool,
+    /// Other implementations of mcl do not have it, so that programs that use it run here only.
+    pub extension: bool,
     /// Types a call in mcl from what is known of its arguments. None: by the signatures.
     pub infer: Option<InferHook>,
     /// Decides the result type from the arguments, in the dynamic protocol. None: the signature's result.
@@ -243,6 +245,7 @@ impl FunctionSpec {
             parameters: Cow::Borrowed(&[]),
             class,
             unpredictable: false,
+            extension: false,
             infer: None,
             result_type: None,
             adapted: false,
@@ -267,6 +270,13 @@ impl FunctionSpec {
     pub const fn with_flags(mut self, parameters: &'static [ParameterFlags]) -> FunctionSpec {
         // Forgotten, because nothing can be freed while compiling; it is the empty default.
         forget(replace(&mut self.parameters, Cow::Borrowed(parameters)));
+        self
+    }
+
+    /// Beyond what other implementations of mcl have.
+    #[must_use]
+    pub const fn extension(mut self) -> FunctionSpec {
+        self.extension = true;
         self
     }
 

@@ -288,6 +288,9 @@ fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
     if !class.is_empty() {
         let _ = writeln!(out, "{class}");
     }
+    if spec.extension {
+        let _ = writeln!(out, "Other implementations of mcl do not have it.");
+    }
     if !spec.examples.is_empty() {
         out.push_str(if markdown { "\n```\n" } else { "\nExamples:\n" });
         for example in spec.examples {

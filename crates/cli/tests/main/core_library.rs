@@ -18,7 +18,7 @@ const SIGNATURES: &str = include_str!("../../../functions/tests/signatures.tsv")
 const STATEMENTS: &[&str] = &["panic"];
 
 /// What has no value where nothing is changed, no sound and no Go.
-const NO_VALUE: &[&str] = &[
+pub(crate) const NO_VALUE: &[&str] = &[
     "example.vumeter",
     "golang/os.mkdir_temp",
     "golang/runtime.cpu_profile",
@@ -28,7 +28,7 @@ const NO_VALUE: &[&str] = &[
 ];
 
 /// The machine that the rows are about.
-fn machine() -> SimulatedCapabilities {
+pub(crate) fn machine() -> SimulatedCapabilities {
     let machine = SimulatedCapabilities::new();
     machine.set_now(std::time::Duration::from_secs(1_000_000_000));
     machine.set_zone(Some("UTC"));

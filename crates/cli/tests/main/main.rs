@@ -12,6 +12,7 @@ mod error_pages;
 mod exec;
 mod function_examples;
 mod function_system;
+mod function_walk_through;
 mod hostile;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]

@@ -2,7 +2,7 @@
 
 use setpoint_value::{CallError, ParameterFlags, Type, Value, compare_numbers, function, whole};
 
-use super::{DYNAMIC, argument, flags, not_null, outer_marks, refuse, text};
+use super::{DYNAMIC, MODULE, argument, flags, not_null, outer_marks, refuse, text};
 
 const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
 
@@ -10,7 +10,6 @@ const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
 ///
 /// Of two ints one that does not fit an int fails in a way that `<|>` catches.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
@@ -23,7 +22,6 @@ pub fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The difference.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
@@ -36,7 +34,6 @@ pub fn subtract(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The product.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
@@ -51,7 +48,6 @@ pub fn multiply(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// Division by zero fails in a way that `<|>` catches.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) float",
     flags = DYNAMIC,
@@ -70,7 +66,6 @@ pub fn divide(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// Division by zero fails in a way that `<|>` catches.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
@@ -88,7 +83,6 @@ pub fn modulo(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The number with the other sign.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number) number",
     flags = MARKED_DYNAMIC,
@@ -101,7 +95,6 @@ pub fn negate(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The number without its sign.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number) number",
     flags = MARKED_DYNAMIC,
@@ -126,7 +119,6 @@ fn with_sign(
 
 /// The whole part: rounded toward zero.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number) int",
     flags = DYNAMIC,
@@ -139,7 +131,6 @@ pub fn int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The least whole number that is not below.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number) int",
     refine = not_null,
@@ -151,7 +142,6 @@ pub fn ceil(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The greatest whole number that is not above.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number) int",
     refine = not_null,
@@ -173,7 +163,6 @@ fn rounded(arguments: &[Value], round: fn(f64) -> f64) -> Result<Value, CallErro
 
 /// −1, 0 or 1, as the number is below, at or above zero.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number) int",
     refine = not_null,
@@ -190,7 +179,6 @@ pub fn signum(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// What has no logarithm fails in a way that `<|>` catches.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number, base number) float",
     refine = not_null,
@@ -215,7 +203,6 @@ pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// `num` to a power.
 #[function(
-    module = "cty",
     raw,
     signature = "func(num number, power number) float",
     refine = not_null,
@@ -232,7 +219,6 @@ pub fn pow(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The least of the numbers.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first number, more number…) number",
     flags = DYNAMIC,
@@ -245,7 +231,6 @@ pub fn min(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The greatest of the numbers.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first number, more number…) number",
     flags = DYNAMIC,
@@ -279,7 +264,6 @@ fn extreme(arguments: &[Value], wanted: std::cmp::Ordering) -> Result<Value, Cal
 /// Up to base 36 letters count in either case; above, capitals follow the small ones. Other text, or a number that does not
 /// fit an int, fails in a way that `<|>` catches.
 #[function(
-    module = "cty",
     raw,
     signature = "func(number str, base int) int",
     signature = "func(number int, base int) int",

@@ -2,11 +2,10 @@
 
 use setpoint_value::{CallError, Type, Value, function};
 
-use super::{flags, not_null, outer_marks, refuse};
+use super::{MODULE, flags, not_null, outer_marks, refuse};
 
 /// `true` for `false` and the other way round.
 #[function(
-    module = "cty",
     raw,
     signature = "func(val bool) bool",
     flags = &[flags("!#")],
@@ -22,7 +21,6 @@ pub fn not(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// Whether both are true. One known `false` decides.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a bool, b bool) bool",
     flags = &[flags("~!#")],
@@ -36,7 +34,6 @@ pub fn and(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// Whether one of them is true. One known `true` decides.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a bool, b bool) bool",
     flags = &[flags("~!#")],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use setpoint_value::{CallError, Opaque, Type, Value, function, infer_adapted};
 
-use super::{argument, count, not_null, refuse, type_at, whole_number};
+use super::{MODULE, argument, count, not_null, refuse, type_at, whole_number};
 
 /// The name of the opaque type.
 const BYTES: &str = "bytes";
@@ -18,7 +18,6 @@ pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Value {
 
 /// How many bytes there are.
 #[function(
-    module = "cty",
     raw,
     signature = "func(buf opaque(bytes)) int",
     signature = "func(buf str) int",
@@ -31,7 +30,6 @@ pub fn bytes_len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// `length` bytes from `offset` on.
 #[function(
-    module = "cty",
     raw,
     signature = "func(buf str, offset int, length int) str",
     signature = "func(buf opaque(bytes), offset int, length int) opaque(bytes)",

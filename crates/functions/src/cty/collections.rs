@@ -5,11 +5,10 @@ use setpoint_value::{
     unify, whole,
 };
 
-use super::{argument, count, flags, not_null, outer_marks, plain, refuse, type_at};
+use super::{MODULE, argument, count, flags, not_null, outer_marks, plain, refuse, type_at};
 
 /// How many elements a list, set, map or tuple, or fields a struct has.
 #[function(
-    module = "cty",
     raw,
     signature = "func(value dynamic) int",
     flags = &[flags("!~#")],
@@ -48,7 +47,6 @@ fn length_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// Whether a list or tuple has an index, a map a key, or a struct a field.
 #[function(
-    module = "cty",
     raw,
     signature = "func(collection dynamic, key dynamic) bool",
     result_type = has_index_type,
@@ -74,7 +72,6 @@ fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 ///
 /// What is not there fails in a way that `<|>` catches. The index of a tuple and the field of a struct decide the type.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []?1, key int) ?1",
     signature = "func(map map{?1: ?2}, key ?1) ?2",
@@ -153,7 +150,6 @@ fn position(key: &Value) -> Option<usize> {
 
 /// The first argument that is not null, as the one type that all have in common.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first ?1, more ?1…) ?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
@@ -198,7 +194,6 @@ fn coalesce_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The value itself, of which it is then certain that it is not null.
 #[function(
-    module = "cty",
     raw,
     signature = "func(v ?1) ?1",
     flags = &[flags("")],

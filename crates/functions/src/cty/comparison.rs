@@ -2,14 +2,13 @@
 
 use setpoint_value::{CallError, Equality, ParameterFlags, Type, Value, equals, function, less};
 
-use super::{argument, flags, not_null, outer_marks};
+use super::{MODULE, argument, flags, not_null, outer_marks};
 
 const ANYTHING: &[ParameterFlags] = &[flags("!?~")];
 const NUMBERS: &[ParameterFlags] = &[flags("!~#")];
 
 /// Whether two values are equal; values of different types are not.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a dynamic, b dynamic) bool",
     flags = ANYTHING,
@@ -23,7 +22,6 @@ pub fn equal(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// Whether two values differ.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a dynamic, b dynamic) bool",
     flags = ANYTHING,
@@ -44,7 +42,6 @@ fn equality(arguments: &[Value], wanted: bool) -> Result<Value, CallError> {
 
 /// Whether `a` is above `b`.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) bool",
     flags = NUMBERS,
@@ -57,7 +54,6 @@ pub fn greater_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// Whether `a` is `b` or above.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) bool",
     flags = NUMBERS,
@@ -70,7 +66,6 @@ pub fn greater_than_or_equal_to(arguments: &[Value], _: &Type) -> Result<Value, 
 
 /// Whether `a` is below `b`.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) bool",
     flags = NUMBERS,
@@ -83,7 +78,6 @@ pub fn less_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// Whether `a` is `b` or below.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a number, b number) bool",
     flags = NUMBERS,

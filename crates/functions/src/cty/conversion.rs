@@ -5,11 +5,10 @@ use setpoint_value::{
     converted_type, function, infer_adapted,
 };
 
-use super::{DYNAMIC, argument, not_null, type_at};
+use super::{DYNAMIC, MODULE, argument, not_null, type_at};
 
 /// A number, bool or str as text.
 #[function(
-    module = "cty",
     raw,
     signature = "func(v dynamic) str",
     flags = DYNAMIC,
@@ -27,7 +26,6 @@ pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// An int where it is written as one, else a float; in mcl a text gives a float in any case. Other text is an error.
 #[function(
-    module = "cty",
     raw,
     signature = "func(v dynamic) dynamic",
     flags = DYNAMIC,
@@ -64,7 +62,6 @@ fn infer_number(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErro
 
 /// The bool that `"true"`, `"false"`, `"1"` or `"0"` spells.
 #[function(
-    module = "cty",
     raw,
     signature = "func(v dynamic) bool",
     flags = DYNAMIC,
@@ -79,7 +76,6 @@ pub fn to_bool(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// A set in sorted order, or the elements of a tuple as one type, as a list.
 #[function(
-    module = "cty",
     raw,
     signature = "func(v []?1) []?1",
     signature = "func(v dynamic) []dynamic",
@@ -95,7 +91,6 @@ pub fn to_list(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The distinct elements of a list or tuple; in mcl they are a sorted list.
 #[function(
-    module = "cty",
     raw,
     signature = "func(v []?1) []?1",
     signature = "func(v dynamic) set{dynamic}",
@@ -111,7 +106,6 @@ pub fn to_set(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The fields of a struct as a map, their values as one type.
 #[function(
-    module = "cty",
     raw,
     signature = "func(v map{str: ?1}) map{str: ?1}",
     signature = "func(v dynamic) map{str: dynamic}",

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use setpoint_value::{CallError, function};
 
-use super::{not_null, refuse};
+use super::{MODULE, not_null, refuse};
 
 /// A point in time, written as a format says.
 ///
@@ -12,7 +12,6 @@ use super::{not_null, refuse};
 /// of the week, `hh h` the hour of the day, `HH H` that of half a day, `AA aa` which half, `mm m` the minute, `ss s` the
 /// second, `ZZZZZ ZZZZ ZZZ Z` the distance from UTC. Text between single quotes stands for itself, two of them for one.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.format_date("D MMM YYYY 'at' hh:mm", "2026-08-01T12:30:00Z")"#, result = r#""1 Aug 2026 at 12:30""#),
     example(call = r#"cty.format_date("EEE, h AA ZZZZZ", "2026-08-01T09:30:00+02:00")"#, result = r#""Sat, 9 AM +02:00""#)
@@ -69,7 +68,6 @@ fn quoted<'a>(mut rest: &'a str, out: &mut String) -> Option<&'a str> {
 ///
 /// Units are `ns us ms s m h`; numbers may have fractions.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.time_add("2026-08-01T23:30:00Z", "1h30m")"#, result = r#""2026-08-02T01:00:00Z""#)
 )]

@@ -6,14 +6,13 @@ use setpoint_value::{
     ArgumentError, CallError, Refinement, Type, Value, format_float, function, infer_adapted,
 };
 
-use super::{argument, flags, not_null, plain, refuse, text};
+use super::{MODULE, argument, flags, not_null, plain, refuse, text};
 use crate::text_builder::TextBuilder;
 
 /// A value as JSON on one line, fields and keys sorted.
 ///
 /// Sets become sorted arrays. Functions and opaque values have no JSON, nor have NaN and infinities.
 #[function(
-    module = "cty",
     raw,
     signature = "func(val dynamic) str",
     flags = &[flags("!?~")],
@@ -147,7 +146,6 @@ pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
 ///
 /// In mcl the text is known while compiling, because it decides the type. A JSON `null` has no value there.
 #[function(
-    module = "cty",
     raw,
     signature = "func(str str) dynamic",
     result_type = |arguments| match known_text(arguments) {
@@ -197,7 +195,6 @@ fn decoded(json: serde_json::Value) -> Result<Value, String> {
 ///
 /// In mcl the text is known while compiling, because it decides the type.
 #[function(
-    module = "cty",
     raw,
     signature = "func(str str) []dynamic",
     result_type = |arguments| match known_text(arguments) {

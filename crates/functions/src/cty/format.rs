@@ -8,7 +8,7 @@ use setpoint_value::{
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::encoding::{write_json, write_string};
-use super::{elements, flags, not_null, plain, refuse, text};
+use super::{MODULE, elements, flags, not_null, plain, refuse, text};
 use crate::printf::{self, Number, Spec};
 use crate::text_builder::TextBuilder;
 
@@ -25,7 +25,6 @@ const WIDEST: usize = 1000;
 ///
 /// A mistake in the format is an error that `<|>` does not catch; an argument that its verb does not take is one that it does.
 #[function(
-    module = "cty",
     raw,
     signature = "func(format str, args dynamic…) str",
     flags = ANY_ARGUMENTS,
@@ -43,7 +42,6 @@ pub fn format(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// Lists must be equally long. A position at which something is not known is itself unknown.
 #[function(
-    module = "cty",
     raw,
     signature = "func(format str, args dynamic…) []str",
     flags = ANY_ARGUMENTS,

@@ -6,7 +6,8 @@ use setpoint_value::{
 };
 
 use super::{
-    MARKED_FIRST, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at, whole_number,
+    MARKED_FIRST, MODULE, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at,
+    whole_number,
 };
 
 /// More steps than this are a mistake.
@@ -19,7 +20,6 @@ const DEEPEST: usize = 64;
 ///
 /// Lists whose elements have a type in common give a list; with a tuple among them the result is a tuple.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first []?1, more []?1…) []?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
@@ -89,7 +89,6 @@ fn sequence(items: Vec<Value>, ty: &Type) -> Result<Value, CallError> {
 
 /// Numbers from `start` (0) up or down to, but not including, `limit`, by steps of `step` (1 or −1).
 #[function(
-    module = "cty",
     raw,
     signature = "func(limit number) []number",
     signature = "func(start number, limit number) []number",
@@ -166,7 +165,6 @@ fn nth(start: &Value, step: &Value, count: usize) -> Option<Value> {
 ///
 /// In a tuple the index decides the type. An empty list fails in a way that `<|>` catches.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []?1, index int) ?1",
     signature = "func(list dynamic, index number) dynamic",
@@ -211,7 +209,6 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The first list or tuple that is not empty.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first []?1, more []?1…) []?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
@@ -263,7 +260,6 @@ fn coalesce_list_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The texts that are not empty.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []str) []str",
     refine = not_null,
@@ -288,7 +284,6 @@ pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 
 /// Whether a list, set or tuple has an element equal to a value.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []?1, value ?1) bool",
     signature = "func(list dynamic, value dynamic) bool",
@@ -327,7 +322,6 @@ fn contains_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The elements without those that are equal to an earlier one.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []?1) []?1",
     refine = not_null,
@@ -354,7 +348,6 @@ pub fn distinct(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 
 /// The elements in chunks of a size, the last of which may be shorter; a size of 0 is one chunk.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []?1, size int) [][]?1",
     flags = &[flags("#")],
@@ -384,7 +377,6 @@ pub fn chunklist(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 
 /// The elements of lists in lists, sets and tuples at any depth, as one tuple; in mcl as one list.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list dynamic) dynamic",
     result_type = flatten_type,
@@ -464,7 +456,6 @@ fn infer_flatten(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErr
 
 /// The elements from the last to the first.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []?1) []?1",
     signature = "func(list dynamic) dynamic",
@@ -500,7 +491,6 @@ fn reverse_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 ///
 /// In a tuple the indexes decide the type.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []?1, start int, end int) []?1",
     signature = "func(list dynamic, start number, end number) dynamic",

@@ -4,11 +4,10 @@ use setpoint_value::{
     ArgumentError, CallError, ConversionError, Map, Type, Value, convert, function, infer_adapted, unify,
 };
 
-use super::{MARKED, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at};
+use super::{MARKED, MODULE, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at};
 
 /// The keys of a map or the names of a struct's fields, sorted.
 #[function(
-    module = "cty",
     raw,
     signature = "func(map map{?1: ?2}) []?1",
     signature = "func(map dynamic) dynamic",
@@ -52,7 +51,6 @@ fn keys_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The values of a map, in the order of its keys, or of a struct, in the order of its fields' names.
 #[function(
-    module = "cty",
     raw,
     signature = "func(map map{?1: ?2}) []?2",
     signature = "func(map dynamic) dynamic",
@@ -95,7 +93,6 @@ fn values_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 ///
 /// In a struct the name of the field decides the type.
 #[function(
-    module = "cty",
     raw,
     signature = "func(map map{?1: ?2}, key ?1, default ?2) ?2",
     signature = "func(map dynamic, key str, default dynamic) dynamic",
@@ -154,7 +151,6 @@ fn lookup_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 ///
 /// Maps whose values have a type in common give a map, anything else a struct.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first map{?1: ?2}, more map{?1: ?2}…) map{?1: ?2}",
     signature = "func(maps dynamic…) dynamic",
@@ -270,7 +266,6 @@ fn merge_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// A map, or with a tuple of values a struct, of keys and the values at the same positions.
 #[function(
-    module = "cty",
     raw,
     signature = "func(keys []str, values []?1) map{str: ?1}",
     signature = "func(keys []str, values dynamic) dynamic",

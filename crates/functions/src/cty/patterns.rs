@@ -3,7 +3,7 @@
 use regex::Captures;
 use setpoint_value::{ArgumentError, CallError, Type, Value, function, infer_adapted};
 
-use super::{argument, not_null, text};
+use super::{MODULE, argument, not_null, text};
 use crate::regexp::{Compiled, with_compiled};
 use crate::text_builder::TextBuilder;
 
@@ -11,7 +11,6 @@ use crate::text_builder::TextBuilder;
 ///
 /// In `by`, `$1` and `${name}` stand for what a group matched, and `$$` for a dollar sign.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.regex_replace("2026-08-01", "(\\d+)-(\\d+)", "$2/$1")"#, result = r#""08/2026-01""#)
 )]
@@ -96,7 +95,6 @@ fn replacement<'a>(by: &'a str, names: &[Option<String>]) -> Vec<Piece<'a>> {
 /// group that took no part gives null; in mcl, which has no null, such a match fails in a way that `<|>` catches, as no match
 /// at all does. In mcl the pattern is known while compiling, because it decides the type.
 #[function(
-    module = "cty",
     raw,
     signature = "func(pattern str, str str) dynamic",
     result_type = match_type,
@@ -116,7 +114,6 @@ pub fn regex(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 
 /// Everything that the pattern matches, as a list of what `cty.regex` gives.
 #[function(
-    module = "cty",
     raw,
     signature = "func(pattern str, str str) []dynamic",
     result_type = |arguments| Ok(Type::list(match_type(arguments)?)),

@@ -2,14 +2,13 @@
 
 use setpoint_value::{ArgumentError, CallError, Set, Type, Value, convert, function, infer_adapted, unify};
 
-use super::{argument, elements, not_null, outer_marks, plain, refuse, type_at};
+use super::{MODULE, argument, elements, not_null, outer_marks, plain, refuse, type_at};
 
 /// A product with more combinations than this is a mistake.
 const MOST_COMBINATIONS: usize = 1 << 18;
 
 /// Whether a set has an element.
 #[function(
-    module = "cty",
     raw,
     signature = "func(set set{dynamic}, elem dynamic) bool",
     result_type = |_| Ok(Type::Bool),
@@ -36,7 +35,6 @@ pub fn set_has_element(arguments: &[Value], _: &Type) -> Result<Value, CallError
 
 /// The elements that are in any of the sets.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
     result_type = common_type,
@@ -51,7 +49,6 @@ pub fn set_union(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 
 /// The elements that are in all of the sets.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
     result_type = common_type,
@@ -67,7 +64,6 @@ pub fn set_intersection(arguments: &[Value], ty: &Type) -> Result<Value, CallErr
 
 /// The elements of `a` that are not in `b`.
 #[function(
-    module = "cty",
     raw,
     signature = "func(a set{dynamic}, b set{dynamic}) set{dynamic}",
     result_type = common_type,
@@ -83,7 +79,6 @@ pub fn set_subtract(arguments: &[Value], ty: &Type) -> Result<Value, CallError> 
 
 /// The elements that are in one of two sets; with more sets, in an odd number of them.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
     result_type = common_type,
@@ -161,7 +156,6 @@ fn common_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 ///
 /// A set if all of the collections are, else a list.
 #[function(
-    module = "cty",
     raw,
     signature = "func(first []?1, second []?1, more []?1…) [][]?1",
     signature = "func(first dynamic, second dynamic, more dynamic…) dynamic",

@@ -3,7 +3,7 @@
 use setpoint_value::{Bound, CallError, Refinement, Type, Value, function};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{DYNAMIC, UNKNOWN, argument, count, flags, not_null, refuse, text};
+use super::{DYNAMIC, MODULE, UNKNOWN, argument, count, flags, not_null, refuse, text};
 use crate::golang::strings::title as title_of_words;
 use crate::golang::text::{CharacterSet, to_lower, to_upper};
 use crate::text_builder::TextBuilder;
@@ -13,7 +13,6 @@ const WIDEST_INDENT: i64 = 1000;
 
 /// All letters in upper case.
 #[function(
-    module = "cty",
     flags = DYNAMIC,
     refine = not_null,
     example(call = r#"cty.upper("hé")"#, result = r#""HÉ""#)
@@ -24,7 +23,6 @@ pub fn upper(str: &str) -> String {
 
 /// All letters in lower case.
 #[function(
-    module = "cty",
     flags = DYNAMIC,
     refine = not_null,
     example(call = r#"cty.lower("HÉ")"#, result = r#""hé""#)
@@ -35,7 +33,6 @@ pub fn lower(str: &str) -> String {
 
 /// The characters from the last to the first.
 #[function(
-    module = "cty",
     flags = DYNAMIC,
     refine = not_null,
     example(call = r#"cty.reverse("abc")"#, result = r#""cba""#)
@@ -46,7 +43,6 @@ pub fn reverse(str: &str) -> String {
 
 /// How many characters a text has.
 #[function(
-    module = "cty",
     raw,
     signature = "func(str str) int",
     flags = &[flags("!~")],
@@ -77,7 +73,6 @@ pub fn strlen(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// Any other negative length fails in a way that `<|>` catches.
 #[function(
-    module = "cty",
     flags = &[flags("!"), flags("")],
     refine = not_null,
     example(call = r#"cty.substr("hello", 1, 3)"#, result = r#""ell""#),
@@ -102,7 +97,6 @@ pub fn substr(str: &str, offset: i64, length: i64) -> Result<String, CallError> 
 
 /// The texts of all lists, one after another, with a separator between them.
 #[function(
-    module = "cty",
     raw,
     signature = "func(separator str, first []str, more []str…) str",
     refine = not_null,
@@ -141,7 +135,6 @@ pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 
 /// The pieces between the separators; with an empty separator, the characters.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.split(",", "a,b,c")"#, result = r#"["a", "b", "c"]"#)
 )]
@@ -154,7 +147,6 @@ pub fn split(separator: &str, str: &str) -> Vec<String> {
 
 /// The texts in the order of their characters' numbers.
 #[function(
-    module = "cty",
     raw,
     signature = "func(list []str) []str",
     flags = UNKNOWN,
@@ -180,7 +172,6 @@ pub fn sort(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 
 /// The text without the ends of lines at its end.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.chomp("a\n\n")"#, result = r#""a""#)
 )]
@@ -192,7 +183,6 @@ pub fn chomp(str: &str) -> String {
 ///
 /// Fewer than 0 or more than 1000 fail in a way that `<|>` catches.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#)
 )]
@@ -213,7 +203,6 @@ pub fn indent(spaces: i64, str: &str) -> Result<Vec<u8>, CallError> {
 
 /// The first letter of each word in title case.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.title("one two_x 3d")"#, result = r#""One Two_x 3d""#)
 )]
@@ -223,7 +212,6 @@ pub fn title(str: &str) -> String {
 
 /// The text without blanks at its ends.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.trim_space("  a b\n")"#, result = r#""a b""#)
 )]
@@ -233,7 +221,6 @@ pub fn trim_space(str: &str) -> String {
 
 /// The text without any of the characters in `cutset` at its ends.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.trim("?!hello?", "!?")"#, result = r#""hello""#)
 )]
@@ -244,7 +231,6 @@ pub fn trim(str: &str, cutset: &str) -> String {
 
 /// The text without `prefix`, if it begins so.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.trim_prefix("hello", "he")"#, result = r#""llo""#)
 )]
@@ -254,7 +240,6 @@ pub fn trim_prefix(str: &str, prefix: &str) -> String {
 
 /// The text without `suffix`, if it ends so.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.trim_suffix("hello", "lo")"#, result = r#""hel""#)
 )]
@@ -264,7 +249,6 @@ pub fn trim_suffix(str: &str, suffix: &str) -> String {
 
 /// The text with something else for each `substr`.
 #[function(
-    module = "cty",
     refine = not_null,
     example(call = r#"cty.replace("a-b-c", "-", "+")"#, result = r#""a+b+c""#)
 )]

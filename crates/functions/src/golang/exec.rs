@@ -8,7 +8,6 @@ pub(crate) static MODULE: Module = Module::new("golang/os/exec", "Programs of th
 ///
 /// One that is not found fails in a way that `<|>` catches.
 #[function(
-    module = "golang/os/exec",
     environment,
     example(
         call = r#"exec.look_path("no such program") <|> "none""#,

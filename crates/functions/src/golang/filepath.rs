@@ -28,11 +28,7 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// The path from the root.
-#[function(
-    module = "golang/path/filepath",
-    environment,
-    example(call = r#"filepath.abs("/a/../b")"#, result = r#""/b""#)
-)]
+#[function(environment, example(call = r#"filepath.abs("/a/../b")"#, result = r#""/b""#))]
 fn abs(context: &CallContext<'_>, path: &[u8]) -> Result<Vec<u8>, CallError> {
     if path::is_abs(path) {
         return Ok(path::clean(path));
@@ -43,28 +39,19 @@ fn abs(context: &CallContext<'_>, path: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// The last element of a path.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.base("/a/b")"#, result = r#""b""#)
-)]
+#[function(example(call = r#"filepath.base("/a/b")"#, result = r#""b""#))]
 fn base(path: &[u8]) -> Vec<u8> {
     path::base(path)
 }
 
 /// The shortest path that leads to the same place.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.clean("/a//b/..")"#, result = r#""/a""#)
-)]
+#[function(example(call = r#"filepath.clean("/a//b/..")"#, result = r#""/a""#))]
 fn clean(path: &[u8]) -> Vec<u8> {
     path::clean(path)
 }
 
 /// All but the last element of a path.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.dir("/a/b")"#, result = r#""/a""#)
-)]
+#[function(example(call = r#"filepath.dir("/a/b")"#, result = r#""/a""#))]
 fn dir(path: &[u8]) -> Vec<u8> {
     path::dir(path)
 }
@@ -73,7 +60,6 @@ fn dir(path: &[u8]) -> Vec<u8> {
 ///
 /// A path that does not exist fails in a way that `<|>` catches.
 #[function(
-    module = "golang/path/filepath",
     environment,
     example(call = r#"filepath.eval_symlinks("/")"#, result = r#""/""#)
 )]
@@ -83,46 +69,31 @@ fn eval_symlinks(context: &CallContext<'_>, path: &str) -> Result<String, CallEr
 }
 
 /// The extension of a path's last element, with its dot.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.ext("a.txt")"#, result = r#"".txt""#)
-)]
+#[function(example(call = r#"filepath.ext("a.txt")"#, result = r#"".txt""#))]
 fn ext(path: &[u8]) -> Vec<u8> {
     path::ext(path)
 }
 
 /// The path itself.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.from_slash("a/b")"#, result = r#""a/b""#)
-)]
+#[function(example(call = r#"filepath.from_slash("a/b")"#, result = r#""a/b""#))]
 fn from_slash(path: &[u8]) -> Vec<u8> {
     path.to_vec()
 }
 
 /// Whether a path begins with a text, which need not end at a slash.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.has_prefix("/ab", "/a")"#, result = "true")
-)]
+#[function(example(call = r#"filepath.has_prefix("/ab", "/a")"#, result = "true"))]
 fn has_prefix(p: &[u8], prefix: &[u8]) -> bool {
     p.starts_with(prefix)
 }
 
 /// Whether a path begins at the root.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.is_abs("a")"#, result = "false")
-)]
+#[function(example(call = r#"filepath.is_abs("a")"#, result = "false"))]
 fn is_abs(path: &[u8]) -> bool {
     path::is_abs(path)
 }
 
 /// Whether a path stays below the directory that it is seen from.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.is_local("a/../../b")"#, result = "false")
-)]
+#[function(example(call = r#"filepath.is_local("a/../../b")"#, result = "false"))]
 fn is_local(path: &[u8]) -> bool {
     if path.is_empty() || path::is_abs(path) {
         return false;
@@ -132,10 +103,7 @@ fn is_local(path: &[u8]) -> bool {
 }
 
 /// The elements as one path, empty ones left out.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.join(["/a", "b"])"#, result = r#""/a/b""#)
-)]
+#[function(example(call = r#"filepath.join(["/a", "b"])"#, result = r#""/a/b""#))]
 fn join(elem: Vec<&[u8]>) -> Vec<u8> {
     path::join(elem)
 }
@@ -143,10 +111,7 @@ fn join(elem: Vec<&[u8]>) -> Vec<u8> {
 /// A path with slashes as one of the machine.
 ///
 /// One that is not plain and relative fails in a way that `<|>` catches.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.localize("a/b")"#, result = r#""a/b""#)
-)]
+#[function(example(call = r#"filepath.localize("a/b")"#, result = r#""a/b""#))]
 fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
     let valid = std::str::from_utf8(path).is_ok()
         && !path.contains(&0)
@@ -165,7 +130,6 @@ fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
 ///
 /// A malformed pattern fails in a way that `<|>` catches.
 #[function(
-    module = "golang/path/filepath",
     name = "match",
     example(call = r#"filepath.match("a?", "ab")"#, result = "true")
 )]
@@ -177,7 +141,6 @@ fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
 ///
 /// Where there is none by the text alone, it fails in a way that `<|>` catches.
 #[function(
-    module = "golang/path/filepath",
     signature = "func(basePath str, targPath str) str",
     example(call = r#"filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#)
 )]
@@ -213,19 +176,13 @@ fn rel(base: &[u8], target: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// The path itself.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.to_slash("a/b")"#, result = r#""a/b""#)
-)]
+#[function(example(call = r#"filepath.to_slash("a/b")"#, result = r#""a/b""#))]
 fn to_slash(path: &[u8]) -> Vec<u8> {
     path.to_vec()
 }
 
 /// The volume of a path; on Unix there are none.
-#[function(
-    module = "golang/path/filepath",
-    example(call = r#"filepath.volume_name("/a")"#, result = r#""""#)
-)]
+#[function(example(call = r#"filepath.volume_name("/a")"#, result = r#""""#))]
 fn volume_name(path: &[u8]) -> &'static str {
     let _ = path;
     ""

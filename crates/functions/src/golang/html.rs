@@ -11,10 +11,7 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// `& < > " '` as HTML entities.
-#[function(
-    module = "golang/html",
-    example(call = r#"html.escape_string("a<b")"#, result = r#""a&lt;b""#)
-)]
+#[function(example(call = r#"html.escape_string("a<b")"#, result = r#""a&lt;b""#))]
 fn escape_string(s: &[u8]) -> Result<Vec<u8>, CallError> {
     let mut out = TextBuilder::new();
     escape(s, &mut out);
@@ -36,10 +33,7 @@ pub(crate) fn escape(text: &[u8], out: &mut TextBuilder) {
 }
 
 /// HTML entities as the characters that they stand for.
-#[function(
-    module = "golang/html",
-    example(call = r#"html.unescape_string("&eacute;&#33;")"#, result = r#""é!""#)
-)]
+#[function(example(call = r#"html.unescape_string("&eacute;&#33;")"#, result = r#""é!""#))]
 fn unescape_string(s: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(s.len());
     let mut rest = s;

@@ -75,7 +75,7 @@ macro_rules! floats {
     ($(#[doc = $doc:literal] $name:ident($($parameter:ident),+) = $body:expr; $example:literal => $result:literal)*) => {
         $(
             #[doc = $doc]
-            #[function(module = "golang/math", example(call = $example, result = $result))]
+            #[function(example(call = $example, result = $result))]
             fn $name($($parameter: f64),+) -> f64 {
                 $body
             }
@@ -181,13 +181,13 @@ floats! {
 }
 
 /// The binary exponent as an int.
-#[function(module = "golang/math", example(call = "math.ilogb(10.0)", result = "3"))]
+#[function(example(call = "math.ilogb(10.0)", result = "3"))]
 fn ilogb(x: f64) -> i64 {
     bits::exponent(x)
 }
 
 /// Infinity; negative if `sign` is.
-#[function(module = "golang/math", example(call = "math.inf(1) > 0.0", result = "true"))]
+#[function(example(call = "math.inf(1) > 0.0", result = "true"))]
 fn inf(sign: i64) -> f64 {
     if sign >= 0 {
         f64::INFINITY
@@ -197,16 +197,13 @@ fn inf(sign: i64) -> f64 {
 }
 
 /// Whether a number is infinite, of a sign; either if `sign` is 0.
-#[function(
-    module = "golang/math",
-    example(call = "math.is_inf(1.0, 0)", result = "false")
-)]
+#[function(example(call = "math.is_inf(1.0, 0)", result = "false"))]
 fn is_inf(f: f64, sign: i64) -> bool {
     sign >= 0 && f == f64::INFINITY || sign <= 0 && f == f64::NEG_INFINITY
 }
 
 /// Whether something is not a number.
-#[function(module = "golang/math", example(call = "math.is_na_n(1.0)", result = "false"))]
+#[function(example(call = "math.is_na_n(1.0)", result = "false"))]
 fn is_na_n(f: f64) -> bool {
     f.is_nan()
 }
@@ -214,38 +211,31 @@ fn is_na_n(f: f64) -> bool {
 /// The Bessel function of the first kind of order `n`.
 ///
 /// An order beyond ±1000000 fails in a way that `<|>` catches.
-#[function(module = "golang/math", example(call = "math.jn(2, 0.0)", result = "0.0"))]
+#[function(example(call = "math.jn(2, 0.0)", result = "0.0"))]
 fn jn(n: i64, x: f64) -> Result<f64, CallError> {
     Ok(libm::jn(order(n)?, x))
 }
 
 /// `frac` · 2 to the power of `exp`.
-#[function(module = "golang/math", example(call = "math.ldexp(0.5, 4)", result = "8.0"))]
+#[function(example(call = "math.ldexp(0.5, 4)", result = "8.0"))]
 fn ldexp(frac: f64, exp: i64) -> f64 {
     bits::scale(frac, exp)
 }
 
 /// The remainder of a division, with the sign of the dividend.
-#[function(
-    module = "golang/math",
-    name = "mod",
-    example(call = "math.mod(-7.0, 3.0)", result = "-1.0")
-)]
+#[function(name = "mod", example(call = "math.mod(-7.0, 3.0)", result = "-1.0"))]
 fn r#mod(x: f64, y: f64) -> f64 {
     x % y
 }
 
 /// What is not a number.
-#[function(
-    module = "golang/math",
-    example(call = "math.is_na_n(math.na_n())", result = "true")
-)]
+#[function(example(call = "math.is_na_n(math.na_n())", result = "true"))]
 fn na_n() -> f64 {
     f64::NAN
 }
 
 /// 10 to the power of `n`.
-#[function(module = "golang/math", example(call = "math.pow_10(2)", result = "100.0"))]
+#[function(example(call = "math.pow_10(2)", result = "100.0"))]
 fn pow_10(n: i64) -> f64 {
     match n {
         -323..=308 => format!("1e{n}").parse().unwrap_or(f64::NAN),
@@ -255,7 +245,7 @@ fn pow_10(n: i64) -> f64 {
 }
 
 /// Whether a number is negative, or negative zero.
-#[function(module = "golang/math", example(call = "math.signbit(-1.0)", result = "true"))]
+#[function(example(call = "math.signbit(-1.0)", result = "true"))]
 fn signbit(x: f64) -> bool {
     x.is_sign_negative()
 }
@@ -263,10 +253,7 @@ fn signbit(x: f64) -> bool {
 /// The Bessel function of the second kind of order `n`.
 ///
 /// An order beyond ±1000000 fails in a way that `<|>` catches.
-#[function(
-    module = "golang/math",
-    example(call = "math.yn(2, 1.0) < 0.0", result = "true")
-)]
+#[function(example(call = "math.yn(2, 1.0) < 0.0", result = "true"))]
 fn yn(n: i64, x: f64) -> Result<f64, CallError> {
     Ok(libm::yn(order(n)?, x))
 }

@@ -33,11 +33,7 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// Path of the running program.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.executable()", result = "")
-)]
+#[function(environment, example(call = "os.executable()", result = ""))]
 fn executable(context: &CallContext<'_>) -> Result<String, CallError> {
     let path = context.capabilities.host().executable();
     path.ok_or_else(|| CallError::catchable("the program's path is not known"))
@@ -45,7 +41,6 @@ fn executable(context: &CallContext<'_>) -> Result<String, CallError> {
 
 /// The text with `$X` and `${X}` replaced by environment variables; unset ones by nothing.
 #[function(
-    module = "golang/os",
     environment,
     example(call = r#"os.expand_env("a$NO_SUCH_VARIABLE!")"#, result = r#""a!""#)
 )]
@@ -58,18 +53,13 @@ fn expand_env(context: &CallContext<'_>, s: &[u8]) -> Vec<u8> {
 }
 
 /// Effective group of the process.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.getegid()", result = "")
-)]
+#[function(environment, example(call = "os.getegid()", result = ""))]
 fn getegid(context: &CallContext<'_>) -> i64 {
     id(context, 3)
 }
 
 /// An environment variable; empty if it is not set.
 #[function(
-    module = "golang/os",
     environment,
     example(call = r#"os.getenv("NO_SUCH_VARIABLE")"#, result = r#""""#)
 )]
@@ -78,72 +68,56 @@ fn getenv(context: &CallContext<'_>, key: &str) -> String {
 }
 
 /// Effective user of the process.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.geteuid()", result = "")
-)]
+#[function(environment, example(call = "os.geteuid()", result = ""))]
 fn geteuid(context: &CallContext<'_>) -> i64 {
     id(context, 1)
 }
 
 /// Group of the process.
-#[function(module = "golang/os", environment, example(call = "os.getgid()", result = ""))]
+#[function(environment, example(call = "os.getgid()", result = ""))]
 fn getgid(context: &CallContext<'_>) -> i64 {
     id(context, 2)
 }
 
 /// Size of a page of memory in bytes.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.getpagesize()", result = "")
-)]
+#[function(environment, example(call = "os.getpagesize()", result = ""))]
 fn getpagesize(context: &CallContext<'_>) -> i64 {
     i64::try_from(context.capabilities.host().page_size()).unwrap_or(i64::MAX)
 }
 
 /// Number of the process.
-#[function(module = "golang/os", environment, example(call = "os.getpid()", result = ""))]
+#[function(environment, example(call = "os.getpid()", result = ""))]
 fn getpid(context: &CallContext<'_>) -> i64 {
     i64::from(context.capabilities.host().process_ids()[0])
 }
 
 /// Number of the parent process.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.getppid()", result = "")
-)]
+#[function(environment, example(call = "os.getppid()", result = ""))]
 fn getppid(context: &CallContext<'_>) -> i64 {
     i64::from(context.capabilities.host().process_ids()[1])
 }
 
 /// User of the process.
-#[function(module = "golang/os", environment, example(call = "os.getuid()", result = ""))]
+#[function(environment, example(call = "os.getuid()", result = ""))]
 fn getuid(context: &CallContext<'_>) -> i64 {
     id(context, 0)
 }
 
 /// The working directory.
-#[function(module = "golang/os", environment, example(call = "os.getwd()", result = ""))]
+#[function(environment, example(call = "os.getwd()", result = ""))]
 fn getwd(context: &CallContext<'_>) -> Result<String, CallError> {
     let directory = context.capabilities.host().working_directory();
     directory.ok_or_else(|| CallError::catchable("the working directory is not known"))
 }
 
 /// The machine's host name.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.hostname()", result = "")
-)]
+#[function(environment, example(call = "os.hostname()", result = ""))]
 fn hostname(context: &CallContext<'_>) -> String {
     context.capabilities.host().system_hostname()
 }
 
 static MKDIR_TEMP: FunctionSpec = FunctionSpec::source(
-    "golang/os",
+    MODULE.name,
     "mkdir_temp",
     &["func(dir str, pattern str) str"],
     Class::Stateful,
@@ -193,7 +167,6 @@ fn mkdir_temp(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, C
 
 /// The content of a file, read once.
 #[function(
-    module = "golang/os",
     environment,
     signature = "func(name str) str",
     example(call = r#"os.read_file("/no/such") <|> "-""#, result = r#""-""#)
@@ -208,7 +181,6 @@ fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallErr
 
 /// The target of a symbolic link.
 #[function(
-    module = "golang/os",
     environment,
     signature = "func(name str) str",
     example(call = r#"os.readlink("/no/such") <|> "-""#, result = r#""-""#)
@@ -222,41 +194,25 @@ fn readlink(context: &CallContext<'_>, name: &Value) -> Result<String, CallError
 }
 
 /// The directory for temporary files.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.temp_dir()", result = "")
-)]
+#[function(environment, example(call = "os.temp_dir()", result = ""))]
 fn temp_dir(context: &CallContext<'_>) -> String {
     variable(context, "TMPDIR").unwrap_or_else(|| "/tmp".to_owned())
 }
 
 /// The user's directory for caches.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.user_cache_dir()", result = "")
-)]
+#[function(environment, example(call = "os.user_cache_dir()", result = ""))]
 fn user_cache_dir(context: &CallContext<'_>) -> Result<String, CallError> {
     below_home(context, "XDG_CACHE_HOME", ".cache")
 }
 
 /// The user's directory for configuration.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.user_config_dir()", result = "")
-)]
+#[function(environment, example(call = "os.user_config_dir()", result = ""))]
 fn user_config_dir(context: &CallContext<'_>) -> Result<String, CallError> {
     below_home(context, "XDG_CONFIG_HOME", ".config")
 }
 
 /// The user's home directory.
-#[function(
-    module = "golang/os",
-    environment,
-    example(call = "os.user_home_dir()", result = "")
-)]
+#[function(environment, example(call = "os.user_home_dir()", result = ""))]
 fn user_home_dir(context: &CallContext<'_>) -> Result<String, CallError> {
     variable(context, "HOME").ok_or_else(|| CallError::catchable("$HOME is not defined"))
 }

@@ -9,10 +9,7 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// The last element of a path.
-#[function(
-    module = "golang/path",
-    example(call = r#"path.base("/a/b/")"#, result = r#""b""#)
-)]
+#[function(example(call = r#"path.base("/a/b/")"#, result = r#""b""#))]
 pub(super) fn base(path: &[u8]) -> Vec<u8> {
     if path.is_empty() {
         return b".".to_vec();
@@ -28,10 +25,7 @@ pub(super) fn base(path: &[u8]) -> Vec<u8> {
 }
 
 /// The shortest path that leads to the same place.
-#[function(
-    module = "golang/path",
-    example(call = r#"path.clean("a//b/../c/.")"#, result = r#""a/c""#)
-)]
+#[function(example(call = r#"path.clean("a//b/../c/.")"#, result = r#""a/c""#))]
 pub(super) fn clean(path: &[u8]) -> Vec<u8> {
     let rooted = path.starts_with(b"/");
     let mut elements: Vec<&[u8]> = Vec::new();
@@ -54,20 +48,14 @@ pub(super) fn clean(path: &[u8]) -> Vec<u8> {
 }
 
 /// All but the last element of a path.
-#[function(
-    module = "golang/path",
-    example(call = r#"path.dir("/a/b")"#, result = r#""/a""#)
-)]
+#[function(example(call = r#"path.dir("/a/b")"#, result = r#""/a""#))]
 pub(super) fn dir(path: &[u8]) -> Vec<u8> {
     let end = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
     clean(&path[..end])
 }
 
 /// The extension of a path's last element, with its dot.
-#[function(
-    module = "golang/path",
-    example(call = r#"path.ext("/a/b.tar.gz")"#, result = r#"".gz""#)
-)]
+#[function(example(call = r#"path.ext("/a/b.tar.gz")"#, result = r#"".gz""#))]
 pub(super) fn ext(path: &[u8]) -> Vec<u8> {
     let last = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
     let dot = last.iter().rposition(|b| *b == b'.');
@@ -75,19 +63,13 @@ pub(super) fn ext(path: &[u8]) -> Vec<u8> {
 }
 
 /// Whether a path begins at the root.
-#[function(
-    module = "golang/path",
-    example(call = r#"path.is_abs("/a")"#, result = "true")
-)]
+#[function(example(call = r#"path.is_abs("/a")"#, result = "true"))]
 pub(super) fn is_abs(path: &[u8]) -> bool {
     path.starts_with(b"/")
 }
 
 /// The elements as one path, empty ones left out.
-#[function(
-    module = "golang/path",
-    example(call = r#"path.join(["a", "", "../b"])"#, result = r#""b""#)
-)]
+#[function(example(call = r#"path.join(["a", "", "../b"])"#, result = r#""b""#))]
 pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
     let elements: Vec<&[u8]> = elem.into_iter().filter(|e| !e.is_empty()).collect();
     if elements.is_empty() {
@@ -100,7 +82,6 @@ pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
 ///
 /// `*` and `?` stop at slashes. A malformed pattern fails in a way that `<|>` catches.
 #[function(
-    module = "golang/path",
     name = "match",
     example(call = r#"path.match("*.conf", "a.conf")"#, result = "true")
 )]

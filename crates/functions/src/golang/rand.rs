@@ -19,7 +19,6 @@ pub(crate) static MODULE: Module = Module::new(
 
 /// A number from the exponential distribution of rate 1.
 #[function(
-    module = "golang/math/rand",
     environment,
     unpredictable,
     example(call = "rand.exp_float_64()", result = "")
@@ -29,29 +28,23 @@ fn exp_float_64(context: &CallContext<'_>) -> f64 {
 }
 
 /// A number from 0 up to and without 1.
-#[function(
-    module = "golang/math/rand",
-    environment,
-    unpredictable,
-    example(call = "rand.float_64()", result = "")
-)]
+#[function(environment, unpredictable, example(call = "rand.float_64()", result = ""))]
 fn float_64(context: &CallContext<'_>) -> f64 {
     unit(context.capabilities.random())
 }
 
 /// A whole number from 0 up.
-#[function(module = "golang/math/rand", environment, unpredictable)]
+#[function(
+    environment,
+    unpredictable,
+    example(call = "rand.int() >= 0", result = "true")
+)]
 fn int(context: &CallContext<'_>) -> i64 {
     int_63(context)
 }
 
 /// A whole number from 0 up.
-#[function(
-    module = "golang/math/rand",
-    environment,
-    unpredictable,
-    example(call = "rand.int_63()", result = "")
-)]
+#[function(environment, unpredictable, example(call = "rand.int_63()", result = ""))]
 fn int_63(context: &CallContext<'_>) -> i64 {
     i64::try_from(bits(context.capabilities.random()) >> 1).unwrap_or(0)
 }
@@ -59,12 +52,7 @@ fn int_63(context: &CallContext<'_>) -> i64 {
 /// A whole number from 0 up to and without `n`.
 ///
 /// A limit that is not above 0 is an error that `<|>` does not catch.
-#[function(
-    module = "golang/math/rand",
-    environment,
-    unpredictable,
-    example(call = "rand.int_63_n(1)", result = "0")
-)]
+#[function(environment, unpredictable, example(call = "rand.int_63_n(1)", result = "0"))]
 fn int_63_n(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)
 }
@@ -72,19 +60,13 @@ fn int_63_n(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
 /// A whole number from 0 up to and without `n`.
 ///
 /// A limit that is not above 0 is an error that `<|>` does not catch.
-#[function(
-    module = "golang/math/rand",
-    environment,
-    unpredictable,
-    example(call = "rand.intn(1)", result = "0")
-)]
+#[function(environment, unpredictable, example(call = "rand.intn(1)", result = "0"))]
 fn intn(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)
 }
 
 /// A number from the normal distribution of mean 0 and deviation 1.
 #[function(
-    module = "golang/math/rand",
     environment,
     unpredictable,
     example(call = "rand.norm_float_64()", result = "")
@@ -98,7 +80,6 @@ fn norm_float_64(context: &CallContext<'_>) -> f64 {
 
 /// The length of `p`.
 #[function(
-    module = "golang/math/rand",
     environment,
     unpredictable,
     example(call = r#"rand.read("abc")"#, result = "3")

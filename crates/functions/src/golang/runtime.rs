@@ -23,7 +23,6 @@ pub(crate) static MODULE: Module = Module::new(
 
 /// Not available.
 #[function(
-    module = "golang/runtime",
     environment,
     example(call = r#"runtime.cpu_profile() <|> "none""#, result = r#""none""#)
 )]
@@ -32,59 +31,38 @@ fn cpu_profile(_context: &CallContext<'_>) -> Result<String, CallError> {
 }
 
 /// The number of processors; it sets nothing.
-#[function(
-    module = "golang/runtime",
-    environment,
-    example(call = "runtime.gomaxprocs(1)", result = "")
-)]
+#[function(environment, example(call = "runtime.gomaxprocs(1)", result = ""))]
 fn gomaxprocs(context: &CallContext<'_>, n: i64) -> i64 {
     let _ = n;
     num_cpu(context)
 }
 
 /// Empty: there is no Go here.
-#[function(
-    module = "golang/runtime",
-    environment,
-    example(call = "runtime.goroot()", result = r#""""#)
-)]
+#[function(environment, example(call = "runtime.goroot()", result = r#""""#))]
 fn goroot(_context: &CallContext<'_>) -> &'static str {
     ""
 }
 
 /// 0.
-#[function(
-    module = "golang/runtime",
-    environment,
-    example(call = "runtime.num_cgo_call()", result = "0")
-)]
+#[function(environment, example(call = "runtime.num_cgo_call()", result = "0"))]
 fn num_cgo_call(_context: &CallContext<'_>) -> i64 {
     0
 }
 
 /// The number of processors.
-#[function(
-    module = "golang/runtime",
-    environment,
-    example(call = "runtime.num_cpu()", result = "")
-)]
+#[function(environment, example(call = "runtime.num_cpu()", result = ""))]
 fn num_cpu(context: &CallContext<'_>) -> i64 {
     online_processors(context.capabilities.files()).unwrap_or(1)
 }
 
 /// 1.
-#[function(
-    module = "golang/runtime",
-    environment,
-    example(call = "runtime.num_goroutine()", result = "1")
-)]
+#[function(environment, example(call = "runtime.num_goroutine()", result = "1"))]
 fn num_goroutine(_context: &CallContext<'_>) -> i64 {
     1
 }
 
 /// Not available.
 #[function(
-    module = "golang/runtime",
     environment,
     example(call = r#"runtime.read_trace() <|> "none""#, result = r#""none""#)
 )]
@@ -94,7 +72,6 @@ fn read_trace(_context: &CallContext<'_>) -> Result<String, CallError> {
 
 /// 0; it sets nothing.
 #[function(
-    module = "golang/runtime",
     environment,
     example(call = "runtime.set_mutex_profile_fraction(1)", result = "0")
 )]
@@ -105,7 +82,6 @@ fn set_mutex_profile_fraction(_context: &CallContext<'_>, rate: i64) -> i64 {
 
 /// Not available.
 #[function(
-    module = "golang/runtime",
     environment,
     example(call = r#"runtime.stack("", false) <|> 0"#, result = "0")
 )]
@@ -115,11 +91,7 @@ fn stack(_context: &CallContext<'_>, buf: &[u8], all: bool) -> Result<i64, CallE
 }
 
 /// Our own version.
-#[function(
-    module = "golang/runtime",
-    environment,
-    example(call = "runtime.version()", result = "")
-)]
+#[function(environment, example(call = "runtime.version()", result = ""))]
 fn version(context: &CallContext<'_>) -> String {
     context.capabilities.host().version()
 }

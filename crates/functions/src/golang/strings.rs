@@ -43,19 +43,13 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// The text itself.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.clone("a")"#, result = r#""a""#)
-)]
+#[function(example(call = r#"strings.clone("a")"#, result = r#""a""#))]
 fn clone(s: &[u8]) -> Vec<u8> {
     s.to_vec()
 }
 
 /// −1, 0 or 1: which text is first by its bytes.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.compare("a", "b")"#, result = "-1")
-)]
+#[function(example(call = r#"strings.compare("a", "b")"#, result = "-1"))]
 fn compare(a: &[u8], b: &[u8]) -> i64 {
     match a.cmp(b) {
         Ordering::Less => -1,
@@ -65,28 +59,19 @@ fn compare(a: &[u8], b: &[u8]) -> i64 {
 }
 
 /// Whether `substr` is somewhere in `s`.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.contains("hello", "ell")"#, result = "true")
-)]
+#[function(example(call = r#"strings.contains("hello", "ell")"#, result = "true"))]
 fn contains(s: &[u8], substr: &[u8]) -> bool {
     text::find(s, substr).is_some()
 }
 
 /// Whether a character of `chars` is somewhere in `s`.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.contains_any("hello", "xyo")"#, result = "true")
-)]
+#[function(example(call = r#"strings.contains_any("hello", "xyo")"#, result = "true"))]
 fn contains_any(s: &[u8], chars: &[u8]) -> bool {
     index_any(s, chars) >= 0
 }
 
 /// How often `substr` is in `s`, without overlaps; an empty one once more than there are characters.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.count("cheese", "e")"#, result = "3")
-)]
+#[function(example(call = r#"strings.count("cheese", "e")"#, result = "3"))]
 fn count(s: &[u8], substr: &[u8]) -> i64 {
     let count = if substr.is_empty() {
         text::runes(s).count() + 1
@@ -97,47 +82,32 @@ fn count(s: &[u8], substr: &[u8]) -> i64 {
 }
 
 /// Whether two texts differ at most in the case of their letters.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.equal_fold("Straße", "STRAßE")"#, result = "true")
-)]
+#[function(example(call = r#"strings.equal_fold("Straße", "STRAßE")"#, result = "true"))]
 fn equal_fold(s: &[u8], t: &[u8]) -> bool {
     let folded = |text| text::runes(text).map(|(_, _, c)| text::folded(c));
     folded(s).eq(folded(t))
 }
 
 /// Whether `s` begins with `prefix`.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
-)]
+#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
 fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
     s.starts_with(prefix)
 }
 
 /// Whether `s` ends with `suffix`.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true")
-)]
+#[function(example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true"))]
 fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
     s.ends_with(suffix)
 }
 
 /// At which byte `substr` begins first; −1 if nowhere.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.index("chicken", "ken")"#, result = "4")
-)]
+#[function(example(call = r#"strings.index("chicken", "ken")"#, result = "4"))]
 fn index(s: &[u8], substr: &[u8]) -> i64 {
     place(text::find(s, substr))
 }
 
 /// At which byte the first character is that is in `chars`; −1 if nowhere.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.index_any("golang", "gy")"#, result = "0")
-)]
+#[function(example(call = r#"strings.index_any("golang", "gy")"#, result = "0"))]
 fn index_any(s: &[u8], chars: &[u8]) -> i64 {
     let set = CharacterSet::of(chars);
     let mut runes = text::runes(s);
@@ -145,28 +115,19 @@ fn index_any(s: &[u8], chars: &[u8]) -> i64 {
 }
 
 /// The elements with `sep` between them.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#)
-)]
+#[function(example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#))]
 fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
     Ok(text_builder::join(elems, sep)?)
 }
 
 /// At which byte `substr` begins last; −1 if nowhere.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.last_index("go gopher", "go")"#, result = "3")
-)]
+#[function(example(call = r#"strings.last_index("go gopher", "go")"#, result = "3"))]
 fn last_index(s: &[u8], substr: &[u8]) -> i64 {
     place(text::find_last(s, substr))
 }
 
 /// At which byte the last character is that is in `chars`; −1 if nowhere.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.last_index_any("golang", "go")"#, result = "5")
-)]
+#[function(example(call = r#"strings.last_index_any("golang", "go")"#, result = "5"))]
 fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
     let set = CharacterSet::of(chars);
     let found = text::runes(s).filter(|(_, _, c)| set.contains(*c)).last();
@@ -176,47 +137,35 @@ fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
 /// The text so many times.
 ///
 /// A negative number is an error that `<|>` does not catch; a result of more than 64 MiB fails in a way that it catches.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#)
-)]
+#[function(example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#))]
 fn repeat(s: &[u8], count: i64) -> Result<Vec<u8>, CallError> {
     let count = usize::try_from(count).map_err(|_| CallError::fatal("negative repeat count"))?;
     text::repeat(s, count)
 }
 
 /// `s` with the first `n` `old`s replaced by `new`; all if `n` is negative.
-#[function(
-    module = "golang/strings",
-    example(
-        call = r#"strings.replace("oink oink", "k", "ky", 1)"#,
-        result = r#""oinky oink""#
-    )
-)]
+#[function(example(
+    call = r#"strings.replace("oink oink", "k", "ky", 1)"#,
+    result = r#""oinky oink""#
+))]
 fn replace(s: &[u8], old: &[u8], new: &[u8], n: i64) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, n)
 }
 
 /// `s` with every `old` replaced by `new`.
-#[function(
-    module = "golang/strings",
-    example(
-        call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
-        result = r#""moo moo""#
-    )
-)]
+#[function(example(
+    call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
+    result = r#""moo moo""#
+))]
 fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, -1)
 }
 
 /// The first letter of each word in title case.
-#[function(
-    module = "golang/strings",
-    example(
-        call = r#"strings.title("her royal highness")"#,
-        result = r#""Her Royal Highness""#
-    )
-)]
+#[function(example(
+    call = r#"strings.title("her royal highness")"#,
+    result = r#""Her Royal Highness""#
+))]
 pub(crate) fn title(s: &[u8]) -> String {
     let mut before = ' ';
     text::runes(s)
@@ -229,37 +178,25 @@ pub(crate) fn title(s: &[u8]) -> String {
 }
 
 /// Every letter in lower case.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#)
-)]
+#[function(example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#))]
 fn to_lower(s: &[u8]) -> String {
     text::to_lower(s)
 }
 
 /// Every letter in title case.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.to_title("äb")"#, result = r#""ÄB""#)
-)]
+#[function(example(call = r#"strings.to_title("äb")"#, result = r#""ÄB""#))]
 fn to_title(s: &[u8]) -> String {
     text::runes(s).map(|(_, _, c)| text::title(c)).collect()
 }
 
 /// Every letter in upper case.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#)
-)]
+#[function(example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#))]
 fn to_upper(s: &[u8]) -> String {
     text::to_upper(s)
 }
 
 /// `s` with each run of bytes that are not UTF-8 replaced.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#)
-)]
+#[function(example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#))]
 fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
     let mut out = TextBuilder::new();
     let mut in_run = false;
@@ -277,10 +214,7 @@ fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// `s` without the characters at both ends that are in `cutset`.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.trim("¡¡Hello!!", "!¡")"#, result = r#""Hello""#)
-)]
+#[function(example(call = r#"strings.trim("¡¡Hello!!", "!¡")"#, result = r#""Hello""#))]
 fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
     let s = text::trim_start(s, |c| set.contains(c));
@@ -288,48 +222,33 @@ fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
 }
 
 /// `s` without the characters at the beginning that are in `cutset`.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.trim_left("xxa", "x")"#, result = r#""a""#)
-)]
+#[function(example(call = r#"strings.trim_left("xxa", "x")"#, result = r#""a""#))]
 fn trim_left(s: &[u8], cutset: &[u8]) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
     text::trim_start(s, |c| set.contains(c)).to_vec()
 }
 
 /// `s` without `prefix` at its beginning.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.trim_prefix("xxa", "x")"#, result = r#""xa""#)
-)]
+#[function(example(call = r#"strings.trim_prefix("xxa", "x")"#, result = r#""xa""#))]
 fn trim_prefix(s: &[u8], prefix: &[u8]) -> Vec<u8> {
     s.strip_prefix(prefix).unwrap_or(s).to_vec()
 }
 
 /// `s` without the characters at the end that are in `cutset`.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.trim_right("axx", "x")"#, result = r#""a""#)
-)]
+#[function(example(call = r#"strings.trim_right("axx", "x")"#, result = r#""a""#))]
 fn trim_right(s: &[u8], cutset: &[u8]) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
     text::trim_end(s, |c| set.contains(c)).to_vec()
 }
 
 /// `s` without the blanks at both ends.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.trim_space(" a ")"#, result = r#""a""#)
-)]
+#[function(example(call = r#"strings.trim_space(" a ")"#, result = r#""a""#))]
 fn trim_space(s: &[u8]) -> Vec<u8> {
     text::trim_space(s).to_vec()
 }
 
 /// `s` without `suffix` at its end.
-#[function(
-    module = "golang/strings",
-    example(call = r#"strings.trim_suffix("axx", "x")"#, result = r#""ax""#)
-)]
+#[function(example(call = r#"strings.trim_suffix("axx", "x")"#, result = r#""ax""#))]
 fn trim_suffix(s: &[u8], suffix: &[u8]) -> Vec<u8> {
     s.strip_suffix(suffix).unwrap_or(s).to_vec()
 }

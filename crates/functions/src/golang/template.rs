@@ -19,7 +19,7 @@ use datum::Datum;
 pub(crate) static MODULE: Module = Module::new("golang", "Go's text templates.", &[&TEMPLATE]);
 
 static TEMPLATE: FunctionSpec = FunctionSpec::source(
-    "golang",
+    MODULE.name,
     "template",
     &["func(template str) str", "func(template str, vars ?1) str"],
     Class::Environment,

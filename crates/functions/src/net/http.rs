@@ -7,7 +7,7 @@ use crate::follow::{Follow, text};
 pub(crate) static MODULE: Module = Module::new("net/http", "Answers of HTTP requests.", &[&RESPONSE]);
 
 static RESPONSE: FunctionSpec = FunctionSpec::source(
-    "net/http",
+    MODULE.name,
     "response",
     &["func(uid str) struct{status int; output str}"],
     Class::Source,

@@ -6,10 +6,11 @@ use setpoint_value::{
     CallContext, CallError, Class, Example, FollowedFile, FunctionSpec, Source, Subscription, Value,
 };
 
+use super::MODULE;
 use crate::follow::{shown, text};
 
 pub(super) static READFILE: FunctionSpec = FunctionSpec::source(
-    "os",
+    MODULE.name,
     "readfile",
     &["func(filename str) str"],
     Class::Source,

@@ -4,10 +4,11 @@ use setpoint_value::{
     CallContext, CallError, Class, Example, FunctionSpec, RunningCommand, Source, Subscription, Value,
 };
 
+use super::MODULE;
 use crate::follow::text;
 
 pub(super) static SYSTEM: FunctionSpec = FunctionSpec::source(
-    "os",
+    MODULE.name,
     "system",
     &["func(cmd str) str"],
     Class::Source,

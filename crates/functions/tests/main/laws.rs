@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use setpoint_value::call::{self, call_typed};
 use setpoint_value::{FunctionSpec, Implementation, Map, Marks, Signature, Type, Value, value_conforms};
 
+use crate::allocations::allocations;
+
 /// The pure functions of mcl's own library, with one of their signatures.
 fn pure_functions() -> Vec<(&'static FunctionSpec, &'static Signature)> {
     let specs: Vec<&'static FunctionSpec> = crate::machine::all().filter(|s| s.module != "cty").collect();
@@ -217,5 +219,24 @@ fn every_pure_function_is_called_with_each_of_its_signatures() {
                 assert_eq!(prepared.as_ref(), Ok(&ty), "`{spec}` {arguments:?}");
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_call_allocates_nothing_beside_what_the_function_itself_does((spec, ty, arguments, _) in a_call()) {
+        let Implementation::Pure(implementation) = &spec.implementation else {
+            return Ok(());
+        };
+        // Messages of errors are put together outside of the function; and what it remembers it has after the first call.
+        if call_typed(spec, &arguments, &ty).is_err() {
+            return Ok(());
+        }
+        let (own, alone) = allocations(|| implementation.run(&arguments, &ty));
+        let (called, whole) = allocations(|| call_typed(spec, &arguments, &ty));
+        prop_assert_eq!(own.is_ok(), called.is_ok());
+        prop_assert_eq!(whole, alone, "{}", spec);
     }
 }

@@ -1,5 +1,6 @@
 //! The library as its users see it.
 
+mod allocations;
 mod census;
 mod laws;
 mod machine;
