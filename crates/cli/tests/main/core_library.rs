@@ -64,6 +64,8 @@ pub(crate) fn machine() -> SimulatedCapabilities {
     machine.set_user("guest", 1000, "/home/guest");
     machine.set_deploy_file("/x", "of x");
     machine.set_deploy_file("/files/y", "of y");
+    machine.set_deploy_file("/files/motd", "hello");
+    machine.set_deploy_file("/main.mcl", "");
     let interface = |index: u32, name: &str, up: bool, loopback: bool| Interface {
         index,
         name: name.to_owned(),
