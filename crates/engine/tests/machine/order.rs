@@ -271,3 +271,17 @@ fn what_one_event_tells_to_several_marks_all_before_any_runs() {
         assert_eq!(sim.ran(), ["a", "b"]);
     }
 }
+
+#[test]
+fn of_what_may_run_the_oldest_runs_first() {
+    let mut sim = Simulation::of(&Graph::new(&["a", "b", "c", "d"]));
+    for order in [["d", "b", "a", "c"], ["b", "d", "c", "a"]] {
+        sim.step(Input::Pause);
+        for name in order {
+            sim.event(name);
+        }
+        sim.step(Input::Resume);
+        sim.settle();
+        assert_eq!(sim.ran(), order);
+    }
+}

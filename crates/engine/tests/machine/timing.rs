@@ -223,3 +223,34 @@ fn what_a_watch_that_was_lost_saw_before_hurries_nothing() {
     sim.advance(s(1));
     assert_eq!(sim.starts("a"), [s(0), s(60)]);
 }
+
+#[test]
+fn only_repairs_that_the_watch_alone_asked_for_are_a_fight() {
+    let fights = |touch: fn(&mut Simulation, &str), graph: &Graph| {
+        let mut sim = Simulation::new();
+        sim.always("a", Run::drift());
+        sim.always("b", Run::sends("x"));
+        sim.swap(graph);
+        sim.settle();
+        for _ in 0..30 {
+            touch(&mut sim, "a");
+            sim.advance(ms(100));
+        }
+        sim.take().iter().any(|line| line == "a fighting")
+    };
+    let plain = Graph::new(&["a"]);
+    assert!(fights(Simulation::event, &plain));
+    assert!(!fights(Simulation::poke, &plain), "a user asked for each");
+    let limited = Graph::default().with("a", |meta| (meta.limit, meta.burst) = (100.0, 100));
+    assert!(
+        !fights(Simulation::event, &limited),
+        "a written limit spaces them out"
+    );
+    let noop = Graph::default().with("a", |meta| meta.noop = true);
+    assert!(!fights(Simulation::event, &noop), "nothing is repaired");
+    let receives = Graph::new(&["a", "b"]).sends("b", "a");
+    assert!(
+        !fights(Simulation::event, &receives),
+        "what it shall be may have changed"
+    );
+}
