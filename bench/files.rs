@@ -1,4 +1,7 @@
 //! The benchmark behind `files.sh`. It has no dependencies, so that `rustc` alone builds it.
+//!
+//! Each figure stands beside that of a bare loop of system calls, made in the same run: what a machine can do is
+//! different every day, the ratio is not.
 
 mod support;
 
@@ -11,6 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use support::process::{
+    Threads, inotify, memory, most_threads_of, processor_ticks, processor_time, threads_of,
+};
 use support::{
     Arguments, Files, Place, Random, Running, Watch, is_right, milliseconds, percentile, replace_bare,
     replace_one_bare,
@@ -25,6 +31,8 @@ fn main() {
         rounds: arguments.number("--rounds", 3),
         idle: Duration::from_secs(arguments.number("--idle", 10) as u64),
     };
+    let only = arguments.text("--only").map(str::to_owned);
+    let wanted = |part: &str| only.as_deref().is_none_or(|only| only.split(',').any(|name| name == part));
     println!(
         "{} files, best of {} rounds, in {}",
         bench.count,
@@ -36,14 +44,25 @@ fn main() {
     println!();
     println!("| what | setpoint | bare loop | ratio |");
     println!("|---|---|---|---|");
-    bench.check();
-    bench.whole_runs();
-    bench.repairs();
-    bench.reactions(100);
-    bench.reactions(400);
-    bench.reactions(bench.count);
+    if wanted("check") {
+        bench.check();
+    }
+    if wanted("runs") {
+        bench.whole_runs();
+    }
+    if wanted("drift") {
+        bench.repairs();
+    }
+    if wanted("input") {
+        bench.reactions();
+    }
+    if wanted("change") {
+        bench.changes(20_000);
+    }
     println!();
-    bench.idle();
+    if wanted("idle") {
+        bench.idle();
+    }
 }
 
 struct Bench {
@@ -78,7 +97,7 @@ impl Bench {
         }
     }
 
-    fn program(&self, name: &str, files: &Files) -> PathBuf {
+    fn statements(files: &Files) -> String {
         let mut program = String::new();
         for index in 0..files.count {
             let content = String::from_utf8(content(index)).expect("contents are text");
@@ -89,17 +108,35 @@ impl Bench {
                 content.replace('\n', "\\n"),
             );
         }
+        program
+    }
+
+    fn program(&self, name: &str, files: &Files) -> PathBuf {
+        self.write(name, &Self::statements(files))
+    }
+
+    fn write(&self, name: &str, program: &str) -> PathBuf {
         let path = self.place.path(name);
         fs::write(&path, program).expect("write the program");
         path
     }
 
+    /// From the start of the process to its end, and of ten times as many.
     fn check(&self) {
-        let files = self.files("check", self.count);
-        let program = self.program("check.mcl", &files);
-        let run = || self.place.run_well(&["check", "--skip-fmt", text(&program)]);
-        let time = (0..self.rounds).map(|_| run()).min().expect("at least one round");
-        row(&format!("check {} statements", self.count), time, None);
+        let mut first = None;
+        for count in [self.count, 10 * self.count] {
+            let program = self.program("check.mcl", &self.files("check", count));
+            let run = || self.place.run_well(&["check", "--skip-fmt", text(&program)]);
+            let time = (0..self.rounds).map(|_| run()).min().expect("at least one round");
+            row(&format!("check {count} statements"), time, None);
+            match first {
+                None => first = Some(time),
+                Some(first) => println!(
+                    "| ten times the statements | | | {:.1} times the time |",
+                    milliseconds(time) / milliseconds(first)
+                ),
+            }
+        }
     }
 
     /// Cold, and again: both in turns with the bare loop, so that the machine's moods hit both.
@@ -114,6 +151,7 @@ impl Bench {
         let (mut cold, mut again, mut bare_cold, mut bare_again) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut buffer = Vec::new();
+        let mut threads = 0;
         for _ in 0..self.rounds {
             bare.clear();
             let start = Instant::now();
@@ -136,9 +174,17 @@ impl Bench {
                 (0..self.count).find(|index| !is_right(&ours.path(*index), &content(*index), &mut buffer));
             assert_eq!(wrong, None, "setpoint does its work");
         }
+        // Looking at the threads costs time of its own, so it is a round of its own.
+        ours.clear();
+        let mut command =
+            self.place
+                .command(&["run", "--once", "--prefix", text(&prefix), text(&program)]);
+        let mut running = Running(command.spawn().expect("start the program"));
+        threads = threads.max(most_threads_of(&mut running));
         let best = |times: &[Duration]| *times.iter().min().expect("at least one round");
         row("cold run", best(&cold), Some(best(&bare_cold)));
         row("run without change", best(&again), Some(best(&bare_again)));
+        println!("| threads at most, cold run | {threads} | | |");
     }
 
     /// A process that is watching, with everything right.
@@ -162,6 +208,8 @@ impl Bench {
             .any(|line| line.is_ok_and(|line| line.contains("\"event\":\"converged\"")));
         assert!(converged, "the program ended before everything was right");
         std::thread::spawn(move || lines.for_each(drop));
+        // What follows from starting is over by then.
+        std::thread::sleep(Duration::from_millis(500));
         running
     }
 
@@ -172,7 +220,10 @@ impl Bench {
         ours.clear();
         let program = self.program("drift.mcl", &ours);
         let running = self.start(&program, "drift-prefix");
-        let mut times = self.drift(&ours);
+        self.drift(&ours, 5);
+        let cost = Cost::of(&running);
+        let mut times = self.drift(&ours, self.drifts);
+        let cost = cost.since(self.drifts);
         drop(running);
 
         let bare = self.files("bare-drift", self.count);
@@ -181,44 +232,33 @@ impl Bench {
             .map(|index| (bare.path(index), content(index)))
             .collect();
         replace_bare(&wanted);
-        let mut watch = Watch::new(bare.directories());
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let repairer = std::thread::spawn(move || {
-            let mut buffer = Vec::new();
-            while !stopped.load(Ordering::Relaxed) {
-                for (_, name) in watch.next() {
-                    let Some(index) = name.strip_prefix('f').and_then(|name| name.parse::<usize>().ok())
-                    else {
-                        continue;
-                    };
-                    let (path, content) = &wanted[index];
-                    if !is_right(path, content, &mut buffer) {
-                        replace_one_bare(path, content);
-                    }
-                }
+        let reactor = Reactor::start(Watch::new(bare.directories()), move |name, buffer| {
+            let Some(index) = name.strip_prefix('f').and_then(|name| name.parse::<usize>().ok()) else {
+                return;
+            };
+            let (path, content) = &wanted[index];
+            if !is_right(path, content, buffer) {
+                replace_one_bare(path, content);
             }
         });
-        let mut bare_times = self.drift(&bare);
-        stop.store(true, Ordering::Relaxed);
-        fs::write(bare.path(0), content(0)).expect("wake the loop up");
-        repairer.join().expect("the loop ends");
-
-        for percent in [50, 99] {
-            let what = format!("one drift repaired, p{percent} of {}", self.drifts);
-            row(
-                &what,
-                percentile(&mut times, percent),
-                Some(percentile(&mut bare_times, percent)),
-            );
-        }
+        let mut bare_times = self.drift(&bare, self.drifts);
+        reactor.end(&bare.path(0), &content(0));
+        self.reaction_rows("one drift repaired", &mut times, &mut bare_times, &cost);
     }
 
-    fn drift(&self, files: &Files) -> Vec<Duration> {
+    fn reaction_rows(&self, what: &str, ours: &mut [Duration], bare: &mut [Duration], cost: &str) {
+        for percent in [50, 99] {
+            let what = format!("{what} beside {} files, p{percent} of {}", self.count, self.drifts);
+            row(&what, percentile(ours, percent), Some(percentile(bare, percent)));
+        }
+        println!("| … its cost | {cost} | | |");
+    }
+
+    fn drift(&self, files: &Files, count: usize) -> Vec<Duration> {
         let mut random = Random(1);
         let mut buffer = Vec::new();
         let mut times = Vec::new();
-        for _ in 0..self.drifts {
+        for _ in 0..count {
             let index = random.below(self.count);
             let (path, wanted) = (files.path(index), content(index));
             std::thread::sleep(Duration::from_millis(2));
@@ -232,120 +272,200 @@ impl Bench {
     fn wait(&self, start: Instant, mut done: impl FnMut() -> bool) -> Duration {
         while !done() {
             assert!(start.elapsed() < Duration::from_secs(30), "nothing happens");
-            std::thread::yield_now();
+            // Looking without a pause would take one of the processors from who is measured.
+            std::thread::sleep(Duration::from_micros(20));
         }
         start.elapsed()
     }
 
-    /// A file that a source reads changes: how long until the file that depends on it has followed, beside so many others?
-    fn reactions(&self, others: usize) {
-        let files = self.files("reaction", others);
+    /// A file that a source reads changes: how long until the file that depends on it has followed? Against a loop that reads
+    /// inotify events, reads the input, and replaces the output.
+    fn reactions(&self) {
+        let files = self.files("reaction", self.count);
         files.clear();
-        let program = self.program("reaction.mcl", &files);
-        let (input, output) = (self.place.path("input"), files.root.join("output"));
+        let (input, output) = (self.place.path("inputs/input"), files.root.join("output"));
+        fs::create_dir_all(self.place.path("inputs")).expect("make a directory");
         fs::write(&input, "0").expect("write the input");
-        let mut statements = fs::read_to_string(&program).expect("read the program");
+        let mut statements = Self::statements(&files);
         let _ = write!(
             statements,
-            "import \"os\"\nfile \"{}\" {{\n\tcontent => os.readfile(\"{}\"),\n}}\n",
+            "import \"os\"\nfile \"{}\" {{\n\tcontent => os.readfile(\"{}\"),\n\tmode => \"0644\",\n}}\n",
             output.display(),
             input.display(),
         );
-        fs::write(&program, statements).expect("write the program");
+        let program = self.write("reaction.mcl", &statements);
         let running = self.start(&program, "reaction-prefix");
+        self.follow(&input, &output, 5);
+        let cost = Cost::of(&running);
+        let mut times = self.follow(&input, &output, self.drifts);
+        let cost = cost.since(self.drifts);
+        drop(running);
+
+        let watch = Watch::new(std::iter::once(self.place.path("inputs")));
+        let (from, to) = (input.clone(), output.clone());
+        let reactor = Reactor::start(watch, move |_, buffer| {
+            let wanted = fs::read(&from).expect("read the input");
+            if !is_right(&to, &wanted, buffer) {
+                replace_one_bare(&to, &wanted);
+            }
+        });
+        let mut bare_times = self.follow(&input, &output, self.drifts);
+        reactor.end(&input, b"0");
+        self.reaction_rows("one input followed", &mut times, &mut bare_times, &cost);
+    }
+
+    fn follow(&self, input: &Path, output: &Path, count: usize) -> Vec<Duration> {
         let mut times = Vec::new();
-        for round in 1..=self.drifts {
+        // The input is replaced, as whoever cares for its readers does it: it is never half-written.
+        let new = input.with_file_name("new");
+        for round in 1..=count {
             std::thread::sleep(Duration::from_millis(2));
-            let wanted = round.to_string();
+            let wanted = format!("{round} of {count}");
+            fs::write(&new, &wanted).expect("write the new input");
             let start = Instant::now();
-            fs::write(&input, &wanted).expect("change the input");
+            fs::rename(&new, input).expect("change the input");
             times.push(self.wait(start, || {
-                fs::read_to_string(&output).is_ok_and(|text| text == wanted)
+                fs::read_to_string(output).is_ok_and(|text| text == wanted)
             }));
         }
-        drop(running);
-        for percent in [50, 99] {
-            let what = format!("one input followed beside {others} files, p{percent}");
-            row(&what, percentile(&mut times, percent), None);
+        times
+    }
+
+    /// One resource comes and goes among many: what the process computes for that.
+    fn changes(&self, others: usize) {
+        let mut statements = String::from("import \"os\"\n");
+        for index in 0..others {
+            let _ = writeln!(statements, "noop \"n{index}\" {{}}");
         }
+        let input = self.place.path("inputs/toggle");
+        fs::create_dir_all(self.place.path("inputs")).expect("make a directory");
+        fs::write(&input, "no").expect("write the input");
+        let (output, new) = (self.place.path("toggled"), self.place.path("inputs/new"));
+        let _ = write!(
+            statements,
+            "if os.readfile(\"{0}\") == \"yes\" {{\n\tfile \"{1}\" {{\n\t\tstate => \"exists\",\n\t}}\n}} else {{\n\tfile \"{1}\" {{\n\t\tstate => \"absent\",\n\t}}\n}}\n\
+             if os.readfile(\"{0}\") == \"yes\" {{\n\tnoop \"more\" {{}}\n}}\n",
+            input.display(),
+            output.display(),
+        );
+        let program = self.write("change.mcl", &statements);
+        let running = self.start(&program, "change-prefix");
+        let toggle = |count: usize| {
+            for round in 0..count {
+                std::thread::sleep(Duration::from_millis(5));
+                let is = round % 2 == 0;
+                fs::write(&new, if is { "yes" } else { "no" }).expect("write the new input");
+                fs::rename(&new, &input).expect("change the input");
+                self.wait(Instant::now(), || output.exists() == is);
+            }
+        };
+        toggle(4);
+        let cost = Cost::of(&running);
+        toggle(self.drifts);
+        println!(
+            "| one resource more or less among {others} | {} | | |",
+            cost.since(self.drifts)
+        );
     }
 
     /// What a process costs that has nothing to do.
     fn idle(&self) {
-        let small = self.files("small", 1);
-        small.clear();
-        let running = self.start(&self.program("small.mcl", &small), "small-prefix");
-        let base = memory(running.0.id(), "VmRSS");
+        let base = {
+            let running = self.start(&self.write("none.mcl", "noop \"one\" {}\n"), "small-prefix");
+            memory(running.0.id(), "VmRSS")
+        };
+        let mut noops = String::new();
+        for index in 0..self.count {
+            let _ = writeln!(noops, "noop \"n{index}\" {{}}");
+        }
+        let running = self.start(&self.write("noops.mcl", &noops), "noop-prefix");
+        let per = |now: u64| now.saturating_sub(base) as f64 / self.count as f64;
+        println!(
+            "- memory per noop of {}: {:.2} KB",
+            self.count,
+            per(memory(running.0.id(), "VmRSS"))
+        );
         drop(running);
 
         let files = self.files("idle", self.count);
         files.clear();
         let running = self.start(&self.program("idle.mcl", &files), "idle-prefix");
         let id = running.0.id();
-        // What follows from starting is over by then.
-        std::thread::sleep(Duration::from_secs(3));
-        let before = processor_time(id);
+        let before = processor_ticks(id);
         std::thread::sleep(self.idle);
-        let used = processor_time(id) - before;
+        let used = processor_ticks(id) - before;
         let (instances, watches) = inotify(id);
         let (now, peak) = (memory(id, "VmRSS"), memory(id, "VmHWM"));
-        println!("Idle with {} files:", self.count);
         println!(
-            "- processor time in {} s: {used} ticks of 10 ms",
-            self.idle.as_secs()
+            "- memory per file of {}: {:.2} KB ({now} KB, at most {peak} KB)",
+            self.count,
+            per(now)
         );
-        println!("- inotify instances: {instances}, watches: {watches}");
-        println!("- threads: {}", memory(id, "Threads"));
         println!(
-            "- descriptors: {}",
+            "- idle: {used} ticks of 10 ms in {} s; {instances} inotify instance, {watches} watches, {} threads, {} descriptors",
+            self.idle.as_secs(),
+            memory(id, "Threads"),
             fs::read_dir(format!("/proc/{id}/fd"))
                 .map(Iterator::count)
                 .unwrap_or(0)
         );
-        println!("- memory: {now} KB ({base} KB with one file), at most {peak} KB");
-        println!(
-            "- memory per resource: {:.2} KB",
-            now.saturating_sub(base) as f64 / self.count as f64
-        );
     }
 }
 
-/// A number of `/proc/PID/status`.
-fn memory(id: u32, name: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    number.unwrap_or(0)
+/// What a process has used so far.
+struct Cost {
+    id: u32,
+    time: Duration,
+    threads: Threads,
 }
 
-/// User and system time in ticks, of `/proc/PID/stat`.
-fn processor_time(id: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    [11, 12]
-        .iter()
-        .filter_map(|at| fields.get(*at)?.parse::<u64>().ok())
-        .sum()
-}
-
-/// How many inotify instances and watches a process has.
-fn inotify(id: u32) -> (usize, usize) {
-    let (mut instances, mut watches) = (0, 0);
-    let Ok(entries) = fs::read_dir(format!("/proc/{id}/fd")) else {
-        return (0, 0);
-    };
-    for entry in entries.flatten() {
-        let is_inotify =
-            fs::read_link(entry.path()).is_ok_and(|target| target.to_string_lossy().contains("inotify"));
-        if is_inotify {
-            instances += 1;
-            let info = format!("/proc/{id}/fdinfo/{}", entry.file_name().to_string_lossy());
-            let info = fs::read_to_string(info).unwrap_or_default();
-            watches += info.lines().filter(|line| line.starts_with("inotify ")).count();
+impl Cost {
+    fn of(running: &Running) -> Cost {
+        let id = running.0.id();
+        Cost {
+            id,
+            time: processor_time(id),
+            threads: threads_of(id),
         }
     }
-    (instances, watches)
+
+    /// What each of so many events has used.
+    fn since(&self, events: usize) -> String {
+        let used = processor_time(self.id).saturating_sub(self.time);
+        let threads = threads_of(self.id);
+        let new = threads.difference(&self.threads).count();
+        format!(
+            "{:.3} ms of processor each, {new} new threads",
+            milliseconds(used) / events as f64
+        )
+    }
+}
+
+/// A loop that does something for each event of a watch.
+struct Reactor {
+    stop: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Reactor {
+    fn start(mut watch: Watch, mut react: impl FnMut(&str, &mut Vec<u8>) + Send + 'static) -> Reactor {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let mut buffer = Vec::new();
+            while !stopped.load(Ordering::Relaxed) {
+                for (_, name) in watch.next() {
+                    react(&name, &mut buffer);
+                }
+            }
+        });
+        Reactor { stop, thread }
+    }
+
+    /// Ends the loop; writing to the path wakes it up.
+    fn end(self, path: &Path, content: &[u8]) {
+        self.stop.store(true, Ordering::Relaxed);
+        fs::write(path, content).expect("wake the loop up");
+        self.thread.join().expect("the loop ends");
+    }
 }

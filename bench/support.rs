@@ -1,6 +1,8 @@
 //! What the benchmarks have in common: arguments, a place to work in, random numbers, running the program, and the few system
 //! calls that the standard library lacks.
 
+pub mod process;
+
 use std::ffi::{CString, c_char, c_int};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -14,6 +14,7 @@ mod function_examples;
 mod function_system;
 mod function_walk_through;
 mod hostile;
+mod hung_file_system;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;
