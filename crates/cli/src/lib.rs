@@ -24,6 +24,7 @@ mod directory_loader;
 mod evaluation;
 mod failure;
 mod input;
+mod known_files;
 mod later;
 mod output;
 mod pages;

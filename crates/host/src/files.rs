@@ -40,7 +40,7 @@ pub(crate) use temporary::number_of;
 pub use temporary::{TEMPORARY_PREFIX, is_temporary};
 pub use tree::{Extent, Fate, Leftovers, Purged, Removal, Removed};
 pub use trust::{is_trusted_owner, own_gid, own_uid};
-pub use verified::VerifiedFiles;
+pub use verified::{Fingerprint, VerifiedFiles};
 
 /// The permission bits that the process's umask takes away from new files.
 ///

@@ -77,3 +77,9 @@ pub fn raise_open_file_limit() -> io::Result<Option<u64>> {
     }
     Ok(limit.current)
 }
+
+/// What tells this start of the machine from every other; nothing if the kernel does not say.
+pub fn start_of_the_machine() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}

@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::arguments::{ProgramArguments, environment};
 use crate::failure::{Failure, exit_code, system_text};
+use crate::known_files::KnownFiles;
 use crate::later::RunLater;
 use crate::output::{End, Importance, Output, Said, headed};
 use crate::prefix::{Prefix, PrefixArguments};
@@ -211,6 +212,7 @@ fn keep(
     }
     let mut engine_options = settings.engine;
     engine_options.state = Some(open_state(&prefix, &machine)?);
+    let known = KnownFiles::take_in(&prefix.directory, &machine.host);
     let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
     let services = services(&machine, engine_options.control.clone());
     let engine = Engine::start(
@@ -234,6 +236,9 @@ fn keep(
     drop(programs);
     drop(engine);
     runtime.shutdown_timeout(Duration::from_millis(100));
+    if let Some(known) = known {
+        known.leave(&machine.host);
+    }
     prefix.leave();
     Ok(ended)
 }

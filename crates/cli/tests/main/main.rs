@@ -15,6 +15,7 @@ mod function_system;
 mod function_walk_through;
 mod hostile;
 mod hung_file_system;
+mod known_files;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;

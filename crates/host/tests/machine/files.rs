@@ -2,8 +2,8 @@
 
 use crate::place::{Place, is_root};
 use setpoint_host::files::{
-    AbsolutePath, Committer, Content, Directory, Entry, FileError, FileType, InPlaceReason, Lead, Method,
-    Party, Replace, TEMPORARY_PREFIX, Timestamp, VerifiedFiles, same_content,
+    AbsolutePath, Committer, Content, Directory, Entry, FileError, FileType, Fingerprint, InPlaceReason,
+    Lead, Method, Party, Replace, TEMPORARY_PREFIX, Timestamp, VerifiedFiles, same_content,
 };
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::{fs, thread};
 
 const USER: u32 = 1000;
+
+fn seven() -> Fingerprint {
+    Fingerprint::of_digest(&[7; 16])
+}
 
 fn replace(path: AbsolutePath, content: &str) -> Replace {
     Replace::bytes(path, content.as_bytes().to_vec())
@@ -509,22 +513,22 @@ fn what_was_just_written_is_known_by_its_stamp_and_a_write_in_the_same_tick_show
         let replaced = Committer::new()
             .replace(replace(path.clone(), "as wanted").mode(0o644))
             .unwrap();
-        verified.record_written(path.as_path(), &replaced, 7);
+        verified.record_written(path.as_path(), &replaced, seven(), false);
         assert!(
-            verified.holds(path.as_path(), replaced.stat.stamp(), 7),
+            verified.holds(path.as_path(), replaced.stat.stamp(), seven()),
             "{round}"
         );
         // As long as what is there, and at once.
         fs::write(place.std("f"), "tampered!").unwrap();
         let stamp = Entry::at(&path).unwrap().stat().unwrap().unwrap().stamp();
-        assert!(!verified.holds(path.as_path(), stamp, 7), "{round}");
+        assert!(!verified.holds(path.as_path(), stamp, seven()), "{round}");
     }
     // Others could have written to it before it was in place: it is read once more.
     let replaced = Committer::new()
         .replace(replace(path.clone(), "as wanted").mode(0o666))
         .unwrap();
-    verified.record_written(path.as_path(), &replaced, 7);
-    assert!(!verified.holds(path.as_path(), replaced.stat.stamp(), 7));
+    verified.record_written(path.as_path(), &replaced, seven(), false);
+    assert!(!verified.holds(path.as_path(), replaced.stat.stamp(), seven()));
 }
 
 #[test]
@@ -826,10 +830,10 @@ fn a_verified_file_is_known_until_it_changes() {
     let stamp = entry.stat().unwrap().unwrap().stamp();
     let mut later = Timestamp::now();
     later.seconds += 60;
-    verified.record(&path, stamp, 1, later);
-    assert!(verified.holds(&path, entry.stat().unwrap().unwrap().stamp(), 1));
+    verified.record(&path, stamp, seven(), later);
+    assert!(verified.holds(&path, entry.stat().unwrap().unwrap().stamp(), seven()));
     entry.set_mode(0o600).unwrap();
-    assert!(!verified.holds(&path, entry.stat().unwrap().unwrap().stamp(), 1));
+    assert!(!verified.holds(&path, entry.stat().unwrap().unwrap().stamp(), seven()));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use setpoint_engine::{
     Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters};
-use setpoint_host::files::AbsolutePath;
+use setpoint_host::files::{AbsolutePath, Fingerprint};
 use setpoint_host::watch::{Depth, Follow};
 
 use mode::Mode;
@@ -72,7 +72,7 @@ pub(crate) struct File {
     name: Text,
     /// Stands for the contents in the memory of verified files; none until it is computed.
     #[state]
-    fingerprint: Option<u64>,
+    fingerprint: Option<Fingerprint>,
     /// Whether it was said that a link has no mode.
     #[state]
     warned: bool,
@@ -238,7 +238,7 @@ impl Resource for File {
 
     fn cleanup(&mut self, handle: &Handle) {
         if let Ok(path) = self.effective_path() {
-            handle.verified().forget(path.as_path());
+            handle.verified().release(path.as_path());
         }
     }
 }

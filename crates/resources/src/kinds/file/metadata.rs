@@ -258,7 +258,16 @@ impl Run<'_, '_> {
         if self.mode.is_none() {
             return Ok(());
         }
+        let handle = self.apply.handle();
+        let stamp = self.place.found.filter(|_| is_found).map(|found| found.stamp());
+        let path = self.path.as_path();
+        if stamp.is_some_and(|stamp| handle.verified().has_no_access_list(path, stamp)) {
+            return Ok(());
+        }
         let Some(lists) = entry.access_lists()? else {
+            if let Some(stamp) = stamp {
+                handle.verified().record_no_access_list(path, stamp);
+            }
             return Ok(());
         };
         if !is_found || self.apply.drift("access list", lists, DriftValue::Absent) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use setpoint_engine::{Apply, DriftValue, Failure, Level, Text};
 use setpoint_host::files::{
-    AbsolutePath, Content, Directory, Entry, FileError, FileType, Method, OpenFile, Replace, Replaced, Stat,
-    Timestamp, is_temporary, own_uid, same_content, umask,
+    AbsolutePath, Content, Directory, Entry, FileError, FileType, Fingerprint, Method, OpenFile, Replace,
+    Replaced, Stat, Timestamp, is_temporary, own_uid, same_content, umask,
 };
 use sha2::{Digest, Sha256};
 
@@ -299,7 +299,12 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// These bytes, whatever is there. With `secret` no report shows them, even if `content` itself is not sensitive.
-    fn write_bytes(&mut self, bytes: Text, fingerprint: Option<u64>, secret: bool) -> Result<(), Failure> {
+    fn write_bytes(
+        &mut self,
+        bytes: Text,
+        fingerprint: Option<Fingerprint>,
+        secret: bool,
+    ) -> Result<(), Failure> {
         if let Some(found) = self.target()? {
             let verified = self.apply.handle().verified();
             let known =
@@ -449,7 +454,7 @@ impl<'r, 'a> Run<'r, 'a> {
         &mut self,
         request: Replace,
         mode: Option<u32>,
-        fingerprint: Option<u64>,
+        fingerprint: Option<Fingerprint>,
     ) -> Result<(), Failure> {
         self.apply.cancellation().check("replace the contents")?;
         let before = self.place.found.filter(Stat::is_regular);
@@ -467,10 +472,10 @@ impl<'r, 'a> Run<'r, 'a> {
         let wanted = self.mode.as_ref().map(|wanted| wanted.of(current)).or(mode);
         let request = self.with_metadata(request, wanted);
         let verified = Arc::clone(&self.apply.handle().services().verified);
-        let path = self.path.clone();
+        let (path, has_mode) = (self.path.clone(), self.mode.is_some());
         let then = move |replaced: &Replaced| {
             if let Some(print) = fingerprint {
-                verified.record_written(path.as_path(), replaced, print);
+                verified.record_written(path.as_path(), replaced, print, has_mode);
             }
             how_it_was_written(&path, replaced.method)
         };
@@ -628,12 +633,12 @@ fn how_it_was_written(path: &AbsolutePath, method: Method) -> Option<String> {
 }
 
 /// Stands for these bytes in the memory of verified files.
-pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
-    shortened(&Sha256::digest(bytes))
+pub(super) fn fingerprint(bytes: &[u8]) -> Fingerprint {
+    Fingerprint::of_digest(&Sha256::digest(bytes))
 }
 
 /// Stands for the contents of a source file; none while a change of it could still go unseen.
-pub(super) fn source_fingerprint(source: &Stat) -> Option<u64> {
+pub(super) fn source_fingerprint(source: &Stat) -> Option<Fingerprint> {
     const SETTLED_SECONDS: i64 = 4;
     let age = Timestamp::now().seconds.saturating_sub(source.changed.seconds);
     if age < SETTLED_SECONDS {
@@ -647,14 +652,7 @@ pub(super) fn source_fingerprint(source: &Stat) -> Option<u64> {
         hash.update(time.seconds.to_le_bytes());
         hash.update(time.nanoseconds.to_le_bytes());
     }
-    Some(shortened(&hash.finalize()))
-}
-
-fn shortened(digest: &[u8]) -> u64 {
-    digest
-        .iter()
-        .take(8)
-        .fold(0, |all, byte| all << 8 | u64::from(*byte))
+    Some(Fingerprint::of_digest(&hash.finalize()))
 }
 
 /// The contents of an open file, for a report.
