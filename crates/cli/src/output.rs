@@ -230,7 +230,7 @@ fn is_journal() -> bool {
 pub(crate) fn lines(said: &[Said], prefix: Prefix) -> String {
     let mut text = String::new();
     for said in said {
-        let before = prefix.text(said.importance);
+        let mut before = prefix.text(said.importance);
         for line in said.text.split('\n') {
             // In the log an empty line is an entry of its own.
             if line.is_empty() && prefix != Prefix::Nothing {
@@ -239,6 +239,10 @@ pub(crate) fn lines(said: &[Said], prefix: Prefix) -> String {
             text.push_str(&before);
             text.push_str(line);
             text.push('\n');
+            if prefix == Prefix::Time {
+                // One look is enough for what came at one time.
+                before = " ".repeat("00:00:00 ".len());
+            }
         }
     }
     text

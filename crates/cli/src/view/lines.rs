@@ -274,14 +274,19 @@ impl Run {
         let mut said = Vec::new();
         for found in &self.found {
             let (field, is, want) = (one_line(&found.field), one_line(&found.is), one_line(&found.want));
+            // Lines that differ say more than two sizes.
+            let values = match found.diff {
+                Some(_) => String::new(),
+                None => format!(": {is} -> {want}"),
+            };
             let text = match words {
                 // What went wrong is told by the failure.
                 _ if failed => continue,
                 Some(_) if found.may_repair && self.has_displayed => continue,
                 Some(words) if found.may_repair => format!("{who}: {DONE}{}{DONE:#} {want}", words.done),
                 Some(words) => format!("{who}: {WOULD}would {}{WOULD:#} {want}", words.would),
-                None if found.may_repair => format!("{who}: {DONE}repaired {field}{DONE:#}: {is} -> {want}"),
-                None => format!("{who}: {WOULD}would repair {field}{WOULD:#}: {is} -> {want}"),
+                None if found.may_repair => format!("{who}: {DONE}repaired {field}{DONE:#}{values}"),
+                None => format!("{who}: {WOULD}would repair {field}{WOULD:#}{values}"),
             };
             let importance = Importance::Notice;
             let text = match &found.diff {
@@ -316,11 +321,31 @@ fn difference(diff: &str) -> String {
 /// A value on one line, of a length that can be read.
 fn one_line(text: &str) -> String {
     const LONGEST: usize = 400;
-    let shown = visible(text);
+    let shown = shortened_hashes(&visible(text));
     match shown.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &shown[..at]),
-        None => shown.into_owned(),
+        None => shown,
     }
+}
+
+/// The first digits of a hash tell two contents apart; the events have all of them.
+fn shortened_hashes(text: &str) -> String {
+    const BEFORE: &str = "(sha256 ";
+    const SHOWN: usize = 12;
+    let mut parts = text.split(BEFORE);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        shown.push_str(BEFORE);
+        if digits == 64 {
+            shown.push_str(&part[..SHOWN]);
+            shown.push('…');
+            shown.push_str(&part[digits..]);
+        } else {
+            shown.push_str(part);
+        }
+    }
+    shown
 }
 
 /// `3 new, 1 changed`; what is none is left out.

@@ -134,7 +134,8 @@ fn what_depends_on_a_file_never_sees_it_wrong() {
     }
     engine.stop();
     let seen = text(&seen);
-    assert!(seen.lines().count() > 20, "{seen}");
+    // Two changes close together are one look.
+    assert!(seen.lines().count() > 10, "{seen}");
     assert!(seen.lines().all(|line| line == "right"), "{seen}");
 }
 
