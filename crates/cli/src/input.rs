@@ -1,6 +1,6 @@
 //! What a program is given as: the forms of `INPUT`.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use setpoint_mcl::Entry;
@@ -58,7 +58,7 @@ impl Input {
             .filter(|root| root.ends_with('/'))
         {
             if !path.is_file() {
-                return bad(format!("there is no file `{argument}`"), None);
+                return bad(missing("file", argument, path), None);
             }
             return Ok(Input {
                 entry: Entry::Directory(String::new()),
@@ -75,7 +75,7 @@ impl Input {
                 );
             }
             if !path.exists() {
-                return bad(format!("there is no file `{argument}`"), None);
+                return bad(missing("file", argument, path), None);
             }
             return Ok(Input {
                 entry: Entry::File(name.to_owned()),
@@ -84,7 +84,7 @@ impl Input {
         }
         if argument.ends_with('/') || path.is_dir() {
             if !path.is_dir() {
-                return bad(format!("there is no directory `{argument}`"), None);
+                return bad(missing("directory", argument, path), None);
             }
             let root = if argument.ends_with('/') {
                 argument.to_owned()
@@ -109,7 +109,7 @@ impl Input {
             return bad(format!("`{argument}` is not a program by its name"), Some(help));
         }
         if argument.contains('/') && !argument.contains(char::is_whitespace) {
-            return bad(format!("there is no file or directory `{argument}`"), None);
+            return bad(missing("file or directory", argument, path), None);
         }
         // No program is a single word.
         let is_word = |char: char| char.is_alphanumeric() || "._-".contains(char);
@@ -155,6 +155,16 @@ fn unsupported(argument: &str) -> Option<&'static str> {
         "cf" => Some("programs in the model language (`.cf`)"),
         "yaml" | "yml" => Some("programs in YAML"),
         _ => None,
+    }
+}
+
+/// Says that nothing is there; or, where that cannot be known, why not.
+fn missing(what: &str, argument: &str, path: &Path) -> String {
+    match std::fs::metadata(path) {
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            format!("`{argument}` cannot be looked at: {error}")
+        }
+        _ => format!("there is no {what} `{argument}`"),
     }
 }
 

@@ -450,6 +450,15 @@ impl WatchSink for Sink {
             let watch = WatchId::from_token(event.token.0);
             let message = match &event.cause {
                 Cause::Changed | Cause::Unsettled | Cause::Overflow => Message::WatchEvent(watch, None),
+                Cause::BegunAnew => {
+                    // It concerns all, and is said once.
+                    if messages.is_empty() {
+                        let text = "the watching of files broke off and has begun anew; everything is looked at again";
+                        let level = execute::level_name(Level::Error);
+                        messages.push(Message::WatchLog(watch, level, text.to_owned()));
+                    }
+                    Message::WatchEvent(watch, None)
+                }
                 Cause::Polled(reason) => {
                     if let Some((level, text)) = self.polled(reason) {
                         messages.push(Message::WatchLog(watch, execute::level_name(level), text));

@@ -21,7 +21,7 @@
 //!   for which the kernel has no watch left, and those on file systems that somebody else serves. The latter are never
 //!   touched here, since a call that is never answered would end the watching of everything.
 //! - The lock is held for a slice of the work at a time, however large the tree.
-//! - Should the hub's thread fail, everybody is told, and it begins anew.
+//! - Should the hub fail, it begins anew with everything that was watched, and everybody is told.
 //! - A watched file with several hard links is also watched as such, since a write through another name is not seen
 //!   in this directory. That it got a second name later is noticed at the next event of its own name. Files that
 //!   are only reported because they lie *in* a watched directory are not looked at one by one, so a write to one of
@@ -94,6 +94,9 @@ pub enum Cause {
     Unsettled,
     /// The kernel's queue overflowed; this path may or may not be concerned.
     Overflow,
+    /// The watching of files broke off by a mistake of ours or of the system, and has begun anew; this path may or may not
+    /// have changed meanwhile.
+    BegunAnew,
     /// From now on the path is looked at in intervals ([`Pace::poll`]), because it cannot be watched. Each look is told as
     /// [`Self::Changed`].
     Polled(PollReason),
@@ -145,9 +148,6 @@ pub enum WatchError {
         /// That directory.
         path: PathBuf,
     },
-    /// The watching of files has ended by a mistake of ours or the kernel's, and has begun anew with nothing watched.
-    #[error("the watching of files broke off and has begun anew; changes in between may have been missed")]
-    BegunAnew,
     /// Anything else.
     #[error("watch {}: {source}", path.display())]
     System {

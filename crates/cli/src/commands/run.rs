@@ -442,7 +442,8 @@ impl Settings {
             // A run that stays says when it is right, unless somebody waits for more quiet than that.
             converge: match timeout {
                 Some(timeout) if !arguments.once => Some(timeout),
-                None if wanted => None,
+                // `--once` ends when it is right, whoever is told of that.
+                None if wanted && !arguments.once => None,
                 _ => Some(Duration::ZERO),
             },
             exit_when_converged: arguments.once || arguments.converged_exit,

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::process::Command;
 
-use setpoint_testing::Hermetic;
+use setpoint_testing::{Hermetic, Running};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -164,4 +164,98 @@ fn random_values_need_no_device_file() {
     ]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn what_may_not_be_looked_at_is_not_said_to_be_missing() {
+    if !is_root() {
+        return;
+    }
+    let place = Hermetic::new();
+    let program = place.path("setpoint");
+    std::fs::copy(BINARY, &program).expect("the place can be written");
+    place.write("closed/main.mcl", "noop \"a\" {}");
+    open_up(&place);
+    std::fs::set_permissions(place.path("closed"), PermissionsExt::from_mode(0o700)).expect("it is ours");
+    for name in [
+        "closed/main.mcl",
+        "closed/metadata.yaml",
+        "closed/inner/",
+        "closed/inner",
+    ] {
+        let output = Command::new("setpriv")
+            .args([
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                "--inh-caps=-all",
+            ])
+            .arg(&program)
+            .arg("check")
+            .arg(place.path(name))
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            errors.contains("cannot be looked at: Permission denied"),
+            "{name}: {errors}"
+        );
+    }
+}
+
+#[test]
+fn a_file_system_that_never_answers_holds_up_what_lies_on_it_alone() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let place = Hermetic::new();
+    std::fs::create_dir(place.path("hung")).unwrap();
+    let (hung, fine) = (place.path("hung/a").display().to_string(), place.path("fine"));
+    let program = format!(
+        "file \"{hung}\" {{ state => \"exists\", content => \"x\", }}\n\
+         file \"{}\" {{ state => \"exists\", content => \"right\\n\", }}",
+        fine.display()
+    );
+    let program = place.write("main.mcl", program).display().to_string();
+    let prefix = place.path("prefix").display().to_string();
+    let options = "fd=3,rootmode=40000,user_id=65534,group_id=65534,allow_other";
+    let script = format!(
+        "exec 3<>/dev/fuse && mount -i -t fuse.hung -o {options} none '{}' && {{ sleep 3600 & }} && \
+         exec 3>&- && exec \"$@\"",
+        place.path("hung").display()
+    );
+    let mut command = place.command("unshare");
+    command.args([
+        "--mount-proc",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "/bin/sh",
+        "-c",
+        &script,
+        "sh",
+        BINARY,
+    ]);
+    command.args([
+        "run",
+        "--json",
+        "--no-raise-limits",
+        "--prefix",
+        &prefix,
+        &program,
+    ]);
+    let mut running = Running::start(command);
+    let name = fine.display().to_string();
+    let is_right = || std::fs::read_to_string(&fine).is_ok_and(|text| text == "right\n");
+    let ended = |line: &str| line.contains("\"run ended\"") && line.contains(&name);
+    while !is_right() {
+        running.wait_for("a run", ended);
+    }
+    std::fs::write(&fine, "wrong").expect("the place can be written");
+    while !is_right() {
+        running.wait_for("a run after it was changed", ended);
+    }
+    // Nothing that is under way there ever ends, and that keeps nobody from ending it all.
+    running.signal("KILL");
+    let _ = running.finish();
 }

@@ -538,7 +538,13 @@ impl Prepared {
             self.metadata.apply(owner, group, &self.target, &file)?;
         }
         let source = self.temporary.file()?;
+        let has_holes = Stat::of_descriptor(&*source).is_ok_and(|stat| stat.has_holes());
         let copied = source.rewind().and_then(|()| {
+            if has_holes {
+                // Written over, holes would become zeros, and take as much room as they say.
+                file.set_len(0)?;
+                return sparse::copy(source, &file);
+            }
             let length = io::copy(source, &mut file)?;
             file.set_len(length)
         });

@@ -3,7 +3,7 @@
 use super::arena::Id;
 use super::state::{SinkId, State, Watched, Wish};
 use super::work::Progress;
-use super::{Cause, Depth, Follow, Pace, WatchError, WatchEvent, WatchSink, WatchToken};
+use super::{Depth, Follow, Pace, WatchError, WatchEvent, WatchSink, WatchToken};
 use crate::files::{AbsolutePath, OwnRenames, Writer};
 use crate::sync::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -205,15 +205,18 @@ impl Subscriber {
         let path = path.cleaned();
         let bytes = path.as_bytes();
         let mut state = shared.state.lock();
-        let generation = state.generation;
-        let watched = state.watch(bytes.strip_suffix(b"/").unwrap_or(bytes), wish);
+        let mut generation = state.generation;
+        let mut watched = state.watch(bytes.strip_suffix(b"/").unwrap_or(bytes), wish);
         // Others may have their turn between the slices.
         while state.settle_some() != Progress::Done {
             drop(state);
             std::thread::yield_now();
             state = shared.state.lock();
             if state.generation != generation {
-                return Err(WatchError::BegunAnew);
+                watched = state
+                    .number_now(generation, watched)
+                    .expect("what was asked for is asked for again");
+                generation = state.generation;
             }
         }
         state.armed(watched)?;
@@ -264,9 +267,8 @@ pub struct WatchHandle {
 impl Drop for WatchHandle {
     fn drop(&mut self) {
         let mut state = self.subscription.shared.state.lock();
-        // After the hub has begun anew, the number is somebody else's.
-        if state.generation == self.generation {
-            state.unwatch(self.watched);
+        if let Some(watched) = state.number_now(self.generation, self.watched) {
+            state.unwatch(watched);
         }
     }
 }
@@ -346,7 +348,7 @@ impl Shared {
         self.read_all()
     }
 
-    /// Tells everybody that changes may have been missed, and starts over with nothing watched.
+    /// Watches everything anew, and tells everybody that changes may have been missed.
     fn begin_anew(&self) {
         // Nothing is told before it can be made good.
         let inotify = loop {
@@ -357,26 +359,15 @@ impl Shared {
             }
         };
         let mut state = self.state.lock();
-        let everybody = state.everybody();
-        let generation = state.generation + 1;
-        let subscribers = std::mem::take(&mut state.subscribers);
+        let asked = state.asked_for();
         self.renames.clear();
-        *state = State::new(inotify, Arc::clone(&self.renames), generation);
-        state.subscribers = subscribers;
-        let error = Arc::new(WatchError::BegunAnew);
-        let told: Vec<_> = everybody
-            .into_iter()
-            .filter_map(|(subscriber, token)| {
-                let cause = Cause::Failed(Arc::clone(&error));
-                Some((
-                    Arc::clone(state.subscribers.get(subscriber)?),
-                    WatchEvent { token, cause },
-                ))
-            })
-            .collect();
+        let fresh = State::new(inotify, Arc::clone(&self.renames), state.generation + 1);
+        let old = std::mem::replace(&mut *state, fresh);
+        state.take_over(old, asked);
+        let reports = state.take_reports();
         drop(state);
-        for (sink, event) in told {
-            tell(sink, &[event]);
+        for (sink, events) in reports {
+            tell(sink, &events);
         }
     }
 

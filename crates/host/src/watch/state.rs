@@ -15,11 +15,11 @@
 
 use super::arena::{Arena, Id};
 use super::mounts::Mounts;
-use super::work::Work;
+use super::work::{Progress, Work};
 use super::{Cause, Depth, PollReason, WatchError, WatchEvent, WatchSink, WatchToken};
 use crate::files::{OwnRenames, Stat};
 use hashbrown::HashTable;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::CWD;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
@@ -200,8 +200,10 @@ pub(super) struct State {
     pub(super) failed: Vec<(Id<Node>, Errno)>,
     /// After an overflow, until everything has been looked at.
     pub(super) recovering: bool,
-    /// Rises when everything is begun anew, after which the numbers of before mean nothing.
+    /// Rises when everything is begun anew.
     pub(super) generation: u64,
+    /// What has which number now, by generation and number of before.
+    pub(super) successors: FxHashMap<(u64, Id<Watched>), Id<Watched>>,
     /// How many links deep the current walk is.
     pub(super) hops: u8,
     batch: u32,
@@ -227,6 +229,7 @@ impl State {
             failed: Vec::new(),
             recovering: false,
             generation,
+            successors: FxHashMap::default(),
             hops: 0,
             batch: 1,
             dirty: Vec::new(),
@@ -516,7 +519,7 @@ impl State {
         let rank = |cause: &Cause| match cause {
             Cause::Failed(_) => 0,
             Cause::Polled(_) => 1,
-            Cause::Overflow => 2,
+            Cause::Overflow | Cause::BegunAnew => 2,
             Cause::Changed | Cause::Unsettled => 3,
         };
         dirty.sort_by_key(|(subscriber, event)| (*subscriber, event.token, rank(&event.cause)));
@@ -562,15 +565,72 @@ impl State {
         (from + some.len() < self.watched.len()).then_some(from + some.len())
     }
 
-    /// Whom every path that is watched belongs to, and under which token.
-    pub(super) fn everybody(&self) -> Vec<(SinkId, WatchToken)> {
-        let watched = self.watched.ids().map(|id| &self.watched[id]);
-        let mut all: Vec<_> = watched
-            .map(|watched| (watched.subscriber, watched.token))
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+    /// Everything that was asked to be watched: its number here, the path, and the wish. Targets of links follow from these.
+    pub(super) fn asked_for(&self) -> Vec<(Id<Watched>, Vec<u8>, Wish)> {
+        let target = |id: Id<Watched>| self.watched[id].extra.as_ref()?.target;
+        let targets: FxHashSet<Id<Watched>> = self.watched.ids().filter_map(target).collect();
+        let asked = self.watched.ids().filter(|id| !targets.contains(id));
+        let described = asked.map(|id| {
+            let watched = &self.watched[id];
+            let mut names: Vec<&[u8]> = vec![&watched.name];
+            let mut walk = &self.walks[watched.walk];
+            // No `..` is in the path of a wish.
+            while let Place::Child { parent, name } = &walk.place {
+                names.push(name);
+                walk = &self.walks[*parent];
+            }
+            names.push(b"");
+            names.reverse();
+            let wish = Wish {
+                token: watched.token,
+                subscriber: watched.subscriber,
+                depth: watched.depth,
+                follow: watched.follow,
+                settling: watched.settling,
+            };
+            let path = names.join(&b'/');
+            (id, path.strip_suffix(b"/").unwrap_or(&path).to_vec(), wish)
+        });
+        described.collect()
+    }
+
+    /// Watches again, after everything was begun anew, what was watched before; and tells all whom that concerns.
+    pub(super) fn take_over(&mut self, old: State, asked: Vec<(Id<Watched>, Vec<u8>, Wish)>) {
+        self.subscribers = old.subscribers;
+        let mut numbers: FxHashMap<Id<Watched>, Id<Watched>> = FxHashMap::default();
+        let mut wishes = Vec::with_capacity(asked.len());
+        for (before, path, wish) in asked {
+            let id = self.watch(&path, wish);
+            numbers.insert(before, id);
+            wishes.push((id, wish));
+        }
+        for ((generation, number), before) in old.successors {
+            let id = numbers.get(&before).copied();
+            self.successors.extend(id.map(|id| ((generation, number), id)));
+        }
+        let generation = old.generation;
+        self.successors
+            .extend(numbers.into_iter().map(|(before, id)| ((generation, before), id)));
+        while self.settle_some() != Progress::Done {}
+        for (id, wish) in wishes {
+            let Wish {
+                token, subscriber, ..
+            } = wish;
+            let cause = match self.armed(id) {
+                Ok(()) => Cause::BegunAnew,
+                Err(error) => Cause::Failed(Arc::new(error)),
+            };
+            self.dirty.push((subscriber, WatchEvent { token, cause }));
+        }
+    }
+
+    /// The number that a watch has now; `generation` is that of when it was made. Nothing if it was given up.
+    pub(super) fn number_now(&mut self, generation: u64, id: Id<Watched>) -> Option<Id<Watched>> {
+        if generation == self.generation {
+            Some(id)
+        } else {
+            self.successors.remove(&(generation, id))
+        }
     }
 
     /// What is at a path; nothing also if the way there is closed, is not one of directories, or leads to a file system

@@ -145,7 +145,7 @@ fn newest(watching: &Watching) -> Option<&'static str> {
     watching.events.try_iter().last().map(|event| match event.cause {
         Cause::Unsettled => "being written",
         Cause::Changed => "finished",
-        Cause::Overflow | Cause::Polled(_) | Cause::Failed(_) => "trouble",
+        Cause::Overflow | Cause::BegunAnew | Cause::Polled(_) | Cause::Failed(_) => "trouble",
     })
 }
 

@@ -4,7 +4,7 @@
 use crate::place::{Place, is_root};
 use crate::watch::{Watching, in_user_namespace, inside};
 use setpoint_host::files::AbsolutePath;
-use setpoint_host::watch::{Cause, Depth, Follow, Pace, PollReason, WatchError, WatchHub, WatchToken};
+use setpoint_host::watch::{Cause, Depth, Follow, Pace, PollReason, WatchHub, WatchToken};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -227,17 +227,24 @@ fn a_hub_that_breaks_off_tells_everybody_and_begins_anew() {
                 setrlimit(Resource::Nofile, old).unwrap();
                 // If it did, it tries once a second to get what it needs.
                 while let Ok(event) = watching.events.recv_timeout(Duration::from_secs(3)) {
-                    if let Cause::Failed(error) = event.cause {
-                        told = matches!(*error, WatchError::BegunAnew);
+                    if matches!(event.cause, Cause::BegunAnew) {
+                        told = true;
                         break;
                     }
                 }
             }
+            let _ = watching.changed();
+            fs::write(directory.join("f"), "what was watched before is watched again").unwrap();
+            watching.wait(1, |cause| matches!(cause, Cause::Changed));
             let again = watching.watch(&path(directory, "f"), Depth::Entry, 2);
-            // The handle of before ends nothing of now.
             drop(file);
-            fs::write(directory.join("f"), "x").unwrap();
-            watching.wait(2, |cause| matches!(cause, Cause::Changed));
+            let _ = watching.changed();
+            fs::write(
+                directory.join("f"),
+                "the handle of before ends its own watch alone",
+            )
+            .unwrap();
+            assert_eq!(watching.changed(), [2]);
             drop(again);
         },
     );
