@@ -604,10 +604,9 @@ impl State {
             numbers.insert(before, id);
             wishes.push((id, wish));
         }
-        for ((generation, number), before) in old.successors {
-            let id = numbers.get(&before).copied();
-            self.successors.extend(id.map(|id| ((generation, number), id)));
-        }
+        let older = old.successors.into_iter();
+        self.successors
+            .extend(older.filter_map(|(key, before)| Some((key, *numbers.get(&before)?))));
         let generation = old.generation;
         self.successors
             .extend(numbers.into_iter().map(|(before, id)| ((generation, before), id)));
