@@ -186,6 +186,8 @@ impl<'a> Soak<'a> {
             }
             29 => {
                 self.version = 1 - self.version;
+                // The first program of a process must be right.
+                self.block_output(false);
                 fs::write(self.place.path("program.mcl"), "file \"").expect("write the program");
                 self.signal("HUP");
                 sleep(Duration::from_millis(self.random.below(300) as u64));
