@@ -3,10 +3,14 @@
 //! Where the format is known while compiling, it *is* the signature: its verbs give the number and the types of the
 //! other arguments.
 
+use std::fmt::Write as _;
+
 use setpoint_value::{
     ArgumentError, CallError, Example, FunctionSpec, InferArguments, Inferred, Module, ParameterFlags,
     Refinement, Type, Value, format_float, quote,
 };
+
+use crate::text_builder::TextBuilder;
 
 pub(crate) static MODULE: Module = Module::new("fmt", "Text by a format.", &[&PRINTF]);
 
@@ -177,20 +181,20 @@ fn printf(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         )));
     }
     let mut values = values.iter();
-    let mut out: Vec<u8> = Vec::with_capacity(format.len());
+    let mut out = TextBuilder::new();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => out.extend_from_slice(text),
+            Piece::Text(text) => out.push_bytes(text),
             Piece::Verb(verb) => {
                 let Some(value) = values.next() else { break };
                 if !value.is_wholly_known() {
-                    return Ok(beginning_with(out));
+                    return Ok(beginning_with(out.finish()?));
                 }
                 print(verb, value, &mut out)?;
             }
         }
     }
-    Ok(Value::str(out))
+    Ok(Value::str(out.finish()?))
 }
 
 /// The text that is certain, and something unknown after it.
@@ -205,17 +209,22 @@ fn beginning_with(prefix: Vec<u8>) -> Value {
     )
 }
 
-fn print(verb: Verb, value: &Value, out: &mut Vec<u8>) -> Result<(), CallError> {
+/// Adds what something displays as. That there was no room is told at the end.
+fn show(out: &mut TextBuilder, shown: &dyn std::fmt::Display) {
+    let _ = write!(out, "{shown}");
+}
+
+fn print(verb: Verb, value: &Value, out: &mut TextBuilder) -> Result<(), CallError> {
     match (verb, value) {
-        (Verb::Bool | Verb::Any, Value::Bool(value)) => out.extend_from_slice(value.to_string().as_bytes()),
-        (Verb::Str | Verb::Any, Value::Str(value)) => out.extend_from_slice(value.as_bytes()),
-        (Verb::Quoted, Value::Str(value)) => out.extend_from_slice(quote(value.as_bytes()).as_bytes()),
-        (Verb::Int | Verb::Any, Value::Int(value)) => out.extend_from_slice(value.to_string().as_bytes()),
+        (Verb::Bool | Verb::Any, Value::Bool(value)) => show(out, value),
+        (Verb::Str | Verb::Any, Value::Str(value)) => out.push_bytes(value.as_bytes()),
+        (Verb::Quoted, Value::Str(value)) => out.push_str(&quote(value.as_bytes())),
+        (Verb::Int | Verb::Any, Value::Int(value)) => show(out, value),
         (Verb::Float | Verb::Any, Value::Float(value)) => {
-            out.extend_from_slice(format_float(value.0).as_bytes());
+            out.push_str(&format_float(value.0));
         }
-        (Verb::Any, value) => out.extend_from_slice(value.to_string().as_bytes()),
-        (Verb::Type, value) => out.extend_from_slice(value.ty().to_string().as_bytes()),
+        (Verb::Any, value) => show(out, value),
+        (Verb::Type, value) => show(out, &value.ty()),
         (_, value) => {
             return Err(CallError::fatal(format!("unexpected type: {}", value.ty())));
         }

@@ -8,7 +8,7 @@ use std::fmt;
 use setpoint_value::CallError;
 
 /// No function makes a longer text than this, in bytes; a program that asks for one is mistaken.
-pub(crate) const LONGEST: usize = 64 << 20;
+pub(crate) const LONGEST: usize = setpoint_value::LONGEST_TEXT;
 
 /// Collects bytes up to [`LONGEST`].
 #[derive(Debug, Default)]
@@ -93,7 +93,8 @@ impl TextBuilder {
 impl fmt::Write for TextBuilder {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.push_str(text);
-        Ok(())
+        // Whatever is being printed need not go on.
+        if self.is_full { Err(fmt::Error) } else { Ok(()) }
     }
 }
 

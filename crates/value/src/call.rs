@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::conformance::{Matching, Mismatch, plain};
 use crate::{
     ArgumentError, CallError, FunctionSpec, Implementation, Marks, Signature, Type, Value, call_adapted,
-    value_conforms,
+    check_size, value_conforms,
 };
 
 /// A call whose arguments have been checked: steps 1 to 4.
@@ -334,7 +334,7 @@ pub fn call_typed(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Re
     finish(spec, value, seen, result, &marks)
 }
 
-/// Step 6: what is returned is what was promised, is refined, and carries the marks.
+/// Step 6: what is returned is what was promised, is not too large, is refined, and carries the marks.
 fn finish(
     spec: &FunctionSpec,
     value: Value,
@@ -347,6 +347,7 @@ fn finish(
             "`{spec}` gave something else than it promised: {mismatch} (this is a bug in the function)"
         )));
     }
+    check_size(&value)?;
     let value = match spec.refine {
         None => value,
         Some(refine) => {

@@ -40,6 +40,7 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
         (Value::Int(a), Value::Int(b)) => Equality::of(a == b),
         (Value::Float(a), Value::Float(b)) => Equality::of(a.0 == b.0),
         (Value::Str(a), Value::Str(b)) => Equality::of(a == b),
+        (Value::List(a), Value::List(b)) if a.is_same(b) && is_equal_to_itself(a) => Equality::Equal,
         (Value::List(a), Value::List(b))
             if a.len() == b.len() && could_be_alike(a.element_type(), b.element_type()) =>
         {
@@ -76,6 +77,14 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
         (Value::Opaque(a), Value::Opaque(b)) => Equality::of(a == b),
         _ => Equality::Unequal,
     }
+}
+
+/// Whether no part of a list can be unequal to itself, which NaN and what is unknown are.
+fn is_equal_to_itself(list: &crate::List) -> bool {
+    let has_floats = list
+        .element_type()
+        .any_part(&mut |part| matches!(part, Type::Float | Type::Dynamic | Type::Number | Type::Variant));
+    !has_floats && !list.contents().unknown
 }
 
 /// Whether what is certain of an unknown leaves it open that it equals another value, known or not.
@@ -125,6 +134,7 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
                 .unwrap_or_else(|| a.0.is_nan().cmp(&b.0.is_nan()))
         }
         (Value::Str(a), Value::Str(b)) => a.cmp(b),
+        (Value::List(a), Value::List(b)) if a.is_same(b) => Ordering::Equal,
         (Value::List(a), Value::List(b)) => lexicographic(a.iter(), b.iter()),
         (Value::Tuple(a), Value::Tuple(b)) => lexicographic(a.iter(), b.iter()),
         (Value::Struct(a), Value::Struct(b)) => lexicographic(a.fields().iter(), b.fields().iter()),

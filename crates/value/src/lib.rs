@@ -12,6 +12,7 @@
 
 mod adapt;
 mod awaited;
+mod bounds;
 pub mod call;
 mod capabilities;
 mod compare;
@@ -37,6 +38,7 @@ mod value;
 
 pub use adapt::{call_adapted, convert_arguments, infer_adapted, static_type};
 pub use awaited::Awaited;
+pub use bounds::{LONGEST_TEXT, MOST_PARTS, TooLarge, check_size};
 pub use capabilities::{
     AtOnce, Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, HostFact,
     HostFacts, LARGEST_FILE, Random, RunningCommand, Timer, Wake, WatchDepth,

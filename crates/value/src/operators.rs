@@ -1,7 +1,9 @@
 //! The functions behind mcl's syntax: operators, lookups, `in`, interpolation. They are bound directly, never through a
 //! name that a program could redefine.
 
-use crate::{CallError, Equality, FunctionSpec, ParameterFlags, Type, Value, equals, less};
+use crate::{
+    CallError, Equality, FunctionSpec, LONGEST_TEXT, ParameterFlags, TooLarge, Type, Value, equals, less,
+};
 
 /// All of them, for documentation and tests.
 pub static OPERATORS: &[&FunctionSpec] = &[
@@ -158,6 +160,9 @@ fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         [Value::Str(a), Value::Str(b)] => {
             if b.is_empty() {
                 return Ok(Value::Str(a.clone()));
+            }
+            if a.as_bytes().len() + b.as_bytes().len() > LONGEST_TEXT {
+                return Err(TooLarge::Text.into());
             }
             match (a.as_str(), b.as_str()) {
                 (Some(a), Some(b)) => Ok(Value::str(format!("{a}{b}"))),

@@ -13,6 +13,7 @@ mod exec;
 mod function_examples;
 mod function_system;
 mod function_walk_through;
+mod growing;
 mod hostile;
 mod hung_file_system;
 mod known_files;

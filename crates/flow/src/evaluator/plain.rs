@@ -1,6 +1,6 @@
 //! What is computed from values alone: containers, fields and pure functions.
 
-use setpoint_value::{CallError, FunctionSpec, Marks, Type, Value, call};
+use setpoint_value::{CallError, FunctionSpec, Marks, Type, Value, call, check_size};
 
 use super::Evaluator;
 use super::arena::Kind;
@@ -21,12 +21,12 @@ pub(super) fn compute(
                 Type::List(element) => (**element).clone(),
                 _ => values.first().map_or(Type::Dynamic, Value::ty),
             };
-            Ok(Value::list(element, values.iter().cloned()))
+            sized(Value::list(element, values.iter().cloned()))
         }
-        Operation::Map(_) => Ok(map(ty, values)),
+        Operation::Map(_) => sized(map(ty, values)),
         Operation::Struct(_) => match ty.as_struct() {
             Some(fields) if fields.fields.len() == values.len() => {
-                Ok(Value::structure(ty.clone(), values.to_vec()))
+                sized(Value::structure(ty.clone(), values.to_vec()))
             }
             _ => Err(CallError::fatal("a struct does not have the fields of its type")),
         },
@@ -51,6 +51,12 @@ pub(super) fn compute(
         | Operation::Edge(_)
         | Operation::Panic { .. } => Err(CallError::fatal("this is not computed from values alone")),
     }
+}
+
+/// A container, unless it has more parts than a value may have.
+fn sized(container: Value) -> Result<Value, CallError> {
+    check_size(&container)?;
+    Ok(container)
 }
 
 /// Keys of a map have to be known for it to be known which of them are the same.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use setpoint_value::{CallError, Func, Marks, ScopeArgument, ScopeBuilder, Shape, ShapeState, Shared, Value};
+use setpoint_value::{
+    CallError, Func, Marks, ScopeArgument, ScopeBuilder, Shape, ShapeState, Shared, Value, check_size,
+};
 
 use super::Evaluator;
 use super::arena::{Input, Join, Kind, NodeId, Reference};
@@ -339,7 +341,11 @@ impl Evaluator {
                 Operation::Call { function, .. } => function.to_string().into(),
                 _ => "a shape".into(),
             };
-            state = match guarded(&name, || shape.collect(&results, changed)) {
+            state = match guarded(&name, || {
+                let value = shape.collect(&results, changed)?;
+                check_size(&value)?;
+                Ok(value)
+            }) {
                 Ok(value) => State::Value(value.with_marks(&body.marks)),
                 Err(error) => {
                     let is_secret = !body.marks.is_empty();

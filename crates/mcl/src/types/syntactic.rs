@@ -1,7 +1,7 @@
 //! What is plain from the text before solving: evident types (rules of mcl, 6.9) and static values.
 
 use rustc_hash::FxHashMap;
-use setpoint_value::{Map, Type, Value, call, operators};
+use setpoint_value::{Map, Type, Value, call, check_size, operators};
 
 use super::InstanceId;
 use super::infer::Inference;
@@ -259,7 +259,7 @@ impl Inference<'_> {
                     .map(|i| self.static_value(instance, *i))
                     .collect::<Option<Vec<_>>>()?;
                 let element = items.first()?.ty();
-                Some(Value::list(element, items))
+                sized(Value::list(element, items))
             }
             ExprKind::Map(entries) => {
                 let mut values = Vec::new();
@@ -270,7 +270,7 @@ impl Inference<'_> {
                     ));
                 }
                 let (key, value) = values.first().map(|(k, v)| (k.ty(), v.ty()))?;
-                Some(Value::Map(Map::new(key, value, values)))
+                sized(Value::Map(Map::new(key, value, values)))
             }
             ExprKind::Struct(fields) => {
                 let mut types = Vec::new();
@@ -280,7 +280,7 @@ impl Inference<'_> {
                     types.push((name.clone(), value.ty()));
                     values.push(value);
                 }
-                Some(Value::structure(Type::structure(types), values))
+                sized(Value::structure(Type::structure(types), values))
             }
             ExprKind::Variable { path, definition } => {
                 let holder = self.follow(instance, path, hir.definition(*definition).owner);
@@ -338,4 +338,9 @@ impl Inference<'_> {
             | ExprKind::FieldOr { .. } => None,
         }
     }
+}
+
+/// A container, unless it has more parts than a value may have; then whoever evaluates the program says so.
+fn sized(container: Value) -> Option<Value> {
+    check_size(&container).is_ok().then_some(container)
 }

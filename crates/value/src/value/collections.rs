@@ -69,7 +69,7 @@ impl List {
         }))
     }
 
-    pub(super) fn contents(&self) -> Contents {
+    pub(crate) fn contents(&self) -> Contents {
         self.0
             .contents
             .get_or_look(|| Contents::of_all(self.0.items.iter()))

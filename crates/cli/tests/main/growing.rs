@@ -1,0 +1,64 @@
+//! The real binary on programs whose values or work grow without end.
+
+use std::time::{Duration, Instant};
+
+use setpoint_testing::Hermetic;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+/// Definitions that double what there was, so many times.
+fn doubling(first: &str, times: usize, next: impl Fn(&str) -> String) -> String {
+    let mut text = format!("$x0 = {first}\n");
+    for i in 1..=times {
+        let before = format!("$x{}", i - 1);
+        text.push_str(&format!("$x{i} = {}\n", next(&before)));
+    }
+    text
+}
+
+#[test]
+fn values_that_double_are_refused_where_they_become_too_large() {
+    let lists = doubling("1", 40, |x| format!("[{x}, {x},]"));
+    let texts = doubling("\"0123456789abcdef\"", 40, |x| format!("{x} + {x}"));
+    // Seen by the compiler at once, or only when a source has spoken.
+    let late = "import \"value\"\n".to_owned()
+        + &doubling("value.get_str(\"key\")->value + \"0123456789abcdef\"", 40, |x| {
+            format!("{x} + {x}")
+        });
+    let compared = "import \"fmt\"\nprint \"a\" {\n\tmsg => fmt.printf(\"%t\", $x40 == $x40),\n}\n";
+    let printed = "import \"fmt\"\nprint \"a\" {\n\tmsg => fmt.printf(\"%v\", $x40),\n}\n";
+    for (text, statement, problem) in [
+        (&lists, compared, "more than 16777216 parts"),
+        (&lists, printed, "more than 16777216 parts"),
+        (&texts, printed, "longer than 64 MiB"),
+        (&late, printed, "longer than 64 MiB"),
+    ] {
+        let place = Hermetic::new();
+        place.write("main.mcl", &format!("{text}{statement}"));
+        // What is too large while compiling is left to the evaluation, which can say so.
+        let checked = place.run(BINARY, &["check", "--skip-fmt", "main.mcl"]);
+        assert_eq!(checked.code, 0, "{}", checked.stderr);
+        let finished = place.run(BINARY, &["graph", "--timeout", "300", "main.mcl"]);
+        assert_eq!(finished.code, 1, "{}", finished.stderr);
+        assert!(finished.stderr.contains(problem), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_time_limit_ends_an_evaluation_that_computes() {
+    let place = Hermetic::new();
+    place.write(
+        "main.mcl",
+        "import \"iter\"\nimport \"value\"\n\
+         $start = value.get_int(\"start\")->value\n\
+         $rows = iter.map(iter.range(100000), func($i) {\n\
+         \tlen(iter.map(iter.range(100000), func($j) {\n\t\t$i + $j + $start\n\t}))\n})\n\
+         test \"a\" {\n\tint64 => len($rows),\n}\n",
+    );
+    let begin = Instant::now();
+    let finished = place.run(BINARY, &["graph", "--timeout", "1", "main.mcl"]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains("within 1 second"), "{}", finished.stderr);
+    // Whole minutes would be needed to compute all of it.
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+}
