@@ -34,7 +34,7 @@ fn values_that_double_are_refused_where_they_become_too_large() {
         (&late, printed, "longer than 64 MiB"),
     ] {
         let place = Hermetic::new();
-        place.write("main.mcl", &format!("{text}{statement}"));
+        place.write("main.mcl", format!("{text}{statement}"));
         // What is too large while compiling is left to the evaluation, which can say so.
         let checked = place.run(BINARY, &["check", "--skip-fmt", "main.mcl"]);
         assert_eq!(checked.code, 0, "{}", checked.stderr);
