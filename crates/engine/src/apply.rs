@@ -418,7 +418,11 @@ impl<'a> Apply<'a> {
     }
 
     /// Says something in the log. Never a value of a sensitive parameter.
+    /// Lines for who searches a mistake are dropped unless debug output of this resource is on.
     pub fn log(&self, level: Level, message: impl AsRef<str>) {
+        if level == Level::Debug && !self.input.handle.debug() {
+            return;
+        }
         let message = message.as_ref();
         let hidden = self.secrets.hide(message);
         self.input

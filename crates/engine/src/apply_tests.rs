@@ -102,7 +102,7 @@ fn handle() -> Handle {
         program: "setpoint".to_owned(),
         version: "0".to_owned(),
         hostname: "here".to_owned(),
-        debug: false,
+        debug: Arc::default(),
         writable: false,
         committer,
         verified: Arc::new(VerifiedFiles::new()),

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use setpoint_graph::ResourceId;
 use setpoint_host::files::{AbsolutePath, Committer, Entry, VerifiedFiles};
 use setpoint_host::processes::Processes;
+use setpoint_host::state::{StateDirectory, Stored};
 use setpoint_host::users::Users;
 use tokio::sync::watch;
 
+use crate::debug_output::DebugOutput;
+use crate::state_files::write_name;
 use crate::{Extensions, Failure, GraphView};
 
 /// What all resources share. One object a process.
@@ -20,8 +23,8 @@ pub struct Services {
     pub version: String,
     /// Name of this member.
     pub hostname: String,
-    /// Whether debug output is on.
-    pub debug: bool,
+    /// Of whom debug output is wanted.
+    pub debug: Arc<DebugOutput>,
     /// Whether anything may be written below the prefix; not in `plan`.
     pub writable: bool,
     /// Replaces files, with syncs shared between all that do.
@@ -85,9 +88,37 @@ impl Handle {
         let path = self.var_path();
         if self.services.writable {
             Entry::create_directories(&self.state, 0o700, 0o700)?;
+            let own = StateDirectory::open_existing(&self.state)?;
+            write_name(&own, &self.id, &self.services.committer)?;
             Entry::create_directories(&path, 0o700, 0o700)?;
         }
         Ok(path)
+    }
+
+    /// What [`Handle::store`] wrote under a name in this version. What is damaged or of another version is set aside, and
+    /// a line for the log says so.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn load(&self, name: &str, version: u32) -> Result<Stored, Failure> {
+        match StateDirectory::open_existing(&self.var_path()) {
+            Ok(directory) => Ok(directory.load(name, version, self.services.writable)?),
+            Err(error) if error.is_not_found() => Ok(Stored::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Keeps something under a name in the private directory, replaced whole, with the version of its form. Nothing
+    /// sensitive is kept. Nothing happens where nothing may be written.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn store(&self, name: &str, version: u32, payload: &[u8]) -> Result<(), Failure> {
+        if self.services.writable {
+            let directory = StateDirectory::open_existing(&self.var_dir()?)?;
+            directory.write_versioned(&self.services.committer, name, version, payload)?;
+        }
+        Ok(())
     }
 
     /// Where the private directory is or would be.
@@ -114,10 +145,10 @@ impl Handle {
         &self.services.version
     }
 
-    /// Whether debug output is on.
+    /// Whether debug output of this resource is on.
     #[must_use]
     pub fn debug(&self) -> bool {
-        self.services.debug
+        self.services.debug.is_on(&self.id)
     }
 
     /// Replaces files, with syncs shared between all that do.

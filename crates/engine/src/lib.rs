@@ -24,6 +24,7 @@ mod apply;
 #[cfg(test)]
 mod apply_tests;
 mod batch;
+mod debug_output;
 mod drift;
 mod events;
 mod extensions;
@@ -45,6 +46,7 @@ pub use apply::{
     Sent,
 };
 pub use async_trait::async_trait;
+pub use debug_output::{DebugOutput, DebugSelection, NotSelected};
 pub use drift::{Drift, DriftValue};
 pub use events::{Cause, Event, EventKind, EventSink, EventStream, RunSummary};
 pub use extensions::Extensions;

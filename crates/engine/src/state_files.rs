@@ -2,7 +2,7 @@
 //! notifications that must outlive a crash.
 //!
 //! Everything is replaced atomically and carries a version. A notification is stored as *perhaps* before the first repair
-//! that may cause it; those of many senders to one receiver that come at the same time share one write.
+//! that may cause it; those of many senders to one receiver that come at the same time share one write, which appends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_graph::ResourceId;
 use setpoint_host::files::{AbsolutePath, Committer, FileError};
-use setpoint_host::state::{PrefixLock, StateDirectory, identity_directory};
+use setpoint_host::state::{PrefixLock, StateDirectory, Stored, identity_directory};
 use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait};
 
 use crate::{Attempting, Failure};
 
 /// Version of the `refresh` file.
-const REFRESH_VERSION: u32 = 1;
+const REFRESH_VERSION: u32 = 2;
 const REFRESH: &str = "refresh";
 const NAME: &str = "name";
 const REVERSE: &str = "reverse";
@@ -73,43 +73,44 @@ impl StateFiles {
     ///
     /// # Errors
     /// When there is something that cannot be read; it is as if nothing were there.
-    pub(crate) fn load_refresh(&self, receiver: &ResourceId) -> Result<Vec<ResourceId>, FileError> {
+    pub(crate) fn load_refresh(&self, receiver: &ResourceId) -> Result<Refresh, FileError> {
         let name = identity_directory(&receiver.kind, &receiver.name);
         let Some(directory) = self.directory.find(&name)? else {
-            return Ok(Vec::new());
+            return Ok(Refresh::default());
         };
-        let Some(stored) = directory.read_versioned(REFRESH)? else {
-            return Ok(Vec::new());
+        let journal = match directory.load(REFRESH, REFRESH_VERSION, true)? {
+            Stored::Nothing => return Ok(Refresh::default()),
+            Stored::Payload(journal) => journal,
+            Stored::Unusable(why) => {
+                return Ok(Refresh {
+                    senders: Vec::new(),
+                    warning: Some(why),
+                });
+            }
         };
-        let senders: Vec<(String, String)> = match stored.version {
-            REFRESH_VERSION => serde_json::from_slice(&stored.payload).unwrap_or_default(),
-            _ => Vec::new(),
-        };
-        let senders = senders
-            .into_iter()
-            .map(|(kind, name)| ResourceId::new(kind, name));
-        let senders: Vec<ResourceId> = senders.collect();
+        let (senders, lines) = read_journal(&journal);
         let known = self.receiver(receiver);
         let mut marks = known.lock();
+        marks.lines = lines;
         for sender in &senders {
             marks.by_sender.entry(sender.clone()).or_insert(0);
         }
-        Ok(senders)
+        Ok(Refresh {
+            senders,
+            warning: None,
+        })
     }
 
     /// Stores that a run of `sender` may notify `receiver`, and returns when that would survive a loss of power.
     pub(crate) fn mark(&self, receiver: &ResourceId, sender: &ResourceId, run: u64) -> Result<(), Failure> {
         let known = self.receiver(receiver);
         let mut marks = known.lock();
-        let is_new = marks.by_sender.insert(sender.clone(), run).is_none();
-        if is_new {
-            marks.version += 1;
-        }
+        let is_new = marks.insert(sender, run);
         // One that is there may still be on its way to the disk.
         let wanted = marks.version;
         let stored = self.flush(receiver, &known, marks, wanted);
         if stored.is_err() && is_new {
-            known.lock().by_sender.remove(sender);
+            known.lock().remove(sender);
         }
         stored.attempting("store the notification of", receiver)
     }
@@ -128,17 +129,16 @@ impl StateFiles {
             let mut marks = known.lock();
             let mut new = Vec::new();
             for (sender, run) in senders {
-                if marks.by_sender.insert(sender.clone(), run).is_none() {
+                if marks.insert(sender, run) {
                     new.push(sender);
                 }
             }
-            marks.version += u64::from(!new.is_empty());
             let wanted = marks.version;
             let stored = self.flush(receiver, &known, marks, wanted);
             if stored.is_err() {
                 let mut marks = known.lock();
                 for sender in new {
-                    marks.by_sender.remove(sender);
+                    marks.remove(sender);
                 }
             }
             stored.attempting("store the notification of", receiver)?;
@@ -158,13 +158,12 @@ impl StateFiles {
         let before = marks.by_sender.len();
         for sender in senders {
             if marks.by_sender.get(sender).is_some_and(|run| *run <= up_to_run) {
-                marks.by_sender.remove(sender);
+                marks.remove(sender);
             }
         }
         if marks.by_sender.len() == before {
             return Ok(());
         }
-        marks.version += 1;
         let wanted = marks.version;
         self.flush(receiver, &known, marks, wanted)
     }
@@ -187,26 +186,41 @@ impl StateFiles {
             }
             marks.writing = true;
             let version = marks.version;
-            let senders: Vec<(String, String)> = marks
-                .by_sender
-                .keys()
-                .map(|sender| (sender.kind.to_string(), sender.name.to_string()))
-                .collect();
+            let pending = std::mem::take(&mut marks.pending);
+            let count = marks.by_sender.len();
+            // Lines of what is gone are left behind until they are most of the file.
+            let rewritten = marks.lines + pending.len() > 2 * count + 64;
+            let write = if count == 0 {
+                Write::Nothing
+            } else if rewritten {
+                Write::All(marks.by_sender.keys().map(|sender| line('+', sender)).collect())
+            } else {
+                Write::Further(pending.concat())
+            };
+            let lines = match &write {
+                Write::Nothing => 0,
+                Write::All(_) => count,
+                Write::Further(_) => marks.lines + pending.len(),
+            };
             drop(marks);
-            let result = self.write(receiver, &senders);
+            let result = self.write(receiver, write);
             marks = known.lock();
             marks.writing = false;
             if result.is_ok() {
                 marks.stored = marks.stored.max(version);
+                marks.lines = lines;
+            } else {
+                // Whatever is on the disk now, the next write makes it whole.
+                marks.lines = usize::MAX / 2;
             }
             known.written.notify_all();
             result?;
         }
     }
 
-    fn write(&self, receiver: &ResourceId, senders: &[(String, String)]) -> Result<(), FileError> {
+    fn write(&self, receiver: &ResourceId, write: Write) -> Result<(), FileError> {
         let name = identity_directory(&receiver.kind, &receiver.name);
-        if senders.is_empty() {
+        if matches!(write, Write::Nothing) {
             return match self.directory.find(&name)? {
                 Some(directory) => directory.remove(REFRESH),
                 None => Ok(()),
@@ -214,14 +228,16 @@ impl StateFiles {
         }
         let directory = match self.directory.find(&name)? {
             Some(directory) => directory,
-            None => {
-                let directory = self.directory.subdirectory(&name)?;
-                directory.write(&self.committer, NAME, receiver.to_string())?;
-                directory
-            }
+            None => self.directory.subdirectory(&name)?,
         };
-        let payload = serde_json::to_vec(senders).unwrap_or_default();
-        directory.write_versioned(&self.committer, REFRESH, REFRESH_VERSION, &payload)
+        write_name(&directory, receiver, &self.committer)?;
+        match write {
+            Write::Further(lines) => directory.append_versioned(REFRESH, REFRESH_VERSION, lines.as_bytes()),
+            Write::All(lines) => {
+                directory.write_versioned(&self.committer, REFRESH, REFRESH_VERSION, lines.as_bytes())
+            }
+            Write::Nothing => Ok(()),
+        }
     }
 
     /// Removes the directories of identities that `known` does not have, which have no reversal, and which were found so
@@ -295,11 +311,96 @@ impl Receiver {
 struct Marks {
     /// With the number of the run that stored it last.
     by_sender: BTreeMap<ResourceId, u64>,
+    /// Lines that the file does not have yet.
+    pending: Vec<String>,
+    /// Lines that it has.
+    lines: usize,
     /// Rises with each change of the senders.
     version: u64,
     /// The version that is on disk.
     stored: u64,
     writing: bool,
+}
+
+impl Marks {
+    /// Whether it is a new one.
+    fn insert(&mut self, sender: &ResourceId, run: u64) -> bool {
+        let is_new = self.by_sender.insert(sender.clone(), run).is_none();
+        if is_new {
+            self.pending.push(line('+', sender));
+            self.version += 1;
+        }
+        is_new
+    }
+
+    fn remove(&mut self, sender: &ResourceId) {
+        if self.by_sender.remove(sender).is_some() {
+            self.pending.push(line('-', sender));
+            self.version += 1;
+        }
+    }
+}
+
+/// How the file of a receiver is brought up to date.
+enum Write {
+    /// It goes.
+    Nothing,
+    /// These lines alone.
+    All(String),
+    /// These lines after those that it has.
+    Further(String),
+}
+
+/// A line of the file: `+` for a notification that waits, `-` for one that does no longer.
+fn line(sign: char, sender: &ResourceId) -> String {
+    let id = serde_json::json!([&*sender.kind, &*sender.name]);
+    format!("{sign}{id}\n")
+}
+
+/// Who is left of a file's lines, and how many lines there are. A line that a crash cut off was never relied on.
+fn read_journal(journal: &[u8]) -> (Vec<ResourceId>, usize) {
+    let mut senders = std::collections::BTreeSet::new();
+    let mut count = 0;
+    for line in journal.split_inclusive(|byte| *byte == b'\n') {
+        let Some((sign, id)) = line.strip_suffix(b"\n").and_then(<[u8]>::split_first) else {
+            // So that what is appended does not continue it.
+            count = usize::MAX / 2;
+            continue;
+        };
+        let Ok((kind, name)) = serde_json::from_slice::<(String, String)>(id) else {
+            count = usize::MAX / 2;
+            continue;
+        };
+        let id = ResourceId::new(kind, name);
+        if *sign == b'+' {
+            senders.insert(id);
+        } else {
+            senders.remove(&id);
+        }
+        count += 1;
+    }
+    (senders.into_iter().collect(), count)
+}
+
+/// What an earlier process left for a receiver.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refresh {
+    /// Whose notifications wait.
+    pub(crate) senders: Vec<ResourceId>,
+    /// Why something could not be used.
+    pub(crate) warning: Option<String>,
+}
+
+/// Makes sure that the directory of a resource says whose it is: its own name may be hashed.
+pub(crate) fn write_name(
+    directory: &StateDirectory,
+    id: &ResourceId,
+    committer: &Committer,
+) -> Result<(), FileError> {
+    match directory.entry(NAME).stat()? {
+        Some(_) => Ok(()),
+        None => directory.write(committer, NAME, id.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -323,21 +424,21 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = open(&directory);
         let long = id(&"long".repeat(200));
-        assert_eq!(files.load_refresh(&long).unwrap(), []);
+        assert_eq!(files.load_refresh(&long).unwrap(), Refresh::default());
         files.mark(&long, &id("a"), 1).unwrap();
         files.mark(&long, &id("b"), 2).unwrap();
         drop(files);
         let files = open(&directory);
-        assert_eq!(files.load_refresh(&long).unwrap(), [id("a"), id("b")]);
+        assert_eq!(files.load_refresh(&long).unwrap().senders, [id("a"), id("b")]);
         // Stored anew by a later run than the one that is cleared.
         files.mark(&long, &id("b"), 7).unwrap();
         files.clear(&long, &[id("a"), id("b")], 6).unwrap();
         drop(files);
         let files = open(&directory);
-        assert_eq!(files.load_refresh(&long).unwrap(), [id("b")]);
+        assert_eq!(files.load_refresh(&long).unwrap().senders, [id("b")]);
         files.clear(&long, &[id("b")], 0).unwrap();
         drop(files);
-        assert_eq!(open(&directory).load_refresh(&long).unwrap(), []);
+        assert_eq!(open(&directory).load_refresh(&long).unwrap().senders, []);
     }
 
     #[test]
@@ -354,7 +455,87 @@ mod tests {
             thread.join().unwrap().unwrap();
         }
         drop(files);
-        assert_eq!(open(&directory).load_refresh(&id("nginx")).unwrap().len(), 32);
+        assert_eq!(
+            open(&directory).load_refresh(&id("nginx")).unwrap().senders.len(),
+            32
+        );
+    }
+
+    #[test]
+    fn what_many_senders_cost_on_disk_grows_with_their_number_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = open(&directory);
+        let file = files.path(&id("svc")).as_path().join(REFRESH);
+        let mut largest = 0;
+        for number in 0..300 {
+            let before = std::fs::metadata(&file).map_or(0, |found| found.len());
+            files
+                .mark(&id("svc"), &id(&format!("{number:03}")), number)
+                .unwrap();
+            let after = std::fs::metadata(&file).unwrap().len();
+            largest = largest.max(after - before);
+        }
+        assert!(largest < 60, "one line at a time: {largest}");
+        let all: Vec<ResourceId> = (0..299).map(|number| id(&format!("{number:03}"))).collect();
+        files.clear(&id("svc"), &all, 1000).unwrap();
+        let left = std::fs::metadata(&file).unwrap().len();
+        assert!(left < 60, "what is served is not kept: {left}");
+        assert_eq!(
+            open_again(files, &directory)
+                .load_refresh(&id("svc"))
+                .unwrap()
+                .senders,
+            [id("299")]
+        );
+    }
+
+    fn open_again(files: StateFiles, directory: &tempfile::TempDir) -> StateFiles {
+        drop(files);
+        open(directory)
+    }
+
+    #[test]
+    fn a_line_that_a_crash_cut_off_is_left_out_and_the_next_one_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = open(&directory);
+        files.mark(&id("svc"), &id("a"), 1).unwrap();
+        let file = files.path(&id("svc")).as_path().join(REFRESH);
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes.extend_from_slice(b"+[\"svc\",\"cut");
+        std::fs::write(&file, bytes).unwrap();
+        let files = open_again(files, &directory);
+        assert_eq!(files.load_refresh(&id("svc")).unwrap().senders, [id("a")]);
+        files.mark(&id("svc"), &id("b"), 1).unwrap();
+        let files = open_again(files, &directory);
+        assert_eq!(
+            files.load_refresh(&id("svc")).unwrap().senders,
+            [id("a"), id("b")]
+        );
+    }
+
+    #[test]
+    fn damaged_and_newer_state_is_told_and_set_aside() {
+        for content in ["rubbish", "setpoint-state 99\nx", ""] {
+            let directory = tempfile::tempdir().unwrap();
+            let files = open(&directory);
+            files.mark(&id("svc"), &id("a"), 1).unwrap();
+            let file = files.path(&id("svc")).as_path().join(REFRESH);
+            std::fs::write(&file, content).unwrap();
+            let files = open_again(files, &directory);
+            let found = files.load_refresh(&id("svc")).unwrap();
+            assert_eq!(found.senders, []);
+            assert!(
+                found.warning.is_some_and(|why| why.contains("refresh.set-aside")),
+                "{content}"
+            );
+            assert_eq!(
+                std::fs::read_to_string(file.with_extension("set-aside")).unwrap(),
+                content
+            );
+            files.mark(&id("svc"), &id("b"), 1).unwrap();
+            let files = open_again(files, &directory);
+            assert_eq!(files.load_refresh(&id("svc")).unwrap().senders, [id("b")]);
+        }
     }
 
     #[test]

@@ -38,6 +38,17 @@ pub struct Versioned {
     pub payload: Vec<u8>,
 }
 
+/// What a versioned file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stored {
+    /// There is no such file.
+    Nothing,
+    /// What was written.
+    Payload(Vec<u8>),
+    /// Nothing that can be used; a line for the user says why, and where it is now.
+    Unusable(String),
+}
+
 impl StateDirectory {
     /// Opens the directory at `path`, making it (mode 0700) and what is missing above it (mode 0755 less the umask).
     ///
@@ -137,6 +148,35 @@ impl StateDirectory {
         }
     }
 
+    /// A versioned file's contents in the form that `version` says. What is damaged or of another version (a newer
+    /// program was here) is moved out of the way, unless nothing may be changed, and told.
+    pub fn load(&self, name: &str, version: u32, may_change: bool) -> Result<Stored, FileError> {
+        let why = match self.read_versioned(name) {
+            Ok(None) => return Ok(Stored::Nothing),
+            Ok(Some(stored)) if stored.version == version => return Ok(Stored::Payload(stored.payload)),
+            Ok(Some(stored)) => format!(
+                "it has version {}, and this program reads {version}",
+                stored.version
+            ),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => "it is damaged".to_owned(),
+            Err(error) => return Err(error),
+        };
+        self.set_aside(name, &why, may_change)
+    }
+
+    /// Moves a file out of the way whose contents are of no use, unless nothing may be changed.
+    pub fn set_aside(&self, name: &str, why: &str, may_change: bool) -> Result<Stored, FileError> {
+        let path = self.path.join(name);
+        if !may_change {
+            return Ok(Stored::Unusable(format!("{path} is not used: {why}")));
+        }
+        let aside = format!("{name}.set-aside");
+        self.entry(name).rename(&aside)?;
+        Ok(Stored::Unusable(format!(
+            "{path} is not used: {why}. It was renamed to {aside}"
+        )))
+    }
+
     /// Replaces a versioned file, as [`Self::write`] does.
     pub fn write_versioned(
         &self,
@@ -145,11 +185,21 @@ impl StateDirectory {
         version: u32,
         payload: &[u8],
     ) -> Result<(), FileError> {
-        let mut bytes = HEADER.to_vec();
-        bytes.extend_from_slice(version.to_string().as_bytes());
-        bytes.push(b'\n');
+        let mut bytes = header(version);
         bytes.extend_from_slice(payload);
         self.write(committer, name, bytes)
+    }
+
+    /// Appends to a versioned file, which is begun if it is missing, and returns when that would survive a loss of power.
+    /// What a crash left half-written at the end is for the reader to see: whole lines end in a newline.
+    pub fn append_versioned(&self, name: &str, version: u32, bytes: &[u8]) -> Result<(), FileError> {
+        let entry = self.entry(name);
+        let mut all = match entry.stat()? {
+            Some(stat) if stat.size > 0 => Vec::new(),
+            _ => header(version),
+        };
+        all.extend_from_slice(bytes);
+        entry.append_durably(&all, 0o600)
     }
 
     /// Removes a file or a whole directory; fine if there is none.
@@ -181,6 +231,14 @@ impl StateDirectory {
             directory,
         })
     }
+}
+
+/// The first line of a versioned file.
+fn header(version: u32) -> Vec<u8> {
+    let mut bytes = HEADER.to_vec();
+    bytes.extend_from_slice(version.to_string().as_bytes());
+    bytes.push(b'\n');
+    bytes
 }
 
 /// The name of the directory in which a resource's state is kept: readable where that is possible, of bounded

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use setpoint_host::files::{AbsolutePath, Committer, Entry, Replace};
+use setpoint_host::files::{AbsolutePath, Committer, Entry};
+use setpoint_host::state::{StateDirectory, Stored};
 use setpoint_host::sync::Mutex;
 use setpoint_value::{Timer, Value, Values, Wake};
 use sha2::{Digest, Sha256};
@@ -30,6 +31,7 @@ struct State {
     known: BTreeMap<String, Option<Value>>,
     followers: BTreeMap<u64, (String, Wake)>,
     next: u64,
+    reports: Vec<String>,
 }
 
 impl LocalValues {
@@ -63,11 +65,29 @@ impl LocalValues {
         self.directory.join(file_name(key))
     }
 
-    /// What the file of a key holds. A damaged file counts as none: its resource writes it anew.
+    /// What the file of a key holds. What cannot be used counts as none, is set aside and told: its resource writes it anew.
     fn load(&self, key: &str) -> Option<Value> {
-        let bytes = Entry::at(&self.path(key)).and_then(|entry| entry.read()).ok()?;
-        let (name, value) = value_encoding::decode(&bytes).ok()?;
-        (name == key).then_some(value)
+        let directory = StateDirectory::open_existing(&self.directory).ok()?;
+        let file = file_name(key);
+        let stored = directory.load(&file, value_encoding::VERSION, true).ok()?;
+        let unusable = match stored {
+            Stored::Nothing => return None,
+            Stored::Payload(payload) => match value_encoding::decode(&payload) {
+                Ok((name, value)) => return (name == key).then_some(value),
+                Err(why) => directory.set_aside(&file, &why.to_string(), true).ok()?,
+            },
+            unusable @ Stored::Unusable(_) => unusable,
+        };
+        if let Stored::Unusable(why) = unusable {
+            self.state.lock().reports.push(why);
+        }
+        None
+    }
+
+    /// What was found that could not be used, since this was asked last: lines for the log.
+    #[must_use]
+    pub fn take_reports(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().reports)
     }
 
     fn store(&self, key: &str, value: &Value) -> Result<(), Failure> {
@@ -76,8 +96,8 @@ impl LocalValues {
         }
         let bytes = value_encoding::encode(key, value).attempting("store the value", key)?;
         Entry::create_directories(&self.directory, 0o700, 0o700)?;
-        self.committer
-            .replace(Replace::bytes(self.path(key), bytes).mode(0o600))?;
+        let directory = StateDirectory::open_existing(&self.directory)?;
+        directory.write_versioned(&self.committer, &file_name(key), value_encoding::VERSION, &bytes)?;
         Ok(())
     }
 
@@ -239,6 +259,14 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         #[allow(clippy::disallowed_methods, reason = "damages what the store wrote")]
         std::fs::write(&file, b"{\"version\":1").unwrap();
-        assert_eq!(store(&directory).get("a"), None);
+        let values = store(&directory);
+        assert_eq!(values.get("a"), None);
+        let reports = values.take_reports();
+        assert!(
+            matches!(&reports[..], [one] if one.contains("a.json.set-aside")),
+            "{reports:?}"
+        );
+        values.set("a", &Value::Int(2)).unwrap();
+        assert_eq!(store(&directory).get("a"), Some(Value::Int(2)));
     }
 }

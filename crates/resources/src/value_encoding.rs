@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map as Object, Value as Json, json};
 use setpoint_value::{Map, Set, Type, Value};
 
-/// The version that is written; others are not read.
-const VERSION: u64 = 1;
+/// The version of the form, which the file says in its first line.
+pub(crate) const VERSION: u32 = 1;
 
 /// A value that cannot be stored or read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,6 @@ impl std::error::Error for Unstorable {}
 /// A value under a name. Marks are not stored.
 pub(crate) fn encode(name: &str, value: &Value) -> Result<Vec<u8>, Unstorable> {
     let document = json!({
-        "version": VERSION,
         "name": name,
         "type": value.ty().to_string(),
         "value": encode_value(value)?,
@@ -35,9 +34,6 @@ pub(crate) fn encode(name: &str, value: &Value) -> Result<Vec<u8>, Unstorable> {
 pub(crate) fn decode(bytes: &[u8]) -> Result<(String, Value), Unstorable> {
     let document: Json =
         serde_json::from_slice(bytes).map_err(|error| Unstorable(format!("no JSON: {error}")))?;
-    if document["version"] != json!(VERSION) {
-        return Err(Unstorable("of another version".to_owned()));
-    }
     let name = document["name"].as_str().ok_or_else(|| damaged("name"))?;
     let ty = document["type"]
         .as_str()
@@ -233,7 +229,6 @@ mod tests {
             "",
             "{}",
             "[]",
-            &good.replace(":1,", ":2,"),
             &good.replace("\"int\"", "\"str\""),
             &good.replace("\"int\"", "\"func() int\""),
         ] {

@@ -42,7 +42,7 @@ impl Bench {
             program: "setpoint".to_owned(),
             version: "0".to_owned(),
             hostname: "here".to_owned(),
-            debug: false,
+            debug: Arc::default(),
             writable,
             extensions: Extensions::default()
                 .with(Arc::new(LocalValues::new(

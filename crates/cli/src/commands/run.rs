@@ -8,7 +8,9 @@ use std::time::Duration;
 use clap::Args;
 use setpoint_diagnostics::visible;
 use setpoint_engine::machine::{ExitReason, ExitReport, Options, StopStage};
-use setpoint_engine::{Busy, Control, Engine, EngineOptions, Extensions, Services, StateFiles};
+use setpoint_engine::{
+    Busy, Control, DebugOutput, DebugSelection, Engine, EngineOptions, Extensions, Services, StateFiles,
+};
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::state::PrefixLock;
 use setpoint_resources::ProgramExit;
@@ -114,6 +116,10 @@ pub(super) struct Arguments {
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 
+    /// Say what helps to search for a mistake: of all, or only of these kinds and resources
+    #[arg(long, value_name = "KIND[NAME],…", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    debug: Option<DebugSelection>,
+
     /// Say only what goes wrong
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
@@ -123,6 +129,14 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    fn debug_selection(&self) -> DebugSelection {
+        match &self.debug {
+            Some(selection) => selection.clone(),
+            None if self.verbosity() == Verbosity::Debug => DebugSelection::all(),
+            None => DebugSelection::default(),
+        }
+    }
+
     fn verbosity(&self) -> Verbosity {
         match self.verbose {
             _ if self.quiet => Verbosity::Quiet,
@@ -214,7 +228,11 @@ fn keep(
     engine_options.state = Some(open_state(&prefix, &machine)?);
     let known = KnownFiles::take_in(&prefix.directory, &machine.host);
     let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
-    let services = services(&machine, engine_options.control.clone());
+    let services = services(
+        &machine,
+        engine_options.control.clone(),
+        arguments.debug_selection(),
+    );
     let engine = Engine::start(
         engine_options,
         &kinds,
@@ -532,14 +550,14 @@ fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Fai
         .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))
 }
 
-fn services(machine: &LocalMachine, control: Control) -> Services {
+fn services(machine: &LocalMachine, control: Control, debug: DebugSelection) -> Services {
     let host = &machine.host;
     let exit = ProgramExit::new(move |code| control.exit(ExitReason::Requested(code)));
     Services {
         program: "setpoint".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hostname: machine.hostname.clone(),
-        debug: false,
+        debug: Arc::new(DebugOutput::of(debug)),
         writable: true,
         committer: host.committer.clone(),
         verified: host.verified.clone(),

@@ -72,8 +72,10 @@ impl Narrator {
             Verbosity::Verbose => Importance::Info,
             Verbosity::Debug => Importance::Debug,
         };
-        let is_display = matches!(&event.what, EventKind::Log { level, .. } if &**level == "display");
-        said.retain(|said| said.importance <= least || is_display);
+        // What the program wants shown, and what somebody asked to be told in order to search.
+        let is_asked_for =
+            matches!(&event.what, EventKind::Log { level, .. } if matches!(&**level, "display" | "debug"));
+        said.retain(|said| said.importance <= least || is_asked_for);
         said
     }
 

@@ -7,6 +7,7 @@
 mod book;
 mod commands;
 mod core_library;
+mod debug_output;
 mod end_to_end;
 mod error_pages;
 mod exec;

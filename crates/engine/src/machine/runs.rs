@@ -85,11 +85,17 @@ impl Machine {
         let edges = self.vertex(slot).outgoing.iter();
         let receivers = edges
             .map(|edge| self.edges.get(*edge))
-            .filter(|edge| edge.notifies())
+            .filter(|edge| edge.notifies() && self.may_be_refreshed(edge.to))
             .map(|edge| edge.desired.to.clone());
         let mut receivers: Vec<ResourceId> = receivers.collect();
         receivers.dedup();
         receivers
+    }
+
+    /// Whether a notification makes it run; for all others nothing needs to outlive a crash.
+    fn may_be_refreshed(&self, slot: u32) -> bool {
+        let life = self.vertex(slot).life.as_ref();
+        life.is_none_or(|life| life.resource.schema.refreshable)
     }
 
     /// A run of a vertex has ended.

@@ -9,7 +9,7 @@ use super::Shared;
 use super::execute::{Task, guarded_future, level_name};
 use super::inbox::Message;
 use crate::machine::{ExitReason, Input};
-use crate::{Failure, KindTask};
+use crate::{Failure, KindTask, Level};
 
 /// The kinds that have a task, and of which there are resources.
 #[derive(Default)]
@@ -100,6 +100,9 @@ fn start(shared: &Arc<Shared>, kind: &'static str, background: crate::Background
         cancellation: cancellation.clone(),
         ready: Box::new(move || ready.push(Message::KindReady(kind))),
         log: Box::new(move |level, message| {
+            if level == Level::Debug && !logger.services.debug.is_on_for_kind(kind) {
+                return;
+            }
             logger.inbox.input(Input::Log {
                 vertex: None,
                 level: level_name(level),

@@ -213,7 +213,12 @@ fn init(
         let mut initialised = Initialised::default();
         if load_refresh && let Some(state) = &shared.state {
             match state.load_refresh(&cell.resource.id) {
-                Ok(senders) => initialised.refresh = senders,
+                Ok(refresh) => {
+                    initialised.refresh = refresh.senders;
+                    if let Some(warning) = refresh.warning {
+                        shared.log(Level::Warning, warning);
+                    }
+                }
                 Err(error) => shared.log(
                     Level::Warning,
                     format!(

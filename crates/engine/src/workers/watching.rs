@@ -14,7 +14,7 @@ use super::execute::{Cell, Job, guarded, guarded_future, level_name};
 use super::inbox::{Message, WatchId};
 use super::pool::Lane;
 use crate::machine::Armed;
-use crate::{Failure, Instance, OwnWatch, Watch, Watcher};
+use crate::{Failure, Instance, Level, OwnWatch, Watch, Watcher};
 
 /// The watches of one vertex.
 #[derive(Debug, Default)]
@@ -185,12 +185,17 @@ fn start_loop(
         }
     };
     let logger = shared.clone();
+    let handle = shared.handle(&cell.resource.id);
+    let debugged = handle.clone();
     let watcher = Watcher {
-        handle: shared.handle(&cell.resource.id),
+        handle,
         has_sensitive,
         cancellation: cancellation.clone(),
         event: Box::new(event),
         log: Box::new(move |level, message| {
+            if level == Level::Debug && !debugged.debug() {
+                return;
+            }
             logger
                 .inbox
                 .push(Message::WatchLog(watch, level_name(level), message.to_owned()));

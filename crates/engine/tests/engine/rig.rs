@@ -57,7 +57,7 @@ impl Rig {
             program: "setpoint".to_owned(),
             version: "0".to_owned(),
             hostname: "here".to_owned(),
-            debug: false,
+            debug: Arc::default(),
             writable: state,
             committer,
             verified: Arc::new(VerifiedFiles::new()),

@@ -156,6 +156,27 @@ impl Entry {
     /// Appends to the regular file here, which is made with this mode if it is missing. A link is not followed, and
     /// what is neither a file nor a name of this directory's own is refused.
     pub fn append(&self, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+        self.append_to(bytes, mode).map(drop)
+    }
+
+    /// The same, and returns when it would survive a loss of power.
+    pub fn append_durably(&self, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+        let is_new = self.stat()?.is_none();
+        let file = self.append_to(bytes, mode)?;
+        file.sync_data().map_err(|error| self.failed("sync", error))?;
+        if is_new {
+            self.directory.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Gives what is here another name in the same directory, in the place of what has that name.
+    pub fn rename(&self, name: &str) -> Result<(), FileError> {
+        rustix::fs::renameat(&self.directory, &self.name, &self.directory, name)
+            .map_err(|error| self.failed("rename", error))
+    }
+
+    fn append_to(&self, bytes: &[u8], mode: u32) -> Result<std::fs::File, FileError> {
         let attempted = "append to";
         let flags = OFlags::WRONLY
             | OFlags::APPEND
@@ -182,8 +203,9 @@ impl Entry {
                 owner: stat.uid,
             });
         }
-        std::io::Write::write_all(&mut std::fs::File::from(opened), bytes)
-            .map_err(|error| self.failed(attempted, error))
+        let mut file = std::fs::File::from(opened);
+        std::io::Write::write_all(&mut file, bytes).map_err(|error| self.failed(attempted, error))?;
+        Ok(file)
     }
 
     /// Makes a directory, failing if anything is here. The umask takes its bits from `mode`.

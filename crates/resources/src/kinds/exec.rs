@@ -282,7 +282,10 @@ impl Resource for Exec {
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let mut cache = Cache::load(apply.handle()).await?;
+        let (mut cache, warning) = Cache::load(apply.handle()).await?;
+        if let Some(warning) = warning {
+            apply.log(Level::Warning, warning);
+        }
         if apply.has_sensitive() {
             cache.sent = self.secret.clone().unwrap_or_default();
         }
@@ -294,9 +297,7 @@ impl Resource for Exec {
         let allowed = match self.guards(&run, apply, &cache).await? {
             Verdict::Run(reason) => reason,
             Verdict::Skip(reason) => {
-                if apply.handle().debug() {
-                    apply.log(Level::Debug, format!("does not run: {reason}"));
-                }
+                apply.log(Level::Debug, format!("does not run: {reason}"));
                 apply.send(self.filled(cache.sent));
                 return Ok(());
             }

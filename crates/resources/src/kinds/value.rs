@@ -1,6 +1,6 @@
 //! The `value` kind: a place for one value.
 
-use setpoint_engine::{Apply, Failure, Resource, Sends, async_trait};
+use setpoint_engine::{Apply, Failure, Level, Resource, Sends, async_trait};
 use setpoint_value::{Value, Values as _};
 
 use crate::LocalValues;
@@ -29,6 +29,9 @@ impl Resource for ValueResource {
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let values = apply.handle().extension::<LocalValues>()?;
         let stored = values.get(&self.name);
+        for report in values.take_reports() {
+            apply.log(Level::Warning, report);
+        }
         if stored != self.any {
             if apply.drift("any", stored.as_ref(), self.any.as_ref()) {
                 match &self.any {

@@ -5,7 +5,7 @@
 
 use setpoint_engine::{Failure, Handle, Text};
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Timestamp};
-use setpoint_host::state::StateDirectory;
+use setpoint_host::state::Stored;
 
 use super::Sent;
 
@@ -24,22 +24,21 @@ const MTIMES: &str = "mtimes";
 const MTIMES_VERSION: u32 = 1;
 
 impl Cache {
-    pub(super) async fn load(handle: &Handle) -> Result<Cache, Failure> {
-        let directory = handle.var_path();
+    /// With a line for the log when what is there cannot be used.
+    pub(super) async fn load(handle: &Handle) -> Result<(Cache, Option<String>), Failure> {
+        let handle = handle.clone();
         blocking(move || {
-            let Some(directory) = present(StateDirectory::open_existing(&directory).map(Some))? else {
-                return Ok(Cache::default());
+            let (sent, warning) = match handle.load(SENT, SENT_VERSION)? {
+                Stored::Payload(payload) => (decode(&payload), None),
+                Stored::Nothing => (None, None),
+                Stored::Unusable(why) => (None, Some(why)),
             };
-            let stored = directory.read_versioned(SENT)?;
-            // What another version has written is forgotten, as if the directory had been removed.
-            let known = stored.filter(|stored| stored.version == SENT_VERSION);
-            let stat = present(directory.entry(MTIMES).stat())?;
-            Ok(Cache {
-                sent: known
-                    .and_then(|stored| decode(&stored.payload))
-                    .unwrap_or_default(),
+            let stat = present(Entry::at(&handle.var_path().join(MTIMES)).and_then(|entry| entry.stat()))?;
+            let cache = Cache {
+                sent: sent.unwrap_or_default(),
                 last_run: stat.map(|stat| stat.modified),
-            })
+            };
+            Ok((cache, warning))
         })
         .await
     }
@@ -48,17 +47,12 @@ impl Cache {
     pub(super) async fn store(&self, handle: &Handle, mtimes: bool) -> Result<(), Failure> {
         let (handle, sent) = (handle.clone(), self.sent.clone());
         blocking(move || {
-            let directory = StateDirectory::open_existing(&handle.var_dir()?)?;
-            let committer = handle.committer();
             if mtimes {
                 let now = jiff::Timestamp::now().to_string();
-                directory.write_versioned(committer, MTIMES, MTIMES_VERSION, now.as_bytes())?;
+                handle.store(MTIMES, MTIMES_VERSION, now.as_bytes())?;
             }
-            if sent.is_empty() {
-                directory.remove(SENT)?;
-            } else {
-                directory.write_versioned(committer, SENT, SENT_VERSION, &encode(&sent))?;
-            }
+            // None of them is something too: an earlier run's are forgotten.
+            handle.store(SENT, SENT_VERSION, &encode(&sent))?;
             Ok(())
         })
         .await

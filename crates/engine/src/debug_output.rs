@@ -1,0 +1,153 @@
+//! Of whom debug output is wanted.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use setpoint_graph::ResourceId;
+use setpoint_host::sync::RwLock;
+
+/// Of whom debug output is wanted: of nobody at first. It can be changed while the program runs.
+#[derive(Debug, Default)]
+pub struct DebugOutput {
+    /// Whether the selection selects anything. Nearly always it does not.
+    is_on: AtomicBool,
+    selection: RwLock<DebugSelection>,
+}
+
+/// Who is meant: all, or some kinds and resources. As text: `all`, or `KIND`, `KIND[NAME]` and so on between commas.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DebugSelection {
+    all: bool,
+    kinds: BTreeSet<String>,
+    resources: BTreeSet<ResourceId>,
+}
+
+impl DebugOutput {
+    /// Of these from the beginning.
+    #[must_use]
+    pub fn of(selection: DebugSelection) -> DebugOutput {
+        let output = DebugOutput::default();
+        output.select(selection);
+        output
+    }
+
+    /// Of these from now on, and of nobody else.
+    pub fn select(&self, selection: DebugSelection) {
+        let is_on = selection != DebugSelection::default();
+        *self.selection.write() = selection;
+        self.is_on.store(is_on, Ordering::Relaxed);
+    }
+
+    /// Whether it is wanted of a whole kind.
+    #[must_use]
+    pub fn is_on_for_kind(&self, kind: &str) -> bool {
+        self.is_on.load(Ordering::Relaxed) && {
+            let selection = self.selection.read();
+            selection.all || selection.kinds.contains(kind)
+        }
+    }
+
+    /// Whether it is wanted of a resource.
+    #[must_use]
+    pub fn is_on(&self, id: &ResourceId) -> bool {
+        self.is_on.load(Ordering::Relaxed) && {
+            let selection = self.selection.read();
+            selection.all || selection.kinds.contains(&*id.kind) || selection.resources.contains(id)
+        }
+    }
+}
+
+impl DebugSelection {
+    /// Everybody.
+    #[must_use]
+    pub fn all() -> DebugSelection {
+        DebugSelection {
+            all: true,
+            ..DebugSelection::default()
+        }
+    }
+}
+
+/// A text that selects nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotSelected(String);
+
+impl fmt::Display for NotSelected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is neither `all` nor a kind nor a resource like `file[/etc/motd]`",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for NotSelected {}
+
+impl FromStr for DebugSelection {
+    type Err = NotSelected;
+
+    fn from_str(text: &str) -> Result<DebugSelection, NotSelected> {
+        let mut selection = DebugSelection::default();
+        let mut rest = text;
+        while !rest.is_empty() {
+            // A name may hold commas: it ends with its bracket, before a comma or the end.
+            let bracket = rest.find('[').filter(|at| !rest[..*at].contains(','));
+            let end = match bracket {
+                Some(_) => match rest.find("],") {
+                    Some(at) => at + 1,
+                    None => rest.len(),
+                },
+                None => rest.find(',').unwrap_or(rest.len()),
+            };
+            let (one, further) = rest.split_at(end);
+            rest = further.strip_prefix(',').unwrap_or(further);
+            match bracket {
+                Some(at) if at > 0 && one.ends_with(']') => {
+                    let (kind, name) = (&one[..at], &one[at + 1..one.len() - 1]);
+                    selection
+                        .resources
+                        .insert(ResourceId::new(kind.to_lowercase(), name));
+                }
+                None if one == "all" => selection.all = true,
+                None if !one.is_empty() && !one.contains(char::is_whitespace) => {
+                    selection.kinds.insert(one.to_lowercase());
+                }
+                _ => return Err(NotSelected(one.to_owned())),
+            }
+        }
+        Ok(selection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_is_of_kinds_and_of_resources_whatever_their_names_hold() {
+        let output = DebugOutput::of("exec,File[/a,b],file[c]".parse().unwrap());
+        for (kind, name, wanted) in [
+            ("exec", "x", true),
+            ("file", "/a,b", true),
+            ("file", "c", true),
+            ("file", "/a", false),
+            ("print", "c", false),
+        ] {
+            assert_eq!(
+                output.is_on(&ResourceId::new(kind, name)),
+                wanted,
+                "{kind}[{name}]"
+            );
+        }
+        output.select(DebugSelection::all());
+        assert!(output.is_on(&ResourceId::new("print", "c")));
+        output.select(DebugSelection::default());
+        assert!(!output.is_on(&ResourceId::new("exec", "x")));
+        for wrong in ["file[x", "[x]", "a b"] {
+            assert!(wrong.parse::<DebugSelection>().is_err(), "{wrong}");
+        }
+    }
+}
