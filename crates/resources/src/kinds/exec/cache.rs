@@ -5,7 +5,7 @@
 
 use setpoint_engine::{Failure, Handle, Text};
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Timestamp};
-use setpoint_host::state::Stored;
+use setpoint_host::state::{StateDirectory, Stored};
 
 use super::Sent;
 
@@ -51,8 +51,11 @@ impl Cache {
                 let now = jiff::Timestamp::now().to_string();
                 handle.store(MTIMES, MTIMES_VERSION, now.as_bytes())?;
             }
-            // None of them is something too: an earlier run's are forgotten.
-            handle.store(SENT, SENT_VERSION, &encode(&sent))?;
+            if !sent.is_empty() {
+                handle.store(SENT, SENT_VERSION, &encode(&sent))?;
+            } else if let Some(own) = present(StateDirectory::open_existing(&handle.var_path()).map(Some))? {
+                own.remove(SENT)?;
+            }
             Ok(())
         })
         .await
