@@ -266,3 +266,19 @@ fn separates(c: char) -> bool {
 fn place(at: Option<usize>) -> i64 {
     at.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Comparing each character with each of the set would take minutes.
+    #[test]
+    fn long_sets_of_characters_are_searched_quickly() {
+        let text = b"a".repeat(300_000);
+        let other: String = ('b'..='z').cycle().take(300_000).collect();
+        assert!(!contains_any(&text, other.as_bytes()));
+        assert_eq!(last_index_any(&text, other.as_bytes()), -1);
+        assert_eq!(trim(&text, format!("{other}a").as_bytes()), b"");
+        assert_eq!(trim(&text, other.as_bytes()), text);
+    }
+}
