@@ -301,7 +301,7 @@ impl Bench {
         let cost = cost.since(self.drifts);
         drop(running);
 
-        let watch = Watch::new(std::iter::once(self.place.path("inputs")));
+        let watch = Watch::of_arrivals(std::iter::once(self.place.path("inputs")));
         let (from, to) = (input.clone(), output.clone());
         let reactor = Reactor::start(watch, move |_, buffer| {
             let wanted = fs::read(&from).expect("read the input");
@@ -462,10 +462,12 @@ impl Reactor {
         Reactor { stop, thread }
     }
 
-    /// Ends the loop; writing to the path wakes it up.
+    /// Ends the loop; replacing the path wakes it up, however it watches.
     fn end(self, path: &Path, content: &[u8]) {
         self.stop.store(true, Ordering::Relaxed);
-        fs::write(path, content).expect("wake the loop up");
+        let new = path.with_file_name("last");
+        fs::write(&new, content).expect("wake the loop up");
+        fs::rename(&new, path).expect("wake the loop up");
         self.thread.join().expect("the loop ends");
     }
 }

@@ -241,13 +241,23 @@ pub struct Watch(File);
 
 impl Watch {
     pub fn new(directories: impl Iterator<Item = PathBuf>) -> Watch {
-        const CLOSE_ON_EXEC: c_int = 0o2_000_000;
         const CLOSED_AFTER_WRITING: u32 = 0x8;
+        Watch::with(directories, CLOSED_AFTER_WRITING)
+    }
+
+    /// The same for files that take their place by a rename.
+    pub fn of_arrivals(directories: impl Iterator<Item = PathBuf>) -> Watch {
+        const MOVED_TO: u32 = 0x80;
+        Watch::with(directories, MOVED_TO)
+    }
+
+    fn with(directories: impl Iterator<Item = PathBuf>, events: u32) -> Watch {
+        const CLOSE_ON_EXEC: c_int = 0o2_000_000;
         let descriptor: RawFd = unsafe { inotify_init1(CLOSE_ON_EXEC) };
         assert!(descriptor >= 0, "{}", io::Error::last_os_error());
         for directory in directories {
             let path = CString::new(directory.as_os_str().as_bytes()).expect("a path without zeros");
-            let watch = unsafe { inotify_add_watch(descriptor, path.as_ptr(), CLOSED_AFTER_WRITING) };
+            let watch = unsafe { inotify_add_watch(descriptor, path.as_ptr(), events) };
             assert!(watch >= 0, "{}", io::Error::last_os_error());
         }
         Watch(unsafe { File::from_raw_fd(descriptor) })
