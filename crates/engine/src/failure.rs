@@ -213,7 +213,7 @@ mod tests {
         let failure = Failure::new("read the settings").because(error);
         assert_eq!(
             failure.chain(),
-            "read the settings: read /no/such/file: No such file or directory (os error 2)"
+            "read the settings: read /no/such/file: No such file or directory"
         );
     }
 
