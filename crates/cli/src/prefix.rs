@@ -89,9 +89,11 @@ impl Prefix {
                 .hint("the variable `TMPDIR` chooses where it is made")),
         }
     }
+}
 
-    /// Removes the directory if it was temporary.
-    pub(crate) fn leave(&self) {
+impl Drop for Prefix {
+    /// Removes the directory if it was temporary, however the run came to its end.
+    fn drop(&mut self) {
         if self.temporary {
             // What cannot be removed is in the system's directory for such things.
             let _ = std::fs::remove_dir_all(&self.path);

@@ -257,7 +257,6 @@ fn keep(
     if let Some(known) = known {
         known.leave(&machine.host);
     }
-    prefix.leave();
     Ok(ended)
 }
 
