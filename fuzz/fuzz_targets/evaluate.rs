@@ -9,7 +9,8 @@ use setpoint_diagnostics::{Diagnostics, MemoryLoader, SourceMap};
 use setpoint_flow::Evaluator;
 use setpoint_graph::Library;
 use setpoint_mcl::{CompileOptions, Entry, compile};
-use setpoint_value::{SimulatedCapabilities, Wake};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::Wake;
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::new(setpoint_functions::registry(), []));
 

@@ -21,8 +21,9 @@ use setpoint_flow::{Evaluator, SourceId, Step};
 use setpoint_graph::encode_exported;
 use setpoint_graph::json::{edge_json, resource_json};
 use setpoint_mcl::{CompileOptions, Entry, compile};
+use setpoint_simulated::SimulatedCapabilities;
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
-use setpoint_value::{Exported, SimulatedCapabilities, Wake};
+use setpoint_value::{Exported, Wake};
 
 fn main() -> ExitCode {
     cases::main(&[Stage::Graph], run)

@@ -15,7 +15,8 @@ mod program_builder;
 
 use program_builder::{ProgramBuilder, block, int_to_int};
 use setpoint_flow::{Evaluator, Program, Slot, SourceId};
-use setpoint_value::{List, SimulatedCapabilities, Type, Value, Wake};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::{List, Type, Value, Wake};
 
 /// A started program, whose source says something new at each turn.
 struct Running {

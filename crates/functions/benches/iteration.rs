@@ -12,8 +12,9 @@ use setpoint_flow::{Evaluator, Program, SourceId};
 use setpoint_functions::registry;
 use setpoint_graph::{KindSchema, Library, ParameterSchema, ParameterType};
 use setpoint_mcl::{CompileOptions, Entry, compile};
+use setpoint_simulated::SimulatedCapabilities;
 use setpoint_value::call::{call, call_typed};
-use setpoint_value::{Implementation, List, SimulatedCapabilities, Type, Value, Wake};
+use setpoint_value::{Implementation, List, Type, Value, Wake};
 
 /// Elements of the long list.
 const LENGTH: i64 = 100_000;

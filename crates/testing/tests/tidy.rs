@@ -12,6 +12,9 @@ const LONG: &[(&str, &str)] = &[];
 /// More lines than this need a reason.
 const LONGEST: usize = 900;
 
+/// Crates that exist for tests: no other may need them for its own work, whatever else it may use.
+const FOR_TESTS: &[&str] = &["simulated", "testing"];
+
 /// Crates that may use tokio.
 const ASYNCHRONOUS: &[&str] = &["host", "engine", "resources", "cli"];
 
@@ -103,6 +106,9 @@ fn crates_use_what_the_architecture_allows() {
             .iter()
             .filter_map(|used| used.strip_prefix("setpoint-"));
         for used in used {
+            if FOR_TESTS.contains(&used) {
+                wrong.push(format!("`{name}` uses `{used}`, which is only for tests"));
+            }
             if allowed.as_ref().is_some_and(|allowed| !allowed.contains(used)) {
                 wrong.push(format!(
                     "`{name}` uses `{used}`, which ARCHITECTURE.md does not allow"

@@ -27,7 +27,6 @@ mod path;
 mod refine;
 mod shape;
 mod signature;
-mod simulated;
 mod source;
 mod stores;
 mod text;
@@ -60,7 +59,6 @@ pub use refine::{Contradiction, compare_numbers, known_prefix, length_range, les
 pub use setpoint_derive::function;
 pub use shape::{ScopeArgument, ScopeBuilder, Shape, ShapeState};
 pub use signature::{Signature, SignatureParameter};
-pub use simulated::{SimulatedCapabilities, WakeFlag};
 pub use source::{CallContext, CallSite, ReadOnce, Source, Subscription};
 pub use stores::{Exported, HttpResponses, Values, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
 pub use text::{format_float, quote};

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use setpoint::Assembly;
 use setpoint_graph::Library;
-use setpoint_value::{Exported, Interface, SimulatedCapabilities, Value};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::{Exported, Interface, Value};
 
 use crate::program::{Followed, compile_with, rendered};
 

@@ -7,7 +7,8 @@ use setpoint::{Assembly, PAGES, codes, page};
 use setpoint_diagnostics::{Diagnostics, MemoryLoader, SourceMap};
 use setpoint_flow::Evaluator;
 use setpoint_mcl::{CompileOptions, Entry, compile, format};
-use setpoint_value::{SimulatedCapabilities, Wake};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::Wake;
 
 #[test]
 fn every_code_has_a_page_with_its_summary() {

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use setpoint::Assembly;
 use setpoint_graph::{ParameterType, json, text};
-use setpoint_value::{CallContext, CallError, Module, SimulatedCapabilities, Type, function};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::{CallContext, CallError, Module, Type, function};
 
 use crate::program::{Followed, code, compile_code, compile_with, rendered};
 

@@ -11,9 +11,10 @@ use setpoint_flow::{Block, Operation, Program, Slot, TemplateId};
 use setpoint_graph::{
     DesiredGraph, StatementOutput, UnknownPart, UnknownWhat, assemble, build_edge, build_resource,
 };
+use setpoint_simulated::SimulatedCapabilities;
 use setpoint_value::{
     CallContext, CallError, CallSite, Callable, Capabilities, Func, FunctionSpec, Implementation, Marks,
-    ScopeArgument, ScopeBuilder, SimulatedCapabilities, Type, Value, Wake, call,
+    ScopeArgument, ScopeBuilder, Type, Value, Wake, call,
 };
 
 /// What holds at one moment.

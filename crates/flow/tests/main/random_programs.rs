@@ -571,7 +571,7 @@ const SAYABLE: [Kind; 5] = [Kind::Int, Kind::Bool, Kind::Str, Kind::List, Kind::
 
 fn run(choices: &[u16], first: &[u16], events: &[(u8, u16)]) {
     let built = program(choices);
-    let machine = setpoint_value::SimulatedCapabilities::new();
+    let machine = setpoint_simulated::SimulatedCapabilities::new();
     for (index, number) in first.iter().enumerate() {
         let kind = SAYABLE[index % 5];
         // A key of another kind may be without a value at first; keys that move always have one.

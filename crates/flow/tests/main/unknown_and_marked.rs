@@ -188,7 +188,7 @@ fn what_cannot_be_predicted_is_unknown_in_a_prediction() {
         entry.resource(name, guess);
         builder.finish(entry).program
     };
-    let machine = std::sync::Arc::new(setpoint_value::SimulatedCapabilities::new());
+    let machine = std::sync::Arc::new(setpoint_simulated::SimulatedCapabilities::new());
     let wake = || Box::new(|_| setpoint_value::Wake::new(|| ()));
     let mut real = setpoint_flow::Evaluator::new(program(), machine.clone(), wake());
     let value = |graph: setpoint_graph::DesiredGraph| {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use setpoint_flow::{Evaluator, SourceId, Step};
 use setpoint_graph::DesiredGraph;
-use setpoint_value::{SimulatedCapabilities, Value, Wake};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::{Value, Wake};
 
 use crate::program_builder::Built;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use setpoint_functions::MODULES;
+use setpoint_simulated::{SimulatedCapabilities, WakeFlag};
 use setpoint_value::call::{self, call_typed};
 use setpoint_value::{
-    CallContext, CallError, CallSite, FunctionSpec, Implementation, SimulatedCapabilities, Subscription,
-    Type, Value, WakeFlag,
+    CallContext, CallError, CallSite, FunctionSpec, Implementation, Subscription, Type, Value,
 };
 
 /// Every function of the library.

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use setpoint_value::{CallError, Exported, Interface, Map, SimulatedCapabilities, Type, Value};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::{CallError, Exported, Interface, Map, Type, Value};
 
 use crate::machine::{follow, follow_as, once, text};
 

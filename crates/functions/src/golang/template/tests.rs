@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use setpoint_value::{CallContext, CallSite, Implementation, Map, SimulatedCapabilities, Type, Value, Wake};
+use setpoint_simulated::SimulatedCapabilities;
+use setpoint_value::{CallContext, CallSite, Implementation, Map, Type, Value, Wake};
 
 use super::TEMPLATE;
 

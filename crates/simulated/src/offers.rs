@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Entry, SimulatedCapabilities, Watched, normal};
-use crate::{
+use crate::{Entry, SimulatedCapabilities, Watched, normal};
+use setpoint_value::{
     Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, HostFact, HostFacts,
     HttpResponses, Interface, Network, Random, RunningCommand, Timer, Value, Values, Wake, WatchDepth,
     WorldAnswer, WorldFeed, WorldQuery, WorldReader,

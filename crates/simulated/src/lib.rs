@@ -1,7 +1,9 @@
-//! A machine made of memory: everything a source may use, settable from outside.
+//! For tests only: a machine made of memory, with everything a source may use, settable from outside.
 //!
-//! It stands in for the real one in simulation and tests. Like a machine it is shared and changes while others look, so
-//! this is the one place of the crate that holds a lock; wakes are called outside it.
+//! It stands in for the real one wherever a program is evaluated in a test, a benchmark or under a fuzzer. Like a machine it is
+//! shared and changes while others look, so it holds a lock; wakes are called outside it.
+
+#![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{
+use setpoint_value::{
     Background, Capabilities, Exported, HostFact, Interface, Timer, Value, Wake, WatchDepth, WorldQuery,
 };
 
