@@ -482,6 +482,6 @@ fn a_statically_typed_language_calls_functions_over_sets_with_lists() {
     });
     assert_eq!(
         open.unwrap_err().to_string(),
-        "argument 1: its type must be evident here"
+        "argument 1: its type is not known, and the result's depends on it"
     );
 }
