@@ -13,6 +13,7 @@ mod lines;
 mod people;
 mod progress;
 mod recap;
+mod schema;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,9 +27,10 @@ use tokio::sync::mpsc::{Sender, channel};
 
 use crate::Assembly;
 use crate::output::{End, Output, Prefix, ToView};
-pub(crate) use json::Reason;
 use json::ToJson;
+pub(crate) use json::{Reason, SCHEMA};
 use people::Screen;
+pub(crate) use schema::lines_schema;
 
 /// How much a person wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

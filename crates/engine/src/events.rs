@@ -9,18 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use setpoint_graph::ResourceId;
 use tokio::sync::broadcast;
 
 /// Something that happened. As JSON it is one flat object: `{"event":"drift","time":…,"seq":…,"kind":…,"name":…,…}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// What happened.
     #[serde(flatten)]
     pub what: EventKind,
-    /// When, since 1970 UTC: the clock at the start of the process plus the monotonic time since then.
+    /// When, in seconds since 1970 UTC: the clock at the start of the process plus the monotonic time since then.
     #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+    #[schemars(with = "f64")]
     pub time: Duration,
     /// Rises by one with each event of this process.
     pub seq: u64,
@@ -56,7 +58,7 @@ impl Event {
 }
 
 /// What happened. Texts such as `by` and `from` are identities as they are shown: `file[/etc/motd]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event")]
 pub enum EventKind {
     /// A new desired graph is swapped in.
@@ -116,13 +118,13 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         diff: Option<Arc<str>>,
     },
-    /// The run may repair the drift that was told last, and tries.
+    /// The run may repair the drift that was told last, and tries. It does not come where repairs are forbidden.
     #[serde(rename = "repairing")]
     Repairing {
         /// The field.
         field: Arc<str>,
     },
-    /// The run has succeeded, and with it the repair.
+    /// The run has succeeded, and with it the repair: one for each `repairing` of the run.
     #[serde(rename = "repaired")]
     Repaired {
         /// The field.
@@ -153,8 +155,9 @@ pub enum EventKind {
     RunEnded {
         /// How.
         result: RunSummary,
-        /// How long it took.
+        /// How long it took, in seconds.
         #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        #[schemars(with = "f64")]
         duration: Duration,
         /// Why it failed, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,7 +176,7 @@ pub enum EventKind {
         parameter: String,
         /// Who sent it.
         from: String,
-        /// Under which key.
+        /// Under which send key.
         key: Arc<str>,
     },
     /// A notification waits for it.
@@ -191,8 +194,9 @@ pub enum EventKind {
     /// Its events come faster than its limit allows.
     #[serde(rename = "limited until")]
     LimitedUntil {
-        /// Since 1970 UTC.
+        /// In seconds since 1970 UTC.
         #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        #[schemars(with = "f64")]
         until: Duration,
     },
     /// It waits for semaphores.
@@ -206,8 +210,9 @@ pub enum EventKind {
     BackingOff {
         /// Why it failed.
         error: Arc<str>,
-        /// When it is tried again, since 1970 UTC.
+        /// When it is tried again, in seconds since 1970 UTC.
         #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        #[schemars(with = "f64")]
         next_try: Duration,
         /// How many tries are left after that one; none for no end of them.
         tries_left: Option<u16>,
@@ -274,7 +279,7 @@ pub enum EventKind {
 }
 
 /// Why a resource must run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Its watch was armed.
@@ -314,7 +319,7 @@ impl fmt::Display for Cause {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunSummary {
     /// Everything was right.

@@ -1,6 +1,7 @@
 //! `setpoint docs`: the reference of kinds and functions, from their descriptions.
 
 mod book;
+mod events;
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ enum What {
     Kinds(Selection),
     /// Functions with their types; part of a name finds all that have it
     Functions(Selection),
-    /// Write everything as the pages of a book: `commands.md`, `kinds.md`, `functions.md`, `functions/MODULE.md`
+    /// Write everything as the pages of a book: `commands.md`, `events.md`, `events.schema.json`, `kinds.md`, `functions.md`, `functions/MODULE.md`
     Book {
         /// Where the pages go
         directory: PathBuf,

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use setpoint_engine::{Event, EventKind, EventStream};
@@ -33,7 +34,7 @@ pub(crate) enum ToJson {
 }
 
 /// Why a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reason {
     /// The machine is as it shall be, or cannot be made so, and that was all that was wanted.
@@ -51,7 +52,7 @@ pub(crate) enum Reason {
 }
 
 /// Lines that are not an engine's.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(crate) enum OwnEvent {
     /// The first line.
@@ -66,6 +67,7 @@ pub(crate) enum OwnEvent {
     /// Something is wrong with the program.
     Diagnostic {
         /// As `check --json` has it.
+        #[schemars(with = "serde_json::Map<String, Json>")]
         diagnostic: Json,
     },
     /// The last line.
@@ -79,11 +81,14 @@ pub(crate) enum OwnEvent {
     },
 }
 
-#[derive(Serialize)]
-struct Line<'a> {
+/// A line that is not an engine's.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Line<'a> {
     #[serde(flatten)]
     event: &'a OwnEvent,
+    /// When, in seconds since 1970 UTC.
     time: f64,
+    /// Rises by one with each line.
     seq: u64,
 }
 

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use setpoint_diagnostics::visible;
 use setpoint_engine::{Event, EventKind, RunSummary};
 use setpoint_graph::ResourceId;
 
 /// How many resources stand how. Each is counted once, by the first of these that holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) struct Counts {
     /// Could not be brought into their state.

@@ -10,6 +10,7 @@ mod core_library;
 mod debug_output;
 mod end_to_end;
 mod error_pages;
+mod events;
 mod exec;
 mod function_examples;
 mod function_system;

@@ -1,4 +1,4 @@
-//! The reference as pages of the book: commands, kinds, an index of functions and a page a module.
+//! The reference as pages of the book: commands, events, kinds, an index of functions and a page a module.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -44,8 +44,15 @@ pub(super) fn write(assembly: &Assembly, directory: &Path) -> Result<(), Failure
 fn pages(assembly: &Assembly) -> Vec<(String, String)> {
     let mut kinds = NOTE.to_owned();
     all_kinds(assembly, &mut kinds);
+    let mut events = NOTE.to_owned();
+    super::events::page(&mut events);
     let mut pages = vec![
         ("commands.md".to_owned(), ended(commands())),
+        ("events.md".to_owned(), ended(events)),
+        (
+            "events.schema.json".to_owned(),
+            ended(super::events::schema_file()),
+        ),
         ("kinds.md".to_owned(), ended(kinds)),
         ("functions.md".to_owned(), ended(index(assembly))),
     ];
