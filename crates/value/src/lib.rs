@@ -2,6 +2,8 @@
 //!
 //! - [`Type`] and [`Value`]: what there is. A value may be *unknown* (it will be known later) and may carry *marks*
 //!   (`sensitive`). `Eq` and `Hash` of both mean *identical*; the languages' `==` is [`equals`].
+//!   [`Value::walk`], [`Value::transform`] and [`Path::apply`] reach into it; [`Value::to_json`] and [`Type::to_json`] write what
+//!   [`Value::from_json`] and [`Type::from_json`] read exactly.
 //! - [`FunctionSpec`]: one typed description of a function, from which inference, argument checks, handling of
 //!   unknowns and marks, documentation and editor help follow. [`call`] is the protocol.
 //! - [`Source`], [`Shape`] and [`Capabilities`]: how functions whose value changes by itself, or that build scopes,
@@ -19,6 +21,7 @@ mod compare;
 mod conformance;
 mod convert;
 mod function;
+mod json;
 mod marks;
 pub mod native;
 mod network;
@@ -34,6 +37,7 @@ mod types;
 mod unify;
 mod unknown;
 mod value;
+mod walk;
 
 pub use adapt::{call_adapted, convert_arguments, infer_adapted, static_type};
 pub use awaited::Awaited;
@@ -52,6 +56,7 @@ pub use function::{
     ArgumentError, CallError, Class, Example, FunctionRef, FunctionSpec, Implementation, InferArguments,
     InferHook, Inferred, Module, ParameterFlags, PureFunction, Registry, ResultType, Shared,
 };
+pub use json::{JsonError, JsonProblem};
 pub use marks::{Mark, Marks};
 pub use network::{Interface, Network};
 pub use path::{Path, PathStep};
@@ -66,3 +71,4 @@ pub use types::{Field, FuncParameter, FuncType, StructType, Type};
 pub use unify::{Disagreement, unify};
 pub use unknown::{Bound, Refinement, Unknown};
 pub use value::{Callable, FloatBits, Func, List, Map, Opaque, Set, Str, Struct, Value};
+pub use walk::{Descend, MixedTypes, NoSuchPart};

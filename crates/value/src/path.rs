@@ -12,7 +12,7 @@ pub enum PathStep {
     Field(Arc<str>),
     /// An element of a list or tuple.
     Index(usize),
-    /// The value of a key of a map.
+    /// The value of a key of a map, or the element of a set that is this.
     Key(Value),
 }
 

@@ -4,5 +4,7 @@
 
 mod allocations;
 mod generate;
+mod json;
 mod laws;
 mod protocol;
+mod walk;
