@@ -56,7 +56,8 @@ use crate::{Operation, Program, Slot, TemplateId, TemplateNode};
 /// ```
 /// use std::sync::Arc;
 /// use setpoint_flow::{Evaluator, Program, Template, TemplateId};
-/// use setpoint_value::{SimulatedCapabilities, Wake};
+/// use setpoint_simulated::SimulatedCapabilities;
+/// use setpoint_value::Wake;
 ///
 /// let entry = Template { name: "the entry".into(), inputs: 0, nodes: vec![], result: None, exports: vec![] };
 /// let program = Program { templates: vec![entry], entry: TemplateId(0) };
