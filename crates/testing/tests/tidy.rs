@@ -293,3 +293,15 @@ fn comments_refer_to_texts_that_are_here() {
     }
     fail_if_any(&wrong);
 }
+
+/// The README and the guides start the program with `cargo run` at the root, which must know which program is meant.
+#[test]
+fn the_program_that_is_run_at_the_root_is_the_one_for_users() {
+    let manifest = read(&repository().join("Cargo.toml"));
+    assert!(manifest.contains("default-members = [\"crates/cli\"]"));
+    let programs = files("crates/cli/src/bin", "rs");
+    assert!(
+        programs.is_empty(),
+        "a second program beside setpoint: {programs:?}"
+    );
+}

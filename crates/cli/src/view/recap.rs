@@ -19,6 +19,8 @@ pub(crate) struct Counts {
     pub(crate) blocked: usize,
     /// Have not been looked at.
     pub(crate) waiting: usize,
+    /// Were repaired again and again, because something else keeps undoing it.
+    pub(crate) fighting: usize,
     /// Were wrong and were repaired.
     pub(crate) repaired: usize,
     /// Are wrong, and would have been repaired but for `noop`.
@@ -34,6 +36,7 @@ impl Counts {
             (self.repaired, "repaired"),
             (self.would_repair, "would be repaired"),
             (self.failed, "failed"),
+            (self.fighting, "undone by something else"),
             (self.blocked, "blocked"),
             (self.waiting, "not looked at"),
             (self.right, "right"),
@@ -51,7 +54,8 @@ impl Counts {
 
     /// All of them.
     pub(crate) fn all(self) -> usize {
-        self.failed + self.blocked + self.waiting + self.repaired + self.would_repair + self.right
+        let wrong = self.failed + self.blocked + self.waiting + self.fighting;
+        wrong + self.repaired + self.would_repair + self.right
     }
 }
 
@@ -66,6 +70,7 @@ pub(crate) struct Recap {
 #[derive(Debug, Clone, Copy, Default)]
 struct Resource {
     standing: Standing,
+    fights: bool,
     repaired: bool,
     would_repair: bool,
 }
@@ -106,6 +111,7 @@ impl Recap {
             EventKind::Drift { .. } => self.note(&id, |resource| resource.would_repair = true),
             EventKind::Repairing { .. } => self.note(&id, |resource| resource.would_repair = false),
             EventKind::Repaired { .. } => self.note(&id, |resource| resource.repaired = true),
+            EventKind::Fighting { .. } => self.note(&id, |resource| resource.fights = true),
             _ => {}
         }
     }
@@ -129,6 +135,7 @@ impl Recap {
                 Standing::Failed => &mut counts.failed,
                 Standing::Blocked => &mut counts.blocked,
                 Standing::Waiting => &mut counts.waiting,
+                Standing::Right if resource.fights => &mut counts.fighting,
                 Standing::Right if resource.would_repair => &mut counts.would_repair,
                 Standing::Right if resource.repaired => &mut counts.repaired,
                 Standing::Right => &mut counts.right,
@@ -153,9 +160,10 @@ impl Recap {
 
     /// Forgets what was repaired, so that the next recap only tells of what comes.
     pub(crate) fn begin_anew(&mut self) {
-        self.resources
-            .values_mut()
-            .for_each(|resource| resource.repaired = false);
+        self.resources.values_mut().for_each(|resource| {
+            resource.repaired = false;
+            resource.fights = false;
+        });
     }
 }
 

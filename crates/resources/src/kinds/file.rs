@@ -149,26 +149,26 @@ impl Resource for File {
     }
 
     fn identities(&self) -> Vec<Identity> {
-        vec![FILE.identity(self.effective())]
+        vec![identity(&self.effective())]
     }
 
     fn wanted(&self) -> Vec<Wanted> {
         let mut sources: Vec<Identity> = self
             .fragments
             .iter()
-            .map(|fragment| FILE.identity(fragment.as_bytes()))
+            .map(|fragment| identity(fragment.as_bytes()))
             .collect();
         if !self.source.is_empty() && !self.symlink {
-            sources.push(FILE.identity(self.source.as_bytes()));
-            sources.extend(ancestors(self.source.as_bytes()).map(|path| FILE.identity(path)));
+            sources.push(identity(self.source.as_bytes()));
+            sources.extend(ancestors(&cleaned(self.source.as_bytes())).map(|path| identity(&path)));
         }
         let wanted = |identities, reach| Wanted {
             order: WantedOrder::FoundFirst,
             identities,
             reach,
         };
-        let ancestors = ancestors(&self.effective())
-            .map(|path| FILE.identity(path))
+        let ancestors = ancestors(&cleaned(&self.effective()))
+            .map(|path| identity(&path))
             .collect();
         vec![
             wanted(sources, WantedReach::Each),
@@ -351,6 +351,16 @@ impl File {
             );
         }
     }
+}
+
+/// What a path is for automatic edges: the same in each spelling, `/a//b` and `/a/./b`.
+fn identity(path: &[u8]) -> Identity {
+    FILE.identity(cleaned(path))
+}
+
+/// A path in its shortest spelling; a text that is no path stays as it is.
+fn cleaned(path: &[u8]) -> Vec<u8> {
+    path::absolute(path).map_or_else(|_| path.to_vec(), |path| path.cleaned().as_bytes().to_vec())
 }
 
 /// The directories above a path, nearest first, each with a trailing slash.
