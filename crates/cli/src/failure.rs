@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use setpoint_diagnostics::visible;
+use setpoint_diagnostics::{visible, without_system_numbers};
 
 use crate::output::{Output, write_error_stream};
 
@@ -117,14 +117,7 @@ impl Failure {
 
 /// What the system says to a call that failed, without its number.
 pub(crate) fn system_text(error: &io::Error) -> String {
-    let text = error.to_string();
-    match error.raw_os_error() {
-        Some(number) => text
-            .strip_suffix(&format!(" (os error {number})"))
-            .map(str::to_owned)
-            .unwrap_or(text),
-        None => text,
-    }
+    without_system_numbers(&error.to_string())
 }
 
 /// Lets a panic say that it is a mistake of ours, and what to send.

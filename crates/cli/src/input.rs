@@ -5,6 +5,8 @@ use std::path::Path;
 
 use setpoint_mcl::Entry;
 
+use crate::failure::system_text;
+
 /// A program that was found.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
@@ -44,7 +46,10 @@ impl Input {
             return match stdin.read_to_end(&mut text).map(|_| String::from_utf8(text)) {
                 Ok(Ok(text)) => Ok(Input::code("<stdin>", text)),
                 Ok(Err(_)) => bad("standard input is not UTF-8 text".to_owned(), None),
-                Err(error) => bad(format!("standard input cannot be read: {error}"), None),
+                Err(error) => bad(
+                    format!("standard input cannot be read: {}", system_text(&error)),
+                    None,
+                ),
             };
         }
         if argument == "metadata.yaml" {
@@ -91,7 +96,11 @@ impl Input {
             } else {
                 format!("{argument}/")
             };
-            if !path.join("metadata.yaml").is_file() && !path.join("main.mcl").is_file() {
+            let begins = ["metadata.yaml", "main.mcl"].map(|name| format!("{root}{name}"));
+            if !begins.iter().any(|name| Path::new(name).is_file()) {
+                if let Some(message) = begins.iter().find_map(|name| hidden(name, Path::new(name))) {
+                    return bad(message, None);
+                }
                 let message = format!("`{root}` has neither a `metadata.yaml` nor a `main.mcl`");
                 return bad(message, Some("name the file that the program begins with"));
             }
@@ -160,12 +169,14 @@ fn unsupported(argument: &str) -> Option<&'static str> {
 
 /// Says that nothing is there; or, where that cannot be known, why not.
 fn missing(what: &str, argument: &str, path: &Path) -> String {
-    match std::fs::metadata(path) {
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            format!("`{argument}` cannot be looked at: {error}")
-        }
-        _ => format!("there is no {what} `{argument}`"),
-    }
+    hidden(argument, path).unwrap_or_else(|| format!("there is no {what} `{argument}`"))
+}
+
+/// Why it cannot be known whether something is there, if it cannot.
+fn hidden(argument: &str, path: &Path) -> Option<String> {
+    let error = std::fs::metadata(path).err()?;
+    let is_known = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    (!is_known).then(|| format!("`{argument}` cannot be looked at: {}", system_text(&error)))
 }
 
 #[cfg(test)]
@@ -223,5 +234,20 @@ mod tests {
                 .unwrap()
                 .contains("./metadata.yaml")
         );
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_said_to_be_missing() {
+        let directory = tempfile::tempdir().unwrap();
+        let main = directory.path().join("main.mcl");
+        std::os::unix::fs::symlink("main.mcl", &main).unwrap();
+        for argument in [directory.path(), &main] {
+            let message = find(&argument.to_string_lossy()).unwrap_err().message;
+            let wanted = format!(
+                "`{}` cannot be looked at: Too many levels of symbolic links",
+                main.display()
+            );
+            assert_eq!(message, wanted);
+        }
     }
 }

@@ -21,4 +21,4 @@ pub use loader::{LoadError, Loader, MemoryLoader};
 pub use render::{RenderStyle, render};
 pub use similar::{closest, did_you_mean};
 pub use source::{FileId, Position, SourceFile, SourceMap, Span};
-pub use visible::{visible, visible_lines};
+pub use visible::{visible, visible_lines, without_system_numbers};

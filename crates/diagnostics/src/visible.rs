@@ -56,6 +56,29 @@ pub(crate) fn deceives(char: char) -> bool {
         )
 }
 
+/// A text without the numbers that the standard library adds to what the system says.
+///
+/// ```
+/// use setpoint_diagnostics::without_system_numbers;
+/// assert_eq!(without_system_numbers("No such file or directory (os error 2): x"), "No such file or directory: x");
+/// ```
+#[must_use]
+pub fn without_system_numbers(text: &str) -> String {
+    const BEFORE: &str = " (os error ";
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(BEFORE) {
+        let number = &rest[at + BEFORE.len()..];
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let is_number = digits > 0 && number[digits..].starts_with(')');
+        let end = if is_number { at } else { at + BEFORE.len() };
+        kept.push_str(&rest[..end]);
+        rest = if is_number { &number[digits + 1..] } else { number };
+    }
+    kept.push_str(rest);
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use setpoint_diagnostics::without_system_numbers;
 use setpoint_host::files::FileError;
 
 /// Something that a resource could not do. Cheap to clone.
@@ -108,7 +109,7 @@ impl Failure {
             }
             cause = error.source();
         }
-        without_numbers(&text)
+        without_system_numbers(&text)
     }
 
     fn with(self, change: impl FnOnce(&mut Facts)) -> Failure {
@@ -116,23 +117,6 @@ impl Failure {
         change(&mut facts);
         Failure(Arc::new(facts))
     }
-}
-
-/// A text without the numbers that the standard library adds to what the system says: ` (os error 2)`.
-fn without_numbers(text: &str) -> String {
-    const BEFORE: &str = " (os error ";
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(BEFORE) {
-        let number = &rest[at + BEFORE.len()..];
-        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-        let is_number = digits > 0 && number[digits..].starts_with(')');
-        let end = if is_number { at } else { at + BEFORE.len() };
-        kept.push_str(&rest[..end]);
-        rest = if is_number { &number[digits + 1..] } else { number };
-    }
-    kept.push_str(rest);
-    kept
 }
 
 impl fmt::Display for Failure {

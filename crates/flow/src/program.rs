@@ -28,6 +28,31 @@ impl Program {
     pub fn template(&self, id: TemplateId) -> &Template {
         &self.templates[id.0 as usize]
     }
+
+    /// Whether a body that can come to be has a resource statement, whatever the values will be.
+    #[must_use]
+    pub fn can_have_resources(&self) -> bool {
+        let mut seen = vec![false; self.templates.len()];
+        let mut open = vec![self.entry];
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut seen[id.0 as usize], true) {
+                continue;
+            }
+            for node in &self.template(id).nodes {
+                match &node.operation {
+                    Operation::Resource(_) | Operation::Collect { .. } => return true,
+                    Operation::Instance { template, .. } => open.push(*template),
+                    Operation::IfStatement { then, otherwise, .. } => {
+                        open.extend(then.iter().chain(otherwise).map(|block| block.template));
+                    }
+                    Operation::For { body, .. } | Operation::ForKv { body, .. } => open.push(body.template),
+                    // Bodies of expressions have no statements.
+                    _ => {}
+                }
+            }
+        }
+        false
+    }
 }
 
 /// A template of a [`Program`].

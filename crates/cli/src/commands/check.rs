@@ -14,6 +14,7 @@ use crate::codes::UNFORMATTED;
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
 use crate::output::Importance;
+use crate::program::NO_RESOURCES;
 use crate::session::Session;
 
 /// Check a program: syntax, modules, names, types, layout
@@ -47,6 +48,13 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         check_layout(&mut compilation);
     }
     let failed = compilation.diagnostics.has_errors();
+    let program = compilation
+        .compiled
+        .as_ref()
+        .and_then(|compiled| compiled.program.as_ref());
+    if program.is_some_and(|program| !program.can_have_resources()) {
+        output.warning(NO_RESOURCES);
+    }
     if arguments.json {
         let diagnostics = diagnostics_json(&errors_first(&compilation), &compilation.sources);
         output.print(&format!("{}\n", json!({ "diagnostics": diagnostics })))?;

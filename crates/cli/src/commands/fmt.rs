@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use setpoint_diagnostics::{SourceMap, visible};
+use setpoint_diagnostics::{SourceMap, visible, without_system_numbers};
 use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_mcl::format::{FormatError, format_file};
 
-use crate::failure::{Failure, exit_code};
+use crate::failure::{Failure, exit_code, system_text};
 use crate::output::Output;
 
 /// Format programs
@@ -70,7 +70,7 @@ impl Formatter<'_> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.complain(&format!("failed to read {shown}: {error}"));
+                self.complain(&format!("failed to read {shown}: {}", system_text(&error)));
                 return Ok(false);
             }
         };
@@ -98,12 +98,12 @@ impl Formatter<'_> {
 
     fn replace(&self, path: &Path, text: String) -> Result<(), String> {
         let absolute = std::path::absolute(path)
-            .map_err(|error| format!("failed to find {}: {error}", path.display()))?;
+            .map_err(|error| format!("failed to find {}: {}", path.display(), system_text(&error)))?;
         let absolute = AbsolutePath::new(absolute).map_err(|error| format!("{}: {error}", path.display()))?;
         self.committer
             .replace(Replace::bytes(absolute, text.into_bytes()))
             .map(drop)
-            .map_err(|error| format!("failed to {error}"))
+            .map_err(|error| without_system_numbers(&format!("failed to {error}")))
     }
 
     fn standard_input(&mut self) -> Result<(), Failure> {

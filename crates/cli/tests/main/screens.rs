@@ -217,8 +217,11 @@ fn what_is_no_program_is_told_as_such() {
 fn an_empty_program_is_warned_of() {
     let place = Hermetic::new();
     place.write("empty.mcl", "# nothing\n");
+    place.write("class.mcl", "class unused {\n\tprint \"x\" {}\n}\n");
     for arguments in [
         &["graph", "empty.mcl"][..],
+        &["check", "empty.mcl"],
+        &["check", "class.mcl"],
         &["run", "--once", "--tmp-prefix", "empty.mcl"],
     ] {
         let finished = place.run(BINARY, arguments);
@@ -231,6 +234,27 @@ fn an_empty_program_is_warned_of() {
             finished.stderr
         );
     }
+    let loops = "class used {\n\tfor $i, $x in [\"x\",] {\n\t\tif true {\n\t\t\tprint $x {}\n\t\t}\n\t}\n}\ninclude used\n";
+    place.write("used.mcl", loops);
+    let finished = place.run(BINARY, &["check", "used.mcl"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(!finished.stderr.contains("no resources"), "{}", finished.stderr);
+}
+
+#[test]
+fn what_the_system_says_is_told_without_its_number() {
+    let place = Hermetic::new();
+    place.write(
+        "main.mcl",
+        "import \"os\"\n\nprint \"a\" {\n\tmsg => os.readfile(\"/nope/x\"),\n}\n",
+    );
+    let finished = place.run(BINARY, &["run", "--once", "--tmp-prefix", "main.mcl"]);
+    assert_eq!(finished.code, 1);
+    assert!(
+        finished.stderr.contains("`/nope/x`: No such file or directory\n"),
+        "{}",
+        finished.stderr
+    );
 }
 
 #[test]

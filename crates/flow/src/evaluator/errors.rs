@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, without_system_numbers};
 use setpoint_value::{CallError, FunctionRef, Value, operators};
 
 use super::Evaluator;
@@ -136,7 +136,8 @@ fn is_lookup(function: &FunctionRef) -> bool {
 }
 
 fn fatal(failure: &Failure) -> Diagnostic {
-    let message = format!("{} failed: {}", failure.what, failure.error);
+    let why = without_system_numbers(&failure.error.to_string());
+    let message = format!("{} failed: {why}", failure.what);
     let mut diagnostic = Diagnostic::error(&codes::FATAL, failure.span, message);
     if let CallError::Panicked { .. } = failure.error {
         diagnostic = diagnostic.note("this is a mistake in the function, not in the program");
@@ -145,7 +146,8 @@ fn fatal(failure: &Failure) -> Diagnostic {
 }
 
 fn uncaught(failure: &Failure, at: Span) -> Diagnostic {
-    let message = format!("{} failed: {}", failure.what, failure.error);
+    let why = without_system_numbers(&failure.error.to_string());
+    let message = format!("{} failed: {why}", failure.what);
     let mut diagnostic = Diagnostic::error(&codes::UNCAUGHT, failure.span, message);
     if at != failure.span {
         diagnostic = diagnostic.because(at, "this needs the value");

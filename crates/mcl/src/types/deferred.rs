@@ -187,7 +187,7 @@ impl Inference<'_> {
                 let argument = error.index.filter(|index| *index < call.arguments.len());
                 if let Some(index) = argument {
                     let at = self.hir.expr(call.arguments[index]).span;
-                    diagnostic = diagnostic.because(at, error.message.clone());
+                    diagnostic = diagnostic.because(at, "this argument");
                     if evident.get(index).is_some_and(is_open) {
                         diagnostic = diagnostic.help(
                             "a name with a type says what it is: `$name []str = …`, and then `$name` here",
