@@ -88,7 +88,7 @@ impl Options {
             "flags" => self.flags = Some(meta.value()?.parse()?),
             "result_type" => self.result_type = Some(meta.value()?.parse()?),
             "refine" => self.refine = Some(meta.value()?.parse()?),
-            _ => return Err(meta.error(format!("`{key}` is no option of `#[function]`"))),
+            _ => return Err(meta.error(format!("`{key}` is not an option of `#[function]`"))),
         }
         Ok(())
     }
@@ -395,7 +395,7 @@ mod tests {
                         true
                     }
                 ),
-                "is no option",
+                "is not an option",
             ),
             (
                 quote!(),

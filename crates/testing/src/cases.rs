@@ -218,7 +218,7 @@ fn find(root: &Path) -> Result<Found, String> {
                         .insert(path.strip_prefix(root).unwrap_or(path).to_owned());
                 }
             } else {
-                return Err(format!("{} is no part of a case", path.display()));
+                return Err(format!("{} is not a part of a case", path.display()));
             }
         }
     }

@@ -189,7 +189,7 @@ impl Options {
                     Ok(())
                 })
             })?,
-            _ => return Err(meta.error(format!("`{key}` is no option of `#[resource]`"))),
+            _ => return Err(meta.error(format!("`{key}` is not an option of `#[resource]`"))),
         }
         Ok(())
     }
@@ -263,7 +263,7 @@ impl Parameter {
                 self.default = Default::Name;
             }
             "unreachable" => self.unreachable = true,
-            _ => return Err(meta.error(format!("`{key}` is no option of `#[param]`"))),
+            _ => return Err(meta.error(format!("`{key}` is not an option of `#[param]`"))),
         }
         Ok(())
     }

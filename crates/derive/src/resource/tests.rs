@@ -34,7 +34,7 @@ fn mistakes_in_a_kind_are_named() {
                 #[resource(kind = "x", flying)]
                 struct X {}
             ),
-            "`flying` is no option of `#[resource]`",
+            "`flying` is not an option of `#[resource]`",
         ),
         (
             quote!(
@@ -46,7 +46,7 @@ fn mistakes_in_a_kind_are_named() {
                     p: u8,
                 }
             ),
-            "`colour` is no option of `#[param]`",
+            "`colour` is not an option of `#[param]`",
         ),
         (
             quote!(

@@ -72,7 +72,7 @@ impl Evaluator {
             }
             Decided::Known(..) => self.fail(
                 index,
-                CallError::fatal("the loop is over something that is no list"),
+                CallError::fatal("the loop is over something that is not a list"),
             ),
             Decided::Pending => State::Pending,
             Decided::Failed(failure) => State::Failed(failure),
@@ -135,7 +135,7 @@ impl Evaluator {
             }
             Decided::Known(..) => self.fail(
                 index,
-                CallError::fatal("the loop is over something that is no map"),
+                CallError::fatal("the loop is over something that is not a map"),
             ),
             Decided::Pending => State::Pending,
             Decided::Failed(failure) => State::Failed(failure),

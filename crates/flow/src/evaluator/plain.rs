@@ -84,7 +84,7 @@ fn field(ty: &Type, of: Option<&Value>, index: u32) -> Result<Value, CallError> 
         },
         Value::Unknown(_) => Ok(Value::unknown(ty.clone()).with_marks(&marks)),
         _ => Err(CallError::fatal(
-            "a field is taken of something that is no struct",
+            "a field is taken of something that is not a struct",
         )),
     }
 }
@@ -180,7 +180,7 @@ impl Evaluator {
 
     fn call_direct(&mut self, index: u32, values: &[Value]) -> State {
         let Some((Value::Func(function), arguments)) = values.split_first() else {
-            return self.fail(index, CallError::fatal("what is called is no function"));
+            return self.fail(index, CallError::fatal("what is called is not a function"));
         };
         let mut marks = Marks::none();
         let unmarked: Vec<Value> = arguments.iter().map(|a| a.unmark_deep(&mut marks)).collect();

@@ -119,7 +119,7 @@ impl Evaluator {
     ) -> Result<Option<Value>, CallError> {
         let node = Self::node_of(&self.program, self.arena.site[index as usize]);
         let Operation::Call { function, .. } = &node.operation else {
-            return Err(CallError::fatal("this function is no shape"));
+            return Err(CallError::fatal("this function is not a shape"));
         };
         let flags = |at: usize| function.flags(at);
         let is_unknown = |(at, value): (usize, &Value)| !flags(at).allow_unknown && value.is_unknown();

@@ -253,7 +253,7 @@ impl Evaluator {
     ) -> Result<(), CallError> {
         let function = source.function.clone();
         let Implementation::Source(implementation) = &function.implementation else {
-            return Err(CallError::fatal("this function is no source"));
+            return Err(CallError::fatal("this function is not a source"));
         };
         let result = Self::node_of(&self.program, self.arena.site[index as usize])
             .ty

@@ -272,7 +272,7 @@ impl Evaluator {
                 }
                 return;
             }
-            Decided::Known(..) => self.fail(index, CallError::fatal("the condition is no bool")),
+            Decided::Known(..) => self.fail(index, CallError::fatal("the condition is not a bool")),
             Decided::Pending => State::Pending,
             Decided::Failed(failure) => State::Failed(failure),
             Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),
@@ -382,7 +382,7 @@ impl Evaluator {
                 }
                 return;
             }
-            Decided::Known(..) => self.fail(index, CallError::fatal("what is called is no function")),
+            Decided::Known(..) => self.fail(index, CallError::fatal("what is called is not a function")),
             Decided::Pending => State::Pending,
             Decided::Failed(failure) => State::Failed(failure),
             Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),

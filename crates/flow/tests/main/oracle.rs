@@ -149,7 +149,7 @@ impl Oracle<'_> {
         if slot.0 < template.inputs {
             return match &around.inputs[slot.0 as usize] {
                 Input::Slot(outer, slot) => self.instance(outer, *slot),
-                Input::Value(_) => panic!("an instance is no value"),
+                Input::Value(_) => panic!("an instance is not a value"),
             };
         }
         let node = (slot.0 - template.inputs) as usize;
@@ -288,7 +288,7 @@ impl Oracle<'_> {
             | Operation::Resource(_)
             | Operation::Collect { .. }
             | Operation::Edge(_)
-            | Operation::Panic { .. } => panic!("a statement is no value"),
+            | Operation::Panic { .. } => panic!("a statement is not a value"),
         }
     }
 

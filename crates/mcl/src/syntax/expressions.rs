@@ -311,7 +311,7 @@ impl Parser<'_> {
     fn parenthesised(&mut self) -> Result<ExprId> {
         let start = self.open(K::LeftParen, "`(`")?;
         if self.at(K::RightParen) {
-            let help = "parentheses hold one expression; a call is no statement";
+            let help = "parentheses hold one expression; a call is not a statement";
             return self.unexpected_because(AN_EXPRESSION, Some(help));
         }
         let inner = self.expression()?;

@@ -203,7 +203,7 @@ impl Parser<'_> {
             K::LeftParen => {
                 return self.unexpected_because(
                     "`=` or a type",
-                    Some("a call is no statement; use its value in a definition or a resource"),
+                    Some("a call is not a statement; use its value in a definition or a resource"),
                 );
             }
             _ => {}
@@ -447,7 +447,7 @@ impl Parser<'_> {
         }
         let name = self.expression()?;
         if !self.at(K::LeftBrace) {
-            let call = "a call is no statement; use its value in a definition or a resource";
+            let call = "a call is not a statement; use its value in a definition or a resource";
             let name_is_paren = matches!(self.ast.expr(name).kind, ExprKind::Paren(_));
             return self
                 .unexpected_because("`{` and the body of the resource", name_is_paren.then_some(call));

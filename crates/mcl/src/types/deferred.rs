@@ -133,7 +133,7 @@ impl Inference<'_> {
                 }
                 other => {
                     let other = self.solver.zonk(&other);
-                    let message = format!("{other} is no struct and has no field `{field}`");
+                    let message = format!("{other} is not a struct and has no field `{field}`");
                     self.failed.push(result.clone());
                     self.unsupported(order, span, message, None);
                     true

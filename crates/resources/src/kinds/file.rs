@@ -326,7 +326,7 @@ impl File {
             self.validate_fragment(fragment.as_bytes(), &mut refuse);
         }
         if self.purge && (content || fragments) {
-            refuse("purge", "what has `content` or `fragments` is no directory");
+            refuse("purge", "what has `content` or `fragments` is not a directory");
         }
         if self.symlink && (content || fragments || self.recurse || self.purge) {
             refuse(
