@@ -242,6 +242,23 @@ fn an_empty_program_is_warned_of() {
 }
 
 #[test]
+fn a_test_resource_shows_the_parameters_that_it_names() {
+    let place = Hermetic::new();
+    place.write(
+        "main.mcl",
+        "test \"t1\" {\n\tanotherstr => \"hello\",\n\tonlyshow => [\"AnotherStr\",],\n}\n",
+    );
+    let finished = place.run(BINARY, &["run", "--once", "--tmp-prefix", "main.mcl"]);
+    assert_eq!(finished.code, 0);
+    assert!(
+        finished.stderr.contains("anotherstr: \"hello\""),
+        "{}",
+        finished.stderr
+    );
+    assert!(!finished.stderr.contains("sendvalue"), "{}", finished.stderr);
+}
+
+#[test]
 fn what_the_system_says_is_told_without_its_number() {
     let place = Hermetic::new();
     place.write(

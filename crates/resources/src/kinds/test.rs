@@ -95,7 +95,7 @@ pub(crate) struct Test {
     /// As many keys must have been received.
     #[param(yaml = "expect_recv")]
     expectrecv: Option<Vec<Text>>,
-    /// Which parameters are logged; all if there are none.
+    /// Which parameters are shown in each run. Without any, all are logged, which `-v` shows.
     #[param(yaml = "only_show")]
     onlyshow: Vec<Text>,
     /// Milliseconds after which the run fails; 0 does not fail.
@@ -236,6 +236,11 @@ impl Test {
             .iter()
             .filter_map(|name| Some(folded(name.as_str()?)))
             .collect();
+        // Who names parameters to be shown wants to see them; all of them are for whoever looks closer.
+        let tell = |line: String| match self.onlyshow.as_slice() {
+            [] => apply.log(Level::Info, line),
+            _ => apply.display(line),
+        };
         for parameter in Test::SCHEMA.parameters {
             if !self.onlyshow.is_empty() && !shown.contains(&folded(parameter.name)) {
                 continue;
@@ -245,9 +250,9 @@ impl Test {
             };
             let name = parameter.name;
             if apply.is_sensitive(name) {
-                apply.log(Level::Info, format!("{name}: (sensitive)"));
+                tell(format!("{name}: (sensitive)"));
             } else {
-                apply.log(Level::Info, format!("{name}: {value}"));
+                tell(format!("{name}: {value}"));
             }
         }
     }
