@@ -4,23 +4,50 @@
 //! structure guarded by them is left half-changed over a call into foreign code. One place, too, to swap the primitives for
 //! those of a scheduler that explores interleavings.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 pub use std::sync::{Condvar, MutexGuard};
-use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
 /// A mutex that ignores poisoning.
 #[derive(Debug, Default)]
-pub struct Mutex<T>(std::sync::Mutex<T>);
+pub struct Mutex<T> {
+    inner: std::sync::Mutex<T>,
+    /// How many threads wait for it.
+    waiting: AtomicUsize,
+}
 
 impl<T> Mutex<T> {
     /// Guards a value.
     pub const fn new(value: T) -> Self {
-        Self(std::sync::Mutex::new(value))
+        Self {
+            inner: std::sync::Mutex::new(value),
+            waiting: AtomicUsize::new(0),
+        }
     }
 
     /// Waits until no other thread holds it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.inner.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(error)) => return error.into_inner(),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let guard = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        guard
+    }
+
+    /// Gives those who wait a moment to take it, for whoever has given it up and wants it again at once. The system's mutex
+    /// is not fair: without this the others could wait for ever.
+    pub fn let_others_in(&self) {
+        for _ in 0..50 {
+            if self.waiting.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
     }
 }
 

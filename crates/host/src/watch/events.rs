@@ -22,7 +22,7 @@ const GONE: ReadFlags = ReadFlags::DELETE_SELF
     .union(ReadFlags::IGNORED);
 
 impl State {
-    /// Takes one event in. What follows from it is done by [`State::settle`].
+    /// Takes one event in. What follows from it is done by [`State::settle_some`].
     pub(super) fn process(&mut self, watch: i32, events: ReadFlags, cookie: u32, name: &[u8]) {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             self.begin_recovery();

@@ -210,7 +210,7 @@ impl Subscriber {
         // Others may have their turn between the slices.
         while state.settle_some() != Progress::Done {
             drop(state);
-            std::thread::yield_now();
+            shared.state.let_others_in();
             state = shared.state.lock();
             if state.generation != generation {
                 watched = state
@@ -420,7 +420,7 @@ impl Shared {
                 } else {
                     drop(state);
                 }
-                std::thread::yield_now();
+                self.state.let_others_in();
                 state = self.state.lock();
             }
             if let Some(error) = failure {

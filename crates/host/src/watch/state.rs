@@ -11,7 +11,7 @@
 //!   watch of its own, unless it is a directory to be looked into, a link, or a file with several names.
 //!
 //! Events change nodes, changed nodes queue the walks that looked into them, changed walks queue their children and
-//! dependents and mark their paths as dirty. [`State::settle`] works through the queues.
+//! dependents and mark their paths as dirty. [`State::settle_some`] works through the queues.
 
 use super::arena::{Arena, Id};
 use super::mounts::Mounts;
