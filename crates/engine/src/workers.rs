@@ -378,7 +378,7 @@ impl Shared {
         let state = match &self.state {
             Some(state) => state.path(id),
             None => AbsolutePath::new(NOWHERE)
-                .expect("it is absolute")
+                .expect("the constant begins with a slash")
                 .join(identity_directory(&id.kind, &id.name)),
         };
         Handle::new(self.services.clone(), id.clone(), state)

@@ -295,7 +295,9 @@ impl AutomaticEdges {
     }
 
     fn member(&self, place: u32) -> &Member {
-        self.members[place as usize].as_ref().expect("it is known")
+        self.members[place as usize]
+            .as_ref()
+            .expect("callers look only at places of members that are in the graph")
     }
 
     fn pair(&self, pair: (u32, u32)) -> Pair {
@@ -318,7 +320,9 @@ impl AutomaticEdges {
         }
         work.affected.extend(wanters);
         work.affected.remove(&place);
-        let member = self.members[place as usize].take().expect("it was just there");
+        let member = self.members[place as usize]
+            .take()
+            .expect("the place came from the index of members, which changes with them");
         for number in &member.has {
             let entry = self.identities.get_mut(*number);
             entry.holders.retain(|holder| *holder != place);
