@@ -57,12 +57,14 @@ impl Session {
         let host = Arc::new(host);
         let kinds = self.assembly.kinds().iter();
         let names = kinds.map(|kind| kind.schema.kind.to_owned());
+        let world = LocalWorld::new(prefix.join("world"), hostname, &host, names)
+            .map_err(|error| Failure::io("prepare for reading files", &error))?;
         Ok(LocalMachine {
             values: Arc::new(LocalValues::new(
                 prefix.join("local/value"),
                 host.committer.clone(),
             )),
-            world: Arc::new(LocalWorld::new(prefix.join("world"), hostname, &host, names)),
+            world: Arc::new(world),
             hostname: hostname.to_owned(),
             prefix,
             host,

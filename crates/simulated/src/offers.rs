@@ -281,17 +281,8 @@ impl Deploy for SimulatedCapabilities {
 }
 
 impl Effects for SimulatedCapabilities {
-    fn spawn_shell(&self, command: &str, wake: Wake) -> io::Result<Box<dyn RunningCommand>> {
-        let watch = self.watch_for(Watched::Command(command.to_owned()), wake.clone());
-        if self.lock().commands.contains_key(command) {
-            wake.wake();
-        }
-        Ok(Box::new(SimulatedCommand {
-            machine: self.clone(),
-            command: command.to_owned(),
-            seen: 0,
-            _watch: watch,
-        }))
+    fn run_shell(&self, command: &str, wake: Wake) -> Box<dyn RunningCommand> {
+        Box::new(SimulatedCommand::start(self, command, wake))
     }
 
     fn create_directory(&self, path: &str, _mode: u32) -> io::Result<()> {
@@ -332,12 +323,29 @@ impl Effects for SimulatedCapabilities {
 struct SimulatedCommand {
     machine: SimulatedCapabilities,
     command: String,
+    wake: Wake,
     seen: usize,
     _watch: Timer,
 }
 
+impl SimulatedCommand {
+    fn start(machine: &SimulatedCapabilities, command: &str, wake: Wake) -> SimulatedCommand {
+        let watch = machine.watch_for(Watched::Command(command.to_owned()), wake.clone());
+        if machine.lock().commands.contains_key(command) {
+            wake.wake();
+        }
+        SimulatedCommand {
+            machine: machine.clone(),
+            command: command.to_owned(),
+            wake,
+            seen: 0,
+            _watch: watch,
+        }
+    }
+}
+
 impl RunningCommand for SimulatedCommand {
-    fn lines(&mut self) -> (Vec<Vec<u8>>, bool) {
+    fn lines(&mut self) -> io::Result<(Vec<Vec<u8>>, bool)> {
         let state = self.machine.lock();
         let all = state
             .commands
@@ -346,7 +354,11 @@ impl RunningCommand for SimulatedCommand {
             .unwrap_or_default();
         let new = all.get(self.seen..).unwrap_or_default().to_vec();
         self.seen = all.len();
-        (new, state.ended_commands.contains(&self.command))
+        Ok((new, state.ended_commands.contains(&self.command)))
+    }
+
+    fn replace(&mut self, command: &str) {
+        *self = SimulatedCommand::start(&self.machine, command, self.wake.clone());
     }
 }
 

@@ -264,12 +264,12 @@ pub trait Deploy: Send + Sync {
 }
 
 /// Changing the machine. Only while running for real.
+///
+/// All of this may wait for the machine, so it belongs into the [`Background`], [`Effects::run_shell`] apart.
 pub trait Effects: Send + Sync {
-    /// Starts `sh -c command` in its own process group. `wake` is called when [`RunningCommand::lines`] has something.
-    ///
-    /// # Errors
-    /// As the system says.
-    fn spawn_shell(&self, command: &str, wake: Wake) -> std::io::Result<Box<dyn RunningCommand>>;
+    /// Has `sh -c command` run in its own process group. Returns at once; `wake` is called when [`RunningCommand::lines`] has
+    /// something.
+    fn run_shell(&self, command: &str, wake: Wake) -> Box<dyn RunningCommand>;
     /// Creates a directory and its parents with these permission bits.
     ///
     /// # Errors
@@ -292,8 +292,14 @@ pub trait Effects: Send + Sync {
     fn create_new(&self, path: &str, content: &[u8]) -> std::io::Result<()>;
 }
 
-/// A command that runs until it ends or this is dropped, which kills its process group.
+/// A command that runs until it ends or this is dropped, which has its process group killed. Nothing here waits.
 pub trait RunningCommand: Send {
     /// The lines of standard output since the last call, without their newlines, and whether it has ended.
-    fn lines(&mut self) -> (Vec<Vec<u8>>, bool);
+    ///
+    /// # Errors
+    /// Once, why it does not run.
+    fn lines(&mut self) -> std::io::Result<(Vec<Vec<u8>>, bool)>;
+
+    /// Has the process group killed, and another command run when it has ended. Only of the new one there are lines from now on.
+    fn replace(&mut self, command: &str);
 }

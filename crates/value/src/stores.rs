@@ -52,7 +52,7 @@ pub struct Exported {
 
 /// An answer that is followed.
 pub trait WorldFeed: Send {
-    /// The newest answer; none while there is none yet.
+    /// The newest answer; none while there is none yet, or when it was given before. Never waits.
     ///
     /// # Errors
     /// Why the store cannot answer.

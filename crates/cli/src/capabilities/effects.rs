@@ -3,15 +3,17 @@
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use setpoint_diagnostics::visible;
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Replace, TEMPORARY_PREFIX};
-use setpoint_host::processes::{Command, LineEvent, Signal};
+use setpoint_host::processes::{Command, LineEvent, Lines, RunError, Signal};
+use setpoint_host::sync::Mutex;
 use setpoint_value::{Effects, RunningCommand, Wake};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::output::{Importance, Output};
 
@@ -19,6 +21,8 @@ use crate::output::{Importance, Output};
 pub struct RealEffects {
     host: Arc<Host>,
     output: Output,
+    /// To the thread that follows commands; none before the first one.
+    followers: Mutex<Option<UnboundedSender<Follower>>>,
 }
 
 impl RealEffects {
@@ -30,36 +34,67 @@ impl RealEffects {
 
     /// The same, with what commands complain about where the command prints.
     pub(crate) fn saying(host: Arc<Host>, output: Output) -> RealEffects {
-        RealEffects { host, output }
+        RealEffects {
+            host,
+            output,
+            followers: Mutex::default(),
+        }
+    }
+
+    /// Has a command followed. Nobody waits for anything.
+    fn follow(&self, follower: Follower) -> io::Result<()> {
+        let mut followers = self.followers.lock();
+        let sender = match &mut *followers {
+            Some(sender) => sender,
+            none => none.insert(start_following()?),
+        };
+        sender
+            .send(follower)
+            .map_err(|_| io::Error::other("the thread that follows commands has ended"))
     }
 }
 
+/// Starts the thread that follows all commands. It ends when nobody can start further ones and all have ended.
+fn start_following() -> io::Result<UnboundedSender<Follower>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (sender, followers) = unbounded_channel();
+    std::thread::Builder::new()
+        .name("command output".to_owned())
+        .spawn(move || runtime.block_on(follow_all(followers)))?;
+    Ok(sender)
+}
+
+async fn follow_all(mut followers: UnboundedReceiver<Follower>) {
+    let mut running = JoinSet::new();
+    loop {
+        tokio::select! {
+            follower = followers.recv() => match follower {
+                Some(follower) => drop(running.spawn(follower.follow())),
+                None => break,
+            },
+            Some(_) = running.join_next() => {}
+        }
+    }
+    running.join_all().await;
+}
+
 impl Effects for RealEffects {
-    fn spawn_shell(&self, command: &str, wake: Wake) -> io::Result<Box<dyn RunningCommand>> {
+    fn run_shell(&self, command: &str, wake: Wake) -> Box<dyn RunningCommand> {
         let newest = Arc::new(Mutex::new(Newest::default()));
-        let stop = CancellationToken::new();
+        let (wanted, wanting) = watch::channel(command.to_owned());
         let follower = Follower {
-            command: Command::shell("/bin/sh", command),
+            wanted: wanting,
             host: self.host.clone(),
             output: self.output.clone(),
             newest: newest.clone(),
-            stop: stop.clone(),
             wake,
         };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let (started, answer) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("command output".to_owned())
-            .spawn(move || runtime.block_on(follower.follow(&started)))?;
-        let gone = || io::Error::other("the thread that follows the command has ended");
-        answer.recv().map_err(|_| gone())??;
-        Ok(Box::new(Shell {
-            newest,
-            stop,
-            thread: Some(thread),
-        }))
+        if let Err(error) = self.follow(follower) {
+            newest.lock().failure = Some(error);
+        }
+        Box::new(Shell { newest, wanted })
     }
 
     fn create_directory(&self, path: &str, mode: u32) -> io::Result<()> {
@@ -102,77 +137,108 @@ impl Effects for RealEffects {
 struct Newest {
     line: Option<Vec<u8>>,
     ended: bool,
+    /// Why it does not run, until somebody was told.
+    failure: Option<io::Error>,
 }
 
-/// Reads what a command prints, on a thread of its own.
+/// Runs the command that is wanted, and reads what it prints.
 struct Follower {
-    command: Command,
+    /// Closed when none is wanted any more.
+    wanted: watch::Receiver<String>,
     host: Arc<Host>,
     output: Output,
     newest: Arc<Mutex<Newest>>,
-    stop: CancellationToken,
     wake: Wake,
 }
 
 impl Follower {
-    async fn follow(self, started: &std::sync::mpsc::Sender<io::Result<()>>) {
-        let mut lines = match self.host.processes.start_lines(&self.command).await {
-            Ok(lines) => lines,
-            Err(error) => {
-                // Whoever waits for the answer tells it.
-                let _ = started.send(Err(io::Error::other(error)));
+    async fn follow(mut self) {
+        loop {
+            let text = self.wanted.borrow_and_update().clone();
+            let command = Command::shell("/bin/sh", text);
+            let started = tokio::select! {
+                started = self.host.processes.start_lines(&command) => Some(started),
+                _ = self.wanted.changed() => None,
+            };
+            match started {
+                Some(Ok(lines)) => self.read(lines).await,
+                Some(Err(error)) => {
+                    self.tell(|newest| newest.failure = Some(io::Error::other(error)));
+                    let _ = self.wanted.changed().await;
+                }
+                None => {}
+            }
+            if self.wanted.has_changed().is_err() {
                 return;
             }
-        };
-        let _ = started.send(Ok(()));
+        }
+    }
+
+    /// Reads what a command prints until another one is wanted, or none; then this one has ended.
+    async fn read(&mut self, mut lines: Lines) {
         loop {
             let event = tokio::select! {
                 event = lines.next() => event,
-                () = self.stop.cancelled() => {
+                _ = self.wanted.changed() => {
+                    // It ends before another one begins: two must not work on the same thing at once.
                     let _ = lines.stop(Signal::KILL, None).await;
                     return;
                 }
             };
-            let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-            match event {
-                Ok(LineEvent::Line(line)) => newest.line = Some(line),
-                Ok(LineEvent::ErrorLine(line)) => {
-                    drop(newest);
-                    let line = String::from_utf8_lossy(&line);
-                    let text = format!("os.system: {}", visible(line.trim_end_matches(['\n', '\r'])));
-                    self.output.say(Importance::Warning, text);
-                    continue;
-                }
-                Ok(LineEvent::Ended(_)) | Err(_) => newest.ended = true,
-            }
-            let ended = newest.ended;
-            drop(newest);
-            self.wake.wake();
-            if ended {
+            if self.take(event) {
+                let _ = self.wanted.changed().await;
                 return;
             }
         }
     }
-}
 
-struct Shell {
-    newest: Arc<Mutex<Newest>>,
-    stop: CancellationToken,
-    thread: Option<JoinHandle<()>>,
-}
+    /// Takes what a command has done; answers whether that was its end.
+    fn take(&self, event: Result<LineEvent, RunError>) -> bool {
+        match event {
+            Ok(LineEvent::Line(line)) => self.tell(|newest| newest.line = Some(line)),
+            Ok(LineEvent::ErrorLine(line)) => {
+                let line = String::from_utf8_lossy(&line);
+                let text = format!("os.system: {}", visible(line.trim_end_matches(['\n', '\r'])));
+                self.output.say(Importance::Warning, text);
+            }
+            Ok(LineEvent::Ended(_)) | Err(_) => {
+                self.tell(|newest| newest.ended = true);
+                return true;
+            }
+        }
+        false
+    }
 
-impl RunningCommand for Shell {
-    fn lines(&mut self) -> (Vec<Vec<u8>>, bool) {
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        (newest.line.take().into_iter().collect(), newest.ended)
+    /// Leaves something of the command that is wanted; of another one nobody wants to know.
+    fn tell(&self, change: impl FnOnce(&mut Newest)) {
+        let mut newest = self.newest.lock();
+        if self.wanted.has_changed().is_ok_and(|is_another| !is_another) {
+            change(&mut newest);
+            drop(newest);
+            self.wake.wake();
+        }
     }
 }
 
-impl Drop for Shell {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+/// A command that is wanted until this is dropped.
+struct Shell {
+    newest: Arc<Mutex<Newest>>,
+    wanted: watch::Sender<String>,
+}
+
+impl RunningCommand for Shell {
+    fn lines(&mut self) -> io::Result<(Vec<Vec<u8>>, bool)> {
+        let mut newest = self.newest.lock();
+        match newest.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok((newest.line.take().into_iter().collect(), newest.ended)),
         }
+    }
+
+    fn replace(&mut self, command: &str) {
+        // Under the lock, so that nothing of the old command is left after it.
+        let mut newest = self.newest.lock();
+        *newest = Newest::default();
+        self.wanted.send_replace(command.to_owned());
     }
 }

@@ -14,13 +14,15 @@ use std::fmt::Write;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_value::{
-    Exported, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+    Awaited, Exported, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
 };
 
+use super::background::Threads;
 use super::files::FileWatches;
 
 /// Who stands for all hosts in an export.
@@ -37,27 +39,31 @@ struct Member {
     hostname: String,
     host: Arc<Host>,
     files: FileWatches,
+    background: Arc<Threads>,
 }
 
 impl LocalWorld {
     /// The member `hostname` of the world in a directory, which is made with the first thing in it: `PREFIX/world`. `kinds`
     /// are the kinds of resources that there are.
-    #[must_use]
+    ///
+    /// # Errors
+    /// When the system gives no threads.
     pub fn new(
         directory: AbsolutePath,
         hostname: &str,
         host: &Arc<Host>,
         kinds: impl IntoIterator<Item = String>,
-    ) -> LocalWorld {
-        LocalWorld {
+    ) -> io::Result<LocalWorld> {
+        Ok(LocalWorld {
             member: Arc::new(Member {
                 directory,
                 hostname: hostname.to_owned(),
                 host: host.clone(),
                 files: FileWatches::new(host),
+                background: Arc::new(Threads::new()?),
             }),
             kinds: kinds.into_iter().collect(),
-        }
+        })
     }
 
     /// Sets the string of a key, or removes it.
@@ -99,20 +105,19 @@ impl LocalWorld {
 
 impl WorldReader for LocalWorld {
     fn follow(&self, query: &WorldQuery, wake: Wake) -> Box<dyn WorldFeed> {
-        let (parts, depth) = match query {
-            WorldQuery::String(key) => (["strings", key], WatchDepth::Entry),
-            WorldQuery::Strings(namespace) => (["hosts", namespace], WatchDepth::Entry),
-            WorldQuery::Schedule(namespace) => (["schedules", namespace], WatchDepth::Entry),
-            WorldQuery::Exports(kind) => (["exports", kind], WatchDepth::Recursive),
-        };
-        let path = self.member.path(&parts);
+        let is_stale = Arc::new(AtomicBool::new(true));
+        let (stale, owner) = (is_stale.clone(), wake.clone());
         Box::new(Feed {
-            watch: self
-                .member
-                .files
-                .watch(&path.as_path().to_string_lossy(), depth, wake),
             member: self.member.clone(),
             query: query.clone(),
+            wake,
+            changed: Wake::new(move || {
+                stale.store(true, Ordering::SeqCst);
+                owner.wake();
+            }),
+            is_stale,
+            watch: None,
+            reading: None,
         })
     }
 
@@ -121,22 +126,72 @@ impl WorldReader for LocalWorld {
     }
 }
 
+/// What a reading gives: the answer, and the watch that it armed before.
+type Read = (Result<WorldAnswer, String>, Option<FileWatch>);
+
+/// An answer that is read in the background: its files may lie on a disk that keeps one waiting.
 struct Feed {
-    watch: io::Result<FileWatch>,
     member: Arc<Member>,
     query: WorldQuery,
+    /// Says that there is something to take.
+    wake: Wake,
+    /// What the watch calls: there may be something to read.
+    changed: Wake,
+    /// Whether something may have changed since the last reading began.
+    is_stale: Arc<AtomicBool>,
+    watch: Option<FileWatch>,
+    reading: Option<Awaited<Read>>,
+}
+
+impl Feed {
+    fn begin(&mut self) {
+        let (member, query) = (self.member.clone(), self.query.clone());
+        let changed = self.watch.is_none().then(|| self.changed.clone());
+        let work = move || {
+            // Armed before reading, so that no change falls between.
+            let watch = match changed.map(|changed| member.watch(&query, changed)).transpose() {
+                Ok(watch) => watch,
+                Err(error) => return (Err(format!("it can't be watched: {error}")), None),
+            };
+            (member.answer(&query).map_err(|error| error.to_string()), watch)
+        };
+        self.reading = Some(Awaited::begin(&*self.member.background, self.wake.clone(), work));
+    }
 }
 
 impl WorldFeed for Feed {
     fn latest(&mut self) -> Option<Result<WorldAnswer, String>> {
-        if let Err(error) = &self.watch {
-            return Some(Err(format!("it can't be watched: {error}")));
+        let mut latest = None;
+        loop {
+            if let Some(reading) = &mut self.reading {
+                let Some((answer, watch)) = reading.take() else {
+                    return latest;
+                };
+                self.reading = None;
+                self.watch = watch.or(self.watch.take());
+                latest = Some(answer);
+            }
+            if !self.is_stale.swap(false, Ordering::SeqCst) {
+                return latest;
+            }
+            self.begin();
         }
-        Some(self.member.answer(&self.query).map_err(|error| error.to_string()))
     }
 }
 
 impl Member {
+    fn watch(&self, query: &WorldQuery, changed: Wake) -> io::Result<FileWatch> {
+        let (parts, depth) = match query {
+            WorldQuery::String(key) => (["strings", key], WatchDepth::Entry),
+            WorldQuery::Strings(namespace) => (["hosts", namespace], WatchDepth::Entry),
+            WorldQuery::Schedule(namespace) => (["schedules", namespace], WatchDepth::Entry),
+            WorldQuery::Exports(kind) => (["exports", kind], WatchDepth::Recursive),
+        };
+        let path = self.path(&parts);
+        self.files
+            .watch(&path.as_path().to_string_lossy(), depth, changed)
+    }
+
     fn path(&self, parts: &[&str]) -> AbsolutePath {
         let below = |path: AbsolutePath, part: &&str| path.join(escaped(part));
         parts.iter().fold(self.directory.clone(), below)

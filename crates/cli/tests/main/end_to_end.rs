@@ -10,7 +10,7 @@ use setpoint_testing::{Finished, Hermetic, Running, repository};
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
 /// `setpoint run --json`, with its state below the place.
-fn run_command(place: &Hermetic, arguments: &[&str]) -> Command {
+pub(crate) fn run_command(place: &Hermetic, arguments: &[&str]) -> Command {
     let mut command = place.command(BINARY);
     command.args([
         "run",

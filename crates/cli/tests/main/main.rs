@@ -9,6 +9,7 @@ mod commands;
 mod core_library;
 mod debug_output;
 mod end_to_end;
+mod ending;
 mod error_pages;
 mod events;
 mod exec;

@@ -55,7 +55,7 @@ impl Machine {
             hostname: hostname.to_owned(),
             bus: None,
             values: Arc::new(LocalValues::new(path("local/value"), host.committer.clone())),
-            world: Arc::new(LocalWorld::new(path("world"), hostname, &host, kinds)),
+            world: Arc::new(LocalWorld::new(path("world"), hostname, &host, kinds).unwrap()),
             responses: Arc::default(),
             host,
             prefix,

@@ -32,59 +32,43 @@ impl Source for System {
         context: &CallContext<'_>,
         arguments: &[Value],
     ) -> Result<Box<dyn Subscription>, CallError> {
-        let mut following = Following {
-            command: text(arguments, 0)?.to_owned(),
-            running: None,
-            refusal: None,
-        };
-        following.start(context);
-        Ok(Box::new(following))
+        let command = text(arguments, 0)?.to_owned();
+        let effects = context.capabilities.effects();
+        Ok(Box::new(Following {
+            running: effects.map(|effects| effects.run_shell(&command, context.wake.clone())),
+            command,
+            is_refused: false,
+        }))
     }
 }
 
 struct Following {
     command: String,
+    /// None where nothing may be changed.
     running: Option<Box<dyn RunningCommand>>,
-    /// Why the command does not run, until it is given.
-    refusal: Option<CallError>,
-}
-
-impl Following {
-    fn start(&mut self, context: &CallContext<'_>) {
-        // The old process group ends first: two commands must not work on the same thing at once.
-        self.running = None;
-        self.refusal = match context.capabilities.effects() {
-            None => Some(CallError::catchable(
-                "commands run only while the program is applied",
-            )),
-            Some(effects) => match effects.spawn_shell(&self.command, context.wake.clone()) {
-                Ok(running) => {
-                    self.running = Some(running);
-                    None
-                }
-                Err(error) => Some(CallError::fatal(format!("can't run the command: {error}"))),
-            },
-        };
-        if self.refusal.is_some() {
-            context.wake.wake();
-        }
-    }
+    /// Whether it was told that nothing may be changed.
+    is_refused: bool,
 }
 
 impl Subscription for Following {
     fn take(&mut self) -> Option<Result<Value, CallError>> {
-        if let Some(refusal) = self.refusal.take() {
-            return Some(Err(refusal));
+        let Some(running) = &mut self.running else {
+            let refusal = CallError::catchable("commands run only while the program is applied");
+            return (!std::mem::replace(&mut self.is_refused, true)).then_some(Err(refusal));
+        };
+        match running.lines() {
+            Ok((lines, _)) => lines.into_iter().last().map(|line| Ok(Value::str(line))),
+            Err(error) => Some(Err(CallError::fatal(format!("can't run the command: {error}")))),
         }
-        let (lines, _) = self.running.as_mut()?.lines();
-        lines.into_iter().last().map(|line| Ok(Value::str(line)))
     }
 
-    fn update(&mut self, context: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
+    fn update(&mut self, _: &CallContext<'_>, arguments: &[Value]) -> Result<(), CallError> {
         let command = text(arguments, 0)?;
         if command != self.command {
             command.clone_into(&mut self.command);
-            self.start(context);
+            if let Some(running) = &mut self.running {
+                running.replace(command);
+            }
         }
         Ok(())
     }
