@@ -1,27 +1,31 @@
-//! `#[function]`: a Rust function becomes a `static` description of a function of the library.
+//! `#[function]`: a Rust function, or a source or shape of its own, becomes a `static` description of a function of the library.
 //!
-//! The attribute emits data and one small wrapper, nothing else: the function stays as it was written, beside it a
-//! `static NAME: FunctionSpec` of the same visibility, which belongs to the module whose table `MODULE` is in scope. Decoding of arguments and encoding of results are ordinary trait
-//! implementations in `setpoint_value::native`, so that what the macro writes is only their calls.
+//! The attribute emits data and one small wrapper, nothing else. A function stays as it was written, beside it a `static NAME:
+//! FunctionSpec` of the same visibility; a `static` that holds a source or shape is described in its place. Both belong to the module whose
+//! table `MODULE` is in scope. Decoding of arguments and encoding of results are ordinary trait implementations in
+//! `setpoint_value::native`, so that what the macro writes is only their calls.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Expr, FnArg, GenericArgument, Ident, ItemFn, LitStr, Pat, PathArguments, Type};
+use syn::{Attribute, Expr, FnArg, GenericArgument, Ident, Item, ItemFn, ItemStatic, LitStr, Pat};
+use syn::{PathArguments, Type};
 
 /// Expands the attribute; mistakes become compile errors at their place.
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed = Options::parse(attributes).and_then(|options| {
-        let function: ItemFn = syn::parse2(item.clone())?;
-        Ok((options, function))
+    let described = Options::parse(attributes).and_then(|options| match syn::parse2(item.clone())? {
+        Item::Fn(function) => describe(&options, &function),
+        Item::Static(source) => describe_static(&options, &source),
+        other => Err(syn::Error::new_spanned(
+            other,
+            "expected a `fn`, or a `static` source or shape",
+        )),
     });
-    match parsed.and_then(|(options, function)| describe(&options, &function)) {
-        Ok(tokens) => tokens,
-        Err(error) => {
-            let error = error.to_compile_error();
-            quote!(#error #item)
-        }
-    }
+    described.unwrap_or_else(|error| {
+        let error = error.to_compile_error();
+        quote!(#error #item)
+    })
 }
 
 /// What stands in the attribute.
@@ -30,11 +34,21 @@ struct Options {
     name: Option<LitStr>,
     signatures: Vec<LitStr>,
     examples: Vec<(LitStr, LitStr)>,
-    /// Arguments as they are: `fn(&[Value], &Type)`, or `fn(&CallContext, &[Value])` with `environment`.
+    /// What parameters are for, by name.
+    args: Vec<(Ident, LitStr)>,
+    /// What holds where a parameter is left out, by name.
+    defaults: Vec<(Ident, LitStr)>,
+    /// Arguments as they are: `fn(&[Value], &Type)`, or `fn(&CallContext, &[Value])` of what asks the machine.
     raw: bool,
-    /// Reads the machine once for given arguments; the first parameter is the `&CallContext`.
-    environment: bool,
-    /// An `environment` function whose answer depends on the module that calls.
+    /// `environment`, `source` or `stateful`: it asks the machine. The first parameter of a function is the `&CallContext`.
+    class: Option<&'static str>,
+    /// What tells a source to read again.
+    watch: Option<Expr>,
+    rearmed: bool,
+    keyed: bool,
+    /// The `static` is a shape.
+    shape: bool,
+    /// The answer depends on the module that calls.
     module_directory: bool,
     unpredictable: bool,
     /// Beyond what other implementations of mcl have.
@@ -63,23 +77,33 @@ impl Options {
             "name" => self.name = Some(meta.value()?.parse()?),
             "signature" => self.signatures.push(meta.value()?.parse()?),
             "example" => {
-                let (mut call, mut result) = (None, None);
-                meta.parse_nested_meta(|inner| {
-                    if inner.path.is_ident("call") {
-                        call = Some(inner.value()?.parse()?);
-                    } else if inner.path.is_ident("result") {
-                        result = Some(inner.value()?.parse()?);
-                    } else {
-                        return Err(inner.error("expected `call` or `result`"));
-                    }
-                    Ok(())
-                })?;
-                let call = call.ok_or_else(|| meta.error("an example has a `call`"))?;
-                self.examples
-                    .push((call, result.unwrap_or_else(|| LitStr::new("", Span::call_site()))));
+                let mut parts = named_texts(meta)?;
+                let mut take = |name| {
+                    parts
+                        .iter()
+                        .position(|(n, _)| n == name)
+                        .map(|at| parts.remove(at).1)
+                };
+                let call = take("call").ok_or_else(|| meta.error("an example has a `call`"))?;
+                let result = take("result").unwrap_or_else(|| LitStr::new("", Span::call_site()));
+                if !parts.is_empty() {
+                    return Err(meta.error("an example has a `call` and a `result`"));
+                }
+                self.examples.push((call, result));
             }
+            "args" => self.args = named_texts(meta)?,
+            "defaults" => self.defaults = named_texts(meta)?,
             "raw" => self.raw = true,
-            "environment" => self.environment = true,
+            "environment" => self.class = Some("Environment"),
+            "source" => self.class = Some("Source"),
+            "stateful" => self.class = Some("Stateful"),
+            "watch" => {
+                self.class = Some("Source");
+                self.watch = Some(meta.value()?.parse()?);
+            }
+            "rearmed" => self.rearmed = true,
+            "keyed" => self.keyed = true,
+            "shape" => self.shape = true,
             "module_directory" => self.module_directory = true,
             "unpredictable" => self.unpredictable = true,
             "extension" => self.extension = true,
@@ -92,60 +116,128 @@ impl Options {
         }
         Ok(())
     }
+
+    /// What follows the constructor: documentation, and all that is not at its default.
+    fn further(&self, attributes: &[Attribute], flags: Option<TokenStream>) -> TokenStream {
+        let doc = documentation(attributes);
+        let examples = (self.examples.iter())
+            .map(|(call, result)| quote!(::setpoint_value::Example { call: #call, result: #result }));
+        let args = self.args.iter().map(|(name, doc)| {
+            let default = self
+                .defaults
+                .iter()
+                .find(|(n, _)| n == name)
+                .map(|(_, default)| default);
+            let (name, default) = (name.unraw().to_string(), default.into_iter());
+            quote!(::setpoint_value::ParameterDoc { name: #name, doc: #doc, default: concat!(#(#default)*) })
+        });
+        let unpredictable = self.unpredictable.then(|| quote!(.unpredictable()));
+        let extension = self.extension.then(|| quote!(.extension()));
+        let infer = self.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
+        let adapted = self.adapted.as_ref().map(|e| quote!(.adapted_by(#e)));
+        let result_type = self.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
+        let refine = self.refine.as_ref().map(|e| quote!(.refined_by(#e)));
+        quote! {
+            .documented(#doc, &[#(#examples),*])
+            .with_parameters(&[#(#args),*], MODULE.parameters)
+            #flags #unpredictable #extension #infer #adapted #result_type #refine
+        }
+    }
+}
+
+/// `args(text = "…", type = "…")`.
+fn named_texts(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<(Ident, LitStr)>> {
+    let content;
+    syn::parenthesized!(content in meta.input);
+    let entry = |input: syn::parse::ParseStream<'_>| {
+        let name = input.call(Ident::parse_any)?;
+        input.parse::<syn::Token![=]>()?;
+        Ok((name, input.parse()?))
+    };
+    let entries = content.parse_terminated(entry, syn::Token![,])?;
+    Ok(entries.into_iter().collect())
 }
 
 /// The description and the function itself.
 fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     let ident = &function.sig.ident;
-    let rust_name = ident.to_string();
-    let rust_name = rust_name.trim_start_matches("r#");
+    let rust_name = ident.unraw().to_string();
     let name = options
         .name
         .as_ref()
-        .map_or_else(|| rust_name.to_owned(), LitStr::value);
+        .map_or_else(|| rust_name.clone(), LitStr::value);
     let spec = format_ident!("{}", rust_name.to_uppercase(), span = ident.span());
-    let doc = documentation(&function.attrs);
     let visibility = &function.vis;
     let doc_attributes = function.attrs.iter().filter(|a| a.path().is_ident("doc"));
     let parameters = parameters(options, function)?;
 
-    let derived = derived_signature(function, &parameters);
     let signatures: Vec<TokenStream> = if options.signatures.is_empty() {
-        let text = derived?;
+        let text = derived_signature(function, &parameters)?;
         vec![quote!(#text)]
     } else {
         options.signatures.iter().map(|s| quote!(#s)).collect()
     };
 
     let implementation = implementation(options, ident, &parameters);
-    let constructor = if options.environment {
-        let module_directory = options.module_directory;
+    let constructor = if let Some(class) = options.class {
+        let class = format_ident!("{class}");
+        let (module_directory, rearmed, keyed) = (options.module_directory, options.rearmed, options.keyed);
+        let source = match &options.watch {
+            Some(watch) => quote! {
+                ::setpoint_value::Follow { read: #implementation, watch: #watch, rearmed: #rearmed, keyed: #keyed }
+            },
+            None => quote! {
+                ::setpoint_value::ReadOnce { read: #implementation, reads_module_directory: #module_directory }
+            },
+        };
         quote! {
             ::setpoint_value::FunctionSpec::source(
-                MODULE.name, #name, &[#(#signatures),*], ::setpoint_value::Class::Environment,
-                &::setpoint_value::ReadOnce { read: #implementation, reads_module_directory: #module_directory },
+                MODULE.name, #name, &[#(#signatures),*], ::setpoint_value::Class::#class, &#source,
             )
         }
     } else {
         quote!(::setpoint_value::FunctionSpec::pure(MODULE.name, #name, &[#(#signatures),*], #implementation))
     };
-    let examples = options
-        .examples
-        .iter()
-        .map(|(call, result)| quote!(::setpoint_value::Example { call: #call, result: #result }));
-    let flags = flags(options, &parameters);
-    let unpredictable = options.unpredictable.then(|| quote!(.unpredictable()));
-    let extension = options.extension.then(|| quote!(.extension()));
-    let infer = options.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
-    let adapted = options.adapted.as_ref().map(|e| quote!(.adapted_by(#e)));
-    let result_type = options.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
-    let refine = options.refine.as_ref().map(|e| quote!(.refined_by(#e)));
+    let further = options.further(&function.attrs, flags(options, &parameters));
     Ok(quote! {
         #(#doc_attributes)*
-        #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor
-            .documented(#doc, &[#(#examples),*])
-            #flags #unpredictable #extension #infer #adapted #result_type #refine;
+        #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor #further;
         #function
+    })
+}
+
+/// The description of a source or shape, in the place of the `static` that holds it.
+fn describe_static(options: &Options, item: &ItemStatic) -> syn::Result<TokenStream> {
+    let (ident, visibility, ty, expr) = (&item.ident, &item.vis, &item.ty, &item.expr);
+    let name = options
+        .name
+        .as_ref()
+        .map_or_else(|| ident.to_string().to_lowercase(), LitStr::value);
+    if options.signatures.is_empty() {
+        return Err(syn::Error::new_spanned(
+            ident,
+            "write `signature = \"func(…) …\"`",
+        ));
+    }
+    let signatures = &options.signatures;
+    let (constructor, class) = if options.shape {
+        (format_ident!("shape"), None)
+    } else {
+        let class = format_ident!("{}", options.class.unwrap_or("Source"));
+        (
+            format_ident!("source"),
+            Some(quote!(::setpoint_value::Class::#class,)),
+        )
+    };
+    let flags = options.flags.as_ref().map(|flags| quote!(.with_flags(#flags)));
+    let further = options.further(&item.attrs, flags);
+    let doc_attributes = item.attrs.iter().filter(|a| a.path().is_ident("doc"));
+    Ok(quote! {
+        #(#doc_attributes)*
+        #visibility static #ident: ::setpoint_value::FunctionSpec = ::setpoint_value::FunctionSpec::#constructor(
+            MODULE.name, #name, &[#(#signatures),*], #class
+            { static IMPLEMENTATION: #ty = #expr; &IMPLEMENTATION },
+        ) #further;
     })
 }
 
@@ -153,7 +245,7 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
 enum Parameter<'a> {
     /// An argument of the call.
     Argument { name: String, ty: &'a Type },
-    /// The `&CallContext` of an environment function.
+    /// The `&CallContext` of what asks the machine.
     Context,
     /// A `&Type`: the result type that was decided for the call.
     Result,
@@ -178,7 +270,7 @@ fn parameters<'a>(options: &Options, function: &'a ItemFn) -> syn::Result<Vec<Pa
             Some("CallContext") => Parameter::Context,
             Some("Type") => Parameter::Result,
             _ => Parameter::Argument {
-                name: pattern.ident.to_string().trim_start_matches("r#").to_owned(),
+                name: pattern.ident.unraw().to_string(),
                 ty: &input.ty,
             },
         });
@@ -205,9 +297,10 @@ fn implementation(options: &Options, ident: &Ident, parameters: &[Parameter<'_>]
         })
         .collect();
     let call = quote!(::setpoint_value::native::answer(#ident(#(#inputs),*), result));
-    if options.environment {
+    if options.class.is_some() {
         quote! {
             |context, arguments| {
+                let _ = arguments;
                 let result = context.result;
                 ::setpoint_value::native::decoded(result, (|| Ok(#call))())
             }
@@ -345,8 +438,7 @@ fn documentation(attributes: &[Attribute]) -> String {
     let mut lines = Vec::new();
     for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {
         if let syn::Meta::NameValue(pair) = &attribute.meta
-            && let Expr::Lit(literal) = &pair.value
-            && let syn::Lit::Str(text) = &literal.lit
+            && let Ok(text) = syn::parse2::<LitStr>(pair.value.to_token_stream())
         {
             let text = text.value();
             lines.push(text.strip_prefix(' ').unwrap_or(&text).to_owned());

@@ -10,16 +10,26 @@ mod resource;
 /// Turns a function into a `static` `FunctionSpec` of the same name in capitals and the same visibility; the function itself stays.
 ///
 /// ```text
-/// /// Every letter of `text` in lower case.
-/// #[function(example(call = r#"strings.to_lower("AB")"#, result = r#""ab""#))]
+/// /// Every letter of a text in lower case.
+/// #[function(args(text = "Any text."), example(call = r#"strings.to_lower("AB")"#, result = r#""ab""#))]
 /// fn to_lower(text: &str) -> String { text.to_lowercase() }
 /// ```
 ///
-/// `name`, `signature` (once for each alternative) and `flags` override what follows from the Rust function. `raw` hands
-/// over `(&[Value], &Type)`. `environment` makes a source that reads once; its first parameter is the `&CallContext`, and
-/// `module_directory` says that its answer depends on the module that calls. A parameter of type `&Type` receives the
-/// decided result type. `unpredictable`, `extension`, `infer`, `result_type` and `refine` set the field of that name.
-/// It belongs to the module whose table, `MODULE`, is in scope.
+/// It belongs to the module whose table, `MODULE`, is in scope. Options:
+///
+/// - `args(name = "…")` says what parameters are for, where [`Module::with_parameters`] does not; `defaults(name = "…")` what holds where one
+///   may be left out.
+/// - `name`, `signature` (once for each alternative) and `flags` override what follows from the Rust function.
+/// - `raw` hands over `(&[Value], &Type)`. Otherwise a parameter of type `&Type` receives the decided result type.
+/// - `environment` makes a source that reads once; its first parameter is the `&CallContext`. `source` and `stateful` are the same, of these
+///   classes. `module_directory` says that its answer depends on the module that calls.
+/// - `watch = f` makes a source that reads again when a timer or watch that `f` arms says so (`Follow`); `rearmed` and `keyed` set the
+///   field of that name.
+/// - `unpredictable`, `extension`, `infer`, `result_type` and `refine` set the field of that name.
+///
+/// On a `static` whose value is a `Source`, or a `Shape` (`shape`), it makes the `FunctionSpec` of that, and takes its place.
+///
+/// [`Module::with_parameters`]: ../setpoint_value/struct.Module.html#method.with_parameters
 #[proc_macro_attribute]
 pub fn function(attributes: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attributes.into(), item.into()).into()

@@ -19,13 +19,19 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// `true` or `false`.
-#[function(example(call = "convert.format_bool(true)", result = r#""true""#))]
+#[function(
+    args(a = "What to write out."),
+    example(call = "convert.format_bool(true)", result = r#""true""#)
+)]
 fn format_bool(a: bool) -> &'static str {
     if a { "true" } else { "false" }
 }
 
 /// The number in decimal.
-#[function(example(call = "convert.int_to_str(42)", result = r#""42""#))]
+#[function(
+    args(a = "What to write in decimal."),
+    example(call = "convert.int_to_str(42)", result = r#""42""#)
+)]
 fn int_to_str(a: i64) -> String {
     a.to_string()
 }
@@ -34,6 +40,7 @@ fn int_to_str(a: i64) -> String {
 ///
 /// Any other text fails in a way that `<|>` catches.
 #[function(
+    args(a = "One of `1 t T TRUE true True 0 f F FALSE false False`."),
     example(call = r#"convert.parse_bool("T")"#, result = "true"),
     example(call = r#"convert.parse_bool("yes") <|> false"#, result = "false")
 )]
@@ -46,6 +53,7 @@ fn parse_bool(a: &[u8]) -> Result<bool, CallError> {
 ///
 /// Any other text, and a number that is too big, fails in a way that `<|>` catches.
 #[function(
+    args(a = "A number as text: `2`, `-0.5`, `1e6`."),
     example(call = r#"convert.str_to_float("1e3")"#, result = "1000.0"),
     example(call = r#"convert.str_to_float("one") <|> 0.5"#, result = "0.5")
 )]
@@ -57,6 +65,7 @@ fn str_to_float(a: &[u8]) -> Result<f64, CallError> {
 ///
 /// Any other text, and a number beyond 64 bits, fails in a way that `<|>` catches.
 #[function(
+    args(a = "A whole number in decimal, as text."),
     example(call = r#"convert.str_to_int("-42")"#, result = "-42"),
     example(call = r#"convert.str_to_int("1.0") <|> 7"#, result = "7")
 )]
@@ -65,7 +74,10 @@ fn str_to_int(a: &[u8]) -> Result<i64, CallError> {
 }
 
 /// The nearest float.
-#[function(example(call = "convert.to_float(3)", result = "3.0"))]
+#[function(
+    args(a = "The whole number."),
+    example(call = "convert.to_float(3)", result = "3.0")
+)]
 fn to_float(a: i64) -> f64 {
     a as f64
 }
@@ -74,6 +86,7 @@ fn to_float(a: i64) -> f64 {
 ///
 /// A number that no int comes near fails in a way that `<|>` catches.
 #[function(
+    args(a = "The number with a fraction."),
     example(call = "convert.to_int(-2.9)", result = "-2"),
     example(call = "convert.to_int(1000000000000000000000.0) <|> 0", result = "0")
 )]

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Unit, Zoned};
-use setpoint_value::{CallContext, CallError, Class, Clock, Example, FunctionSpec, Module, Value, function};
+use setpoint_value::{CallContext, CallError, Clock, Module, Timer, Value, function};
 
-use crate::follow::Follow;
+use crate::sys::every_second;
 
 mod layout;
 
@@ -14,13 +14,15 @@ pub(crate) static MODULE: Module = Module::new(
     "datetime",
     "The time.",
     &[&FORMAT, &HOUR, &NOW, &PRINT, &STR_NOW, &WEEKDAY, &WEEKDAY_FAST],
-);
+)
+.with_parameters(&[("a", "Seconds since 1970 UTC, not negative.")]);
 
 /// The time in the host's zone, in the form that a Go layout shows by its example.
 ///
 /// The layout writes the reference time, `Mon Jan 2 15:04:05 MST 2006`, as the time shall be written.
 #[function(
     environment,
+    args(b = "The reference time, written as the time shall be."),
     example(call = r#"datetime.format(1000000000, "2006")"#, result = r#""2001""#)
 )]
 fn format(context: &CallContext<'_>, a: i64, b: &[u8]) -> Result<Vec<u8>, CallError> {
@@ -33,23 +35,11 @@ fn hour(context: &CallContext<'_>, a: i64) -> Result<i64, CallError> {
     Ok(i64::from(local(context, a)?.zoned.hour()))
 }
 
-static NOW: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "now",
-    &["func() int"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| Ok(Value::Int(seconds(reading.capabilities.clock()))),
-        |watching, _| Ok(vec![every_second(watching.capabilities.clock(), watching.wake)]),
-    ),
-)
-.documented(
-    "The current time in seconds since 1970 UTC, each second.",
-    &[Example {
-        call: "datetime.now()",
-        result: "",
-    }],
-);
+/// The current time in seconds since 1970 UTC, each second.
+#[function(watch = every_second, example(call = "datetime.now()", result = ""))]
+fn now(context: &CallContext<'_>) -> i64 {
+    seconds(context.capabilities.clock())
+}
 
 /// The time in the host's zone, like `2006-01-02 15:04:05 -0700 MST`.
 #[function(environment, example(call = "datetime.print(1000000000)", result = ""))]
@@ -60,23 +50,11 @@ fn print(context: &CallContext<'_>, a: i64) -> Result<Vec<u8>, CallError> {
     ))
 }
 
-static STR_NOW: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "str_now",
-    &["func() str"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| Ok(Value::str(seconds(reading.capabilities.clock()).to_string())),
-        |watching, _| Ok(vec![every_second(watching.capabilities.clock(), watching.wake)]),
-    ),
-)
-.documented(
-    "The current time in seconds since 1970 UTC, as text, each second.",
-    &[Example {
-        call: "datetime.str_now()",
-        result: "",
-    }],
-);
+/// The current time in seconds since 1970 UTC, as text, each second.
+#[function(watch = every_second, example(call = "datetime.str_now()", result = ""))]
+fn str_now(context: &CallContext<'_>) -> String {
+    now(context).to_string()
+}
 
 /// The day of the week in the host's zone, in English and lower case.
 #[function(environment, example(call = "datetime.weekday(1000000000)", result = ""))]
@@ -84,35 +62,15 @@ fn weekday(context: &CallContext<'_>, a: i64) -> Result<String, CallError> {
     Ok(layout::weekday(&local(context, a)?.zoned).to_lowercase())
 }
 
-static WEEKDAY_FAST: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "weekday_fast",
-    &["func() str"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| {
-            let clock = reading.capabilities.clock();
-            let today = zoned(clock, seconds(clock))?;
-            Ok(Value::str(layout::weekday(&today.zoned).to_lowercase()))
-        },
-        |watching, _| {
-            let clock = watching.capabilities.clock();
-            let delay = until_midnight(clock)?;
-            Ok(vec![clock.after(delay, watching.wake.clone())])
-        },
-    )
-    .rearmed(),
-)
-.documented(
-    "Today's day of the week, in English and lower case.",
-    &[Example {
-        call: "datetime.weekday_fast()",
-        result: "",
-    }],
-);
+/// Today's day of the week, in English and lower case.
+#[function(watch = at_midnight, rearmed, example(call = "datetime.weekday_fast()", result = ""))]
+fn weekday_fast(context: &CallContext<'_>) -> Result<String, CallError> {
+    weekday(context, now(context))
+}
 
-fn every_second(clock: &dyn Clock, wake: &setpoint_value::Wake) -> setpoint_value::Timer {
-    clock.every(Duration::from_secs(1), wake.clone())
+fn at_midnight(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    let clock = context.capabilities.clock();
+    Ok(vec![clock.after(until_midnight(clock)?, context.wake.clone())])
 }
 
 fn seconds(clock: &dyn Clock) -> i64 {

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use setpoint_value::native::{shown, text};
 use setpoint_value::{CallContext, CallError, Effects, Files, Module, Value, function};
-
-use crate::follow::{shown, text};
 
 pub(crate) static MODULE: Module = Module::new(
     "deploy",
@@ -29,6 +28,9 @@ pub(crate) static MODULE: Module = Module::new(
     environment,
     module_directory,
     signature = "func(path str) str",
+    args(
+        path = "A path that begins with `/`, which stands for the directory of the module that calls; or empty."
+    ),
     example(call = r#"deploy.abspath("")"#, result = "")
 )]
 fn abspath(context: &CallContext<'_>, path: &Value) -> Result<String, CallError> {
@@ -50,7 +52,8 @@ fn binary_path(context: &CallContext<'_>) -> Result<String, CallError> {
 ///
 /// A distribution that is not known fails in a way that `<|>` catches.
 #[function(
-    signature = "func(str) []str",
+    signature = "func(distro str) []str",
+    args(distro = "`debian` or `fedora`."),
     example(call = r#"deploy.bootstrap_packages("no such") <|> []"#, result = "[]")
 )]
 fn bootstrap_packages(distro: &[u8]) -> Result<Vec<&'static str>, CallError> {
@@ -69,6 +72,9 @@ fn bootstrap_packages(distro: &[u8]) -> Result<Vec<&'static str>, CallError> {
     environment,
     module_directory,
     signature = "func(directory str) str",
+    args(
+        directory = "A path that begins and ends with `/`, seen from the directory of the module that calls."
+    ),
     example(call = r#"deploy.directory("/files/")"#, result = "")
 )]
 fn directory(context: &CallContext<'_>, directory: &Value) -> Result<String, CallError> {
@@ -93,6 +99,7 @@ fn directory(context: &CallContext<'_>, directory: &Value) -> Result<String, Cal
     environment,
     module_directory,
     signature = "func(filename str) bool",
+    args(filename = "A path that begins with `/`."),
     example(call = r#"deploy.file_exists("/no/such/file")"#, result = "false")
 )]
 fn file_exists(context: &CallContext<'_>, filename: &Value) -> Result<bool, CallError> {
@@ -107,6 +114,7 @@ fn file_exists(context: &CallContext<'_>, filename: &Value) -> Result<bool, Call
     environment,
     module_directory,
     signature = "func(filename str) str",
+    args(filename = "A path that begins with `/`, which stands for the directory of the module that calls."),
     example(call = r#"deploy.readfile("/files/motd")"#, result = "")
 )]
 fn readfile(context: &CallContext<'_>, filename: &Value) -> Result<Vec<u8>, CallError> {
@@ -118,6 +126,7 @@ fn readfile(context: &CallContext<'_>, filename: &Value) -> Result<Vec<u8>, Call
 #[function(
     environment,
     signature = "func(filename str) str",
+    args(filename = "A path that begins with `/`, which stands for the root of the deploy."),
     example(call = r#"deploy.readfileabs("/main.mcl")"#, result = "")
 )]
 fn readfileabs(context: &CallContext<'_>, filename: &Value) -> Result<Vec<u8>, CallError> {

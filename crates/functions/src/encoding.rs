@@ -3,8 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use setpoint_value::{
-    ArgumentError, CallError, Example, FunctionSpec, InferArguments, Inferred, Map, Module, Type, Value,
-    function,
+    ArgumentError, CallError, InferArguments, Inferred, Map, Module, Type, Value, function,
 };
 
 use crate::text_builder::{LONGEST, TooLong};
@@ -24,6 +23,7 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// Line breaks are ignored. Other text fails in a way that `<|>` catches.
 #[function(
+    args(data = "Base64 of the standard alphabet, padded."),
     example(call = r#"encoding.base64_decode("aGk=")"#, result = r#""hi""#),
     example(call = r#"encoding.base64_decode("?") <|> "bad""#, result = r#""bad""#)
 )]
@@ -39,7 +39,10 @@ fn base64_decode(data: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// Bytes as base64 of the standard alphabet, padded.
-#[function(example(call = r#"encoding.base64_encode("hi")"#, result = r#""aGk=""#))]
+#[function(
+    args(data = "Any bytes."),
+    example(call = r#"encoding.base64_encode("hi")"#, result = r#""aGk=""#)
+)]
 fn base64_encode(data: &[u8]) -> Result<String, CallError> {
     match base64::encoded_len(data.len(), true) {
         Some(length) if length <= LONGEST => Ok(STANDARD.encode(data)),
@@ -47,40 +50,39 @@ fn base64_encode(data: &[u8]) -> Result<String, CallError> {
     }
 }
 
-const SIGNATURES: &[&str] = &["func(data str) ?1", "func(data str, type str) ?1"];
+/// The value that a text of JSON spells, of the type that is wanted.
+///
+/// Structs need exactly their fields. Other text fails in a way that `<|>` catches.
+#[function(
+    raw,
+    infer = infer,
+    result_type = result_type,
+    signature = "func(data str) ?1",
+    signature = "func(data str, type str) ?1",
+    args(data = "Text of JSON.", type = "The type of the result, as a literal."),
+    defaults(type = "what follows from use"),
+    example(call = r#"encoding.decode_json("[1, 2]", "[]int")"#, result = "[1, 2]")
+)]
+fn decode_json(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    decode(arguments, ty, Mode::Strict)
+}
 
-static DECODE_JSON: FunctionSpec =
-    FunctionSpec::pure(MODULE.name, "decode_json", SIGNATURES, |arguments, ty| {
-        decode(arguments, ty, Mode::Strict)
-    })
-    .documented(
-        "The value that a text of JSON spells, of the type that is wanted.\n\nThe type is the second argument, a \
-         literal, or follows from use. Structs need exactly their fields. Other text fails in a way that `<|>` \
-         catches.",
-        &[Example {
-            call: r#"encoding.decode_json("[1, 2]", "[]int")"#,
-            result: "[1, 2]",
-        }],
-    )
-    .inferred_by(infer)
-    .typed_by(result_type);
-
-static DECODE_JSON_FLEXIBLE: FunctionSpec = FunctionSpec::pure(
-    MODULE.name,
-    "decode_json_flexible",
-    SIGNATURES,
-    |arguments, ty| decode(arguments, ty, Mode::Flexible),
-)
-.documented(
-    "The value that a text of JSON spells, of the type that is wanted; of structs any fields.\n\nFields that are \
-     absent get the zero of their type, and others than the type's are ignored.",
-    &[Example {
-        call: r#"encoding.decode_json_flexible("{\"b\": 2}", "struct{a int}")"#,
-        result: "struct{a => 0}",
-    }],
-)
-.inferred_by(infer)
-.typed_by(result_type);
+/// The value that a text of JSON spells, of the type that is wanted; of structs any fields.
+///
+/// Fields that are absent get the zero of their type, and others than the type's are ignored.
+#[function(
+    raw,
+    infer = infer,
+    result_type = result_type,
+    signature = "func(data str) ?1",
+    signature = "func(data str, type str) ?1",
+    args(data = "Text of JSON.", type = "The type of the result, as a literal."),
+    defaults(type = "what follows from use"),
+    example(call = r#"encoding.decode_json_flexible("{\"b\": 2}", "struct{a int}")"#, result = "struct{a => 0}")
+)]
+fn decode_json_flexible(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    decode(arguments, ty, Mode::Flexible)
+}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {

@@ -6,38 +6,20 @@
 use std::fmt::Write as _;
 
 use setpoint_value::{
-    ArgumentError, CallError, Example, FunctionSpec, InferArguments, Inferred, Module, ParameterFlags,
-    Refinement, Type, Value, format_float, quote,
+    ArgumentError, CallError, InferArguments, Inferred, Module, ParameterFlags, Refinement, Type, Value,
+    format_float, function, quote,
 };
 
 use crate::text_builder::TextBuilder;
 
 pub(crate) static MODULE: Module = Module::new("fmt", "Text by a format.", &[&PRINTF]);
 
-static PRINTF: FunctionSpec =
-    FunctionSpec::pure(MODULE.name, "printf", &["func(format str, …) str"], printf)
-        .documented(
-            "The format with its verbs replaced by the other arguments, in order.\n\n`%t` takes a bool, `%s` a str, \
-             `%q` a str and quotes it, `%d` an int, `%f` a float, `%v` anything, `%T` anything and prints its type; \
-             `%%` is a percent sign. There are no flags, widths or precisions.",
-            &[
-                Example {
-                    call: "fmt.printf(\"%s is %d\", \"answer\", 42)",
-                    result: "\"answer is 42\"",
-                },
-                Example {
-                    call: "fmt.printf(\"%v of %T at 100%%\", [1, 2], [1, 2])",
-                    result: "\"[1, 2] of []int at 100%\"",
-                },
-            ],
-        )
-        .with_flags(&[ParameterFlags {
-            allow_null: true,
-            allow_unknown: true,
-            allow_dynamic: true,
-            allow_marked: false,
-        }])
-        .inferred_by(infer);
+const FLAGS: &[ParameterFlags] = &[ParameterFlags {
+    allow_null: true,
+    allow_unknown: true,
+    allow_dynamic: true,
+    allow_marked: false,
+}];
 
 /// A piece of a format.
 enum Piece<'a> {
@@ -160,6 +142,19 @@ fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
     })
 }
 
+/// The format with its verbs replaced by the other arguments, in order.
+///
+/// `%t` takes a bool, `%s` a str, `%q` a str and quotes it, `%d` an int, `%f` a float, `%v` anything, `%T` anything and
+/// prints its type; `%%` is a percent sign. There are no flags, widths or precisions.
+#[function(
+    raw,
+    infer = infer,
+    flags = FLAGS,
+    signature = "func(format str, …) str",
+    args(format = "Text with verbs.", args = "What the verbs stand for: one argument each."),
+    example(call = r#"fmt.printf("%s is %d", "answer", 42)"#, result = r#""answer is 42""#),
+    example(call = r#"fmt.printf("%v of %T at 100%%", [1, 2], [1, 2])"#, result = r#""[1, 2] of []int at 100%""#)
+)]
 fn printf(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let Some((format, values)) = arguments.split_first() else {
         return Err(CallError::fatal("a format is needed"));

@@ -5,32 +5,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use setpoint_value::{
-    CallContext, CallError, Capabilities, Class, Example, FunctionSpec, Source, Subscription, Timer, Value,
-    Wake,
+    CallContext, CallError, Capabilities, Source, Subscription, Timer, Value, Wake, function,
 };
 
 use crate::top_level::MODULE;
 
-pub(crate) static HISTORY: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "history",
-    &["func(value ?1, index int) ?1"],
-    Class::Stateful,
-    &History,
-)
-.documented(
-    "The value of the first argument `index` milliseconds ago.\n\nUntil so much time has passed, the oldest value \
-     there is. It changes by itself, when a value becomes old enough. Each call site remembers for itself.",
-    &[Example {
-        call: "history(42, 1000)",
-        result: "42",
-    }],
-);
+/// The value of the first argument `index` milliseconds ago.
+///
+/// Until so much time has passed, the oldest value there is. It changes by itself, when a value becomes old enough.
+#[function(
+    stateful,
+    signature = "func(value ?1, index int) ?1",
+    args(
+        value = "What is remembered, usually something that changes by itself.",
+        index = "How many milliseconds back; not negative."
+    ),
+    example(call = "history(42, 1000)", result = "42")
+)]
+pub(crate) static HISTORY: History = History;
 
 /// However often the value changes, no more than this many of its values are remembered, evenly spread over the time.
 const RESOLUTION: u32 = 10_000;
 
-struct History;
+pub(crate) struct History;
 
 impl Source for History {
     fn open(

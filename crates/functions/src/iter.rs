@@ -3,7 +3,7 @@
 //! Those that take a function value are shapes: they ask for one call an element and make their result of the calls'
 //! results. All of them are incremental: an element that changes costs about as much as one element.
 
-use setpoint_value::{CallError, Example, FunctionSpec, Module, ParameterFlags, Type, Value, function};
+use setpoint_value::{CallError, Module, ParameterFlags, Type, Value, function};
 
 mod changes;
 mod filter;
@@ -15,7 +15,8 @@ pub(crate) static MODULE: Module = Module::new(
     "iter",
     "Functions over lists.",
     &[&FILTER, &FLATTEN, &MAP, &RANGE, &REDUCE, &ZIP],
-);
+)
+.with_parameters(&[("inputs", "The list.")]);
 
 /// Shapes look only at the outermost marks of a list and whether it is known; its elements go to the calls as they are.
 const AS_THEY_ARE: &[ParameterFlags] = &[ParameterFlags {
@@ -25,25 +26,21 @@ const AS_THEY_ARE: &[ParameterFlags] = &[ParameterFlags {
     allow_marked: true,
 }];
 
-static FILTER: FunctionSpec = FunctionSpec::shape(
-    MODULE.name,
-    "filter",
-    &["func(inputs []?1, function func(?1) bool) []?1"],
-    &filter::Filter,
-)
-.with_flags(AS_THEY_ARE)
-.documented(
-    "The elements for which the function gives true, in their order.",
-    &[Example {
-        call: "iter.filter([1, 2, 3], func($x) { $x > 1 })",
-        result: "[2, 3]",
-    }],
-);
+/// The elements for which the function gives true, in their order.
+#[function(
+    shape,
+    flags = AS_THEY_ARE,
+    signature = "func(inputs []?1, function func(?1) bool) []?1",
+    args(function = "Whether to keep an element."),
+    example(call = "iter.filter([1, 2, 3], func($x) { $x > 1 })", result = "[2, 3]")
+)]
+static FILTER: filter::Filter = filter::Filter;
 
 /// The elements of all lists of a list.
 #[function(
     raw,
     signature = "func(inputs [][]?1) []?1",
+    args(inputs = "A list of lists."),
     example(call = "iter.flatten([[1], [], [2, 3]])", result = "[1, 2, 3]")
 )]
 fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -62,33 +59,33 @@ fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     Ok(Value::List(setpoint_value::List::from_vector(element, items)))
 }
 
-static MAP: FunctionSpec = FunctionSpec::shape(
-    MODULE.name,
-    "map",
-    &["func(inputs []?1, function func(?1) ?2) []?2"],
-    &map::MapShape,
-)
-.with_flags(AS_THEY_ARE)
-.documented(
-    "What the function gives for each element.",
-    &[Example {
-        call: "iter.map([1, 2, 3], func($x) { $x * 2 })",
-        result: "[2, 4, 6]",
-    }],
-);
+/// What the function gives for each element.
+#[function(
+    shape,
+    flags = AS_THEY_ARE,
+    signature = "func(inputs []?1, function func(?1) ?2) []?2",
+    args(function = "What to make of an element."),
+    example(call = "iter.map([1, 2, 3], func($x) { $x * 2 })", result = "[2, 4, 6]")
+)]
+static MAP: map::MapShape = map::MapShape;
 
 /// A longer list is a mistake, and would not fit the memory of small machines.
 const LONGEST_RANGE: i128 = 4_000_000;
 
 /// The numbers from `start` up to and without `stop`, `step` apart.
 ///
-/// `start` is 0 and `step` is 1 where they are not given. A negative step counts down. A step of 0, or more than 4000000
-/// numbers, is an error that `<|>` does not catch.
+/// A negative step counts down. A step of 0, or more than 4000000 numbers, is an error that `<|>` does not catch.
 #[function(
     raw,
     signature = "func(stop int) []int",
     signature = "func(start int, stop int) []int",
     signature = "func(start int, stop int, step int) []int",
+    args(
+        start = "The first number.",
+        stop = "Where to stop: the first number that is left out.",
+        step = "From each number to the next; not 0."
+    ),
+    defaults(start = "0", step = "1"),
     example(call = "iter.range(3)", result = "[0, 1, 2]"),
     example(call = "iter.range(5, 0, -2)", result = "[5, 3, 1]")
 )]
@@ -115,42 +112,27 @@ fn range(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     Ok(Value::list(Type::Int, numbers.map(Value::Int)))
 }
 
-static REDUCE: FunctionSpec = FunctionSpec::shape(
-    MODULE.name,
-    "reduce",
-    &[
-        "func(inputs []?1, function func(?1, ?1) ?1) ?1",
-        "func(initval ?1, inputs []?1, function func(?1, ?1) ?1) ?1",
-    ],
-    &reduce::Reduce,
-)
-.with_flags(AS_THEY_ARE)
-.documented(
-    "One value of all elements: the function of the first two, then of that and the third, and so on.\n\nWith an \
-     initial value, that stands before the elements. Without one, an empty list is an error.",
-    &[
-        Example {
-            call: "iter.reduce([1, 2, 3], func($a, $b) { $a + $b })",
-            result: "6",
-        },
-        Example {
-            call: "iter.reduce(10, [], func($a, $b) { $a + $b })",
-            result: "10",
-        },
-    ],
-);
+/// One value of all elements: the function of the first two, then of that and the third, and so on.
+///
+/// An empty list without a first value is an error.
+#[function(
+    shape,
+    flags = AS_THEY_ARE,
+    signature = "func(inputs []?1, function func(?1, ?1) ?1) ?1",
+    signature = "func(initval ?1, inputs []?1, function func(?1, ?1) ?1) ?1",
+    args(initval = "What stands before the first element.", function = "What to make of two values: the one so far, and the next element."),
+    defaults(initval = "nothing"),
+    example(call = "iter.reduce([1, 2, 3], func($a, $b) { $a + $b })", result = "6"),
+    example(call = "iter.reduce(10, [], func($a, $b) { $a + $b })", result = "10")
+)]
+static REDUCE: reduce::Reduce = reduce::Reduce;
 
-static ZIP: FunctionSpec = FunctionSpec::shape(
-    MODULE.name,
-    "zip",
-    &["func(inputs1 []?1, inputs2 []?2, function func(x ?1, y ?2) ?3) []?3"],
-    &zip::Zip,
-)
-.with_flags(AS_THEY_ARE)
-.documented(
-    "What the function gives for the elements of two lists at each place, up to the end of the shorter one.",
-    &[Example {
-        call: r#"iter.zip([1, 2], ["a", "b"], func($x, $y) { $y })"#,
-        result: r#"["a", "b"]"#,
-    }],
-);
+/// What the function gives for the elements of two lists at each place, up to the end of the shorter one.
+#[function(
+    shape,
+    flags = AS_THEY_ARE,
+    signature = "func(inputs1 []?1, inputs2 []?2, function func(x ?1, y ?2) ?3) []?3",
+    args(inputs1 = "The first list.", inputs2 = "The second list.", function = "What to make of an element of each."),
+    example(call = r#"iter.zip([1, 2], ["a", "b"], func($x, $y) { $y })"#, result = r#"["a", "b"]"#)
+)]
+static ZIP: zip::Zip = zip::Zip;

@@ -1,7 +1,7 @@
 //! The core library of mcl: every function that a program can call without defining it.
 //!
 //! One file a module, each with its own table; [`MODULES`] lists the tables. A function is described once, by
-//! `#[function]` or by `FunctionSpec`'s constructors, and everything else (inference, checks, documentation, editor
+//! `#[function]`, and everything else (inference, checks, documentation, editor
 //! help) is derived from that. Nothing here does I/O: what depends on the machine is a source, which is given
 //! [`setpoint_value::Capabilities`].
 
@@ -14,7 +14,6 @@ mod deploy;
 mod encoding;
 mod example;
 mod fmt;
-mod follow;
 mod golang;
 mod history;
 mod iter;
@@ -73,12 +72,12 @@ pub static MODULES: &[&Module] = &[
     &regexp::MODULE,
     &strings::MODULE,
     &sys::MODULE,
-    &sys::FWUPD,
+    &sys::fwupd::MODULE,
     &test::MODULE,
     &util::MODULE,
     &value::MODULE,
     &world::MODULE,
-    &world::COLLECT,
+    &world::collect::MODULE,
 ];
 
 /// All functions and variables of the library.

@@ -8,7 +8,8 @@ pub(crate) static MODULE: Module = Module::new("list", "Lists.", &[&CONCAT, &LOO
 /// The elements of all lists, one list after another.
 #[function(
     raw,
-    signature = "func([]?1, …) []?1",
+    signature = "func(list []?1, …) []?1",
+    args(list = "A list; further ones follow it."),
     example(call = "list.concat([1], [], [2, 3])", result = "[1, 2, 3]")
 )]
 fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -28,19 +29,18 @@ fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     Ok(Value::List(List::from_vector(element, items)))
 }
 
-static LOOKUP: FunctionSpec = FunctionSpec::pure(
-    MODULE.name,
-    "lookup",
-    &["func(list []?1, index int) ?1"],
-    |arguments, ty| same_as(&LIST_LOOKUP, arguments, ty),
-)
-.documented(
-    "The element at `index`, counted from 0.\n\nA missing or negative index fails in a way that `<|>` catches.",
-    &[setpoint_value::Example {
-        call: r#"list.lookup(["a", "b"], 1)"#,
-        result: r#""b""#,
-    }],
-);
+/// The element at `index`, counted from 0.
+///
+/// A missing or negative index fails in a way that `<|>` catches.
+#[function(
+    raw,
+    signature = "func(list []?1, index int) ?1",
+    args(list = "The list to look into.", index = "Which element, counted from 0."),
+    example(call = r#"list.lookup(["a", "b"], 1)"#, result = r#""b""#)
+)]
+fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    same_as(&LIST_LOOKUP, arguments, ty)
+}
 
 /// What another pure function answers.
 pub(crate) fn same_as(spec: &FunctionSpec, arguments: &[Value], ty: &Type) -> Result<Value, CallError> {

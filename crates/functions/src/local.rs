@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use setpoint_value::native::text;
 use setpoint_value::{CallContext, CallError, Effects, Module, Value, function};
-
-use crate::follow::text;
 
 pub(crate) static MODULE: Module =
     Module::new("local", "What a program keeps on this host.", &[&POOL, &VARDIR]);
@@ -16,6 +15,7 @@ pub(crate) static MODULE: Module =
 #[function(
     environment,
     signature = "func(namespace str, uid str) int",
+    args(namespace = "What the numbers are for.", uid = "Whose number is wanted."),
     example(call = r#"local.pool("machines", "a") > 0"#, result = "true")
 )]
 fn pool(context: &CallContext<'_>, namespace: &Value, uid: &Value) -> Result<i64, CallError> {
@@ -84,6 +84,7 @@ fn pool(context: &CallContext<'_>, namespace: &Value, uid: &Value) -> Result<i64
 #[function(
     environment,
     signature = "func(path str) str",
+    args(path = "A relative path that ends with `/`."),
     example(call = r#"local.vardir("demo/")"#, result = "")
 )]
 fn vardir(context: &CallContext<'_>, path: &Value) -> Result<String, CallError> {

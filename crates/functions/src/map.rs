@@ -1,11 +1,12 @@
 //! `map`: maps.
 
 use setpoint_value::operators::MAP_LOOKUP;
-use setpoint_value::{Example, FunctionSpec, List, Map, Module, Value, function};
+use setpoint_value::{CallError, List, Map, Module, Type, Value, function};
 
 use crate::list::same_as;
 
-pub(crate) static MODULE: Module = Module::new("map", "Maps.", &[&KEYS, &LOOKUP, &VALUES]);
+pub(crate) static MODULE: Module =
+    Module::new("map", "Maps.", &[&KEYS, &LOOKUP, &VALUES]).with_parameters(&[("x", "The map.")]);
 
 /// All keys, sorted.
 #[function(
@@ -16,19 +17,18 @@ fn keys(x: &Map) -> List {
     List::new(x.key_type().clone(), x.iter().map(|(key, _)| key.clone()))
 }
 
-static LOOKUP: FunctionSpec = FunctionSpec::pure(
-    MODULE.name,
-    "lookup",
-    &["func(map map{?1: ?2}, key ?1) ?2"],
-    |arguments, ty| same_as(&MAP_LOOKUP, arguments, ty),
-)
-.documented(
-    "The value of `key`.\n\nA missing key fails in a way that `<|>` catches.",
-    &[Example {
-        call: r#"map.lookup({"a" => 1}, "a")"#,
-        result: "1",
-    }],
-);
+/// The value of `key`.
+///
+/// A missing key fails in a way that `<|>` catches.
+#[function(
+    raw,
+    signature = "func(map map{?1: ?2}, key ?1) ?2",
+    args(map = "The map to look into.", key = "The key to look for."),
+    example(call = r#"map.lookup({"a" => 1}, "a")"#, result = "1")
+)]
+fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+    same_as(&MAP_LOOKUP, arguments, ty)
+}
 
 /// All values, in the order of their keys.
 #[function(

@@ -1,6 +1,6 @@
 //! `math`: numbers, with errors where the mathematics has no answer.
 
-use setpoint_value::{CallError, Example, FunctionSpec, Module, Type, Value, function};
+use setpoint_value::{CallError, Module, Type, Value, function};
 
 pub(crate) static MODULE: Module = Module::new(
     "math",
@@ -8,26 +8,23 @@ pub(crate) static MODULE: Module = Module::new(
     &[&FORTYTWO, &MINUS1, &MOD, &POW, &SQRT],
 );
 
-static FORTYTWO: FunctionSpec = FunctionSpec::pure(
-    MODULE.name,
-    "fortytwo",
-    &["func() int", "func() float"],
-    |_, ty| match ty {
+/// 42 or 42.0, whichever is wanted.
+#[function(
+    raw,
+    signature = "func() int",
+    signature = "func() float",
+    example(call = "1 + math.fortytwo()", result = "43")
+)]
+fn fortytwo(_: &[Value], ty: &Type) -> Result<Value, CallError> {
+    match ty {
         Type::Int => Ok(Value::Int(42)),
         Type::Float => Ok(Value::float(42.0)),
         _ => Err(CallError::fatal("the result is an int or a float")),
-    },
-)
-.documented(
-    "42 or 42.0, whichever is wanted.",
-    &[Example {
-        call: "1 + math.fortytwo()",
-        result: "43",
-    }],
-);
+    }
+}
 
 /// One less.
-#[function(example(call = "math.minus1(43)", result = "42"))]
+#[function(args(x = "Any int."), example(call = "math.minus1(43)", result = "42"))]
 fn minus1(x: i64) -> Result<i64, CallError> {
     x.checked_sub(1)
         .ok_or_else(|| CallError::catchable("the result does not fit an int"))
@@ -39,7 +36,8 @@ fn minus1(x: i64) -> Result<i64, CallError> {
 #[function(
     name = "mod",
     raw,
-    signature = "func(?1: int | float, ?1) ?1",
+    signature = "func(x ?1: int | float, y ?1) ?1",
+    args(x = "The dividend.", y = "The divisor, not zero."),
     example(call = "math.mod(-7, 3)", result = "-1"),
     example(call = "math.mod(7.5, 2.0)", result = "1.5")
 )]
@@ -57,6 +55,7 @@ fn r#mod(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// A result that is infinite or no number fails in a way that `<|>` catches.
 #[function(
+    args(x = "The base.", y = "The exponent."),
     example(call = "math.pow(2.0, 10.0)", result = "1024.0"),
     example(call = "math.pow(0.0, -1.0) <|> 0.0", result = "0.0")
 )]
@@ -68,6 +67,7 @@ fn pow(x: f64, y: f64) -> Result<f64, CallError> {
 ///
 /// That of a negative number fails in a way that `<|>` catches.
 #[function(
+    args(x = "Any number that is not negative."),
     example(call = "math.sqrt(9.0)", result = "3.0"),
     example(call = "math.sqrt(-1.0) <|> 0.0", result = "0.0")
 )]

@@ -2,11 +2,8 @@
 
 use std::net::IpAddr;
 
-use setpoint_value::{
-    CallError, Capabilities, Class, Example, FunctionSpec, Interface, Module, Type, Value, function,
-};
-
-use crate::follow::{Follow, Reading, Watching, shown, text};
+use setpoint_value::native::{shown, text};
+use setpoint_value::{CallContext, CallError, Interface, Module, Timer, Type, Value, function};
 
 mod cidr;
 pub(crate) mod http;
@@ -40,6 +37,7 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// Where there is none, it fails in a way that `<|>` catches.
 #[function(
+    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
     example(call = r#"net.cidr_to_first("10.0.0.5/24")"#, result = r#""10.0.0.6""#),
     example(call = r#"net.cidr_to_first("10.0.0.0/32") <|> """#, result = r#""""#)
 )]
@@ -50,13 +48,19 @@ fn cidr_to_first(a: &[u8]) -> Result<String, CallError> {
 }
 
 /// The address before the slash.
-#[function(example(call = r#"net.cidr_to_ip("10.0.0.5/24")"#, result = r#""10.0.0.5""#))]
+#[function(
+    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
+    example(call = r#"net.cidr_to_ip("10.0.0.5/24")"#, result = r#""10.0.0.5""#)
+)]
 fn cidr_to_ip(a: &[u8]) -> Result<String, CallError> {
     Ok(cidr::text(Cidr::parse(a.trim_ascii())?.address()))
 }
 
 /// The last address of the network; of IPv4 the broadcast address.
-#[function(example(call = r#"net.cidr_to_last("10.0.0.0/30")"#, result = r#""10.0.0.3""#))]
+#[function(
+    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
+    example(call = r#"net.cidr_to_last("10.0.0.0/30")"#, result = r#""10.0.0.3""#)
+)]
 fn cidr_to_last(a: &[u8]) -> Result<String, CallError> {
     let last = Cidr::parse(a)?.last();
     last.map(cidr::text)
@@ -64,59 +68,58 @@ fn cidr_to_last(a: &[u8]) -> Result<String, CallError> {
 }
 
 /// The netmask.
-#[function(example(call = r#"net.cidr_to_mask("10.0.0.5/24")"#, result = r#""255.255.255.0""#))]
+#[function(
+    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
+    example(call = r#"net.cidr_to_mask("10.0.0.5/24")"#, result = r#""255.255.255.0""#)
+)]
 fn cidr_to_mask(a: &[u8]) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.mask().to_string())
 }
 
 /// The address of the network, with the prefix.
-#[function(example(call = r#"net.cidr_to_network("10.0.0.5/24")"#, result = r#""10.0.0.0/24""#))]
+#[function(
+    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
+    example(call = r#"net.cidr_to_network("10.0.0.5/24")"#, result = r#""10.0.0.0/24""#)
+)]
 fn cidr_to_network(a: &[u8]) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.network().to_string())
 }
 
 /// The length of the prefix.
-#[function(example(call = r#"net.cidr_to_prefix("10.0.0.5/24")"#, result = r#""24""#))]
+#[function(
+    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
+    example(call = r#"net.cidr_to_prefix("10.0.0.5/24")"#, result = r#""24""#)
+)]
 fn cidr_to_prefix(a: &[u8]) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.prefix().to_string())
 }
 
-static INTERFACE_CIDR: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "interface_cidr",
-    &["func(interface str) str"],
-    Class::Source,
-    &Follow::new(
-        |reading, arguments| {
-            let name = text(arguments, 0)?;
-            let interfaces = interfaces(reading)?;
-            let interface = interfaces.iter().find(|i| i.name == name);
-            let interface = interface.ok_or_else(|| {
-                CallError::catchable(format!("there is no interface `{}`", shown(&arguments[0])))
-            })?;
-            let address = interface
-                .addresses
-                .iter()
-                .find(|(address, _)| matches!(address, IpAddr::V4(v4) if is_global_unicast(*v4)));
-            let (address, prefix) = address.ok_or_else(|| {
-                CallError::catchable(format!("interface `{}` has no address", shown(&arguments[0])))
-            })?;
-            Ok(Value::str(format!("{address}/{prefix}")))
-        },
-        |watching, _| watch(watching),
-    ),
-)
-.documented(
-    "The first IPv4 address of an interface with the length of its prefix. It follows changes.\n\nA missing interface \
-     or address fails in a way that `<|>` catches.",
-    &[Example {
-        call: r#"net.interface_cidr("no such interface") <|> "none""#,
-        result: r#""none""#,
-    }],
-);
+/// The first IPv4 address of an interface with the length of its prefix.
+///
+/// A missing interface or address fails in a way that `<|>` catches.
+#[function(
+    watch = watch,
+    signature = "func(interface str) str",
+    args(interface = "The interface's name, as `eth0`."),
+    example(call = r#"net.interface_cidr("no such interface") <|> "none""#, result = r#""none""#)
+)]
+fn interface_cidr(context: &CallContext<'_>, interface: &Value) -> Result<String, CallError> {
+    let name = text(std::slice::from_ref(interface), 0)?;
+    let problem = |problem: &str| CallError::catchable(format!("{problem} `{}`", shown(interface)));
+    let interfaces = interfaces(context)?;
+    let found = interfaces.iter().find(|i| i.name == name);
+    let found = found.ok_or_else(|| problem("there is no interface"))?;
+    let mut addresses = found.addresses.iter();
+    let address = addresses.find(|(address, _)| matches!(address, IpAddr::V4(v4) if is_global_unicast(*v4)));
+    let (address, prefix) = address.ok_or_else(|| problem("there is no address at interface"))?;
+    Ok(format!("{address}/{prefix}"))
+}
 
 /// Whether an address is in a network.
-#[function(example(call = r#"net.ip_in_cidr("10.0.0.7", "10.0.0.0/24")"#, result = "true"))]
+#[function(
+    args(ip = "An address, of version 4 or 6.", cidr = "A network: `10.0.0.0/24`."),
+    example(call = r#"net.ip_in_cidr("10.0.0.7", "10.0.0.0/24")"#, result = "true")
+)]
 fn ip_in_cidr(ip: &[u8], cidr: &[u8]) -> Result<bool, CallError> {
     let address = cidr::parse_address(ip)
         .ok_or_else(|| CallError::catchable(format!("invalid IP: {}", String::from_utf8_lossy(ip))))?;
@@ -125,6 +128,7 @@ fn ip_in_cidr(ip: &[u8], cidr: &[u8]) -> Result<bool, CallError> {
 
 /// Whether a text is a MAC address in lower case with colons.
 #[function(
+    args(a = "Any text."),
     example(call = r#"net.is_mac("00:11:22:aa:bb:cc")"#, result = "true"),
     example(call = r#"net.is_mac("00-11-22-AA-BB-CC")"#, result = "false")
 )]
@@ -137,41 +141,33 @@ fn is_mac(a: &[u8]) -> bool {
 }
 
 /// A MAC address in lower case with colons.
-#[function(example(
-    call = r#"net.macfmt("00-11-22-AA-BB-CC")"#,
-    result = r#""00:11:22:aa:bb:cc""#
-))]
+#[function(
+    args(a = "A MAC address with colons or hyphens."),
+    example(
+        call = r#"net.macfmt("00-11-22-AA-BB-CC")"#,
+        result = r#""00:11:22:aa:bb:cc""#
+    )
+)]
 fn macfmt(a: &[u8]) -> Result<String, CallError> {
     mac_with(a, ':')
 }
 
-static MACS: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "macs",
-    &["func() []str"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| {
-            let interfaces = interfaces(reading)?;
-            let macs = interfaces.iter().filter(|i| !i.loopback).filter_map(|i| i.mac);
-            Ok(Value::strings(macs.map(|mac| mac_text(&mac))))
-        },
-        |watching, _| watch(watching),
-    ),
-)
-.documented(
-    "The MAC addresses of the machine's interfaces. It follows changes.",
-    &[Example {
-        call: "net.macs()",
-        result: "",
-    }],
-);
+/// The MAC addresses of the machine's interfaces.
+#[function(watch = watch, example(call = "net.macs()", result = ""))]
+fn macs(context: &CallContext<'_>) -> Result<Vec<String>, CallError> {
+    let interfaces = interfaces(context)?;
+    let macs = interfaces.iter().filter(|i| !i.loopback).filter_map(|i| i.mac);
+    Ok(macs.map(|mac| mac_text(&mac)).collect())
+}
 
 /// A MAC address in lower case with hyphens.
-#[function(example(
-    call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#,
-    result = r#""00-11-22-aa-bb-cc""#
-))]
+#[function(
+    args(a = "A MAC address with colons or hyphens."),
+    example(
+        call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#,
+        result = r#""00-11-22-aa-bb-cc""#
+    )
+)]
 fn oldmacfmt(a: &[u8]) -> Result<String, CallError> {
     mac_with(a, '-')
 }
@@ -180,7 +176,8 @@ fn oldmacfmt(a: &[u8]) -> Result<String, CallError> {
 ///
 /// A text without a port fails in a way that `<|>` catches.
 #[function(
-    signature = "func(str) struct{host str; port str}",
+    signature = "func(hostport str) struct{host str; port str}",
+    args(hostport = "`host:port`, or `[host]:port` where the host has colons."),
     example(call = r#"net.split_hostport("[::1]:80")->host"#, result = r#""::1""#)
 )]
 fn split_hostport(hostport: &[u8], result: &Type) -> Result<Value, CallError> {
@@ -198,7 +195,8 @@ fn split_hostport(hostport: &[u8], result: &Type) -> Result<Value, CallError> {
 ///
 /// A text that is no URL or has no scheme fails in a way that `<|>` catches.
 #[function(
-    signature = "func(str) struct{scheme str; host str; path str; raw_query str}",
+    signature = "func(url str) struct{scheme str; host str; path str; raw_query str}",
+    args(url = "A URL with its scheme."),
     example(
         call = r#"net.url_parser("https://a.example:8080/x?y=z")->host"#,
         result = r#""a.example:8080""#
@@ -211,56 +209,38 @@ fn url_parser(url: &[u8], result: &Type) -> Result<Value, CallError> {
     Ok(Value::structure(result.clone(), parts.map(Value::str).to_vec()))
 }
 
-static WIRED_INTERFACE: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "wired_interface",
-    &["func() str"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| {
-            let interfaces = interfaces(reading)?;
-            let files = reading.capabilities.files();
-            let wired: Vec<&Interface> = interfaces
-                .iter()
-                .filter(|i| !i.loopback && i.mac.is_some())
-                .filter(|i| !files.exists(&format!("/sys/class/net/{}/wireless", i.name)))
-                .collect();
-            let chosen = wired.iter().find(|i| i.up).or(wired.first());
-            chosen
-                .map(|i| Value::str(i.name.as_str()))
-                .ok_or_else(|| CallError::catchable("there is no wired interface"))
-        },
-        |watching, _| watch(watching),
-    ),
-)
-.documented(
-    "The name of the first wired interface, one that is up if there is any. It follows changes.\n\nWithout one it \
-     fails in a way that `<|>` catches.",
-    &[Example {
-        call: "net.wired_interface()",
-        result: "",
-    }],
-);
+/// The name of the first wired interface, one that is up if there is any.
+///
+/// Without one it fails in a way that `<|>` catches.
+#[function(watch = watch, example(call = "net.wired_interface()", result = ""))]
+fn wired_interface(context: &CallContext<'_>) -> Result<String, CallError> {
+    let interfaces = interfaces(context)?;
+    let files = context.capabilities.files();
+    let wired: Vec<&Interface> = interfaces
+        .iter()
+        .filter(|i| !i.loopback && i.mac.is_some())
+        .filter(|i| !files.exists(&format!("/sys/class/net/{}/wireless", i.name)))
+        .collect();
+    let chosen = wired.iter().find(|i| i.up).or(wired.first());
+    chosen
+        .map(|i| i.name.clone())
+        .ok_or_else(|| CallError::catchable("there is no wired interface"))
+}
 
 /// The interfaces that can be seen.
-pub(crate) fn interfaces_of(capabilities: &dyn Capabilities) -> Result<Vec<Interface>, CallError> {
-    let network = capabilities
-        .network()
-        .ok_or_else(|| CallError::catchable("the network can't be seen from here"))?;
+pub(crate) fn interfaces(context: &CallContext<'_>) -> Result<Vec<Interface>, CallError> {
+    let network = context.capabilities.network();
+    let network = network.ok_or_else(|| CallError::catchable("the network can't be seen from here"))?;
     network
         .interfaces()
         .map_err(|error| CallError::fatal(format!("can't list network interfaces: {error}")))
 }
 
-fn interfaces(reading: &Reading<'_>) -> Result<Vec<Interface>, CallError> {
-    interfaces_of(reading.capabilities)
-}
-
-fn watch(watching: &Watching<'_>) -> Result<Vec<setpoint_value::Timer>, CallError> {
-    let Some(network) = watching.capabilities.network() else {
+fn watch(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    let Some(network) = context.capabilities.network() else {
         return Ok(Vec::new());
     };
-    let watch = network.watch(watching.wake.clone());
+    let watch = network.watch(context.wake.clone());
     let watch =
         watch.map_err(|error| CallError::fatal(format!("can't watch network interfaces: {error}")))?;
     Ok(vec![watch])

@@ -1,19 +1,15 @@
 //! `os`: the operating system.
 
-use setpoint_value::{
-    CallContext, CallError, Class, Example, Files, FunctionSpec, HostFact, Module, Type, Value, WatchDepth,
-    function,
-};
-
-use crate::follow::{Follow, Watching, text};
+use setpoint_value::native::text;
+use setpoint_value::{CallContext, CallError, HostFact, Module, Timer, Type, Value, WatchDepth, function};
 
 mod readfile;
 mod system;
 
-pub(crate) static MODULE: Module = Module {
-    name: "os",
-    doc: "The operating system.",
-    functions: &[
+pub(crate) static MODULE: Module = Module::new(
+    "os",
+    "The operating system.",
+    &[
         &ARGS,
         &EXPAND_HOME,
         &FAMILY,
@@ -31,12 +27,12 @@ pub(crate) static MODULE: Module = Module {
         &UID,
         &USER_EXISTS,
     ],
-    variables: &[
-        ("family_redhat", REDHAT.0),
-        ("family_debian", DEBIAN.0),
-        ("family_archlinux", ARCHLINUX.0),
-    ],
-};
+)
+.with_variables(&[
+    ("family_redhat", REDHAT.0),
+    ("family_debian", DEBIAN.0),
+    ("family_archlinux", ARCHLINUX.0),
+]);
 
 /// A family's name and the file by which it is known.
 const REDHAT: (&str, &str) = ("redhat", "/etc/redhat-release");
@@ -52,7 +48,7 @@ fn args(context: &CallContext<'_>) -> Vec<String> {
 /// The path with `~` or `~name` at its beginning replaced by the home directory.
 #[function(
     environment,
-    signature = "func(str) str",
+    args(path = "Any path."),
     example(call = r#"os.expand_home("/tmp/x")"#, result = r#""/tmp/x""#)
 )]
 fn expand_home(context: &CallContext<'_>, path: &str) -> Result<String, CallError> {
@@ -79,34 +75,28 @@ fn family(context: &CallContext<'_>) -> &'static str {
         .map_or("", |(name, _)| name)
 }
 
-static FILE_EXISTS: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "file_exists",
-    &["func(filename str) bool"],
-    Class::Source,
-    &Follow::new(
-        |reading, arguments| {
-            let path = text(arguments, 0)?;
-            Ok(Value::Bool(reading.capabilities.files().exists(path)))
-        },
-        |watching, arguments| watch_path(watching, text(arguments, 0)?, WatchDepth::Entry),
-    ),
-)
-.documented(
-    "Whether something is at a path, links followed. It follows changes.\n\nA path that is not absolute fails in a way that \
-     `<|>` catches.",
-    &[Example {
-        call: r#"os.file_exists("/no/such/file")"#,
-        result: "false",
-    }],
-);
+/// Whether something is at a path, links followed.
+///
+/// A path that is not absolute fails in a way that `<|>` catches.
+#[function(
+    watch = watch_argument,
+    args(filename = "An absolute path."),
+    example(call = r#"os.file_exists("/no/such/file")"#, result = "false")
+)]
+fn file_exists(context: &CallContext<'_>, filename: &str) -> bool {
+    context.capabilities.files().exists(filename)
+}
+
+fn watch_argument(context: &CallContext<'_>, arguments: &[Value]) -> Result<Vec<Timer>, CallError> {
+    watch_path(context, text(arguments, 0)?)
+}
 
 /// The home directory of a user, with a `/` at the end.
 ///
 /// An unknown user fails in a way that `<|>` catches.
 #[function(
     environment,
-    signature = "func(str) str",
+    args(user = "The user's name."),
     example(call = r#"os.home("no such user") <|> "none""#, result = r#""none""#)
 )]
 fn home(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
@@ -193,48 +183,40 @@ fn is_virtual(context: &CallContext<'_>) -> Result<bool, CallError> {
     }
 }
 
-static MODINFO_LOADED: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "modinfo_loaded",
-    &["func(module str) bool"],
-    Class::Source,
-    &Follow::new(
-        |reading, arguments| {
-            let module = text(arguments, 0)?;
-            let content = match reading.capabilities.files().read(MODULES_FILE) {
-                Ok(content) => content,
-                // A kernel without modules has loaded none.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-                Err(error) => return Err(CallError::fatal(format!("can't read `{MODULES_FILE}`: {error}"))),
-            };
-            let content = String::from_utf8_lossy(&content);
-            let mut names = content.lines().filter_map(|line| line.split_whitespace().next());
-            Ok(Value::Bool(names.any(|name| name == module)))
-        },
-        |watching, _| {
-            // Where the kernel's events are not heard (in a container), only looking again helps: its files send none.
-            let clock = watching.capabilities.clock();
-            let host = watching.capabilities.host();
-            let mut guards = watch_path(watching, MODULES_FILE, WatchDepth::Entry)?;
-            guards.extend(host.watch(HostFact::Modules, watching.wake.clone()));
-            guards.push(clock.every(std::time::Duration::from_secs(5), watching.wake.clone()));
-            Ok(guards)
-        },
-    ),
-)
-.documented(
-    "Whether a kernel module is loaded. It follows changes.",
-    &[Example {
-        call: r#"os.modinfo_loaded("no_such_module")"#,
-        result: "false",
-    }],
-);
+/// Whether a kernel module is loaded.
+#[function(
+    watch = watch_modules,
+    args(module = "The module's name, as `lsmod` shows it."),
+    example(call = r#"os.modinfo_loaded("no_such_module")"#, result = "false")
+)]
+fn modinfo_loaded(context: &CallContext<'_>, module: &str) -> Result<bool, CallError> {
+    let content = match context.capabilities.files().read(MODULES_FILE) {
+        Ok(content) => content,
+        // A kernel without modules has loaded none.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(CallError::fatal(format!("can't read `{MODULES_FILE}`: {error}"))),
+    };
+    let content = String::from_utf8_lossy(&content);
+    let mut names = content.lines().filter_map(|line| line.split_whitespace().next());
+    Ok(names.any(|name| name == module))
+}
+
+fn watch_modules(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    // Where the kernel's events are not heard (in a container), only looking again helps: its files send none.
+    let clock = context.capabilities.clock();
+    let host = context.capabilities.host();
+    let mut guards = watch_path(context, MODULES_FILE)?;
+    guards.extend(host.watch(HostFact::Modules, context.wake.clone()));
+    guards.push(clock.every(std::time::Duration::from_secs(5), context.wake.clone()));
+    Ok(guards)
+}
 
 const MODULES_FILE: &str = "/proc/modules";
 
 /// The parts of a text like `fedora39-x86_64`; three empty ones if it has another form.
 #[function(
-    signature = "func(str) struct{distro str; version str; arch str}",
+    signature = "func(uid str) struct{distro str; version str; arch str}",
+    args(uid = "The name of a distribution, its version, `-` and the architecture."),
     example(
         call = r#"os.parse_distro_uid("fedora39-x86_64")->version"#,
         result = r#""39""#
@@ -282,7 +264,7 @@ fn release(context: &CallContext<'_>, result: &Type) -> Result<Value, CallError>
 /// The numeric id of a user, as text.
 #[function(
     environment,
-    signature = "func(str) str",
+    args(user = "The user's name."),
     example(call = r#"os.uid("root")"#, result = r#""0""#)
 )]
 fn uid(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
@@ -291,33 +273,22 @@ fn uid(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
         .ok_or_else(|| CallError::fatal(unknown_user(user)))
 }
 
-static USER_EXISTS: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "user_exists",
-    &["func(user str) bool"],
-    Class::Source,
-    &Follow::new(
-        |reading, arguments| {
-            let user = text(arguments, 0)?;
-            Ok(Value::Bool(reading.capabilities.host().user_id(user).is_some()))
-        },
-        |watching, _| watch_path(watching, "/etc/passwd", WatchDepth::Entry),
-    ),
-)
-.documented(
-    "Whether there is a user of that name. It follows changes.",
-    &[Example {
-        call: r#"os.user_exists("no such user")"#,
-        result: "false",
-    }],
-);
+/// Whether there is a user of that name.
+#[function(
+    watch = watch_users,
+    args(user = "The name."),
+    example(call = r#"os.user_exists("no such user")"#, result = "false")
+)]
+fn user_exists(context: &CallContext<'_>, user: &str) -> bool {
+    context.capabilities.host().user_id(user).is_some()
+}
+
+fn watch_users(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    watch_path(context, "/etc/passwd")
+}
 
 /// Wakes when a path changes.
-pub(crate) fn watch_path(
-    watching: &Watching<'_>,
-    path: &str,
-    depth: WatchDepth,
-) -> Result<Vec<setpoint_value::Timer>, CallError> {
+fn watch_path(context: &CallContext<'_>, path: &str) -> Result<Vec<Timer>, CallError> {
     if !path.starts_with('/') {
         return Err(CallError::catchable(if path.is_empty() {
             "the path is empty; it must be absolute".to_owned()
@@ -325,8 +296,8 @@ pub(crate) fn watch_path(
             format!("the path `{path}` is not absolute")
         }));
     }
-    let files: &dyn Files = watching.capabilities.files();
-    let watch = files.watch(path, depth, watching.wake.clone());
+    let files = context.capabilities.files();
+    let watch = files.watch(path, WatchDepth::Entry, context.wake.clone());
     let watch = watch.map_err(|error| CallError::fatal(format!("can't watch the path: {error}")))?;
     Ok(vec![watch])
 }

@@ -1,32 +1,25 @@
 //! `random1`: a random text that stays.
 
-use setpoint_value::{
-    CallContext, CallError, Class, Example, FunctionSpec, Random, Source, Subscription, Value,
-};
+use setpoint_value::{CallContext, CallError, Random, Source, Subscription, Value, function};
 
 use crate::top_level::MODULE;
 
-pub(crate) static RANDOM1: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "random1",
-    &["func(length int) str"],
-    Class::Stateful,
-    &RandomText,
-)
-.documented(
-    "So many random letters, `a` to `z` and `A` to `Z`.\n\nThey stay until `length` changes or the program starts \
-     anew. Each call site has its own. A negative length, or one of more than 65535, is \
-     an error that `<|>` does not catch.",
-    &[Example {
-        call: "len(random1(8))",
-        result: "8",
-    }],
-)
-.unpredictable();
+/// So many random letters, `a` to `z` and `A` to `Z`.
+///
+/// They stay until `length` changes or the program starts anew. A negative length, or one of more than 65535, is an error
+/// that `<|>` does not catch.
+#[function(
+    stateful,
+    unpredictable,
+    signature = "func(length int) str",
+    args(length = "How many letters, 0 to 65535."),
+    example(call = "len(random1(8))", result = "8")
+)]
+pub(crate) static RANDOM1: RandomText = RandomText;
 
 const LETTERS: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-struct RandomText;
+pub(crate) struct RandomText;
 
 impl Source for RandomText {
     fn open(

@@ -18,7 +18,7 @@ pub(crate) static MODULE: Module = Module::new("regexp", "Regular expressions.",
 #[function(
     name = "match",
     infer = infer,
-    example(call = r#"regexp.match("^h.l+o$", "hello")"#, result = "true"),
+    args(pattern = "A regular expression in the syntax of RE2.", s = "The text to look through."), example(call = r#"regexp.match("^h.l+o$", "hello")"#, result = "true"),
     example(call = r#"regexp.match("[0-9]", "none")"#, result = "false")
 )]
 fn r#match(pattern: &[u8], s: &[u8]) -> Result<bool, CallError> {

@@ -22,28 +22,41 @@ pub(crate) static MODULE: Module = Module::new(
         &TO_UPPER,
         &TRIM_SPACE,
     ],
-);
+)
+.with_parameters(&[("s", "The text."), ("a", "The text.")]);
 
 /// Whether `substr` is somewhere in `s`.
-#[function(example(call = r#"strings.contains("hello", "ell")"#, result = "true"))]
+#[function(
+    args(substr = "What to look for."),
+    example(call = r#"strings.contains("hello", "ell")"#, result = "true")
+)]
 fn contains(s: &[u8], substr: &[u8]) -> bool {
     text::find(s, substr).is_some()
 }
 
 /// Whether `s` begins with `prefix`.
-#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
+#[function(
+    args(prefix = "How it may begin."),
+    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
+)]
 fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
     s.starts_with(prefix)
 }
 
 /// Whether `s` ends with `suffix`.
-#[function(example(call = r#"strings.has_suffix("hello", "he")"#, result = "false"))]
+#[function(
+    args(suffix = "How it may end."),
+    example(call = r#"strings.has_suffix("hello", "he")"#, result = "false")
+)]
 fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
     s.ends_with(suffix)
 }
 
 /// The elements that are not empty, with `sep` between them.
-#[function(example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#))]
+#[function(
+    args(s = "The texts to join.", sep = "What stands between two of them."),
+    example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#)
+)]
 fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
     let parts = s.into_iter().filter(|part| !part.is_empty());
     Ok(text_builder::join(parts, sep)?)
@@ -52,7 +65,10 @@ fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
 /// `s` with as many `pad`s before it as it takes to reach `len` bytes.
 ///
 /// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
-#[function(example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#))]
+#[function(
+    args(pad = "What to fill up with.", len = "How many bytes there are to be."),
+    example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#)
+)]
 fn left_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
     let mut padded = padding(s, pad, len)?;
     padded.extend_from_slice(s);
@@ -63,6 +79,7 @@ fn left_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
 ///
 /// An empty `old` is found before each character and at the end.
 #[function(
+    args(old = "What to look for.", new = "What takes its place."),
     example(call = r#"strings.replace_all("banana", "an", "o")"#, result = r#""booa""#),
     example(call = r#"strings.replace_all("ab", "", "-")"#, result = r#""-a-b-""#)
 )]
@@ -73,7 +90,10 @@ fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
 /// `s` with as many `pad`s after it as it takes to reach `len` bytes.
 ///
 /// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
-#[function(example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#))]
+#[function(
+    args(pad = "What to fill up with.", len = "How many bytes there are to be."),
+    example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#)
+)]
 fn right_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
     let padding = padding(s, pad, len)?;
     Ok([s, &padding].concat())
@@ -81,6 +101,7 @@ fn right_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
 
 /// The parts of `a` between each `b`; with an empty `b` its characters.
 #[function(
+    args(b = "What stands between two parts."),
     example(call = r#"strings.split("a,b", ",")"#, result = r#"["a", "b"]"#),
     example(call = r#"strings.split("é!", "")"#, result = r#"["é", "!"]"#)
 )]
@@ -102,6 +123,10 @@ fn split(a: &[u8], b: &[u8]) -> Vec<Vec<u8>> {
 ///
 /// Positions outside the text fail in a way that `<|>` catches.
 #[function(
+    args(
+        low = "The first byte to take, counted from 0.",
+        high = "The first byte to leave out."
+    ),
     example(call = r#"strings.substr("hello", 1, 3)"#, result = r#""el""#),
     example(call = r#"strings.substr("hi", 0, 9) <|> "?""#, result = r#""?""#)
 )]

@@ -2,44 +2,35 @@
 
 use std::time::Duration;
 
+use setpoint_value::native::{shown, text};
 use setpoint_value::{
-    CallContext, CallError, Class, Example, Files, FunctionSpec, HostFact, Map, Module, Type, Value,
-    WatchDepth, function,
+    CallContext, CallError, Files, HostFact, Map, Module, Timer, Type, Value, WatchDepth, function,
 };
 
-use crate::follow::Follow;
+pub(crate) mod fwupd;
 
 pub(crate) static MODULE: Module = Module::new(
     "sys",
     "Facts about the machine.",
     &[&CPU_COUNT, &ENV, &GETENV, &HASENV, &HOSTNAME, &LOAD, &UPTIME],
-);
-
-pub(crate) static FWUPD: Module = Module::new("sys/fwupd", "Firmware updates.", &[&REBOOT_NEEDED]);
-
-static CPU_COUNT: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "cpu_count",
-    &["func() int"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| online_processors(reading.capabilities.files()).map(Value::Int),
-        |watching, _| {
-            let host = watching.capabilities.host();
-            Ok(host
-                .watch(HostFact::Processors, watching.wake.clone())
-                .into_iter()
-                .collect())
-        },
-    ),
 )
-.documented(
-    "How many processors are online.",
-    &[Example {
-        call: "sys.cpu_count()",
-        result: "",
-    }],
-);
+.with_parameters(&[("name", "The variable's name.")]);
+
+/// How many processors are online.
+#[function(watch = watch_processors, example(call = "sys.cpu_count()", result = ""))]
+fn cpu_count(context: &CallContext<'_>) -> Result<i64, CallError> {
+    online_processors(context.capabilities.files())
+}
+
+fn watch_processors(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    Ok(watch_fact(context, HostFact::Processors))
+}
+
+/// Wakes when a fact changes, where that can be followed.
+fn watch_fact(context: &CallContext<'_>, fact: HostFact) -> Vec<Timer> {
+    let watch = context.capabilities.host().watch(fact, context.wake.clone());
+    watch.into_iter().collect()
+}
 
 /// All environment variables of the process.
 #[function(
@@ -60,17 +51,17 @@ fn env(context: &CallContext<'_>) -> Value {
 /// One that is not set fails in a way that `<|>` catches.
 #[function(
     environment,
-    signature = "func(str) str",
+    signature = "func(name str) str",
     example(
         call = r#"sys.getenv("NO_SUCH_VARIABLE") <|> "default""#,
         result = r#""default""#
     )
 )]
 fn getenv(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> {
-    let wanted = crate::follow::text(std::slice::from_ref(name), 0)?;
+    let wanted = text(std::slice::from_ref(name), 0)?;
     let mut variables = context.capabilities.host().environment();
     variables.remove(wanted).ok_or_else(|| {
-        let name = crate::follow::shown(name);
+        let name = shown(name);
         CallError::catchable(format!("environment variable not set: {name}"))
     })
 }
@@ -78,118 +69,56 @@ fn getenv(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> 
 /// Whether an environment variable of the process is set.
 #[function(
     environment,
-    signature = "func(str) bool",
     example(call = r#"sys.hasenv("NO_SUCH_VARIABLE")"#, result = "false")
 )]
 fn hasenv(context: &CallContext<'_>, name: &str) -> bool {
     context.capabilities.host().environment().contains_key(name)
 }
 
-static HOSTNAME: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "hostname",
-    &["func() str"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| Ok(Value::str(reading.capabilities.host().system_hostname())),
-        |watching, _| {
-            let file = watching
-                .capabilities
-                .files()
-                .watch("/etc/hostname", WatchDepth::Entry, watching.wake.clone())
-                .map_err(|error| CallError::fatal(format!("can't watch `/etc/hostname`: {error}")))?;
-            let fact = watching
-                .capabilities
-                .host()
-                .watch(HostFact::Hostname, watching.wake.clone());
-            Ok(fact.into_iter().chain([file]).collect())
-        },
-    ),
-)
-.documented(
-    "The machine's host name.",
-    &[Example {
-        call: "sys.hostname()",
-        result: "",
-    }],
-);
+/// The machine's host name.
+#[function(watch = watch_hostname, example(call = "sys.hostname()", result = ""))]
+fn hostname(context: &CallContext<'_>) -> String {
+    context.capabilities.host().system_hostname()
+}
 
-static LOAD: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "load",
-    &["func() struct{x1 float; x5 float; x15 float}"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| {
-            let load = reading.capabilities.host().load();
-            let load = load.ok_or_else(|| CallError::fatal("the load can't be read"))?;
-            Ok(Value::structure(
-                reading.result.clone(),
-                load.map(Value::float).to_vec(),
-            ))
-        },
-        |watching, _| {
-            let clock = watching.capabilities.clock();
-            Ok(vec![clock.every(Duration::from_secs(5), watching.wake.clone())])
-        },
-    ),
-)
-.documented(
-    "The load averages over 1, 5 and 15 minutes, each 5 seconds.",
-    &[Example {
-        call: "sys.load()",
-        result: "",
-    }],
-);
+fn watch_hostname(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    let files = context.capabilities.files();
+    let file = files.watch("/etc/hostname", WatchDepth::Entry, context.wake.clone());
+    let file = file.map_err(|error| CallError::fatal(format!("can't watch `/etc/hostname`: {error}")))?;
+    let mut guards = watch_fact(context, HostFact::Hostname);
+    guards.push(file);
+    Ok(guards)
+}
 
-static UPTIME: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "uptime",
-    &["func() int"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| {
-            let uptime = reading.capabilities.host().uptime();
-            let uptime = uptime.ok_or_else(|| CallError::fatal("the uptime can't be read"))?;
-            Ok(Value::Int(i64::try_from(uptime.as_secs()).unwrap_or(i64::MAX)))
-        },
-        |watching, _| {
-            let clock = watching.capabilities.clock();
-            Ok(vec![clock.every(Duration::from_secs(1), watching.wake.clone())])
-        },
-    ),
-)
-.documented(
-    "Seconds since the machine was started, each second.",
-    &[Example {
-        call: "sys.uptime()",
-        result: "",
-    }],
-);
+/// The load averages over 1, 5 and 15 minutes, each 5 seconds.
+#[function(
+    watch = every_5_seconds,
+    signature = "func() struct{x1 float; x5 float; x15 float}",
+    example(call = "sys.load()", result = "")
+)]
+fn load(context: &CallContext<'_>, result: &Type) -> Result<Value, CallError> {
+    let load = context.capabilities.host().load();
+    let load = load.ok_or_else(|| CallError::fatal("the load can't be read"))?;
+    Ok(Value::structure(result.clone(), load.map(Value::float).to_vec()))
+}
 
-static REBOOT_NEEDED: FunctionSpec = FunctionSpec::source(
-    FWUPD.name,
-    "reboot_needed",
-    &["func() bool"],
-    Class::Source,
-    &Follow::new(
-        |reading, _| Ok(Value::Bool(reading.capabilities.host().firmware_reboot_needed())),
-        |watching, _| {
-            let host = watching.capabilities.host();
-            Ok(host
-                .watch(HostFact::FirmwareReboot, watching.wake.clone())
-                .into_iter()
-                .collect())
-        },
-    ),
-)
-.documented(
-    "Whether a device waits for a restart to finish its firmware update.\n\nFalse where there is no fwupd.",
-    &[Example {
-        call: "fwupd.reboot_needed()",
-        result: "",
-    }],
-);
+fn every_5_seconds(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    let clock = context.capabilities.clock();
+    Ok(vec![clock.every(Duration::from_secs(5), context.wake.clone())])
+}
+
+/// Seconds since the machine was started, each second.
+#[function(watch = every_second, example(call = "sys.uptime()", result = ""))]
+fn uptime(context: &CallContext<'_>) -> Result<i64, CallError> {
+    let uptime = context.capabilities.host().uptime();
+    let uptime = uptime.ok_or_else(|| CallError::fatal("the uptime can't be read"))?;
+    Ok(i64::try_from(uptime.as_secs()).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn every_second(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+    let clock = context.capabilities.clock();
+    Ok(vec![clock.every(Duration::from_secs(1), context.wake.clone())])
+}
 
 /// The number of processors in `/sys/devices/system/cpu/online`: `0-3,6`.
 pub(crate) fn online_processors(files: &dyn Files) -> Result<i64, CallError> {

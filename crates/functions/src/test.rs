@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use setpoint_value::{
-    CallContext, CallError, Capabilities, Class, Example, FunctionSpec, Map, Module, Source, Subscription,
-    Timer, Type, Value,
+    CallContext, CallError, Capabilities, Map, Module, Source, Subscription, Timer, Type, Value, function,
 };
 
 pub(crate) static MODULE: Module = Module::new(
@@ -28,141 +27,76 @@ pub(crate) static MODULE: Module = Module::new(
     ],
 );
 
-static FASTCOUNT: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "fastcount",
-    &["func() int"],
-    Class::Source,
-    &FastCount,
-)
-.documented(
-    "Counts up from 0 as fast as it can.",
-    &[Example {
-        call: "test.fastcount()",
-        result: "",
-    }],
-);
+/// Counts up from 0 as fast as it can.
+#[function(signature = "func() int", example(call = "test.fastcount()", result = ""))]
+static FASTCOUNT: FastCount = FastCount;
 
-static FORKVLOOP: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "forkvloop",
-    &["func() map{str: str}"],
-    Class::Source,
-    &Alternate {
-        period: Duration::from_secs(5),
-        values: |even| {
-            let (key, value) = if even { ("foo", "bar") } else { ("bar", "baz") };
-            Value::Map(Map::new(
-                Type::Str,
-                Type::Str,
-                [(Value::str(key), Value::str(value))],
-            ))
-        },
-    },
-)
-.documented(
-    "A map that is another one each 5 seconds.",
-    &[Example {
-        call: "test.forkvloop()",
-        result: "",
-    }],
-);
+/// A map that is another one each 5 seconds.
+#[function(
+    signature = "func() map{str: str}",
+    example(call = "test.forkvloop()", result = "")
+)]
+static FORKVLOOP: Alternate = Alternate(|even| {
+    let (key, value) = if even { ("foo", "bar") } else { ("bar", "baz") };
+    Value::Map(Map::new(
+        Type::Str,
+        Type::Str,
+        [(Value::str(key), Value::str(value))],
+    ))
+});
 
-static FORLOOP: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "forloop",
-    &["func() []str"],
-    Class::Source,
-    &Alternate {
-        period: Duration::from_secs(5),
-        values: |even| Value::strings([if even { "foo" } else { "bar" }]),
-    },
-)
-.documented(
-    "A list that is another one each 5 seconds.",
-    &[Example {
-        call: "test.forloop()",
-        result: "",
-    }],
-);
+/// A list that is another one each 5 seconds.
+#[function(signature = "func() []str", example(call = "test.forloop()", result = ""))]
+static FORLOOP: Alternate = Alternate(|even| Value::strings([if even { "foo" } else { "bar" }]));
 
 macro_rules! one_instance {
-    ($($static:ident $name:literal $class:ident,)*) => {
-        $(static $static: FunctionSpec = FunctionSpec::source(
-            MODULE.name,
-            $name,
-            &["func() str"],
-            Class::$class,
-            &setpoint_value::ReadOnce {
-                read: |_, _| Ok(Value::str("hello")),
-                reads_module_directory: false,
-            },
-        )
-        .documented(
-            "A text, for tests of how often a call is made.",
-            &[Example { call: concat!("test.", $name, "()"), result: "\"hello\"" }],
-        );)*
+    ($($name:ident $class:ident $call:literal,)*) => {
+        $(
+            /// A text, for tests of how often a call is made.
+            #[function($class, example(call = $call, result = "\"hello\""))]
+            fn $name(_context: &CallContext<'_>) -> &'static str {
+                "hello"
+            }
+        )*
     };
 }
 
 one_instance! {
-    ONE_INSTANCE_A "one_instance_a" Source,
-    ONE_INSTANCE_B "one_instance_b" Environment,
-    ONE_INSTANCE_C "one_instance_c" Source,
-    ONE_INSTANCE_D "one_instance_d" Environment,
-    ONE_INSTANCE_E "one_instance_e" Source,
-    ONE_INSTANCE_F "one_instance_f" Environment,
-    ONE_INSTANCE_G "one_instance_g" Source,
-    ONE_INSTANCE_H "one_instance_h" Environment,
+    one_instance_a source "test.one_instance_a()",
+    one_instance_b environment "test.one_instance_b()",
+    one_instance_c source "test.one_instance_c()",
+    one_instance_d environment "test.one_instance_d()",
+    one_instance_e source "test.one_instance_e()",
+    one_instance_f environment "test.one_instance_f()",
+    one_instance_g source "test.one_instance_g()",
+    one_instance_h environment "test.one_instance_h()",
 }
 
-static ONE_STREAM: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "one_stream",
-    &["func(count int) str"],
-    Class::Source,
-    &OneStream,
-)
-.documented(
-    "So many `x`; its argument must not change.",
-    &[Example {
-        call: "test.one_stream(3)",
-        result: "\"xxx\"",
-    }],
-);
+/// So many `x`.
+#[function(
+    signature = "func(count int) str",
+    args(count = "How many. It must not change while the program runs."),
+    example(call = "test.one_stream(3)", result = "\"xxx\"")
+)]
+static ONE_STREAM: OneStream = OneStream;
 
-static SLOW_STRING: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "slow_string",
-    &["func() str"],
-    Class::Source,
-    &SlowString,
-)
-.documented(
-    "A text after 5 seconds.",
-    &[Example {
-        call: "test.slow_string()",
-        result: "",
-    }],
-);
+/// A text after 5 seconds.
+#[function(signature = "func() str", example(call = "test.slow_string()", result = ""))]
+static SLOW_STRING: SlowString = SlowString;
 
-/// Two values in turn.
-pub(crate) struct Alternate {
-    /// How long each holds.
-    pub period: Duration,
-    /// The first for true, the second for false.
-    pub values: fn(bool) -> Value,
-}
+/// Two values in turn, the first for true and the second for false, each for [`PERIOD`].
+pub(crate) struct Alternate(pub fn(bool) -> Value);
+
+const PERIOD: Duration = Duration::from_secs(5);
 
 impl Source for Alternate {
     fn open(&self, context: &CallContext<'_>, _: &[Value]) -> Result<Box<dyn Subscription>, CallError> {
         let clock = context.capabilities.clock();
         Ok(Box::new(Alternating {
-            values: self.values,
-            period: self.period,
+            values: self.0,
             start: clock.now(),
             capabilities: context.capabilities.clone(),
-            _timer: clock.every(self.period, context.wake.clone()),
+            _timer: clock.every(PERIOD, context.wake.clone()),
             last: None,
         }))
     }
@@ -170,7 +104,6 @@ impl Source for Alternate {
 
 struct Alternating {
     values: fn(bool) -> Value,
-    period: Duration,
     start: Duration,
     capabilities: Arc<dyn Capabilities>,
     _timer: Timer,
@@ -180,7 +113,7 @@ struct Alternating {
 impl Subscription for Alternating {
     fn take(&mut self) -> Option<Result<Value, CallError>> {
         let since = self.capabilities.clock().now().saturating_sub(self.start);
-        let even = (since.as_nanos() / self.period.as_nanos().max(1)).is_multiple_of(2);
+        let even = (since.as_nanos() / PERIOD.as_nanos()).is_multiple_of(2);
         (self.last.replace(even) != Some(even)).then(|| Ok((self.values)(even)))
     }
 

@@ -35,9 +35,10 @@ const ANYTHING: &[ParameterFlags] = &[ParameterFlags {
 /// How long something is: bytes of a string, elements of a list, entries of a map.
 #[function(
     raw,
-    signature = "func(str) int",
-    signature = "func([]?1) int",
-    signature = "func(map{?1: ?2}) int",
+    signature = "func(value str) int",
+    signature = "func(value []?1) int",
+    signature = "func(value map{?1: ?2}) int",
+    args(value = "A string, a list or a map."),
     example(call = r#"len("é")"#, result = "2"),
     example(call = "len([7, 8, 9])", result = "3"),
     example(call = r#"len({"a" => 1})"#, result = "1")
@@ -55,7 +56,12 @@ fn len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 /// Stops the program when its argument is true or a text that is not empty.
 ///
 /// Otherwise it gives false. Nothing catches it. In mcl it is a statement, `panic($broken)`.
-#[function(raw, signature = "func(x bool) bool", signature = "func(x str) bool")]
+#[function(
+    raw,
+    signature = "func(x bool) bool",
+    signature = "func(x str) bool",
+    args(x = "True, or a text that is not empty, to stop the program.")
+)]
 fn panic(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     match arguments {
         [Value::Bool(true)] => Err(CallError::fatal("bool panic occurred")),
@@ -68,7 +74,10 @@ fn panic(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 /// Stops the program with a message when its first argument is true.
-#[function(example(call = r#"panic_debug(false, "no")"#, result = "false"))]
+#[function(
+    args(x = "Whether to stop the program.", err = "Shown when it stops."),
+    example(call = r#"panic_debug(false, "no")"#, result = "false")
+)]
 fn panic_debug(x: bool, err: &[u8]) -> Result<bool, CallError> {
     if x {
         let text = String::from_utf8_lossy(err);
@@ -83,7 +92,7 @@ fn panic_debug(x: bool, err: &[u8]) -> Result<bool, CallError> {
     extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
-    example(call = r#"len(sensitive("abc"))"#, result = "")
+    args(value = "Anything."), example(call = r#"len(sensitive("abc"))"#, result = "")
 )]
 fn sensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     Ok(first(arguments, ty).sensitive())
@@ -95,7 +104,7 @@ fn sensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
-    example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)
+    args(value = "Anything. Whoever calls it takes care that the value may be seen."), example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)
 )]
 fn nonsensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut marks = Marks::none();

@@ -2,14 +2,15 @@
 
 use setpoint_value::{CallContext, CallError, Map, Module, function};
 
-use crate::net::{interfaces_of, mac_text};
+use crate::net::{interfaces, mac_text};
 
 pub(crate) static MODULE: Module = Module::new("util", "Small things.", &[&HOSTNAME_MAPPER]);
 
 /// The name that a map from MAC addresses to names gives this machine; empty if it gives none.
 #[function(
     environment,
-    signature = "func(map{str: str}) str",
+    signature = "func(names map{str: str}) str",
+    args(names = "Names by MAC addresses, which are in lower case with colons."),
     example(
         call = r#"util.hostname_mapper({"ff:ff:ff:ff:ff:ff" => "nobody"})"#,
         result = r#""""#
@@ -17,7 +18,7 @@ pub(crate) static MODULE: Module = Module::new("util", "Small things.", &[&HOSTN
 )]
 fn hostname_mapper(context: &CallContext<'_>, names: &Map) -> Result<Vec<u8>, CallError> {
     let mut found: Option<Vec<u8>> = None;
-    for interface in interfaces_of(&**context.capabilities)? {
+    for interface in interfaces(context)? {
         let Some(mac) = interface.mac.filter(|_| !interface.loopback) else {
             continue;
         };

@@ -1,50 +1,44 @@
 //! `value`: named values of this host, which resources of the kind `value` set.
 
-use setpoint_value::{CallError, Class, Example, FunctionSpec, Module, Timer, Type, Value};
-
-use crate::follow::{Follow, Reading, Watching, text};
+use setpoint_value::native::text;
+use setpoint_value::{CallContext, CallError, Follow, Module, Timer, Type, Value, function};
 
 pub(crate) static MODULE: Module = Module::new(
     "value",
     "Named values of this host, which the kind `value` sets.",
     &[&GET, &GET_BOOL, &GET_FLOAT, &GET_INT, &GET_STR],
-);
-
-static FOLLOW: Follow = Follow::new(read, watch).keyed();
-
-const DOC: &str = "The value of a key and whether it has one. It follows changes.\n\nWhile there is none, the value is \
-                   the zero of its type.";
+)
+.with_parameters(&[(
+    "key",
+    "The name of the `value` resource that sets it. It must not change while the program runs.",
+)]);
 
 macro_rules! get {
-    ($($static:ident $name:literal $ty:literal $use:literal => $result:literal;)*) => {
-        $(static $static: FunctionSpec = FunctionSpec::source(
-            MODULE.name,
-            $name,
-            &[concat!("func(key str) struct{value ", $ty, "; ready bool}")],
-            Class::Source,
-            &FOLLOW,
-        )
-        .documented(DOC, &[Example {
-            call: concat!("value.", $name, "(\"nobody sets this\")->value", $use),
-            result: $result,
-        }]);)*
+    ($($static:ident $signature:literal $call:literal => $result:literal;)*) => {
+        $(
+            /// The value of a key and whether it has one.
+            ///
+            /// While there is none, the value is the zero of its type.
+            #[function(signature = $signature, example(call = $call, result = $result))]
+            static $static: Follow = Follow { read, watch, rearmed: false, keyed: true };
+        )*
     };
 }
 
 get! {
-    GET "get" "?1" " + 1" => "1";
-    GET_BOOL "get_bool" "bool" "" => "false";
-    GET_FLOAT "get_float" "float" "" => "0.0";
-    GET_INT "get_int" "int" "" => "0";
-    GET_STR "get_str" "str" "" => "\"\"";
+    GET "func(key str) struct{value ?1; ready bool}" "value.get(\"nobody sets this\")->value + 1" => "1";
+    GET_BOOL "func(key str) struct{value bool; ready bool}" "value.get_bool(\"nobody sets this\")->value" => "false";
+    GET_FLOAT "func(key str) struct{value float; ready bool}" "value.get_float(\"nobody sets this\")->value" => "0.0";
+    GET_INT "func(key str) struct{value int; ready bool}" "value.get_int(\"nobody sets this\")->value" => "0";
+    GET_STR "func(key str) struct{value str; ready bool}" "value.get_str(\"nobody sets this\")->value" => "\"\"";
 }
 
-fn read(reading: &Reading<'_>, arguments: &[Value]) -> Result<Value, CallError> {
+fn read(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, CallError> {
     let key = key(arguments)?;
-    let wanted = reading.result.as_struct().and_then(|ty| ty.field("value"));
+    let wanted = context.result.as_struct().and_then(|ty| ty.field("value"));
     let wanted = wanted.filter(|ty| !ty.is_open());
     let wanted = wanted.ok_or_else(|| CallError::fatal("the type of the value is not known"))?;
-    let stored = reading.capabilities.values().and_then(|values| values.get(key));
+    let stored = context.capabilities.values().and_then(|values| values.get(key));
     let (value, ready) = match stored {
         Some(value) if value.ty() == *wanted => (value, true),
         Some(value) => {
@@ -56,7 +50,7 @@ fn read(reading: &Reading<'_>, arguments: &[Value]) -> Result<Value, CallError> 
         None => (zero(wanted)?, false),
     };
     Ok(Value::structure(
-        reading.result.clone(),
+        context.result.clone(),
         vec![value, Value::Bool(ready)],
     ))
 }
@@ -65,11 +59,11 @@ fn zero(ty: &Type) -> Result<Value, CallError> {
     Value::zero(ty).ok_or_else(|| CallError::fatal(format!("{ty} has no zero value")))
 }
 
-fn watch(watching: &Watching<'_>, arguments: &[Value]) -> Result<Vec<Timer>, CallError> {
+fn watch(context: &CallContext<'_>, arguments: &[Value]) -> Result<Vec<Timer>, CallError> {
     let key = key(arguments)?;
-    let values = watching.capabilities.values();
+    let values = context.capabilities.values();
     Ok(values
-        .map(|values| values.watch(key, watching.wake.clone()))
+        .map(|values| values.watch(key, context.wake.clone()))
         .into_iter()
         .collect())
 }

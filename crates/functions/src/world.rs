@@ -1,127 +1,76 @@
-//! `world` and `world/collect`: what all members share.
+//! `world`: what all members share.
 //!
 //! Where there is no world, nothing is in it.
 
+use setpoint_value::native::{shown, text};
 use setpoint_value::{
-    CallContext, CallError, Class, Example, FunctionSpec, Map, Module, Source, Subscription, Type, Value,
-    WorldAnswer, WorldFeed, WorldQuery,
+    CallContext, CallError, Map, Module, Source, Subscription, Type, Value, WorldAnswer, WorldFeed,
+    WorldQuery, function,
 };
 
-use crate::follow::{shown, text};
+pub(crate) mod collect;
 
 pub(crate) static MODULE: Module = Module::new(
     "world",
-    "What all members share.",
+    "What the members of a cluster share; alone, there is nothing in it.",
     &[&GETVAL, &KVLOOKUP, &SCHEDULE],
 );
 
-pub(crate) static COLLECT: Module = Module::new("world/collect", "What members export.", &[&RES]);
-
-static GETVAL: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "getval",
-    &["func(key str) struct{value str; exists bool}"],
-    Class::Source,
-    &Ask {
-        query: WorldQuery::String,
-        answer: |answer, ty| match answer {
-            WorldAnswer::String(value) => {
-                let exists = Value::Bool(value.is_some());
-                let value = Value::str(value.unwrap_or_default());
-                Some(Value::structure(ty.clone(), vec![value, exists]))
-            }
-            _ => None,
-        },
-        nothing: || WorldAnswer::String(None),
-        is_kind: false,
+/// The string of a key, and whether there is one.
+#[function(
+    signature = "func(key str) struct{value str; exists bool}",
+    args(key = "The key, as the kind `kv` has it. It must not change while the program runs."),
+    example(call = r#"world.getval("nobody sets this")->exists"#, result = "false")
+)]
+static GETVAL: Ask = Ask {
+    query: WorldQuery::String,
+    answer: |answer, ty| match answer {
+        WorldAnswer::String(value) => {
+            let exists = Value::Bool(value.is_some());
+            let value = Value::str(value.unwrap_or_default());
+            Some(Value::structure(ty.clone(), vec![value, exists]))
+        }
+        _ => None,
     },
-)
-.documented(
-    "The string of a key, and whether there is one. It follows changes.",
-    &[Example {
-        call: r#"world.getval("nobody sets this")->exists"#,
-        result: "false",
-    }],
-);
+    nothing: || WorldAnswer::String(None),
+    is_kind: false,
+};
 
-static KVLOOKUP: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "kvlookup",
-    &["func(namespace str) map{str: str}"],
-    Class::Source,
-    &Ask {
-        query: WorldQuery::Strings,
-        answer: |answer, _| match answer {
-            WorldAnswer::Strings(strings) => {
-                let entries = strings.into_iter();
-                let entries = entries.map(|(host, value)| (Value::str(host), Value::str(value)));
-                Some(Value::Map(Map::new(Type::Str, Type::Str, entries)))
-            }
-            _ => None,
-        },
-        nothing: || WorldAnswer::Strings(std::collections::BTreeMap::new()),
-        is_kind: false,
+/// What each host has set under a name with the kind `kv`.
+#[function(
+    signature = "func(namespace str) map{str: str}",
+    args(namespace = "The key, as the kind `kv` has it. It must not change while the program runs."),
+    example(call = r#"len(world.kvlookup("nobody sets this"))"#, result = "0")
+)]
+static KVLOOKUP: Ask = Ask {
+    query: WorldQuery::Strings,
+    answer: |answer, _| match answer {
+        WorldAnswer::Strings(strings) => {
+            let entries = strings.into_iter();
+            let entries = entries.map(|(host, value)| (Value::str(host), Value::str(value)));
+            Some(Value::Map(Map::new(Type::Str, Type::Str, entries)))
+        }
+        _ => None,
     },
-)
-.documented(
-    "What each host has set under a name with the kind `kv`. It follows changes.",
-    &[Example {
-        call: r#"len(world.kvlookup("nobody sets this"))"#,
-        result: "0",
-    }],
-);
+    nothing: || WorldAnswer::Strings(std::collections::BTreeMap::new()),
+    is_kind: false,
+};
 
-static SCHEDULE: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "schedule",
-    &["func(namespace str) []str"],
-    Class::Source,
-    &Ask {
-        query: WorldQuery::Schedule,
-        answer: |answer, _| match answer {
-            WorldAnswer::Hosts(hosts) => Some(Value::strings(hosts)),
-            _ => None,
-        },
-        nothing: || WorldAnswer::Hosts(Vec::new()),
-        is_kind: false,
+/// The hosts that were chosen among those which the kind `schedule` offers.
+#[function(
+    signature = "func(namespace str) []str",
+    args(namespace = "The name of the `schedule` resources. It must not change while the program runs."),
+    example(call = r#"len(world.schedule("nobody takes part"))"#, result = "0")
+)]
+static SCHEDULE: Ask = Ask {
+    query: WorldQuery::Schedule,
+    answer: |answer, _| match answer {
+        WorldAnswer::Hosts(hosts) => Some(Value::strings(hosts)),
+        _ => None,
     },
-)
-.documented(
-    "The hosts that were chosen among those which the kind `schedule` offers. It follows changes.",
-    &[Example {
-        call: r#"len(world.schedule("nobody takes part"))"#,
-        result: "0",
-    }],
-);
-
-static RES: FunctionSpec = FunctionSpec::source(
-    COLLECT.name,
-    "res",
-    &["func(kind str) []struct{name str; host str}"],
-    Class::Source,
-    &Ask {
-        query: WorldQuery::Exports,
-        answer: |answer, ty| match (answer, ty.element()) {
-            (WorldAnswer::Exports(exports), Some(element)) => {
-                let items = exports.into_iter().map(|export| {
-                    let fields = vec![Value::str(export.name), Value::str(export.host)];
-                    Value::structure(element.clone(), fields)
-                });
-                Some(Value::list(element.clone(), items))
-            }
-            _ => None,
-        },
-        nothing: || WorldAnswer::Exports(Vec::new()),
-        is_kind: true,
-    },
-)
-.documented(
-    "Names and hosts of what is exported of a kind to this host or to all. It follows changes.",
-    &[Example {
-        call: r#"len(collect.res("file"))"#,
-        result: "0",
-    }],
-);
+    nothing: || WorldAnswer::Hosts(Vec::new()),
+    is_kind: false,
+};
 
 /// A source that asks the world.
 struct Ask {

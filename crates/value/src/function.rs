@@ -41,6 +41,11 @@ pub struct FunctionSpec {
     pub implementation: Implementation,
     /// Inputs with results, run as tests.
     pub examples: &'static [Example],
+    /// What its parameters are for, and below that those of its module.
+    documented_parameters: (
+        &'static [ParameterDoc<'static>],
+        &'static [(&'static str, &'static str)],
+    ),
     /// The parsed signatures; filled on first use.
     parsed: OnceLock<Vec<Signature>>,
 }
@@ -252,6 +257,7 @@ impl FunctionSpec {
             refine: None,
             implementation,
             examples: &[],
+            documented_parameters: (&[], &[]),
             parsed: OnceLock::new(),
         }
     }
@@ -262,6 +268,17 @@ impl FunctionSpec {
         // Forgotten, because nothing can be freed while compiling; it is the empty default.
         forget(replace(&mut self.doc, Cow::Borrowed(doc)));
         self.examples = examples;
+        self
+    }
+
+    /// With what its parameters are for; what it does not say is looked up in `shared`, its module's.
+    #[must_use]
+    pub const fn with_parameters(
+        mut self,
+        own: &'static [ParameterDoc<'static>],
+        shared: &'static [(&'static str, &'static str)],
+    ) -> FunctionSpec {
+        self.documented_parameters = (own, shared);
         self
     }
 
@@ -350,6 +367,43 @@ impl FunctionSpec {
             };
             self.signatures().into_iter().map(parse).collect()
         })
+    }
+
+    /// The parameters, in the order of the longest signature, each with what it is for. Nothing is said where a text is empty.
+    ///
+    /// # Panics
+    /// When something is said about a parameter that there is not; a test walks all specs of a registry.
+    #[must_use]
+    pub fn parameter_docs(&self) -> Vec<ParameterDoc<'_>> {
+        let (own, shared) = self.documented_parameters;
+        let mut docs: Vec<ParameterDoc<'_>> = Vec::new();
+        let mut alternatives: Vec<&Signature> = self.alternatives().iter().collect();
+        alternatives.sort_by_key(|signature| std::cmp::Reverse(signature.parameters.len()));
+        let parameters = alternatives
+            .iter()
+            .flat_map(|s| s.parameters.iter().chain(&s.variadic));
+        for name in parameters.map(|parameter| &*parameter.name) {
+            if docs.iter().all(|doc| doc.name != name) {
+                let shared = shared.iter().find(|(n, _)| *n == name);
+                docs.push(
+                    own.iter()
+                        .find(|doc| doc.name == name)
+                        .copied()
+                        .unwrap_or(ParameterDoc {
+                            name,
+                            doc: shared.map_or("", |(_, doc)| doc),
+                            default: "",
+                        }),
+                );
+            }
+        }
+        for ParameterDoc { name, .. } in own {
+            assert!(
+                docs.iter().any(|doc| doc.name == *name),
+                "`{self}` has a parameter `{name}`"
+            );
+        }
+        docs
     }
 
     /// The flags of the parameter at a position.
@@ -516,6 +570,17 @@ pub struct ParameterFlags {
     pub allow_marked: bool,
 }
 
+/// What a parameter is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterDoc<'a> {
+    /// Its name in the signatures.
+    pub name: &'a str,
+    /// A sentence about it.
+    pub doc: &'a str,
+    /// What holds where it is left out; empty where it must be given.
+    pub default: &'a str,
+}
+
 /// An input with its result, in mcl: `len("abc")` and `3`.
 #[derive(Debug, Clone, Copy)]
 pub struct Example {
@@ -674,6 +739,8 @@ pub struct Module {
     pub functions: &'static [&'static FunctionSpec],
     /// Its variables: name and text value.
     pub variables: &'static [(&'static str, &'static str)],
+    /// What parameters of these names are for in all its functions that do not say otherwise.
+    pub parameters: &'static [(&'static str, &'static str)],
 }
 
 impl Module {
@@ -689,7 +756,22 @@ impl Module {
             doc,
             functions,
             variables: &[],
+            parameters: &[],
         }
+    }
+
+    /// With variables: name and text value.
+    #[must_use]
+    pub const fn with_variables(mut self, variables: &'static [(&'static str, &'static str)]) -> Module {
+        self.variables = variables;
+        self
+    }
+
+    /// With what parameters of some names are for, in all its functions that do not say otherwise.
+    #[must_use]
+    pub const fn with_parameters(mut self, parameters: &'static [(&'static str, &'static str)]) -> Module {
+        self.parameters = parameters;
+        self
     }
 }
 

@@ -20,6 +20,7 @@ mod capabilities;
 mod compare;
 mod conformance;
 mod convert;
+mod follow;
 mod function;
 mod json;
 mod marks;
@@ -52,9 +53,10 @@ pub use convert::{
     ConversionError, Safety, conversion, convert, convert_safely, converted_type, converts_safely,
     parse_number, whole,
 };
+pub use follow::Follow;
 pub use function::{
     ArgumentError, CallError, Class, Example, FunctionRef, FunctionSpec, Implementation, InferArguments,
-    InferHook, Inferred, Module, ParameterFlags, PureFunction, Registry, ResultType, Shared,
+    InferHook, Inferred, Module, ParameterDoc, ParameterFlags, PureFunction, Registry, ResultType, Shared,
 };
 pub use json::{JsonError, JsonProblem};
 pub use marks::{Mark, Marks};

@@ -46,6 +46,25 @@ pub fn argument<'a, T: FromArgument<'a>>(arguments: &'a [Value], index: usize) -
     })
 }
 
+/// A string argument as a path or name, marks aside.
+///
+/// # Errors
+/// When it is not known, or not valid UTF-8.
+pub fn text(arguments: &[Value], index: usize) -> Result<&str, CallError> {
+    argument(arguments, index).map_err(|error| match error {
+        Undecoded::Wrong(error) => CallError::Refused(error),
+        Undecoded::Unknown => CallError::fatal("the argument is not known yet"),
+    })
+}
+
+/// A value for a message: never what is sensitive, strings without quotes.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Str(text) => text.to_lossy().into_owned(),
+        other => other.to_string(),
+    }
+}
+
 /// Encodes a result.
 ///
 /// # Errors

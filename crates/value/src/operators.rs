@@ -2,7 +2,8 @@
 //! name that a program could redefine.
 
 use crate::{
-    CallError, Equality, FunctionSpec, LONGEST_TEXT, ParameterFlags, TooLarge, Type, Value, equals, less,
+    CallError, Equality, FunctionSpec, LONGEST_TEXT, ParameterDoc, ParameterFlags, TooLarge, Type, Value,
+    equals, less,
 };
 
 /// All of them, for documentation and tests.
@@ -39,6 +40,15 @@ const UNKNOWN: &[ParameterFlags] = &[ParameterFlags {
     allow_dynamic: true,
     allow_marked: false,
 }];
+
+/// What a parameter is for.
+const fn parameter(name: &'static str, doc: &'static str) -> ParameterDoc<'static> {
+    ParameterDoc {
+        name,
+        doc,
+        default: "",
+    }
+}
 
 macro_rules! operator {
     ($(#[$doc:meta])* $static:ident, $name:literal, $signature:literal, unknown $implementation:expr) => {
@@ -116,6 +126,13 @@ pub static CONTAINS: FunctionSpec =
                 call: "contains(2, [1, 2, 3])",
                 result: "true",
             }],
+        )
+        .with_parameters(
+            &[
+                parameter("needle", "What to look for."),
+                parameter("haystack", "The list to look into."),
+            ],
+            &[],
         );
 /// One string after another, and the function `concat`; what an interpolated string is made of.
 pub static CONCAT: FunctionSpec = FunctionSpec::pure("", "concat", &["func(a str, b str) str"], add)
@@ -125,6 +142,13 @@ pub static CONCAT: FunctionSpec = FunctionSpec::pure("", "concat", &["func(a str
             call: "concat(\"a\", \"b\")",
             result: "\"ab\"",
         }],
+    )
+    .with_parameters(
+        &[
+            parameter("a", "What comes first."),
+            parameter("b", "What comes after it."),
+        ],
+        &[],
     );
 /// `list[index]`, and the function `list_lookup`.
 pub static LIST_LOOKUP: FunctionSpec = FunctionSpec::pure(
@@ -139,6 +163,13 @@ pub static LIST_LOOKUP: FunctionSpec = FunctionSpec::pure(
         call: "list_lookup([\"a\", \"b\"], 1)",
         result: "\"b\"",
     }],
+)
+.with_parameters(
+    &[
+        parameter("list", "The list to look into."),
+        parameter("index", "Which element, counted from 0."),
+    ],
+    &[],
 );
 /// `map[key]`, and the function `map_lookup`.
 pub static MAP_LOOKUP: FunctionSpec = FunctionSpec::pure(
@@ -153,6 +184,13 @@ pub static MAP_LOOKUP: FunctionSpec = FunctionSpec::pure(
         call: "map_lookup({\"a\" => 1}, \"a\")",
         result: "1",
     }],
+)
+.with_parameters(
+    &[
+        parameter("map", "The map to look into."),
+        parameter("key", "The key to look for."),
+    ],
+    &[],
 );
 
 fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

@@ -282,15 +282,31 @@ fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
     let _ = writeln!(out, "{fence}\n{}", spec.doc.trim());
     let class = match spec.class {
         Class::Pure => "",
-        Class::Environment => "What it reads of the machine is read once for each run and set of arguments.",
-        Class::Source => "Its value follows what changes outside.",
-        Class::Stateful => "Its value follows what changes outside; each call has a state of its own.",
+        Class::Environment => "The machine is asked once, and again only for other arguments.",
+        Class::Source => "When it changes, the program follows.",
+        Class::Stateful => "When it changes, the program follows. Each call in the text is on its own.",
     };
     if !class.is_empty() {
         let _ = writeln!(out, "{class}");
     }
     if spec.extension {
         let _ = writeln!(out, "Other implementations of mcl do not have it.");
+    }
+    let parameters = spec.parameter_docs();
+    if !parameters.is_empty() {
+        out.push_str(if markdown { "\n" } else { "\nParameters:\n" });
+    }
+    for parameter in parameters {
+        let default = match parameter.default {
+            "" => String::new(),
+            default => format!(", default {default}"),
+        };
+        entry(
+            out,
+            markdown,
+            &format!("{}{default}", parameter.name),
+            parameter.doc,
+        );
     }
     if !spec.examples.is_empty() {
         out.push_str(if markdown { "\n```\n" } else { "\nExamples:\n" });

@@ -16,7 +16,11 @@ static MODULE: Module = Module::new(
 );
 
 /// The letters of `text` in the opposite order.
-#[function(extension, example(call = r#"strings.reversed("abc")"#, result = r#""cba""#))]
+#[function(
+    extension,
+    args(text = "Any text."),
+    example(call = r#"strings.reversed("abc")"#, result = r#""cba""#)
+)]
 fn reversed(text: &str) -> String {
     text.chars().rev().collect()
 }

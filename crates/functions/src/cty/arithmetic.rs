@@ -14,7 +14,7 @@ const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
     refine = not_null,
-    example(call = "cty.add(1, 2)", result = "3")
+    args(a = "A number.", b = "What is added to it."), example(call = "cty.add(1, 2)", result = "3")
 )]
 pub fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     combined(arguments, i64::checked_add, |a, b| a + b)
@@ -26,7 +26,7 @@ pub fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
     refine = not_null,
-    example(call = "cty.subtract(1, 2)", result = "-1")
+    args(a = "A number.", b = "What is taken from it."), example(call = "cty.subtract(1, 2)", result = "-1")
 )]
 pub fn subtract(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     combined(arguments, i64::checked_sub, |a, b| a - b)
@@ -38,7 +38,7 @@ pub fn subtract(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
     refine = not_null,
-    example(call = "cty.multiply(1.5, 2.0)", result = "3.0")
+    args(a = "A number.", b = "How many times to take it."), example(call = "cty.multiply(1.5, 2.0)", result = "3.0")
 )]
 pub fn multiply(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     combined(arguments, i64::checked_mul, |a, b| a * b)
@@ -52,7 +52,7 @@ pub fn multiply(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a number, b number) float",
     flags = DYNAMIC,
     refine = not_null,
-    example(call = "cty.divide(7, 2)", result = "3.5")
+    args(a = "The dividend.", b = "The divisor, not zero."), example(call = "cty.divide(7, 2)", result = "3.5")
 )]
 pub fn divide(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let (a, b) = (float(arguments, 0)?, float(arguments, 1)?);
@@ -70,7 +70,7 @@ pub fn divide(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a number, b number) number",
     flags = DYNAMIC,
     refine = not_null,
-    example(call = "cty.modulo(7, 3)", result = "1"),
+    args(a = "The dividend.", b = "The divisor, not zero."), example(call = "cty.modulo(7, 3)", result = "1"),
     example(call = "cty.modulo(-7, 3)", result = "-1")
 )]
 pub fn modulo(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -129,7 +129,7 @@ pub fn int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     rounded(arguments, f64::trunc)
 }
 
-/// The least whole number that is not below.
+/// The next whole number up; a whole number stays.
 #[function(
     raw,
     signature = "func(num number) int",
@@ -140,7 +140,7 @@ pub fn ceil(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     rounded(arguments, f64::ceil)
 }
 
-/// The greatest whole number that is not above.
+/// The next whole number down; a whole number stays.
 #[function(
     raw,
     signature = "func(num number) int",
@@ -182,7 +182,7 @@ pub fn signum(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(num number, base number) float",
     refine = not_null,
-    example(call = "cty.log(1000, 10)", result = "3.0"),
+    args(base = "The base of the logarithm: positive, and not 1."), example(call = "cty.log(1000, 10)", result = "3.0"),
     example(call = "cty.log(8, 2)", result = "3.0")
 )]
 pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -206,7 +206,7 @@ pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(num number, power number) float",
     refine = not_null,
-    example(call = "cty.pow(2, 10)", result = "1024.0")
+    args(power = "The exponent."), example(call = "cty.pow(2, 10)", result = "1024.0")
 )]
 pub fn pow(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let (num, power) = (float(arguments, 0)?, float(arguments, 1)?);
@@ -223,7 +223,7 @@ pub fn pow(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(first number, more number…) number",
     flags = DYNAMIC,
     refine = not_null,
-    example(call = "cty.min(3, 1, 2)", result = "1")
+    args(first = "A number.", more = "Further numbers."), example(call = "cty.min(3, 1, 2)", result = "1")
 )]
 pub fn min(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     extreme(arguments, std::cmp::Ordering::Less)
@@ -235,7 +235,7 @@ pub fn min(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(first number, more number…) number",
     flags = DYNAMIC,
     refine = not_null,
-    example(call = "cty.max(3.5, 1.0)", result = "3.5")
+    args(first = "A number.", more = "Further numbers."), example(call = "cty.max(3.5, 1.0)", result = "3.5")
 )]
 pub fn max(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     extreme(arguments, std::cmp::Ordering::Greater)
@@ -268,7 +268,7 @@ fn extreme(arguments: &[Value], wanted: std::cmp::Ordering) -> Result<Value, Cal
     signature = "func(number str, base int) int",
     signature = "func(number int, base int) int",
     refine = not_null,
-    example(call = r#"cty.parse_int("ff", 16)"#, result = "255"),
+    args(number = "The digits as text, with a sign if need be; or an int, whose decimal digits are read.", base = "The base, 2 to 62."), example(call = r#"cty.parse_int("ff", 16)"#, result = "255"),
     example(call = "cty.parse_int(101, 2)", result = "5")
 )]
 pub fn parse_int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

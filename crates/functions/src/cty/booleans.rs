@@ -10,7 +10,7 @@ use super::{MODULE, flags, not_null, outer_marks, refuse};
     signature = "func(val bool) bool",
     flags = &[flags("!#")],
     refine = not_null,
-    example(call = "cty.not(true)", result = "false")
+    args(val = "What to turn round."), example(call = "cty.not(true)", result = "false")
 )]
 pub fn not(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     match arguments.first().and_then(Value::as_bool) {
@@ -25,7 +25,7 @@ pub fn not(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a bool, b bool) bool",
     flags = &[flags("~!#")],
     refine = not_null,
-    example(call = "cty.and(true, false)", result = "false"),
+    args(a = "One side.", b = "The other side."), example(call = "cty.and(true, false)", result = "false"),
     example(call = "cty.and(true, true)", result = "true")
 )]
 pub fn and(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -38,7 +38,7 @@ pub fn and(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a bool, b bool) bool",
     flags = &[flags("~!#")],
     refine = not_null,
-    example(call = "cty.or(true, false)", result = "true"),
+    args(a = "One side.", b = "The other side."), example(call = "cty.or(true, false)", result = "true"),
     example(call = "cty.or(false, false)", result = "false")
 )]
 pub fn or(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

@@ -22,7 +22,7 @@ pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Value {
     signature = "func(buf opaque(bytes)) int",
     signature = "func(buf str) int",
     refine = not_null,
-    example(call = r#"cty.bytes_len("añb")"#, result = "4")
+    args(buf = "Raw bytes, or a text."), example(call = r#"cty.bytes_len("añb")"#, result = "4")
 )]
 pub fn bytes_len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     content(arguments).map(|bytes| count(bytes.len()))
@@ -36,7 +36,7 @@ pub fn bytes_len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     result_type = |arguments| Ok(type_at(arguments, 0)),
     adapted = |arguments| infer_adapted(&BYTES_SLICE, arguments),
     refine = not_null,
-    example(call = r#"cty.bytes_slice("hello", 1, 3)"#, result = r#""ell""#)
+    args(buf = "Raw bytes, or a text.", offset = "The first byte to take, counted from 0.", length = "How many bytes."), example(call = r#"cty.bytes_slice("hello", 1, 3)"#, result = r#""ell""#)
 )]
 pub fn bytes_slice(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let all = content(arguments)?;

@@ -15,7 +15,7 @@ use super::{MODULE, argument, count, flags, not_null, outer_marks, plain, refuse
     result_type = length_type,
     adapted = |arguments| infer_adapted(&LENGTH, arguments),
     refine = not_null,
-    example(call = "cty.length([1, 2, 3])", result = "3"),
+    args(value = "A list, set, map, tuple or struct."), example(call = "cty.length([1, 2, 3])", result = "3"),
     example(call = r#"cty.length({"a" => 1})"#, result = "1")
 )]
 pub fn length(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -52,7 +52,7 @@ fn length_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     result_type = has_index_type,
     adapted = |arguments| infer_adapted(&HAS_INDEX, arguments),
     refine = not_null,
-    example(call = r#"cty.has_index(["a"], 1)"#, result = "false"),
+    args(collection = "A list, tuple, map or struct.", key = "An index counted from 0, a key, or the name of a field."), example(call = r#"cty.has_index(["a"], 1)"#, result = "false"),
     example(call = r#"cty.has_index({"a" => 1}, "a")"#, result = "true")
 )]
 pub fn has_index(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -73,12 +73,12 @@ fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 /// What is not there fails in a way that `<|>` catches. The index of a tuple and the field of a struct decide the type.
 #[function(
     raw,
-    signature = "func(list []?1, key int) ?1",
-    signature = "func(map map{?1: ?2}, key ?1) ?2",
+    signature = "func(collection []?1, key int) ?1",
+    signature = "func(collection map{?1: ?2}, key ?1) ?2",
     signature = "func(collection dynamic, key dynamic) dynamic",
     result_type = index_type,
     adapted = |arguments| infer_adapted(&INDEX, arguments),
-    example(call = r#"cty.index(["a", "b"], 1)"#, result = r#""b""#),
+    args(collection = "A list, tuple, map or struct.", key = "An index counted from 0, a key, or the name of a field."), example(call = r#"cty.index(["a", "b"], 1)"#, result = r#""b""#),
     example(call = r#"cty.index({"a" => 1}, "a")"#, result = "1")
 )]
 pub fn index(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -157,7 +157,7 @@ fn position(key: &Value) -> Option<usize> {
     result_type = coalesce_type,
     adapted = |arguments| infer_adapted(&COALESCE, arguments),
     refine = not_null,
-    example(call = r#"cty.coalesce("", "b")"#, result = r#""""#)
+    args(first = "The value to take if it is not null.", more = "The values to try after it, in order."), example(call = r#"cty.coalesce("", "b")"#, result = r#""""#)
 )]
 pub fn coalesce(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     // What they have in common shows when all types are known.
@@ -198,7 +198,7 @@ fn coalesce_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(v ?1) ?1",
     flags = &[flags("")],
     refine = not_null,
-    example(call = "cty.assert_not_null(1)", result = "1")
+    args(v = "The value, which must not be null."), example(call = "cty.assert_not_null(1)", result = "1")
 )]
 pub fn assert_not_null(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     match arguments {

@@ -13,7 +13,7 @@ const NUMBERS: &[ParameterFlags] = &[flags("!~#")];
     signature = "func(a dynamic, b dynamic) bool",
     flags = ANYTHING,
     refine = not_null,
-    example(call = "cty.equal([1, 2], [1, 2])", result = "true"),
+    args(a = "Any value.", b = "What it is compared with."), example(call = "cty.equal([1, 2], [1, 2])", result = "true"),
     example(call = r#"cty.equal(1, "1")"#, result = "false")
 )]
 pub fn equal(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -26,7 +26,7 @@ pub fn equal(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a dynamic, b dynamic) bool",
     flags = ANYTHING,
     refine = not_null,
-    example(call = r#"cty.not_equal("a", "b")"#, result = "true")
+    args(a = "Any value.", b = "What it is compared with."), example(call = r#"cty.not_equal("a", "b")"#, result = "true")
 )]
 pub fn not_equal(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     equality(arguments, false)
@@ -46,7 +46,7 @@ fn equality(arguments: &[Value], wanted: bool) -> Result<Value, CallError> {
     signature = "func(a number, b number) bool",
     flags = NUMBERS,
     refine = not_null,
-    example(call = "cty.greater_than(2, 1)", result = "true")
+    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.greater_than(2, 1)", result = "true")
 )]
 pub fn greater_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (1, 0), false)
@@ -58,7 +58,7 @@ pub fn greater_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a number, b number) bool",
     flags = NUMBERS,
     refine = not_null,
-    example(call = "cty.greater_than_or_equal_to(2, 2)", result = "true")
+    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.greater_than_or_equal_to(2, 2)", result = "true")
 )]
 pub fn greater_than_or_equal_to(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (1, 0), true)
@@ -70,7 +70,7 @@ pub fn greater_than_or_equal_to(arguments: &[Value], _: &Type) -> Result<Value, 
     signature = "func(a number, b number) bool",
     flags = NUMBERS,
     refine = not_null,
-    example(call = "cty.less_than(2, 2)", result = "false")
+    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.less_than(2, 2)", result = "false")
 )]
 pub fn less_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (0, 1), false)
@@ -82,7 +82,7 @@ pub fn less_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(a number, b number) bool",
     flags = NUMBERS,
     refine = not_null,
-    example(call = "cty.less_than_or_equal_to(1.5, 1.5)", result = "true")
+    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.less_than_or_equal_to(1.5, 1.5)", result = "true")
 )]
 pub fn less_than_or_equal_to(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (0, 1), true)

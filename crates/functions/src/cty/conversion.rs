@@ -15,7 +15,7 @@ use super::{DYNAMIC, MODULE, argument, not_null, type_at};
     result_type = |arguments| convertible(arguments, &Type::Str),
     adapted = |arguments| infer_adapted(&TO_STR, arguments),
     refine = not_null,
-    example(call = "cty.to_str(1.5)", result = r#""1.5""#),
+    args(v = "A number, bool or text."), example(call = "cty.to_str(1.5)", result = r#""1.5""#),
     example(call = "cty.to_str(true)", result = r#""true""#)
 )]
 pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -32,7 +32,7 @@ pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     result_type = number_type,
     adapted = infer_number,
     refine = not_null,
-    example(call = r#"cty.to_number("1.5")"#, result = "1.5"),
+    args(v = "A number, or a text that spells one."), example(call = r#"cty.to_number("1.5")"#, result = "1.5"),
     example(call = "cty.to_number(3)", result = "3")
 )]
 pub fn to_number(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -68,7 +68,7 @@ fn infer_number(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErro
     result_type = |arguments| convertible(arguments, &Type::Bool),
     adapted = |arguments| infer_adapted(&TO_BOOL, arguments),
     refine = not_null,
-    example(call = r#"cty.to_bool("1")"#, result = "true")
+    args(v = "A bool, or one of these texts."), example(call = r#"cty.to_bool("1")"#, result = "true")
 )]
 pub fn to_bool(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::Bool)
@@ -83,7 +83,7 @@ pub fn to_bool(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     result_type = |arguments| convertible(arguments, &Type::list(Type::Dynamic)),
     adapted = |arguments| infer_adapted(&TO_LIST, arguments),
     refine = not_null,
-    example(call = r#"cty.to_list(cty.to_set(["b", "a", "b"]))"#, result = r#"["a", "b"]"#)
+    args(v = "A list, set or tuple."), example(call = r#"cty.to_list(cty.to_set(["b", "a", "b"]))"#, result = r#"["a", "b"]"#)
 )]
 pub fn to_list(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::list(Type::Dynamic))
@@ -98,7 +98,7 @@ pub fn to_list(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     result_type = |arguments| convertible(arguments, &Type::set(Type::Dynamic)),
     adapted = |arguments| infer_adapted(&TO_SET, arguments),
     refine = not_null,
-    example(call = "cty.to_set([3, 1, 3, 2])", result = "[1, 2, 3]")
+    args(v = "A list, set or tuple."), example(call = "cty.to_set([3, 1, 3, 2])", result = "[1, 2, 3]")
 )]
 pub fn to_set(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::set(Type::Dynamic))
@@ -113,7 +113,7 @@ pub fn to_set(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     result_type = |arguments| convertible(arguments, &Type::map(Type::Str, Type::Dynamic)),
     adapted = |arguments| infer_adapted(&TO_MAP, arguments),
     refine = not_null,
-    example(call = "cty.to_map(struct{a => 1, b => 2})", result = r#"{"a" => 1, "b" => 2}"#)
+    args(v = "A map or struct."), example(call = "cty.to_map(struct{a => 1, b => 2})", result = r#"{"a" => 1, "b" => 2}"#)
 )]
 pub fn to_map(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::map(Type::Str, Type::Dynamic))

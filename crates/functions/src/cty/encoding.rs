@@ -17,7 +17,7 @@ use crate::text_builder::TextBuilder;
     signature = "func(val dynamic) str",
     flags = &[flags("!?~")],
     refine = not_null,
-    example(call = r#"cty.json_encode([1, 2])"#, result = r#""[1,2]""#),
+    args(val = "Any value that JSON has a form for."), example(call = r#"cty.json_encode([1, 2])"#, result = r#""[1,2]""#),
     example(call = r#"cty.json_encode(struct{b => "x", a => true})"#, result = r#""{\"a\":true,\"b\":\"x\"}""#)
 )]
 pub fn json_encode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -153,7 +153,7 @@ pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
         None => Ok(Type::Dynamic),
     },
     adapted = |arguments| infer_adapted(&JSON_DECODE, arguments),
-    example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
+    args(str = "Text of JSON."), example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
 )]
 pub fn json_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     decode_json(text(arguments, 0)?).or_else(|problem| refuse(0, problem))
@@ -203,7 +203,7 @@ fn decoded(json: serde_json::Value) -> Result<Value, String> {
     },
     adapted = |arguments| infer_adapted(&CSV_DECODE, arguments),
     refine = not_null,
-    example(call = r#"cty.csv_decode("a,b\n1,2\n")"#, result = r#"[struct{a => "1", b => "2"}]"#)
+    args(str = "Text of CSV, the names of the columns in its first row."), example(call = r#"cty.csv_decode("a,b\n1,2\n")"#, result = r#"[struct{a => "1", b => "2"}]"#)
 )]
 pub fn csv_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     decode_csv(text(arguments, 0)?).or_else(|problem| refuse(0, problem))

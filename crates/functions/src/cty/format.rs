@@ -29,7 +29,7 @@ const WIDEST: usize = 1000;
     signature = "func(format str, args dynamic…) str",
     flags = ANY_ARGUMENTS,
     refine = not_null,
-    example(call = r#"cty.format("%s has %d (%05.1f%%)", "a", 3, 2.25)"#, result = r#""a has 3 (002.2%)""#),
+    args(format = "Text with verbs.", args = "What the verbs stand for."), example(call = r#"cty.format("%s has %d (%05.1f%%)", "a", 3, 2.25)"#, result = r#""a has 3 (002.2%)""#),
     example(call = r#"cty.format("%[2]s %[1]q", "a", "b")"#, result = r#""b \"a\"""#),
     example(call = r#"cty.format("%#v", [1, 2])"#, result = r#""[1,2]""#)
 )]
@@ -46,7 +46,7 @@ pub fn format(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(format str, args dynamic…) []str",
     flags = ANY_ARGUMENTS,
     refine = not_null,
-    example(call = r#"cty.format_list("%s-%d", ["a", "b"], 1)"#, result = r#"["a-1", "b-1"]"#)
+    args(format = "Text with verbs.", args = "What the verbs stand for: lists, or values that are the same each time."), example(call = r#"cty.format_list("%s-%d", ["a", "b"], 1)"#, result = r#"["a-1", "b-1"]"#)
 )]
 pub fn format_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let pattern = text(arguments, 0)?;

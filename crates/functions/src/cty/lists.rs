@@ -26,7 +26,7 @@ const DEEPEST: usize = 64;
     result_type = concat_type,
     adapted = |arguments| infer_adapted(&CONCAT, arguments),
     refine = not_null,
-    example(call = "cty.concat([1], [2, 3])", result = "[1, 2, 3]")
+    args(first = "A list or tuple.", more = "Further ones."), example(call = "cty.concat([1], [2, 3])", result = "[1, 2, 3]")
 )]
 pub fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut items = Vec::new();
@@ -87,14 +87,14 @@ fn sequence(items: Vec<Value>, ty: &Type) -> Result<Value, CallError> {
     Ok(Value::list(element.clone(), items))
 }
 
-/// Numbers from `start` (0) up or down to, but not including, `limit`, by steps of `step` (1 or −1).
+/// Numbers from `start` up or down to, but not including, `limit`, `step` apart.
 #[function(
     raw,
     signature = "func(limit number) []number",
     signature = "func(start number, limit number) []number",
     signature = "func(start number, limit number, step number) []number",
     refine = not_null,
-    example(call = "cty.range(3)", result = "[0, 1, 2]"),
+    args(start = "The first number.", limit = "Where to stop: the first number that is left out.", step = "From each number to the next."), defaults(start = "0", step = "1, or -1 when limit is below start"), example(call = "cty.range(3)", result = "[0, 1, 2]"),
     example(call = "cty.range(1, 4)", result = "[1, 2, 3]"),
     example(call = "cty.range(5, 0, -2)", result = "[5, 3, 1]")
 )]
@@ -171,7 +171,7 @@ fn nth(start: &Value, step: &Value, count: usize) -> Option<Value> {
     flags = MARKED_FIRST,
     result_type = element_type,
     adapted = |arguments| infer_adapted(&ELEMENT, arguments),
-    example(call = r#"cty.element(["a", "b", "c"], 4)"#, result = r#""b""#)
+    args(index = "Which element, counted from 0; after the last one it goes on with the first."), example(call = r#"cty.element(["a", "b", "c"], 4)"#, result = r#""b""#)
 )]
 pub fn element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let marks = outer_marks(arguments);
@@ -215,7 +215,7 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     result_type = coalesce_list_type,
     adapted = |arguments| infer_adapted(&COALESCE_LIST, arguments),
     refine = not_null,
-    example(call = "cty.coalesce_list(cty.slice([1], 0, 0), [2, 3])", result = "[2, 3]")
+    args(first = "The list to take if it has elements.", more = "The lists to try after it, in order."), example(call = "cty.coalesce_list(cty.slice([1], 0, 0), [2, 3])", result = "[2, 3]")
 )]
 pub fn coalesce_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     for (index, argument) in arguments.iter().enumerate() {
@@ -263,7 +263,7 @@ fn coalesce_list_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(list []str) []str",
     refine = not_null,
-    example(call = r#"cty.compact(["a", "", "b"])"#, result = r#"["a", "b"]"#)
+    args(list = "A list of texts."), example(call = r#"cty.compact(["a", "", "b"])"#, result = r#"["a", "b"]"#)
 )]
 pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let list = argument(arguments, 0)?;
@@ -291,7 +291,7 @@ pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     result_type = contains_type,
     adapted = |arguments| infer_adapted(&CONTAINS, arguments),
     refine = not_null,
-    example(call = r#"cty.contains(["a", "b"], "b")"#, result = "true")
+    args(list = "A list, set or tuple.", value = "What to look for."), example(call = r#"cty.contains(["a", "b"], "b")"#, result = "true")
 )]
 pub fn contains(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let value = argument(arguments, 1)?;
@@ -325,6 +325,7 @@ fn contains_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(list []?1) []?1",
     refine = not_null,
+    args(list = "The list."),
     example(call = r#"cty.distinct(["a", "b", "a"])"#, result = r#"["a", "b"]"#)
 )]
 pub fn distinct(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -352,7 +353,7 @@ pub fn distinct(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     signature = "func(list []?1, size int) [][]?1",
     flags = &[flags("#")],
     refine = not_null,
-    example(call = "cty.chunklist([1, 2, 3], 2)", result = "[[1, 2], [3]]"),
+    args(list = "The list.", size = "The most elements of a piece; 0 for one piece."), example(call = "cty.chunklist([1, 2, 3], 2)", result = "[[1, 2], [3]]"),
     example(call = "cty.chunklist([1, 2, 3], 0)", result = "[[1, 2, 3]]")
 )]
 pub fn chunklist(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -382,7 +383,7 @@ pub fn chunklist(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     result_type = flatten_type,
     adapted = infer_flatten,
     refine = not_null,
-    example(call = "cty.flatten([[1, 2], [3]])", result = "[1, 2, 3]")
+    args(list = "A list or tuple, with others inside."), example(call = "cty.flatten([[1, 2], [3]])", result = "[1, 2, 3]")
 )]
 pub fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     if *ty == Type::Dynamic {
@@ -498,7 +499,7 @@ fn reverse_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     result_type = slice_type,
     adapted = |arguments| infer_adapted(&SLICE, arguments),
     refine = not_null,
-    example(call = "cty.slice([1, 2, 3, 4], 1, 3)", result = "[2, 3]")
+    args(start = "The first element to take, counted from 0.", end = "The first element to leave out."), example(call = "cty.slice([1, 2, 3, 4], 1, 3)", result = "[2, 3]")
 )]
 pub fn slice(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let items = elements(argument(arguments, 0)?).unwrap_or_default();

@@ -99,7 +99,7 @@ fn values_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     flags = MARKED,
     result_type = lookup_type,
     adapted = |arguments| infer_adapted(&LOOKUP, arguments),
-    example(call = r#"cty.lookup({"a" => 1}, "a", 0)"#, result = "1"),
+    args(key = "A key, or the name of a field.", default = "What to give where the key is missing."), example(call = r#"cty.lookup({"a" => 1}, "a", 0)"#, result = "1"),
     example(call = r#"cty.lookup({"a" => 1}, "b", 0)"#, result = "0")
 )]
 pub fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -153,12 +153,12 @@ fn lookup_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 #[function(
     raw,
     signature = "func(first map{?1: ?2}, more map{?1: ?2}…) map{?1: ?2}",
-    signature = "func(maps dynamic…) dynamic",
+    signature = "func(more dynamic…) dynamic",
     flags = &[flags("!?#")],
     result_type = merge_type,
     adapted = |arguments| infer_adapted(&MERGE, arguments),
     refine = not_null,
-    example(call = r#"cty.merge({"a" => 1, "b" => 2}, {"b" => 3})"#, result = r#"{"a" => 1, "b" => 3}"#),
+    args(first = "A map or struct.", more = "Further ones, whose entries count more."), defaults(first = "nothing"), example(call = r#"cty.merge({"a" => 1, "b" => 2}, {"b" => 3})"#, result = r#"{"a" => 1, "b" => 3}"#),
     example(call = r#"cty.merge(struct{a => 1}, struct{b => "x"})"#, result = r#"struct{a => 1, b => "x"}"#)
 )]
 pub fn merge(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -273,7 +273,7 @@ fn merge_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     result_type = zipmap_type,
     adapted = |arguments| infer_adapted(&ZIPMAP, arguments),
     refine = not_null,
-    example(call = r#"cty.zipmap(["a", "b"], [1, 2])"#, result = r#"{"a" => 1, "b" => 2}"#)
+    args(keys = "The keys, or names of fields.", values = "The values in the same order, as many as there are keys."), example(call = r#"cty.zipmap(["a", "b"], [1, 2])"#, result = r#"{"a" => 1, "b" => 2}"#)
 )]
 pub fn zipmap(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut marks = outer_marks(arguments);

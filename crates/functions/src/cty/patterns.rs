@@ -12,7 +12,7 @@ use crate::text_builder::TextBuilder;
 /// In `by`, `$1` and `${name}` stand for what a group matched, and `$$` for a dollar sign.
 #[function(
     refine = not_null,
-    example(call = r#"cty.regex_replace("2026-08-01", "(\\d+)-(\\d+)", "$2/$1")"#, result = r#""08/2026-01""#)
+    args(by = "What takes the place of a match."), example(call = r#"cty.regex_replace("2026-08-01", "(\\d+)-(\\d+)", "$2/$1")"#, result = r#""08/2026-01""#)
 )]
 pub fn regex_replace(str: &str, pattern: &str, by: &str) -> Result<Vec<u8>, CallError> {
     matched(pattern.as_bytes(), |compiled| {

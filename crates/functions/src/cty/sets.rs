@@ -14,7 +14,7 @@ const MOST_COMBINATIONS: usize = 1 << 18;
     result_type = |_| Ok(Type::Bool),
     adapted = |arguments| infer_adapted(&SET_HAS_ELEMENT, arguments),
     refine = not_null,
-    example(call = r#"cty.set_has_element(["a", "b"], "b")"#, result = "true")
+    args(set = "The set to look into.", elem = "What to look for."), example(call = r#"cty.set_has_element(["a", "b"], "b")"#, result = "true")
 )]
 pub fn set_has_element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let set = set(arguments, 0)?;
@@ -40,7 +40,7 @@ pub fn set_has_element(arguments: &[Value], _: &Type) -> Result<Value, CallError
     result_type = common_type,
     adapted = |arguments| infer_adapted(&SET_UNION, arguments),
     refine = not_null,
-    example(call = "cty.set_union([1, 2], [2, 3])", result = "[1, 2, 3]")
+    args(first = "A set.", more = "Further sets."), example(call = "cty.set_union([1, 2], [2, 3])", result = "[1, 2, 3]")
 )]
 pub fn set_union(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let sets = sets(arguments, ty)?;
@@ -54,7 +54,7 @@ pub fn set_union(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     result_type = common_type,
     adapted = |arguments| infer_adapted(&SET_INTERSECTION, arguments),
     refine = not_null,
-    example(call = "cty.set_intersection([1, 2], [2, 3])", result = "[2]")
+    args(first = "A set.", more = "Further sets."), example(call = "cty.set_intersection([1, 2], [2, 3])", result = "[2]")
 )]
 pub fn set_intersection(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     combined(arguments, ty, |a, b| {
@@ -69,7 +69,7 @@ pub fn set_intersection(arguments: &[Value], ty: &Type) -> Result<Value, CallErr
     result_type = common_type,
     adapted = |arguments| infer_adapted(&SET_SUBTRACT, arguments),
     refine = not_null,
-    example(call = "cty.set_subtract([1, 2], [2, 3])", result = "[1]")
+    args(a = "A set.", b = "What is taken out of it."), example(call = "cty.set_subtract([1, 2], [2, 3])", result = "[1]")
 )]
 pub fn set_subtract(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     combined(arguments, ty, |a, b| {
@@ -84,7 +84,7 @@ pub fn set_subtract(arguments: &[Value], ty: &Type) -> Result<Value, CallError> 
     result_type = common_type,
     adapted = |arguments| infer_adapted(&SET_SYMMETRIC_DIFFERENCE, arguments),
     refine = not_null,
-    example(call = "cty.set_symmetric_difference([1, 2], [2, 3])", result = "[1, 3]")
+    args(first = "A set.", more = "Further sets."), example(call = "cty.set_symmetric_difference([1, 2], [2, 3])", result = "[1, 3]")
 )]
 pub fn set_symmetric_difference(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     combined(arguments, ty, |a, b| {
@@ -163,7 +163,7 @@ fn common_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     result_type = product_type,
     adapted = |arguments| infer_adapted(&SET_PRODUCT, arguments),
     refine = not_null,
-    example(call = r#"cty.set_product(["a", "b"], ["x", "y"])"#, result = r#"[["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]]"#)
+    args(first = "A list, set or tuple.", second = "Another one.", more = "Further ones."), example(call = r#"cty.set_product(["a", "b"], ["x", "y"])"#, result = r#"[["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]]"#)
 )]
 pub fn set_product(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let marks = outer_marks(arguments);

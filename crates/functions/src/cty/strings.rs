@@ -75,7 +75,7 @@ pub fn strlen(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     flags = &[flags("!"), flags("")],
     refine = not_null,
-    example(call = r#"cty.substr("hello", 1, 3)"#, result = r#""ell""#),
+    args(offset = "The first character, counted from 0; negative: from the end.", length = "How many characters, or -1 for all that follow."), example(call = r#"cty.substr("hello", 1, 3)"#, result = r#""ell""#),
     example(call = r#"cty.substr("hello", -2, -1)"#, result = r#""lo""#)
 )]
 pub fn substr(str: &str, offset: i64, length: i64) -> Result<String, CallError> {
@@ -100,7 +100,7 @@ pub fn substr(str: &str, offset: i64, length: i64) -> Result<String, CallError> 
     raw,
     signature = "func(separator str, first []str, more []str…) str",
     refine = not_null,
-    example(call = r#"cty.join(", ", ["a", "b"], ["c"])"#, result = r#""a, b, c""#)
+    args(separator = "What stands between two texts.", first = "A list of texts.", more = "Further lists."), example(call = r#"cty.join(", ", ["a", "b"], ["c"])"#, result = r#""a, b, c""#)
 )]
 pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let separator = text(arguments, 0)?;
@@ -136,7 +136,7 @@ pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 /// The pieces between the separators; with an empty separator, the characters.
 #[function(
     refine = not_null,
-    example(call = r#"cty.split(",", "a,b,c")"#, result = r#"["a", "b", "c"]"#)
+    args(separator = "What stands between two pieces."), example(call = r#"cty.split(",", "a,b,c")"#, result = r#"["a", "b", "c"]"#)
 )]
 pub fn split(separator: &str, str: &str) -> Vec<String> {
     if separator.is_empty() {
@@ -151,7 +151,7 @@ pub fn split(separator: &str, str: &str) -> Vec<String> {
     signature = "func(list []str) []str",
     flags = UNKNOWN,
     refine = not_null,
-    example(call = r#"cty.sort(["b", "c", "a"])"#, result = r#"["a", "b", "c"]"#)
+    args(list = "A list of texts."), example(call = r#"cty.sort(["b", "c", "a"])"#, result = r#"["a", "b", "c"]"#)
 )]
 pub fn sort(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let list = argument(arguments, 0)?;
@@ -184,7 +184,7 @@ pub fn chomp(str: &str) -> String {
 /// Fewer than 0 or more than 1000 fail in a way that `<|>` catches.
 #[function(
     refine = not_null,
-    example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#)
+    args(spaces = "How many blanks, 0 to 1000."), example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#)
 )]
 pub fn indent(spaces: i64, str: &str) -> Result<Vec<u8>, CallError> {
     let width = match usize::try_from(spaces) {
@@ -222,7 +222,7 @@ pub fn trim_space(str: &str) -> String {
 /// The text without any of the characters in `cutset` at its ends.
 #[function(
     refine = not_null,
-    example(call = r#"cty.trim("?!hello?", "!?")"#, result = r#""hello""#)
+    args(cutset = "The characters to take away, in any order."), example(call = r#"cty.trim("?!hello?", "!?")"#, result = r#""hello""#)
 )]
 pub fn trim(str: &str, cutset: &str) -> String {
     let set = CharacterSet::of(cutset.as_bytes());
@@ -232,7 +232,7 @@ pub fn trim(str: &str, cutset: &str) -> String {
 /// The text without `prefix`, if it begins so.
 #[function(
     refine = not_null,
-    example(call = r#"cty.trim_prefix("hello", "he")"#, result = r#""llo""#)
+    args(prefix = "What to take away from the beginning."), example(call = r#"cty.trim_prefix("hello", "he")"#, result = r#""llo""#)
 )]
 pub fn trim_prefix(str: &str, prefix: &str) -> String {
     str.strip_prefix(prefix).unwrap_or(str).to_owned()
@@ -241,7 +241,7 @@ pub fn trim_prefix(str: &str, prefix: &str) -> String {
 /// The text without `suffix`, if it ends so.
 #[function(
     refine = not_null,
-    example(call = r#"cty.trim_suffix("hello", "lo")"#, result = r#""hel""#)
+    args(suffix = "What to take away from the end."), example(call = r#"cty.trim_suffix("hello", "lo")"#, result = r#""hel""#)
 )]
 pub fn trim_suffix(str: &str, suffix: &str) -> String {
     str.strip_suffix(suffix).unwrap_or(str).to_owned()
@@ -250,7 +250,7 @@ pub fn trim_suffix(str: &str, suffix: &str) -> String {
 /// The text with something else for each `substr`.
 #[function(
     refine = not_null,
-    example(call = r#"cty.replace("a-b-c", "-", "+")"#, result = r#""a+b+c""#)
+    args(substr = "What to look for.", by = "What takes its place."), example(call = r#"cty.replace("a-b-c", "-", "+")"#, result = r#""a+b+c""#)
 )]
 pub fn replace(str: &str, substr: &str, by: &str) -> Result<Vec<u8>, CallError> {
     crate::golang::text::replace(str.as_bytes(), substr.as_bytes(), by.as_bytes(), -1)

@@ -9,6 +9,7 @@ pub(crate) static MODULE: Module = Module::new("golang/os/exec", "Programs of th
 /// One that is not found fails in a way that `<|>` catches.
 #[function(
     environment,
+    args(file = "The program's name, or a path that is then only looked at."),
     example(
         call = r#"exec.look_path("no such program") <|> "none""#,
         result = r#""none""#

@@ -25,7 +25,8 @@ pub(crate) static MODULE: Module = Module::new(
         &TO_SLASH,
         &VOLUME_NAME,
     ],
-);
+)
+.with_parameters(&[("path", "A path, as text: nothing needs to be there.")]);
 
 /// The path from the root.
 #[function(environment, example(call = r#"filepath.abs("/a/../b")"#, result = r#""/b""#))]
@@ -61,6 +62,7 @@ fn dir(path: &[u8]) -> Vec<u8> {
 /// A path that does not exist fails in a way that `<|>` catches.
 #[function(
     environment,
+    args(path = "A path at which something is."),
     example(call = r#"filepath.eval_symlinks("/")"#, result = r#""/""#)
 )]
 fn eval_symlinks(context: &CallContext<'_>, path: &str) -> Result<String, CallError> {
@@ -81,7 +83,10 @@ fn from_slash(path: &[u8]) -> Vec<u8> {
 }
 
 /// Whether a path begins with a text, which need not end at a slash.
-#[function(example(call = r#"filepath.has_prefix("/ab", "/a")"#, result = "true"))]
+#[function(
+    args(p = "A path.", prefix = "How it may begin."),
+    example(call = r#"filepath.has_prefix("/ab", "/a")"#, result = "true")
+)]
 fn has_prefix(p: &[u8], prefix: &[u8]) -> bool {
     p.starts_with(prefix)
 }
@@ -103,7 +108,10 @@ fn is_local(path: &[u8]) -> bool {
 }
 
 /// The elements as one path, empty ones left out.
-#[function(example(call = r#"filepath.join(["/a", "b"])"#, result = r#""/a/b""#))]
+#[function(
+    args(elem = "Parts of a path."),
+    example(call = r#"filepath.join(["/a", "b"])"#, result = r#""/a/b""#)
+)]
 fn join(elem: Vec<&[u8]>) -> Vec<u8> {
     path::join(elem)
 }
@@ -131,17 +139,22 @@ fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
 /// A malformed pattern fails in a way that `<|>` catches.
 #[function(
     name = "match",
+    args(
+        pattern = "What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\\x` an `x`.",
+        name = "What is tried, as a whole."
+    ),
     example(call = r#"filepath.match("a?", "ab")"#, result = "true")
 )]
 fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
     path::matches(pattern, name)
 }
 
-/// The path to `targpath` from `basepath`.
+/// The path that leads to `targPath` from `basePath`.
 ///
 /// Where there is none by the text alone, it fails in a way that `<|>` catches.
 #[function(
     signature = "func(basePath str, targPath str) str",
+    args(basePath = "Where the way begins.", targPath = "Where it leads to."),
     example(call = r#"filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#)
 )]
 fn rel(base: &[u8], target: &[u8]) -> Result<Vec<u8>, CallError> {

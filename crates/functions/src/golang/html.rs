@@ -8,7 +8,8 @@ pub(crate) static MODULE: Module = Module::new(
     "golang/html",
     "Text in HTML.",
     &[&ESCAPE_STRING, &UNESCAPE_STRING],
-);
+)
+.with_parameters(&[("s", "Any text.")]);
 
 /// `& < > " '` as HTML entities.
 #[function(example(call = r#"html.escape_string("a<b")"#, result = r#""a&lt;b""#))]

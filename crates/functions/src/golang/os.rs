@@ -1,10 +1,7 @@
 //! `golang/os`: the process and its machine, read when asked for.
 
-use setpoint_value::{
-    CallContext, CallError, Class, Example, FunctionSpec, Module, ReadOnce, Value, function,
-};
-
-use crate::follow::text;
+use setpoint_value::native::{shown, text};
+use setpoint_value::{CallContext, CallError, Module, Value, function};
 
 pub(crate) static MODULE: Module = Module::new(
     "golang/os",
@@ -42,6 +39,7 @@ fn executable(context: &CallContext<'_>) -> Result<String, CallError> {
 /// The text with `$X` and `${X}` replaced by environment variables; unset ones by nothing.
 #[function(
     environment,
+    args(s = "Text with names of variables in it."),
     example(call = r#"os.expand_env("a$NO_SUCH_VARIABLE!")"#, result = r#""a!""#)
 )]
 fn expand_env(context: &CallContext<'_>, s: &[u8]) -> Vec<u8> {
@@ -61,6 +59,7 @@ fn getegid(context: &CallContext<'_>) -> i64 {
 /// An environment variable; empty if it is not set.
 #[function(
     environment,
+    args(key = "The variable's name."),
     example(call = r#"os.getenv("NO_SUCH_VARIABLE")"#, result = r#""""#)
 )]
 fn getenv(context: &CallContext<'_>, key: &str) -> String {
@@ -116,36 +115,27 @@ fn hostname(context: &CallContext<'_>) -> String {
     context.capabilities.host().system_hostname()
 }
 
-static MKDIR_TEMP: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "mkdir_temp",
-    &["func(dir str, pattern str) str"],
-    Class::Stateful,
-    &ReadOnce {
-        read: mkdir_temp,
-        reads_module_directory: false,
-    },
-)
-.documented(
-    "Makes a directory with a new name and gives its path; once for each call site.\n\nThe last `*` of `pattern` is \
-     replaced by a random text, or that is added at the end. An empty `dir` means the directory for temporary files.",
-    &[Example {
-        call: r#"os.mkdir_temp("", "x*")"#,
-        result: "",
-    }],
-)
-.unpredictable();
-
-fn mkdir_temp(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, CallError> {
+/// Makes a directory with a new name and gives its path; once for each call in the text.
+///
+/// The last `*` of `pattern` is replaced by a random text, or that is added at the end.
+#[function(
+    stateful,
+    unpredictable,
+    args(
+        dir = "Where to make it. Empty: the directory for temporary files.",
+        pattern = "What the name is made of, without `/`."
+    ),
+    example(call = r#"os.mkdir_temp("", "x*")"#, result = "")
+)]
+fn mkdir_temp(context: &CallContext<'_>, dir: &str, pattern: &str) -> Result<String, CallError> {
     const ATTEMPTS: usize = 1000;
-    let (directory, pattern) = (text(arguments, 0)?, text(arguments, 1)?);
     if pattern.contains('/') {
         return Err(CallError::catchable("pattern contains path separator"));
     }
     let effects = context.capabilities.effects();
     let effects = effects
         .ok_or_else(|| CallError::catchable("directories are made only while the program is applied"))?;
-    let directory = match directory {
+    let directory = match dir {
         "" => temp_dir(context),
         other => other.trim_end_matches('/').to_owned(),
     };
@@ -158,7 +148,7 @@ fn mkdir_temp(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, C
             continue;
         }
         return match effects.create_directory(&path, 0o700) {
-            Ok(()) => Ok(Value::str(path)),
+            Ok(()) => Ok(path),
             Err(error) => Err(CallError::catchable(format!("can't make a directory: {error}"))),
         };
     }
@@ -169,12 +159,13 @@ fn mkdir_temp(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, C
 #[function(
     environment,
     signature = "func(name str) str",
+    args(name = "An absolute path."),
     example(call = r#"os.read_file("/no/such") <|> "-""#, result = r#""-""#)
 )]
 fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallError> {
     let path = text(std::slice::from_ref(name), 0)?;
     context.capabilities.files().read(path).map_err(|error| {
-        let path = crate::follow::shown(name);
+        let path = shown(name);
         CallError::catchable(format!("can't read `{path}`: {error}"))
     })
 }
@@ -183,12 +174,13 @@ fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallErr
 #[function(
     environment,
     signature = "func(name str) str",
+    args(name = "An absolute path."),
     example(call = r#"os.readlink("/no/such") <|> "-""#, result = r#""-""#)
 )]
 fn readlink(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> {
     let path = text(std::slice::from_ref(name), 0)?;
     context.capabilities.files().read_link(path).map_err(|error| {
-        let path = crate::follow::shown(name);
+        let path = shown(name);
         CallError::catchable(format!("can't read the link `{path}`: {error}"))
     })
 }

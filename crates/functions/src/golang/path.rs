@@ -6,7 +6,8 @@ pub(crate) static MODULE: Module = Module::new(
     "golang/path",
     "Paths with slashes, as in Go's package `path`.",
     &[&BASE, &CLEAN, &DIR, &EXT, &IS_ABS, &JOIN, &MATCH],
-);
+)
+.with_parameters(&[("path", "A path, as text: nothing needs to be there.")]);
 
 /// The last element of a path.
 #[function(example(call = r#"path.base("/a/b/")"#, result = r#""b""#))]
@@ -69,7 +70,10 @@ pub(super) fn is_abs(path: &[u8]) -> bool {
 }
 
 /// The elements as one path, empty ones left out.
-#[function(example(call = r#"path.join(["a", "", "../b"])"#, result = r#""b""#))]
+#[function(
+    args(elem = "Parts of a path."),
+    example(call = r#"path.join(["a", "", "../b"])"#, result = r#""b""#)
+)]
 pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
     let elements: Vec<&[u8]> = elem.into_iter().filter(|e| !e.is_empty()).collect();
     if elements.is_empty() {
@@ -83,6 +87,10 @@ pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
 /// `*` and `?` stop at slashes. A malformed pattern fails in a way that `<|>` catches.
 #[function(
     name = "match",
+    args(
+        pattern = "What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\\x` an `x`.",
+        name = "What is tried, as a whole."
+    ),
     example(call = r#"path.match("*.conf", "a.conf")"#, result = "true")
 )]
 fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {

@@ -15,7 +15,8 @@ pub(crate) static MODULE: Module = Module::new(
         &NORM_FLOAT_64,
         &READ,
     ],
-);
+)
+.with_parameters(&[("n", "The least number that is never given; above 0.")]);
 
 /// A number from the exponential distribution of rate 1.
 #[function(
@@ -78,10 +79,11 @@ fn norm_float_64(context: &CallContext<'_>) -> f64 {
     radius * (std::f64::consts::TAU * unit(random)).cos()
 }
 
-/// The length of `p`.
+/// How many bytes `p` has; nothing is drawn.
 #[function(
     environment,
     unpredictable,
+    args(p = "Any text."),
     example(call = r#"rand.read("abc")"#, result = "3")
 )]
 fn read(_context: &CallContext<'_>, p: &[u8]) -> i64 {

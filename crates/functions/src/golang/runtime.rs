@@ -31,7 +31,11 @@ fn cpu_profile(_context: &CallContext<'_>) -> Result<String, CallError> {
 }
 
 /// The number of processors; it sets nothing.
-#[function(environment, example(call = "runtime.gomaxprocs(1)", result = ""))]
+#[function(
+    environment,
+    args(n = "Ignored."),
+    example(call = "runtime.gomaxprocs(1)", result = "")
+)]
 fn gomaxprocs(context: &CallContext<'_>, n: i64) -> i64 {
     let _ = n;
     num_cpu(context)
@@ -43,7 +47,7 @@ fn goroot(_context: &CallContext<'_>) -> &'static str {
     ""
 }
 
-/// 0.
+/// Always 0.
 #[function(environment, example(call = "runtime.num_cgo_call()", result = "0"))]
 fn num_cgo_call(_context: &CallContext<'_>) -> i64 {
     0
@@ -55,7 +59,7 @@ fn num_cpu(context: &CallContext<'_>) -> i64 {
     online_processors(context.capabilities.files()).unwrap_or(1)
 }
 
-/// 1.
+/// Always 1.
 #[function(environment, example(call = "runtime.num_goroutine()", result = "1"))]
 fn num_goroutine(_context: &CallContext<'_>) -> i64 {
     1
@@ -70,9 +74,10 @@ fn read_trace(_context: &CallContext<'_>) -> Result<String, CallError> {
     Err(not_available())
 }
 
-/// 0; it sets nothing.
+/// Always 0; it sets nothing.
 #[function(
     environment,
+    args(rate = "Ignored."),
     example(call = "runtime.set_mutex_profile_fraction(1)", result = "0")
 )]
 fn set_mutex_profile_fraction(_context: &CallContext<'_>, rate: i64) -> i64 {
@@ -83,6 +88,7 @@ fn set_mutex_profile_fraction(_context: &CallContext<'_>, rate: i64) -> i64 {
 /// Not available.
 #[function(
     environment,
+    args(buf = "Ignored.", all = "Ignored."),
     example(call = r#"runtime.stack("", false) <|> 0"#, result = "0")
 )]
 fn stack(_context: &CallContext<'_>, buf: &[u8], all: bool) -> Result<i64, CallError> {

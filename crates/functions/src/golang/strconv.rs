@@ -31,34 +31,53 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// `dst` with `true` or `false` after it.
-#[function(example(call = r#"strconv.append_bool("is ", true)"#, result = r#""is true""#))]
+#[function(
+    args(dst = "What comes first.", b = "What to write after it."),
+    example(call = r#"strconv.append_bool("is ", true)"#, result = r#""is true""#)
+)]
 fn append_bool(dst: &[u8], b: bool) -> Vec<u8> {
     [dst, format_bool(b).as_bytes()].concat()
 }
 
 /// `dst` with a number in some base after it.
-#[function(example(call = r#"strconv.append_int("0x", 255, 16)"#, result = r#""0xff""#))]
+#[function(
+    args(
+        dst = "What comes first.",
+        i = "What to write after it.",
+        base = "The base, 2 to 36."
+    ),
+    example(call = r#"strconv.append_int("0x", 255, 16)"#, result = r#""0xff""#)
+)]
 fn append_int(dst: &[u8], i: i64, base: i64) -> Result<Vec<u8>, CallError> {
     Ok([dst, format_int(i, base)?.as_bytes()].concat())
 }
 
 /// `dst` with a quoted text after it.
-#[function(example(call = r#"strconv.append_quote("say ", "hi")"#, result = r#""say \"hi\"""#))]
+#[function(
+    args(dst = "What comes first.", s = "What to quote after it."),
+    example(call = r#"strconv.append_quote("say ", "hi")"#, result = r#""say \"hi\"""#)
+)]
 fn append_quote(dst: &[u8], s: &[u8]) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Printable).as_bytes()].concat()
 }
 
 /// `dst` with a text quoted in ASCII after it.
-#[function(example(
-    call = r#"strconv.append_quote_to_ascii("", "é")"#,
-    result = r#""\"\\u00e9\"""#
-))]
+#[function(
+    args(dst = "What comes first.", s = "What to quote after it."),
+    example(
+        call = r#"strconv.append_quote_to_ascii("", "é")"#,
+        result = r#""\"\\u00e9\"""#
+    )
+)]
 fn append_quote_to_ascii(dst: &[u8], s: &[u8]) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Ascii).as_bytes()].concat()
 }
 
 /// `dst` with a quoted text after it, blanks of all kinds as they are.
-#[function(example(call = r#"strconv.append_quote_to_graphic("", "é")"#, result = r#""\"é\"""#))]
+#[function(
+    args(dst = "What comes first.", s = "What to quote after it."),
+    example(call = r#"strconv.append_quote_to_graphic("", "é")"#, result = r#""\"é\"""#)
+)]
 fn append_quote_to_graphic(dst: &[u8], s: &[u8]) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Graphic).as_bytes()].concat()
 }
@@ -66,25 +85,37 @@ fn append_quote_to_graphic(dst: &[u8], s: &[u8]) -> Vec<u8> {
 /// The int that a text spells in decimal.
 ///
 /// Any other text fails in a way that `<|>` catches.
-#[function(example(call = r#"strconv.atoi("-7")"#, result = "-7"))]
+#[function(
+    args(s = "Digits, with a sign if need be."),
+    example(call = r#"strconv.atoi("-7")"#, result = "-7")
+)]
 fn atoi(s: &[u8]) -> Result<i64, CallError> {
     numbers::parse_int(s, 10, 64).map_err(|error| failure("Atoi", s, error))
 }
 
 /// Whether a text can stand between back quotes.
-#[function(example(call = r#"strconv.can_backquote("a\tb")"#, result = "true"))]
+#[function(
+    args(s = "Any text."),
+    example(call = r#"strconv.can_backquote("a\tb")"#, result = "true")
+)]
 fn can_backquote(s: &[u8]) -> bool {
     quoting::can_backquote(s)
 }
 
 /// `true` or `false`.
-#[function(example(call = "strconv.format_bool(true)", result = r#""true""#))]
+#[function(
+    args(b = "What to write out."),
+    example(call = "strconv.format_bool(true)", result = r#""true""#)
+)]
 fn format_bool(b: bool) -> &'static str {
     if b { "true" } else { "false" }
 }
 
 /// A number in a base from 2 to 36.
-#[function(example(call = "strconv.format_int(-255, 16)", result = r#""-ff""#))]
+#[function(
+    args(i = "What to write.", base = "The base, 2 to 36."),
+    example(call = "strconv.format_int(-255, 16)", result = r#""-ff""#)
+)]
 fn format_int(i: i64, base: i64) -> Result<String, CallError> {
     let radix = u64::try_from(base).ok().filter(|base| (2..=36).contains(base));
     let radix = radix.ok_or_else(|| CallError::fatal("illegal base in a conversion"))?;
@@ -105,7 +136,10 @@ fn format_int(i: i64, base: i64) -> Result<String, CallError> {
 }
 
 /// A number in decimal.
-#[function(example(call = "strconv.itoa(7)", result = r#""7""#))]
+#[function(
+    args(i = "What to write."),
+    example(call = "strconv.itoa(7)", result = r#""7""#)
+)]
 fn itoa(i: i64) -> String {
     i.to_string()
 }
@@ -115,6 +149,7 @@ fn itoa(i: i64) -> String {
 /// Any other text fails in a way that `<|>` catches.
 #[function(
     signature = "func(str str) bool",
+    args(str = "One of these words."),
     example(call = r#"strconv.parse_bool("t")"#, result = "true")
 )]
 fn parse_bool(text: &[u8]) -> Result<bool, CallError> {
@@ -126,6 +161,10 @@ fn parse_bool(text: &[u8]) -> Result<bool, CallError> {
 /// Any other text fails in a way that `<|>` catches.
 #[function(
     signature = "func(s str, bitSize int) float",
+    args(
+        s = "A number: `2`, `-0.5`, `1e6`, `0x1p-2`, `inf`.",
+        bitSize = "32 to round to what fits into 32 bits, else 64."
+    ),
     example(call = r#"strconv.parse_float("1e3", 64)"#, result = "1000.0")
 )]
 fn parse_float(s: &[u8], bit_size: i64) -> Result<f64, CallError> {
@@ -137,6 +176,11 @@ fn parse_float(s: &[u8], bit_size: i64) -> Result<f64, CallError> {
 /// Any other text fails in a way that `<|>` catches.
 #[function(
     signature = "func(s str, base int, bitSize int) int",
+    args(
+        s = "Digits, with a sign if need be.",
+        base = "The base, 2 to 36; or 0 to go by the prefix: `0b`, `0o`, `0x`, or none for 10.",
+        bitSize = "How many bits the number has to fit into, 0 to 64; 0 is 64."
+    ),
     example(call = r#"strconv.parse_int("0xff", 0, 64)"#, result = "255")
 )]
 fn parse_int(s: &[u8], base: i64, bit_size: i64) -> Result<i64, CallError> {
@@ -144,19 +188,28 @@ fn parse_int(s: &[u8], base: i64, bit_size: i64) -> Result<i64, CallError> {
 }
 
 /// A text in quotes, with escapes for what does not print.
-#[function(example(call = r#"strconv.quote("a\n")"#, result = r#""\"a\\n\"""#))]
+#[function(
+    args(s = "Any text."),
+    example(call = r#"strconv.quote("a\n")"#, result = r#""\"a\\n\"""#)
+)]
 fn quote(s: &[u8]) -> String {
     quoting::quote(s, Keep::Printable)
 }
 
 /// A text in quotes, with escapes for what is not printable ASCII.
-#[function(example(call = r#"strconv.quote_to_ascii("é")"#, result = r#""\"\\u00e9\"""#))]
+#[function(
+    args(s = "Any text."),
+    example(call = r#"strconv.quote_to_ascii("é")"#, result = r#""\"\\u00e9\"""#)
+)]
 fn quote_to_ascii(s: &[u8]) -> String {
     quoting::quote(s, Keep::Ascii)
 }
 
 /// A text in quotes, with blanks of all kinds as they are.
-#[function(example(call = r#"strconv.quote_to_graphic("é")"#, result = r#""\"é\"""#))]
+#[function(
+    args(s = "Any text."),
+    example(call = r#"strconv.quote_to_graphic("é")"#, result = r#""\"é\"""#)
+)]
 fn quote_to_graphic(s: &[u8]) -> String {
     quoting::quote(s, Keep::Graphic)
 }
@@ -164,7 +217,10 @@ fn quote_to_graphic(s: &[u8]) -> String {
 /// The quoted text, with its quotes, that another one begins with.
 ///
 /// A text that does not begin so fails in a way that `<|>` catches.
-#[function(example(call = r#"strconv.quoted_prefix("\"a\" b")"#, result = r#""\"a\"""#))]
+#[function(
+    args(s = "Text that begins with a quote."),
+    example(call = r#"strconv.quoted_prefix("\"a\" b")"#, result = r#""\"a\"""#)
+)]
 fn quoted_prefix(s: &[u8]) -> Result<Vec<u8>, CallError> {
     let (_, length) = quoting::unquote_prefix(s).ok_or_else(invalid_syntax)?;
     Ok(s[..length].to_vec())
@@ -173,7 +229,10 @@ fn quoted_prefix(s: &[u8]) -> Result<Vec<u8>, CallError> {
 /// What a quoted text stands for.
 ///
 /// A text that is not quoted fails in a way that `<|>` catches.
-#[function(example(call = r#"strconv.unquote("`a`")"#, result = r#""a""#))]
+#[function(
+    args(s = "Text between double, single or back quotes."),
+    example(call = r#"strconv.unquote("`a`")"#, result = r#""a""#)
+)]
 fn unquote(s: &[u8]) -> Result<Vec<u8>, CallError> {
     quoting::unquote(s).ok_or_else(invalid_syntax)
 }

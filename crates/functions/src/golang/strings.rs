@@ -40,7 +40,13 @@ pub(crate) static MODULE: Module = Module::new(
         &TRIM_SPACE,
         &TRIM_SUFFIX,
     ],
-);
+)
+.with_parameters(&[
+    ("s", "The text."),
+    ("substr", "What to look for."),
+    ("chars", "The characters to look for."),
+    ("cutset", "The characters to take away, in any order."),
+]);
 
 /// The text itself.
 #[function(example(call = r#"strings.clone("a")"#, result = r#""a""#))]
@@ -49,7 +55,10 @@ fn clone(s: &[u8]) -> Vec<u8> {
 }
 
 /// −1, 0 or 1: which text is first by its bytes.
-#[function(example(call = r#"strings.compare("a", "b")"#, result = "-1"))]
+#[function(
+    args(a = "The one text.", b = "The other text."),
+    example(call = r#"strings.compare("a", "b")"#, result = "-1")
+)]
 fn compare(a: &[u8], b: &[u8]) -> i64 {
     match a.cmp(b) {
         Ordering::Less => -1,
@@ -82,20 +91,29 @@ fn count(s: &[u8], substr: &[u8]) -> i64 {
 }
 
 /// Whether two texts differ at most in the case of their letters.
-#[function(example(call = r#"strings.equal_fold("Straße", "STRAßE")"#, result = "true"))]
+#[function(
+    args(t = "What to compare it with."),
+    example(call = r#"strings.equal_fold("Straße", "STRAßE")"#, result = "true")
+)]
 fn equal_fold(s: &[u8], t: &[u8]) -> bool {
     let folded = |text| text::runes(text).map(|(_, _, c)| text::folded(c));
     folded(s).eq(folded(t))
 }
 
 /// Whether `s` begins with `prefix`.
-#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
+#[function(
+    args(prefix = "How it may begin."),
+    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
+)]
 fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
     s.starts_with(prefix)
 }
 
 /// Whether `s` ends with `suffix`.
-#[function(example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true"))]
+#[function(
+    args(suffix = "How it may end."),
+    example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true")
+)]
 fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
     s.ends_with(suffix)
 }
@@ -115,7 +133,10 @@ fn index_any(s: &[u8], chars: &[u8]) -> i64 {
 }
 
 /// The elements with `sep` between them.
-#[function(example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#))]
+#[function(
+    args(elems = "The texts to join.", sep = "What stands between two of them."),
+    example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#)
+)]
 fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
     Ok(text_builder::join(elems, sep)?)
 }
@@ -137,26 +158,39 @@ fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
 /// The text so many times.
 ///
 /// A negative number is an error that `<|>` does not catch; a result of more than 64 MiB fails in a way that it catches.
-#[function(example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#))]
+#[function(
+    args(count = "How many times; not negative."),
+    example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#)
+)]
 fn repeat(s: &[u8], count: i64) -> Result<Vec<u8>, CallError> {
     let count = usize::try_from(count).map_err(|_| CallError::fatal("negative repeat count"))?;
     text::repeat(s, count)
 }
 
 /// `s` with the first `n` `old`s replaced by `new`; all if `n` is negative.
-#[function(example(
-    call = r#"strings.replace("oink oink", "k", "ky", 1)"#,
-    result = r#""oinky oink""#
-))]
+#[function(
+    args(
+        old = "What to look for.",
+        new = "What takes its place.",
+        n = "How many to replace at most; negative for all."
+    ),
+    example(
+        call = r#"strings.replace("oink oink", "k", "ky", 1)"#,
+        result = r#""oinky oink""#
+    )
+)]
 fn replace(s: &[u8], old: &[u8], new: &[u8], n: i64) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, n)
 }
 
 /// `s` with every `old` replaced by `new`.
-#[function(example(
-    call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
-    result = r#""moo moo""#
-))]
+#[function(
+    args(old = "What to look for.", new = "What takes its place."),
+    example(
+        call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
+        result = r#""moo moo""#
+    )
+)]
 fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, -1)
 }
@@ -196,7 +230,10 @@ fn to_upper(s: &[u8]) -> String {
 }
 
 /// `s` with each run of bytes that are not UTF-8 replaced.
-#[function(example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#))]
+#[function(
+    args(replacement = "What takes its place."),
+    example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#)
+)]
 fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
     let mut out = TextBuilder::new();
     let mut in_run = false;
@@ -229,7 +266,10 @@ fn trim_left(s: &[u8], cutset: &[u8]) -> Vec<u8> {
 }
 
 /// `s` without `prefix` at its beginning.
-#[function(example(call = r#"strings.trim_prefix("xxa", "x")"#, result = r#""xa""#))]
+#[function(
+    args(prefix = "What to take away from the beginning."),
+    example(call = r#"strings.trim_prefix("xxa", "x")"#, result = r#""xa""#)
+)]
 fn trim_prefix(s: &[u8], prefix: &[u8]) -> Vec<u8> {
     s.strip_prefix(prefix).unwrap_or(s).to_vec()
 }
@@ -248,7 +288,10 @@ fn trim_space(s: &[u8]) -> Vec<u8> {
 }
 
 /// `s` without `suffix` at its end.
-#[function(example(call = r#"strings.trim_suffix("axx", "x")"#, result = r#""ax""#))]
+#[function(
+    args(suffix = "What to take away from the end."),
+    example(call = r#"strings.trim_suffix("axx", "x")"#, result = r#""ax""#)
+)]
 fn trim_suffix(s: &[u8], suffix: &[u8]) -> Vec<u8> {
     s.strip_suffix(suffix).unwrap_or(s).to_vec()
 }

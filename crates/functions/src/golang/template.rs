@@ -3,7 +3,7 @@
 //! A text is cut into tokens ([`lexer`]), these become a tree ([`parser`]), and that is executed on data ([`executor`]). All of
 //! it is bounded: nesting, steps and the length of the output.
 
-use setpoint_value::{CallContext, CallError, Class, Example, FunctionSpec, Module, ReadOnce, Value};
+use setpoint_value::{CallContext, CallError, Module, Value, function};
 
 mod builtins;
 mod core;
@@ -18,33 +18,31 @@ use datum::Datum;
 
 pub(crate) static MODULE: Module = Module::new("golang", "Go's text templates.", &[&TEMPLATE]);
 
-static TEMPLATE: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "template",
-    &["func(template str) str", "func(template str, vars ?1) str"],
-    Class::Environment,
-    &ReadOnce {
-        read: template,
-        reads_module_directory: true,
-    },
-)
-.documented(
-    "A text made by a template in the language of Go's `text/template`.\n\n`vars` is the dot. Fields of structs have \
-     a capital first letter in templates: `$st->http_port` is `.Http_port`. Functions of the library without type \
-     variables can be called with `_` for `.` and `/`: `strings_to_upper`. A missing key is an error. Errors while the \
-     template is executed can be caught by `<|>`.",
-    &[
-        Example {
-            call: r#"golang.template("{{ range . }}<{{ . }}>{{ end }}", ["a", "b"])"#,
-            result: r#""<a><b>""#,
-        },
-        Example {
-            call: r#"golang.template("{{ .Name | strings_to_upper }}", struct{name => "x"})"#,
-            result: r#""X""#,
-        },
-    ],
-);
-
+/// A text made by a template in the language of Go's `text/template`.
+///
+/// Fields of structs have a capital first letter in templates: `$st->http_port` is `.Http_port`. Functions of the library
+/// without type variables can be called with `_` for `.` and `/`: `strings_to_upper`. A missing key is an error. Errors
+/// while the template is executed can be caught by `<|>`.
+#[function(
+    environment,
+    module_directory,
+    raw,
+    signature = "func(template str) str",
+    signature = "func(template str, vars ?1) str",
+    args(
+        template = "The text of the template.",
+        vars = "What `.` means in it: usually a struct or a map."
+    ),
+    defaults(vars = "nothing"),
+    example(
+        call = r#"golang.template("{{ range . }}<{{ . }}>{{ end }}", ["a", "b"])"#,
+        result = r#""<a><b>""#
+    ),
+    example(
+        call = r#"golang.template("{{ .Name | strings_to_upper }}", struct{name => "x"})"#,
+        result = r#""X""#
+    )
+)]
 fn template(context: &CallContext<'_>, arguments: &[Value]) -> Result<Value, CallError> {
     let Some(text) = arguments.first().and_then(Value::as_str) else {
         return Ok(Value::unknown(context.result.clone()));

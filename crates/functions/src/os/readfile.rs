@@ -2,33 +2,29 @@
 
 use std::io::ErrorKind;
 
-use setpoint_value::{
-    CallContext, CallError, Class, Example, FollowedFile, FunctionSpec, Source, Subscription, Value,
-};
+use setpoint_value::native::{shown, text};
+use setpoint_value::{CallContext, CallError, FollowedFile, Source, Subscription, Value, function};
 
 use super::MODULE;
-use crate::follow::{shown, text};
 
-pub(super) static READFILE: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "readfile",
-    &["func(filename str) str"],
-    Class::Source,
-    &ReadFile,
-)
-.documented(
-    "The content of a file. It follows changes.\n\nThe content is always that of a finished file: what is being \
-     rewritten is read when its writer closes it, or 50 milliseconds after the last change; what is replaced by renaming \
-     another file over it is read at once.\n\nA missing file fails in a way that `<|>` catches. So does a path that is not \
-     absolute, is not that of a regular file, holds more than 64 MiB, or leads through a link of a user who has no right \
-     to what it leads to.",
-    &[Example {
-        call: r#"os.readfile("/no/such/file") <|> "missing""#,
-        result: "\"missing\"",
-    }],
-);
+/// The content of a file.
+///
+/// The content is always that of a finished file: what is being rewritten is read when its writer closes it, or 50
+/// milliseconds after the last change; what is replaced by renaming another file over it is read at once.
+///
+/// A missing file fails in a way that `<|>` catches. So does a path that is not absolute, is not that of a regular file,
+/// holds more than 64 MiB, or leads through a link of a user who has no right to what it leads to.
+#[function(
+    signature = "func(filename str) str",
+    args(filename = "An absolute path."),
+    example(
+        call = r#"os.readfile("/no/such/file") <|> "missing""#,
+        result = r#""missing""#
+    )
+)]
+pub(super) static READFILE: ReadFile = ReadFile;
 
-struct ReadFile;
+pub(super) struct ReadFile;
 
 impl Source for ReadFile {
     fn open(

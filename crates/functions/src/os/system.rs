@@ -1,30 +1,23 @@
 //! `os.system`: the newest line that a command prints.
 
-use setpoint_value::{
-    CallContext, CallError, Class, Example, FunctionSpec, RunningCommand, Source, Subscription, Value,
-};
+use setpoint_value::native::text;
+use setpoint_value::{CallContext, CallError, RunningCommand, Source, Subscription, Value, function};
 
 use super::MODULE;
-use crate::follow::text;
 
-pub(super) static SYSTEM: FunctionSpec = FunctionSpec::source(
-    MODULE.name,
-    "system",
-    &["func(cmd str) str"],
-    Class::Source,
-    &System,
-)
-.documented(
-    "The newest line that a shell command has printed, without its newline.\n\nThere is no value before the first \
-     line; after the command's end the last line stays. Another `cmd` ends the running one.",
-    &[Example {
-        call: r#"os.system("echo hello")"#,
-        result: "",
-    }],
-)
-.unpredictable();
+/// The newest line that a shell command has printed, without its newline.
+///
+/// There is no value before the first line; after the command's end the last line stays. Another `cmd` ends the running
+/// one.
+#[function(
+    unpredictable,
+    signature = "func(cmd str) str",
+    args(cmd = "What `/bin/sh -c` runs."),
+    example(call = r#"os.system("echo hello")"#, result = "")
+)]
+pub(super) static SYSTEM: System = System;
 
-struct System;
+pub(super) struct System;
 
 impl Source for System {
     fn open(

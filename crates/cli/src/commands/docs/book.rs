@@ -93,7 +93,7 @@ fn index(assembly: &Assembly) -> String {
          `import \"strings\"`. `setpoint docs functions NAME` shows the same in a terminal. Every example was \
          run.\n\nIn the types `?1` stands for any type, the same one wherever it stands in a signature; `number` for an \
          `int` or a `float`; `dynamic` for a type that follows from the arguments; `T?` for a `T` or nothing; `T…` for any \
-         number of further arguments. mcl has no tuples and no sets, so that a `tuple(…)` or `set{T}` is a list there. \
+         number of further arguments, and `…` alone for arguments of any types. mcl has no tuples and no sets, so that a `tuple(…)` or `set{T}` is a list there. \
          `opaque(bytes)` is raw bytes, of which programs can only ask the functions that take them.\n\n| module | functions |\n|---|---|\n",
     );
     for module in assembly.modules() {

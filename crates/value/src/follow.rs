@@ -3,64 +3,41 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use setpoint_value::{
-    Awaited, CallContext, CallError, Capabilities, Source, Subscription, Timer, Type, Value, Wake,
+use crate::native::shown;
+use crate::{
+    Awaited, CallContext, CallError, CallSite, Capabilities, Source, Subscription, Timer, Type, Value, Wake,
 };
 
 /// A source made of a way to read and a way to be told.
-pub(crate) struct Follow {
-    /// Reads the value for the arguments.
-    pub read: fn(&Reading<'_>, &[Value]) -> Result<Value, CallError>,
-    /// Arms what tells when to read again. Armed before the first reading, so that no change is lost between.
-    pub watch: fn(&Watching<'_>, &[Value]) -> Result<Vec<Timer>, CallError>,
+///
+/// ```
+/// use setpoint_value::{CallContext, CallError, Follow, Timer, Value};
+///
+/// /// Whether there is a user `root`, looked at again each second.
+/// static FOLLOW: Follow = Follow { read, watch, rearmed: false, keyed: false };
+///
+/// fn read(context: &CallContext<'_>, _: &[Value]) -> Result<Value, CallError> {
+///     Ok(Value::Bool(context.capabilities.host().user_id("root").is_some()))
+/// }
+///
+/// fn watch(context: &CallContext<'_>, _: &[Value]) -> Result<Vec<Timer>, CallError> {
+///     let second = std::time::Duration::from_secs(1);
+///     Ok(vec![context.capabilities.clock().every(second, context.wake.clone())])
+/// }
+/// ```
+pub struct Follow {
+    /// Reads the value for the arguments. In the background, where it may wait.
+    pub read: ReadFn,
+    /// Arms what tells, by the context's `wake`, when to read again. Armed before the first reading, so that no change is lost between.
+    pub watch: WatchFn,
     /// Whether `watch` must be called again after each wake, because what it armed is used up or moves.
-    pub rearm: bool,
+    pub rearmed: bool,
     /// Whether the first argument must stay what it was.
-    pub fixed_key: bool,
+    pub keyed: bool,
 }
 
-/// What a reading may use.
-pub(crate) struct Reading<'a> {
-    /// The machine.
-    pub capabilities: &'a dyn Capabilities,
-    /// The decided type of the result.
-    pub result: &'a Type,
-}
-
-/// What arming may use.
-pub(crate) struct Watching<'a> {
-    /// The machine.
-    pub capabilities: &'a dyn Capabilities,
-    /// To be called when there may be something new.
-    pub wake: &'a Wake,
-}
-
-impl Follow {
-    /// Of functions without a fixed key whose watch lasts.
-    pub(crate) const fn new(
-        read: fn(&Reading<'_>, &[Value]) -> Result<Value, CallError>,
-        watch: fn(&Watching<'_>, &[Value]) -> Result<Vec<Timer>, CallError>,
-    ) -> Follow {
-        Follow {
-            read,
-            watch,
-            rearm: false,
-            fixed_key: false,
-        }
-    }
-
-    /// With a watch that is armed anew after each wake.
-    pub(crate) const fn rearmed(mut self) -> Follow {
-        self.rearm = true;
-        self
-    }
-
-    /// With a first argument that must not change.
-    pub(crate) const fn keyed(mut self) -> Follow {
-        self.fixed_key = true;
-        self
-    }
-}
+type ReadFn = fn(&CallContext<'_>, &[Value]) -> Result<Value, CallError>;
+type WatchFn = fn(&CallContext<'_>, &[Value]) -> Result<Vec<Timer>, CallError>;
 
 impl Source for Follow {
     fn open(
@@ -73,8 +50,8 @@ impl Source for Follow {
         Ok(Box::new(Following {
             read: self.read,
             watch: self.watch,
-            rearm: self.rearm,
-            fixed_key: self.fixed_key,
+            rearmed: self.rearmed,
+            keyed: self.keyed,
             capabilities: context.capabilities.clone(),
             wake: context.wake.clone(),
             changed: Wake::new(move || {
@@ -82,6 +59,7 @@ impl Source for Follow {
                 owner.wake();
             }),
             is_stale,
+            site: context.site.clone(),
             result: context.result.clone(),
             arguments: arguments.to_vec(),
             guards: None,
@@ -95,10 +73,10 @@ impl Source for Follow {
 type Read = (Result<Value, CallError>, Option<Vec<Timer>>);
 
 struct Following {
-    read: fn(&Reading<'_>, &[Value]) -> Result<Value, CallError>,
-    watch: fn(&Watching<'_>, &[Value]) -> Result<Vec<Timer>, CallError>,
-    rearm: bool,
-    fixed_key: bool,
+    read: ReadFn,
+    watch: WatchFn,
+    rearmed: bool,
+    keyed: bool,
     capabilities: Arc<dyn Capabilities>,
     /// Says that there may be something to take.
     wake: Wake,
@@ -106,6 +84,7 @@ struct Following {
     changed: Wake,
     /// Whether something may have changed since the last reading began.
     is_stale: Arc<AtomicBool>,
+    site: CallSite,
     result: Type,
     arguments: Vec<Value>,
     /// Timers and watches, which end when they are dropped; none before they were armed for these arguments.
@@ -118,24 +97,21 @@ impl Following {
     /// Begins to read, and to watch where that is not done yet: reading and watching may have to wait for the machine.
     fn begin(&mut self) {
         let (read, watch) = (self.read, self.watch);
-        let must_arm = self.rearm || self.guards.is_none();
-        let (capabilities, changed) = (self.capabilities.clone(), self.changed.clone());
-        let (result, arguments) = (self.result.clone(), self.arguments.clone());
+        let must_arm = self.rearmed || self.guards.is_none();
+        let (capabilities, wake) = (self.capabilities.clone(), self.changed.clone());
+        let (site, result, arguments) = (self.site.clone(), self.result.clone(), self.arguments.clone());
         let work = move || {
-            // Armed before reading, so that no change falls between.
-            let watching = Watching {
-                capabilities: &*capabilities,
-                wake: &changed,
-            };
-            let guards = match must_arm.then(|| watch(&watching, &arguments)).transpose() {
-                Ok(guards) => guards,
-                Err(error) => return (Err(error), None),
-            };
-            let reading = Reading {
-                capabilities: &*capabilities,
+            let context = CallContext {
+                capabilities: &capabilities,
+                wake,
+                site,
                 result: &result,
             };
-            (read(&reading, &arguments), guards)
+            // Armed before reading, so that no change falls between.
+            match must_arm.then(|| watch(&context, &arguments)).transpose() {
+                Ok(guards) => (read(&context, &arguments), guards),
+                Err(error) => (Err(error), None),
+            }
         };
         let background = self.capabilities.background();
         self.reading = Some(Awaited::begin(background, self.wake.clone(), work));
@@ -170,7 +146,7 @@ impl Subscription for Following {
         if self.arguments == arguments {
             return Ok(());
         }
-        if self.fixed_key && self.arguments.first() != arguments.first() {
+        if self.keyed && self.arguments.first() != arguments.first() {
             let before = self.arguments.first().map(shown).unwrap_or_default();
             return Err(CallError::fatal(format!(
                 "can't change key, previously: {before}"
@@ -184,22 +160,5 @@ impl Subscription for Following {
         self.guards = None;
         self.changed.wake();
         Ok(())
-    }
-}
-
-/// A string argument as a path or name, marks aside.
-pub(crate) fn text(arguments: &[Value], index: usize) -> Result<&str, CallError> {
-    use setpoint_value::native::{Undecoded, argument};
-    argument(arguments, index).map_err(|error| match error {
-        Undecoded::Wrong(error) => CallError::Refused(error),
-        Undecoded::Unknown => CallError::fatal("the argument is not known yet"),
-    })
-}
-
-/// A value for a message: never what is sensitive, strings without quotes.
-pub(crate) fn shown(value: &Value) -> String {
-    match value {
-        Value::Str(text) => text.to_lossy().into_owned(),
-        other => other.to_string(),
     }
 }
