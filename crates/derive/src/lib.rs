@@ -47,6 +47,13 @@ pub fn parameter_struct(item: TokenStream) -> TokenStream {
     resource::expand_struct(item.into()).into()
 }
 
+/// Makes a struct a group of parameters, which kinds take in with `#[param(flatten(…))]`. A parameter that is not set is its
+/// type's default.
+#[proc_macro_derive(ParameterGroup)]
+pub fn parameter_group(item: TokenStream) -> TokenStream {
+    resource::expand_group(item.into()).into()
+}
+
 /// Makes a struct the send keys of a kind.
 #[proc_macro_derive(Sends, attributes(send))]
 pub fn sends(item: TokenStream) -> TokenStream {

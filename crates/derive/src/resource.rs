@@ -1,4 +1,5 @@
-//! `#[derive(Resource)]`, `#[derive(ParameterStruct)]` and `#[derive(Sends)]`: a struct becomes the description of a kind.
+//! `#[derive(Resource)]` and what goes with it (`ParameterGroup`, `ParameterStruct`, `Sends`): a struct becomes the description
+//! of a kind.
 //!
 //! What is emitted is data, and calls of ordinary functions of `setpoint_engine::parameter`; no behaviour is written here.
 //!
@@ -12,6 +13,9 @@
 //!     path: String,
 //!     /// Octal or symbolic.
 //!     mode: String,
+//!     /// What is in it. The comment is that of `content`; the others have those of the group.
+//!     #[param(flatten(text = "content", source))]
+//!     contents: Contents,
 //!     /// No parameter: starts as the type's default.
 //!     #[state]
 //!     cached: Option<u64>,
@@ -38,6 +42,11 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
 /// Expands `#[derive(ParameterStruct)]`.
 pub(crate) fn expand_struct(item: TokenStream) -> TokenStream {
     answer(syn::parse2(item).and_then(|input| structs::parameter_struct(&input)))
+}
+
+/// Expands `#[derive(ParameterGroup)]`.
+pub(crate) fn expand_group(item: TokenStream) -> TokenStream {
+    answer(syn::parse2(item).and_then(|input| structs::parameter_group(&input)))
 }
 
 /// Expands `#[derive(Sends)]`.

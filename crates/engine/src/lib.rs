@@ -54,13 +54,13 @@ pub use failure::{Attempting, Failure, FailureReason};
 pub use graph_view::GraphView;
 pub use handle::{Busy, BusyGuard, Handle, Services};
 pub use identity::{Identity, Managed, Match, Sort, Wanted, WantedOrder, WantedReach};
-pub use parameter::{Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding};
+pub use parameter::{IfSet, Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding, Words};
 pub use prepare::automatic_edges;
 pub use resource::{
     ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,
     RunShape, check,
 };
-pub use setpoint_derive::{ParameterStruct, Resource, Sends};
+pub use setpoint_derive::{ParameterGroup, ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;
 pub use watch_declaration::{OwnWatch, Watch, WatchFuture, Watcher};
 pub use workers::{Control, Engine, EngineOptions, Status, Submitted};

@@ -1,15 +1,22 @@
 //! Rust types that a parameter can have: their type, and how a value becomes one.
 
+mod written;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use setpoint_graph::{Invalid, ParameterType, Parameters, TypeMismatch};
 use setpoint_value::{Map, Str, Value};
 
+pub use written::{IfSet, Words};
+
 /// A type that a kind can declare a parameter or send key with.
 pub trait Parameter: Sized {
     /// How a language sees it.
     const TYPE: ParameterType;
+
+    /// What its text has to be, for the documentation: `an absolute path`. None where the type says it all.
+    const FORM: Option<fn() -> String> = None;
 
     /// Makes one of a value. Marks are taken off; the engine remembers which parameters had some.
     ///
@@ -85,21 +92,11 @@ impl<T: Parameter> Sendable for Withholding<T> {
 /// A value that does not fit: what it is, and what it should be.
 #[must_use]
 pub fn mismatch(value: &Value, wanted: &ParameterType) -> TypeMismatch {
-    TypeMismatch {
-        path: String::new(),
-        message: match value.unmarked() {
-            Value::Unknown(_) => "the value is not known yet".to_owned(),
-            Value::Null(_) => "must not be null".to_owned(),
-            other => format!("{} is not {}", other.ty(), wanted.ty()),
-        },
-    }
-}
-
-/// Puts a step before the path of a mismatch.
-#[must_use]
-pub fn mismatch_at(step: &str, mut mismatch: TypeMismatch) -> TypeMismatch {
-    mismatch.path.insert_str(0, step);
-    mismatch
+    TypeMismatch::new(match value.unmarked() {
+        Value::Unknown(_) => "the value is not known yet".to_owned(),
+        Value::Null(_) => "must not be null".to_owned(),
+        other => format!("{} is not {}", other.ty(), wanted.ty()),
+    })
 }
 
 impl Parameter for bool {
@@ -120,10 +117,8 @@ impl Parameter for String {
 
     fn decode(value: &Value) -> Result<String, TypeMismatch> {
         let text = value.as_str().ok_or_else(|| mismatch(value, &Self::TYPE))?;
-        text.as_str().map(str::to_owned).ok_or_else(|| TypeMismatch {
-            path: String::new(),
-            message: "must be valid UTF-8".to_owned(),
-        })
+        let text = text.as_str().map(str::to_owned);
+        text.ok_or_else(|| TypeMismatch::new("must be valid UTF-8"))
     }
 
     fn encode(&self) -> Value {
@@ -275,6 +270,7 @@ impl Parameter for f32 {
 
 impl<T: Parameter> Parameter for Option<T> {
     const TYPE: ParameterType = ParameterType::Optional(&T::TYPE);
+    const FORM: Option<fn() -> String> = T::FORM;
 
     fn decode(value: &Value) -> Result<Option<T>, TypeMismatch> {
         if value.is_null() {
@@ -294,14 +290,16 @@ impl<T: Parameter> Parameter for Option<T> {
 
 impl<T: Parameter> Parameter for Vec<T> {
     const TYPE: ParameterType = ParameterType::List(&T::TYPE);
+    const FORM: Option<fn() -> String> = match T::FORM {
+        Some(_) => Some(|| format!("each {}", T::FORM.map_or_else(String::new, |form| form()))),
+        None => None,
+    };
 
     fn decode(value: &Value) -> Result<Vec<T>, TypeMismatch> {
         let list = value.as_list().ok_or_else(|| mismatch(value, &Self::TYPE))?;
         list.iter()
             .enumerate()
-            .map(|(index, item)| {
-                T::decode(item).map_err(|mismatch| mismatch_at(&format!("[{index}]"), mismatch))
-            })
+            .map(|(index, item)| T::decode(item).map_err(|mismatch| mismatch.inside(&format!("[{index}]"))))
             .collect()
     }
 
@@ -312,6 +310,10 @@ impl<T: Parameter> Parameter for Vec<T> {
 
 impl<K: Parameter + Ord, V: Parameter> Parameter for BTreeMap<K, V> {
     const TYPE: ParameterType = ParameterType::Map(&K::TYPE, &V::TYPE);
+    const FORM: Option<fn() -> String> = match K::FORM {
+        Some(_) => Some(|| format!("each key {}", K::FORM.map_or_else(String::new, |form| form()))),
+        None => None,
+    };
 
     fn decode(value: &Value) -> Result<BTreeMap<K, V>, TypeMismatch> {
         let map = value.as_map().ok_or_else(|| mismatch(value, &Self::TYPE))?;
@@ -325,7 +327,7 @@ impl<K: Parameter + Ord, V: Parameter> Parameter for BTreeMap<K, V> {
         map.iter()
             .map(|(key, item)| {
                 let decode = || Ok((K::decode(key)?, V::decode(item)?));
-                decode().map_err(|mismatch| mismatch_at(&step(key), mismatch))
+                decode().map_err(|mismatch: TypeMismatch| mismatch.inside(&step(key)))
             })
             .collect()
     }
@@ -378,6 +380,7 @@ impl<T> fmt::Debug for Secret<T> {
 
 impl<T: Parameter> Parameter for Secret<T> {
     const TYPE: ParameterType = T::TYPE;
+    const FORM: Option<fn() -> String> = T::FORM;
 
     fn decode(value: &Value) -> Result<Secret<T>, TypeMismatch> {
         T::decode(value).map(Secret)
@@ -426,7 +429,7 @@ fn decode_known<T: Parameter>(name: &'static str, value: Option<&Value>) -> Resu
         .check(value)
         .and_then(|()| T::decode(value))
         .map(Some)
-        .map_err(|mismatch| Invalid::parameter(name, mismatch.to_string()))
+        .map_err(|mismatch| Invalid::parameter(name, mismatch.to_string()).help_if(mismatch.help))
 }
 
 /// Nothing is called `name`. What the derive answers.
@@ -440,15 +443,11 @@ pub fn no_such(name: &str) -> Invalid {
 /// # Errors
 /// When it is missing or does not fit.
 pub fn struct_field<T: Parameter>(value: &Value, name: &'static str) -> Result<T, TypeMismatch> {
-    let Some(fields) = value.as_struct() else {
-        return Err(TypeMismatch {
-            path: String::new(),
-            message: format!("{} is not a struct", value.ty()),
-        });
-    };
-    let field = fields.get(name).ok_or_else(|| TypeMismatch {
-        path: String::new(),
-        message: format!("the field `{name}` is missing"),
-    })?;
-    T::decode(field).map_err(|mismatch| mismatch_at(&format!(".{name}"), mismatch))
+    let fields = value
+        .as_struct()
+        .ok_or_else(|| TypeMismatch::new(format!("{} is not a struct", value.ty())))?;
+    let field = fields
+        .get(name)
+        .ok_or_else(|| TypeMismatch::new(format!("the field `{name}` is missing")))?;
+    T::decode(field).map_err(|mismatch| mismatch.inside(&format!(".{name}")))
 }

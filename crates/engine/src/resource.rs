@@ -84,7 +84,13 @@ impl KindSpec {
 pub type Decode = fn(&str, &Parameters) -> Result<Box<dyn Resource>, Vec<Invalid>>;
 
 fn decode<T: Kind>(name: &str, parameters: &Parameters) -> Result<Box<dyn Resource>, Vec<Invalid>> {
-    Ok(Box::new(T::decode(name, parameters)?))
+    let mut invalid = Vec::new();
+    let decoded = T::decode(name, parameters, &mut invalid);
+    if invalid.is_empty() {
+        Ok(Box::new(decoded))
+    } else {
+        Err(invalid)
+    }
 }
 
 /// A task of a kind, started before its first resource is added and cancelled after its last is gone. It calls
@@ -116,11 +122,9 @@ pub trait Kind: Resource + Sized {
     /// The pure description.
     const SCHEMA: &'static KindSchema;
 
-    /// Makes a resource.
-    ///
-    /// # Errors
-    /// Each parameter whose value does not fit.
-    fn decode(name: &str, parameters: &Parameters) -> Result<Self, Vec<Invalid>>;
+    /// Makes a resource. Each parameter whose value does not fit is told, and then as if it were not set, so that what else is
+    /// wrong can be told too.
+    fn decode(name: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) -> Self;
 }
 
 /// The parameters of a resource by name. Written by the derive.
@@ -418,10 +422,7 @@ pub fn check<T: Kind>(name: &str, parameters: &Parameters, meta: &MetaParameters
         return Vec::new();
     }
     let mut invalid = Vec::new();
-    match T::decode(name, parameters) {
-        Ok(resource) => resource.validate(meta, &mut invalid),
-        Err(found) => invalid = found,
-    }
+    T::decode(name, parameters, &mut invalid).validate(meta, &mut invalid);
     if !invalid.is_empty() {
         Secrets::of_parameters(parameters).hide_in_all(&mut invalid);
     }

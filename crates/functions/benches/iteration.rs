@@ -27,6 +27,7 @@ static KIND: KindSchema = KindSchema {
         name: "value",
         yaml_name: "value",
         parameter_type: &ParameterType::Any,
+        form: None,
         doc: "",
         default: "",
         reachable: true,

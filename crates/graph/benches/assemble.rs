@@ -18,6 +18,7 @@ static KIND: KindSchema = KindSchema {
         name: "content",
         yaml_name: "content",
         parameter_type: &ParameterType::Str,
+        form: None,
         doc: "",
         default: "",
         reachable: true,

@@ -59,7 +59,7 @@ impl KindSchema {
 }
 
 /// The description of a parameter.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct ParameterSchema {
     /// Its name in mcl.
     pub name: &'static str,
@@ -67,6 +67,8 @@ pub struct ParameterSchema {
     pub yaml_name: &'static str,
     /// How it is stored.
     pub parameter_type: &'static ParameterType,
+    /// What its text has to be, for the documentation: `an absolute path`. None where the type says it all.
+    pub form: Option<fn() -> String>,
     /// Reference documentation; the first line stands alone.
     pub doc: &'static str,
     /// What holds when it is not set, as text for the documentation; empty for the zero value.
@@ -162,8 +164,14 @@ impl Invalid {
 
     /// With advice.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Invalid {
-        self.help = Some(help.into());
+    pub fn help(self, help: impl Into<String>) -> Invalid {
+        self.help_if(Some(help.into()))
+    }
+
+    /// With advice, if there is some.
+    #[must_use]
+    pub fn help_if(mut self, help: Option<String>) -> Invalid {
+        self.help = help;
         self
     }
 }

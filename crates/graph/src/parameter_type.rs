@@ -47,6 +47,34 @@ pub struct TypeMismatch {
     pub path: String,
     /// What is wrong, without the value when that is sensitive.
     pub message: String,
+    /// What to do, if that is certain enough to say.
+    pub help: Option<String>,
+}
+
+impl TypeMismatch {
+    /// About the value itself, without advice.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> TypeMismatch {
+        TypeMismatch {
+            path: String::new(),
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// With advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> TypeMismatch {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// About a value further inside: `step` leads to what it was about until now.
+    #[must_use]
+    pub fn inside(mut self, step: &str) -> TypeMismatch {
+        self.path.insert_str(0, step);
+        self
+    }
 }
 
 impl fmt::Display for TypeMismatch {
@@ -119,12 +147,7 @@ impl ParameterType {
                 value.to_string()
             }
         };
-        let mismatch = |path: &str, message: String| {
-            Err(TypeMismatch {
-                path: path.to_owned(),
-                message,
-            })
-        };
+        let mismatch = |path: &str, message: String| Err(TypeMismatch::new(message).inside(path));
         match (self, value.unmarked()) {
             (_, Value::Unknown(_)) | (ParameterType::Any, _) => Ok(()),
             (ParameterType::Optional(_), Value::Null(_)) => Ok(()),

@@ -16,6 +16,7 @@ macro_rules! parameters {
             name: $name,
             yaml_name: $name,
             parameter_type: &$native,
+            form: None,
             doc: "",
             default: "",
             reachable: true,

@@ -29,7 +29,7 @@ pub use limits::{Capability, Limit};
 pub use lines::{LineEvent, Lines};
 pub use output::Output;
 pub use program::ProgramError;
-pub use signal::{Signal, UnknownSignal};
+pub use signal::Signal;
 
 use starter::Starter;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use setpoint_engine::{Drift, DriftValue, Instance, KindSpec, Watch};
-use setpoint_graph::ParameterType;
+use setpoint_graph::{ConstantValue, ParameterType};
 use setpoint_host::watch::{WatchEvent, WatchHub, WatchToken};
 use setpoint_resources::KINDS;
 use setpoint_value::{Func, Map, Type, Value};
@@ -289,7 +289,16 @@ fn each_parameter_refuses_a_wrong_type_and_takes_a_right_one() {
                     "{kind} {name}: {refused:?}"
                 );
             }
-            assert_decodes(spec, name, right_for(parameter.parameter_type));
+            let form = parameter.form.map(|form| form());
+            let form = form.as_ref();
+            let example = form.and_then(|form| form.split('`').nth(1)).unwrap_or("/x");
+            assert_decodes(spec, name, right_for(parameter.parameter_type, example));
+        }
+        for constant in spec.schema.constants {
+            let ConstantValue::Str(word) = constant.value else {
+                continue;
+            };
+            assert_decodes(spec, constant.parameter, text(word));
         }
     }
 }
@@ -319,11 +328,13 @@ fn wrong_for(parameter_type: &ParameterType) -> Option<Value> {
     }
 }
 
-fn right_for(parameter_type: &ParameterType) -> Value {
+/// A value of this type, in which each text is `example`.
+fn right_for(parameter_type: &ParameterType, example: &str) -> Value {
+    let right_for = |parameter_type| right_for(parameter_type, example);
     match parameter_type {
         ParameterType::Any => Value::Int(1),
         ParameterType::Optional(inner) => right_for(inner),
-        ParameterType::Str => text("x"),
+        ParameterType::Str => text(example),
         ParameterType::Bool => yes(),
         ParameterType::Int { .. } => Value::Int(7),
         ParameterType::Float { .. } => Value::float(0.5),

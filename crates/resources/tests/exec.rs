@@ -732,9 +732,9 @@ fn contradictions_are_refused() {
         (
             "a",
             vec![("env", map(&[("1A", "")]))],
-            "env: `1A` is not a name of an environment variable",
+            "env: at `[\"1A\"]`: `1A` is not a name of an environment variable",
         ),
-        ("a", vec![("sig", text("int"))], "sig: `int` is no signal"),
+        ("a", vec![("sig", text("int"))], "sig: `int` is not a signal"),
         (
             "a",
             vec![(
@@ -745,12 +745,12 @@ fn contradictions_are_refused() {
                     [(text("ram"), Value::Int(1))],
                 )),
             )],
-            "limits: there is no limit `ram`",
+            "limits: at `[\"ram\"]`: `ram` is not a limit",
         ),
         (
             "a",
             vec![("capabilities", texts(&["NET_ADMIN"]))],
-            "capabilities: there is no capability `NET_ADMIN`",
+            "capabilities: at `[0]`: `NET_ADMIN` is not a capability",
         ),
         (
             "a",
@@ -760,12 +760,12 @@ fn contradictions_are_refused() {
         (
             "a",
             vec![("mtimes", texts(&["rel"]))],
-            "mtimes: `rel` is not an absolute path",
+            "mtimes: at `[0]`: `rel` is not an absolute path",
         ),
         (
             "a",
             vec![("watchfiles", texts(&["rel"]))],
-            "watchfiles: `rel` is not an absolute path",
+            "watchfiles: at `[0]`: `rel` is not an absolute path",
         ),
     ] {
         assert_eq!(refused("exec", name, &parameters), [expected]);

@@ -634,7 +634,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     assert_eq!(
         fields,
         [
-            "path", "state", "source", "source", "purge", "purge", "purge", "mode"
+            "state", "mode", "path", "source", "source", "purge", "purge", "purge"
         ]
     );
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::did_you_mean;
-use setpoint_graph::{ConstantValue, KindSchema};
+use setpoint_graph::{ConstantValue, KindSchema, ParameterSchema};
 use setpoint_value::{Class, FunctionSpec, Module};
 
 use crate::Assembly;
@@ -106,7 +106,7 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
             if !parameter.default.is_empty() {
                 let _ = write!(title, ", default {}", parameter.default);
             }
-            entry(out, markdown, &title, parameter.doc);
+            entry(out, markdown, &title, &with_form(parameter));
         }
         out.push('\n');
     }
@@ -343,6 +343,20 @@ fn entry(out: &mut String, markdown: bool, title: &str, doc: &str) {
         true => writeln!(out, "- `{title}`: {}", doc.replace('\n', "\n  ")),
         false => writeln!(out, "    {title}\n        {}", doc.replace('\n', "\n        ")),
     };
+}
+
+/// What a parameter means, and after the first line what its text has to be.
+fn with_form(parameter: &ParameterSchema) -> String {
+    let doc = parameter.doc.trim();
+    let Some(form) = parameter.form else {
+        return doc.to_owned();
+    };
+    let form = form();
+    let mut letters = form.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    let form: String = first.into_iter().chain(letters).collect();
+    let (line, rest) = doc.split_at(doc.find('\n').unwrap_or(doc.len()));
+    format!("{line} {form}.{rest}")
 }
 
 fn first_line(doc: &str) -> &str {

@@ -47,10 +47,22 @@ pub(super) struct KindField {
 pub(super) enum Role {
     /// A parameter.
     Parameter(Box<Parameter>),
+    /// Several parameters, each a field of the struct that is the field's type.
+    Group(Vec<Member>),
     /// The resource's name.
     Name,
     /// The kind's own; starts as the type's default.
     State,
+}
+
+/// A parameter of a group.
+pub(super) struct Member {
+    /// Its field in the group.
+    pub(super) ident: Ident,
+    /// What the kind calls it.
+    pub(super) name: String,
+    /// What the kind says of it, instead of what the group says.
+    pub(super) doc: Option<String>,
 }
 
 /// Options of a parameter.
@@ -61,6 +73,8 @@ pub(super) struct Parameter {
     pub(super) yaml_name: String,
     pub(super) default: Default,
     pub(super) unreachable: bool,
+    /// The parameters of the group that it is; none if it is one parameter.
+    members: Vec<Member>,
 }
 
 /// What holds when a parameter is not set.
@@ -115,20 +129,21 @@ impl Kind {
         Ok(kind)
     }
 
-    /// The parameters with their fields, in order.
-    pub(super) fn parameters(&self) -> impl Iterator<Item = (&KindField, &Parameter)> {
-        self.fields.iter().filter_map(|field| match &field.role {
-            Role::Parameter(parameter) => Some((field, &**parameter)),
-            Role::Name | Role::State => None,
+    /// The names of the parameters, each with the place to point at, in order.
+    fn names(&self) -> impl Iterator<Item = (&Ident, &str)> {
+        self.fields.iter().flat_map(|field| match &field.role {
+            Role::Parameter(parameter) => vec![(&field.ident, parameter.name.as_str())],
+            Role::Group(members) => members.iter().map(|m| (&m.ident, m.name.as_str())).collect(),
+            Role::Name | Role::State => Vec::new(),
         })
     }
 
     fn check_names(&self) -> syn::Result<()> {
-        let names: Vec<&str> = self.parameters().map(|(_, p)| p.name.as_str()).collect();
-        for (index, (field, parameter)) in self.parameters().enumerate() {
-            if names[..index].contains(&parameter.name.as_str()) {
-                let message = format!("two parameters are called `{}`", parameter.name);
-                return Err(syn::Error::new_spanned(&field.ident, message));
+        let names: Vec<&str> = self.names().map(|(_, name)| name).collect();
+        for (index, (ident, name)) in self.names().enumerate() {
+            if names[..index].contains(&name) {
+                let message = format!("two parameters are called `{name}`");
+                return Err(syn::Error::new_spanned(ident, message));
             }
         }
         for (parameter, ..) in &self.options.constants {
@@ -204,7 +219,7 @@ impl KindField {
         let has = |name: &str| field.attrs.iter().any(|a| a.path().is_ident(name));
         let param: Option<&Attribute> = field.attrs.iter().find(|a| a.path().is_ident("param"));
         let role = match (has("name"), has("state"), param) {
-            (false, false, _) => Role::Parameter(Box::new(Parameter::parse(field, &ident)?)),
+            (false, false, _) => Parameter::parse(field, &ident)?,
             (true, false, None) => Role::Name,
             (false, true, None) => Role::State,
             _ => {
@@ -223,10 +238,9 @@ impl KindField {
 }
 
 impl Parameter {
-    fn parse(field: &Field, ident: &Ident) -> syn::Result<Parameter> {
+    fn parse(field: &Field, ident: &Ident) -> syn::Result<Role> {
         let name = plain_name(ident);
         let mut parameter = Parameter {
-            doc: documentation(&field.attrs, ident)?,
             yaml_name: name.clone(),
             name,
             ..Parameter::default()
@@ -234,7 +248,14 @@ impl Parameter {
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("param")) {
             attribute.parse_nested_meta(|meta| parameter.entry(&meta))?;
         }
-        Ok(parameter)
+        let doc = documentation(&field.attrs, ident);
+        let mut members = std::mem::take(&mut parameter.members);
+        if let Some(first) = members.first_mut() {
+            first.doc = doc.ok();
+            return Ok(Role::Group(members));
+        }
+        parameter.doc = doc?;
+        Ok(Role::Parameter(Box::new(parameter)))
     }
 
     fn entry(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
@@ -263,6 +284,16 @@ impl Parameter {
                 self.default = Default::Name;
             }
             "unreachable" => self.unreachable = true,
+            "flatten" => meta.parse_nested_meta(|member| {
+                let ident = member.path.require_ident()?.clone();
+                let name = match member.input.peek(syn::Token![=]) {
+                    true => member.value()?.parse::<LitStr>()?.value(),
+                    false => plain_name(&ident),
+                };
+                let doc = None;
+                self.members.push(Member { ident, name, doc });
+                Ok(())
+            })?,
             _ => return Err(meta.error(format!("`{key}` is not an option of `#[param]`"))),
         }
         Ok(())

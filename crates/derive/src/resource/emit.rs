@@ -7,6 +7,7 @@ use syn::{Expr, Lit};
 
 use super::attributes::{Default, Kind, KindField, Parameter, Role, span_of};
 use super::plain_name;
+use super::structs::group_constant;
 
 /// Everything for one kind.
 pub(super) fn kind(kind: &Kind) -> TokenStream {
@@ -59,29 +60,7 @@ fn schema(kind: &Kind) -> TokenStream {
         ident, doc, options, ..
     } = kind;
     let name = options.kind.as_ref();
-    let parameters = kind.parameters().map(|(field, parameter)| {
-        let Parameter {
-            name,
-            yaml_name,
-            doc,
-            unreachable,
-            ..
-        } = parameter;
-        let ty = &field.ty;
-        let parameter_type = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>::TYPE);
-        let default = parameter.default.text();
-        let reachable = !unreachable;
-        quote! {
-            ::setpoint_graph::ParameterSchema {
-                name: #name,
-                yaml_name: #yaml_name,
-                parameter_type: &#parameter_type,
-                doc: #doc,
-                default: #default,
-                reachable: #reachable,
-            }
-        }
-    });
+    let parameters = kind.fields.iter().flat_map(parameter_schemas);
     let constants = options.constants.iter().map(|(parameter, name, value)| {
         let (parameter, name) = (plain_name(parameter), plain_name(name));
         let value = match value {
@@ -140,18 +119,64 @@ fn schema(kind: &Kind) -> TokenStream {
     }
 }
 
+/// The descriptions of the parameters that a field is.
+fn parameter_schemas(field: &KindField) -> Vec<TokenStream> {
+    let ty = &field.ty;
+    match &field.role {
+        Role::Parameter(parameter) => {
+            let Parameter {
+                name,
+                yaml_name,
+                doc,
+                unreachable,
+                ..
+            } = &**parameter;
+            let described = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>);
+            let default = parameter.default.text();
+            let reachable = !unreachable;
+            vec![quote! {
+                ::setpoint_graph::ParameterSchema {
+                    name: #name,
+                    yaml_name: #yaml_name,
+                    parameter_type: &#described::TYPE,
+                    form: #described::FORM,
+                    doc: #doc,
+                    default: #default,
+                    reachable: #reachable,
+                }
+            }]
+        }
+        Role::Group(members) => members
+            .iter()
+            .map(|member| {
+                let name = &member.name;
+                let doc = member.doc.as_ref().map(|doc| quote!(doc: #doc,));
+                let constant = group_constant(&member.ident);
+                let described = quote_spanned!(ty.span()=> <#ty>::#constant);
+                quote!(::setpoint_graph::ParameterSchema { name: #name, yaml_name: #name, #doc ..#described })
+            })
+            .collect(),
+        Role::Name | Role::State => Vec::new(),
+    }
+}
+
 fn decode(kind: &Kind) -> TokenStream {
     let fields = kind.fields.iter().map(|field| {
         let KindField { ident, ty, role } = field;
+        let decoded = |name: &str, default| {
+            quote!(::setpoint_engine::parameter::decoded(parameters, #name, #default, invalid))
+        };
         let value = match role {
             Role::State => quote!(::core::default::Default::default()),
             Role::Name => quote_spanned!(ty.span()=> <#ty as ::core::convert::From<&str>>::from(name)),
-            Role::Parameter(parameter) => {
-                let name = &parameter.name;
-                let default = default(field, parameter);
-                quote! {
-                    ::setpoint_engine::parameter::decoded(parameters, #name, #default, &mut invalid)
-                }
+            Role::Parameter(parameter) => decoded(&parameter.name, default(field, parameter)),
+            Role::Group(members) => {
+                let members = members.iter().map(|member| {
+                    let ident = &member.ident;
+                    let value = decoded(&member.name, quote!(::core::default::Default::default));
+                    quote!(#ident: #value)
+                });
+                quote_spanned!(ty.span()=> #ty { #(#members),* })
             }
         };
         quote!(#ident: #value)
@@ -160,24 +185,17 @@ fn decode(kind: &Kind) -> TokenStream {
         fn decode(
             name: &str,
             parameters: &::setpoint_graph::Parameters,
-        ) -> ::core::result::Result<Self, ::std::vec::Vec<::setpoint_graph::Invalid>> {
-            let _ = (name, parameters);
-            #[allow(unused_mut, reason = "a kind may have no parameters")]
-            let mut invalid = ::std::vec::Vec::new();
-            let decoded = Self { #(#fields),* };
-            if invalid.is_empty() { Ok(decoded) } else { Err(invalid) }
+            invalid: &mut ::std::vec::Vec<::setpoint_graph::Invalid>,
+        ) -> Self {
+            let _ = (name, parameters, &invalid);
+            Self { #(#fields),* }
         }
     }
 }
 
 fn set(kind: &Kind) -> TokenStream {
-    let arms = kind.parameters().map(|(field, parameter)| {
-        let ident = &field.ident;
-        let name = &parameter.name;
-        let default = default(field, parameter);
-        quote! {
-            #name => self.#ident = ::setpoint_engine::parameter::given(#name, value, #default)?,
-        }
+    let arms = places(kind).map(|(name, place, default)| {
+        quote!(#name => self.#place = ::setpoint_engine::parameter::given(#name, value, #default)?,)
     });
     quote! {
         fn set(
@@ -198,11 +216,8 @@ fn set(kind: &Kind) -> TokenStream {
 }
 
 fn get(kind: &Kind) -> TokenStream {
-    let arms = kind.parameters().map(|(field, parameter)| {
-        let ident = &field.ident;
-        let name = &parameter.name;
-        quote!(#name => ::setpoint_engine::Parameter::encode(&self.#ident),)
-    });
+    let arms = places(kind)
+        .map(|(name, place, _)| quote!(#name => ::setpoint_engine::Parameter::encode(&self.#place),));
     quote! {
         fn get(&self, parameter: &str) -> ::core::option::Option<::setpoint_value::Value> {
             #[allow(unreachable_code, reason = "a kind may have no parameters")]
@@ -212,6 +227,28 @@ fn get(kind: &Kind) -> TokenStream {
             })
         }
     }
+}
+
+/// Each parameter's name, where in the struct it is kept, and a function for its value when it is not set.
+fn places(kind: &Kind) -> impl Iterator<Item = (&str, TokenStream, TokenStream)> {
+    kind.fields.iter().flat_map(|field| {
+        let ident = &field.ident;
+        match &field.role {
+            Role::Parameter(parameter) => {
+                vec![(parameter.name.as_str(), quote!(#ident), default(field, parameter))]
+            }
+            Role::Group(members) => {
+                let place = |inner| (quote!(#ident.#inner), quote!(::core::default::Default::default));
+                let members = members
+                    .iter()
+                    .map(|member| (member.name.as_str(), place(&member.ident)));
+                members
+                    .map(|(name, (place, default))| (name, place, default))
+                    .collect()
+            }
+            Role::Name | Role::State => Vec::new(),
+        }
+    })
 }
 
 /// A function for the value of a parameter that is not set. `name` is in scope.

@@ -1,4 +1,5 @@
-//! `#[derive(ParameterStruct)]` and `#[derive(Sends)]`: structs inside parameters, and structs of send keys.
+//! `#[derive(ParameterStruct)]`, `#[derive(ParameterGroup)]` and `#[derive(Sends)]`: structs inside parameters, structs of several
+//! parameters, and structs of send keys.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -53,6 +54,41 @@ pub(super) fn parameter_struct(input: &DeriveInput) -> syn::Result<TokenStream> 
             }
         }
     })
+}
+
+/// Gives each field a constant with its description, for the kinds that take the group in.
+pub(super) fn parameter_group(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let (ident, visibility) = (&input.ident, &input.vis);
+    let mut constants = Vec::new();
+    for field in &named_fields(input)?.named {
+        let (Some(field_ident), ty) = (&field.ident, &field.ty) else {
+            continue;
+        };
+        let name = plain_name(field_ident);
+        let doc = documentation(&field.attrs, field_ident)?;
+        let constant = group_constant(field_ident);
+        let parameter = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>);
+        constants.push(quote! {
+            #visibility const #constant: ::setpoint_graph::ParameterSchema = ::setpoint_graph::ParameterSchema {
+                name: #name,
+                yaml_name: #name,
+                parameter_type: &#parameter::TYPE,
+                form: #parameter::FORM,
+                doc: #doc,
+                default: "",
+                reachable: true,
+            };
+        });
+    }
+    Ok(quote! {
+        #[automatically_derived]
+        impl #ident { #(#constants)* }
+    })
+}
+
+/// The constant of a group with the description of a field.
+pub(super) fn group_constant(field: &Ident) -> Ident {
+    Ident::new(&plain_name(field).to_uppercase(), field.span())
 }
 
 /// Implements `Sends`.

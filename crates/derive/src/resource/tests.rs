@@ -110,6 +110,19 @@ fn mistakes_in_a_kind_are_named() {
         ),
         (
             quote!(
+                #[doc = "x"]
+                #[resource(kind = "x")]
+                struct X {
+                    #[doc = "p"]
+                    p: u8,
+                    #[param(flatten(q = "p"))]
+                    group: Group,
+                }
+            ),
+            "two parameters are called `p`",
+        ),
+        (
+            quote!(
                 #[resource(kind = "x")]
                 enum X {
                     A,

@@ -38,6 +38,7 @@ const PLAIN: KindSchema = KindSchema {
         name: "content",
         yaml_name: "content",
         parameter_type: &TEXT,
+        form: None,
         doc: "What is in it.",
         default: "",
         reachable: true,

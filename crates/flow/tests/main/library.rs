@@ -14,6 +14,7 @@ pub(crate) static TEST: KindSchema = KindSchema {
         name: "value",
         yaml_name: "value",
         parameter_type: &ParameterType::Any,
+        form: None,
         doc: "",
         default: "",
         reachable: true,

@@ -33,13 +33,6 @@ impl Limit {
         ("processes", Limit::Processes),
     ];
 
-    /// The limit of this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Limit> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, limit)| *limit)
-    }
-
     pub(super) fn resource(self) -> Resource {
         match self {
             Limit::Core => Resource::Core,
@@ -64,62 +57,54 @@ impl fmt::Display for Limit {
 pub struct Capability(u8);
 
 impl Capability {
-    /// The names in the order of their numbers, without `CAP_`.
+    /// The names in the order of their numbers.
     const NAMES: [&'static str; 41] = [
-        "CHOWN",
-        "DAC_OVERRIDE",
-        "DAC_READ_SEARCH",
-        "FOWNER",
-        "FSETID",
-        "KILL",
-        "SETGID",
-        "SETUID",
-        "SETPCAP",
-        "LINUX_IMMUTABLE",
-        "NET_BIND_SERVICE",
-        "NET_BROADCAST",
-        "NET_ADMIN",
-        "NET_RAW",
-        "IPC_LOCK",
-        "IPC_OWNER",
-        "SYS_MODULE",
-        "SYS_RAWIO",
-        "SYS_CHROOT",
-        "SYS_PTRACE",
-        "SYS_PACCT",
-        "SYS_ADMIN",
-        "SYS_BOOT",
-        "SYS_NICE",
-        "SYS_RESOURCE",
-        "SYS_TIME",
-        "SYS_TTY_CONFIG",
-        "MKNOD",
-        "LEASE",
-        "AUDIT_WRITE",
-        "AUDIT_CONTROL",
-        "SETFCAP",
-        "MAC_OVERRIDE",
-        "MAC_ADMIN",
-        "SYSLOG",
-        "WAKE_ALARM",
-        "BLOCK_SUSPEND",
-        "AUDIT_READ",
-        "PERFMON",
-        "BPF",
-        "CHECKPOINT_RESTORE",
+        "CAP_CHOWN",
+        "CAP_DAC_OVERRIDE",
+        "CAP_DAC_READ_SEARCH",
+        "CAP_FOWNER",
+        "CAP_FSETID",
+        "CAP_KILL",
+        "CAP_SETGID",
+        "CAP_SETUID",
+        "CAP_SETPCAP",
+        "CAP_LINUX_IMMUTABLE",
+        "CAP_NET_BIND_SERVICE",
+        "CAP_NET_BROADCAST",
+        "CAP_NET_ADMIN",
+        "CAP_NET_RAW",
+        "CAP_IPC_LOCK",
+        "CAP_IPC_OWNER",
+        "CAP_SYS_MODULE",
+        "CAP_SYS_RAWIO",
+        "CAP_SYS_CHROOT",
+        "CAP_SYS_PTRACE",
+        "CAP_SYS_PACCT",
+        "CAP_SYS_ADMIN",
+        "CAP_SYS_BOOT",
+        "CAP_SYS_NICE",
+        "CAP_SYS_RESOURCE",
+        "CAP_SYS_TIME",
+        "CAP_SYS_TTY_CONFIG",
+        "CAP_MKNOD",
+        "CAP_LEASE",
+        "CAP_AUDIT_WRITE",
+        "CAP_AUDIT_CONTROL",
+        "CAP_SETFCAP",
+        "CAP_MAC_OVERRIDE",
+        "CAP_MAC_ADMIN",
+        "CAP_SYSLOG",
+        "CAP_WAKE_ALARM",
+        "CAP_BLOCK_SUSPEND",
+        "CAP_AUDIT_READ",
+        "CAP_PERFMON",
+        "CAP_BPF",
+        "CAP_CHECKPOINT_RESTORE",
     ];
 
-    /// A capability by its name in capabilities(7), like `CAP_NET_ADMIN`.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Capability> {
-        let bare = name.strip_prefix("CAP_")?;
-        let at = Self::NAMES.iter().position(|known| *known == bare)?;
-        u8::try_from(at).ok().map(Capability)
-    }
-
-    /// All names, for suggestions.
-    pub fn names() -> impl Iterator<Item = String> {
-        Self::NAMES.iter().map(|name| format!("CAP_{name}"))
+    /// All of them with their names in capabilities(7), like `CAP_NET_ADMIN`.
+    pub fn all() -> impl Iterator<Item = (&'static str, Capability)> {
+        Self::NAMES.into_iter().zip((0..).map(Capability))
     }
 
     pub(super) fn set(self) -> CapabilitySet {
@@ -138,18 +123,12 @@ mod tests {
             ("CAP_SYS_ADMIN", CapabilitySet::SYS_ADMIN),
             ("CAP_CHECKPOINT_RESTORE", CapabilitySet::CHECKPOINT_RESTORE),
         ] {
-            assert_eq!(Capability::parse(name).unwrap().set(), expected, "{name}");
+            let found = Capability::all().find(|(known, _)| *known == name);
+            assert_eq!(found.unwrap().1.set(), expected, "{name}");
         }
-        assert_eq!(Capability::parse("CHOWN"), None);
         assert_eq!(
-            Capability::names().count(),
+            Capability::all().count(),
             CapabilitySet::all().iter_names().count()
         );
-        for (name, limit) in Limit::ALL {
-            assert_eq!(
-                (Limit::parse(name), limit.to_string().as_str()),
-                (Some(limit), name)
-            );
-        }
     }
 }

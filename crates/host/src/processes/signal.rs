@@ -6,16 +6,6 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signal(rustix::process::Signal);
 
-/// A name that is no signal's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no signal")]
-pub struct UnknownSignal {
-    /// What was given.
-    pub given: String,
-    /// What was probably meant, where case and prefix are all that is wrong.
-    pub suggestion: Option<&'static str>,
-}
-
 /// Every name of `signal(7)` on Linux; of two names for one number the first is printed.
 const NAMES: &[(&str, rustix::process::Signal)] = {
     use rustix::process::Signal;
@@ -62,26 +52,9 @@ impl Signal {
     /// What no process can ignore.
     pub const KILL: Self = Self(rustix::process::Signal::KILL);
 
-    /// A signal by its exact name, upper case and with `SIG` before it.
-    pub fn parse(name: &str) -> Result<Self, UnknownSignal> {
-        if let Some((_, signal)) = NAMES.iter().find(|(known, _)| *known == name) {
-            return Ok(Self(*signal));
-        }
-        let upper = name.trim().to_ascii_uppercase();
-        let bare = upper.strip_prefix("SIG").unwrap_or(&upper);
-        let suggestion = NAMES
-            .iter()
-            .map(|(known, _)| *known)
-            .find(|known| &known[3..] == bare);
-        Err(UnknownSignal {
-            given: name.to_owned(),
-            suggestion,
-        })
-    }
-
-    /// All names, for suggestions and completion.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        NAMES.iter().map(|(name, _)| *name)
+    /// All names with their signals.
+    pub fn all() -> impl Iterator<Item = (&'static str, Signal)> {
+        NAMES.iter().map(|(name, signal)| (*name, Self(*signal)))
     }
 
     /// The name of a signal's number.

@@ -219,7 +219,7 @@ async fn a_cancelled_command_gets_the_signal_with_its_whole_group() {
     let place = Place::new();
     let ready = place.path("ready");
     let stop = Stop {
-        signal: Signal::parse("SIGUSR1").unwrap(),
+        signal: named(Signal::all(), "SIGUSR1"),
         grace: None,
         ..Stop::default()
     };
@@ -408,7 +408,7 @@ async fn capabilities_are_those_that_are_given_and_no_others() {
     if !is_root() {
         return;
     }
-    let kept = Capability::parse("CAP_NET_BIND_SERVICE").unwrap();
+    let kept = named(Capability::all(), "CAP_NET_BIND_SERVICE");
     let status = || {
         Command::new("cat", ["/proc/self/status"])
             .directory(PathBuf::from("/"))
@@ -506,16 +506,7 @@ async fn dropping_a_running_command_kills_its_group() {
     assert_ends(String::from_utf8(line).unwrap().parse().unwrap());
 }
 
-#[test]
-fn a_misspelt_signal_suggests_the_right_one() {
-    assert_eq!(Signal::parse("SIGINT").unwrap().to_string(), "SIGINT");
-    for wrong in ["sigint", "INT", "int", " SIGINT"] {
-        assert_eq!(
-            Signal::parse(wrong).unwrap_err().suggestion,
-            Some("SIGINT"),
-            "{wrong}"
-        );
-    }
-    assert_eq!(Signal::parse("SIGNAL").unwrap_err().suggestion, None);
-    assert_eq!(Signal::parse("").unwrap_err().suggestion, None);
+fn named<T>(all: impl IntoIterator<Item = (&'static str, T)>, name: &str) -> T {
+    let found = all.into_iter().find(|(known, _)| *known == name);
+    found.unwrap().1
 }

@@ -11,16 +11,16 @@ mod watching;
 use std::collections::BTreeMap;
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, FailureReason, Identity, Level, Resource, Sends, Text, Wanted, WantedOrder,
-    WantedReach, Watch, async_trait,
+    Apply, DriftValue, Failure, FailureReason, Identity, IfSet, Level, Resource, Sends, Text, Wanted,
+    WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
-use setpoint_host::processes::{Capability, Exit, Finished, Limit, Signal};
+use setpoint_host::processes::{Exit, Finished, Signal};
 use setpoint_host::watch::{Depth, Follow};
 
 use cache::Cache;
-use command::Line;
+use command::{CommandLine, CommandParameters, RightsParameters, Variable};
 
 use crate::sorts::{Account, FILE, GROUP, PACKAGE_FILE, USER};
 
@@ -32,64 +32,40 @@ use crate::sorts::{Account, FILE, GROUP, PACKAGE_FILE, USER};
 #[resource(kind = "exec", refreshable, autoedge, action(done = "ran", would = "run"), asynchronous, sends = Sent)]
 pub(crate) struct Exec {
     /// The program and its arguments, or a text for the shell. Unset: the resource's name.
-    cmd: String,
+    #[param(flatten(cmd, cwd, shell))]
+    main: CommandParameters,
     /// Arguments as they are; `cmd` is then only the program.
     args: Vec<Text>,
-    /// The working directory; unset means ours.
-    cwd: String,
-    /// Runs `cmd` as a text of this shell.
-    shell: String,
     /// The whole environment.
-    env: BTreeMap<String, Text>,
+    env: BTreeMap<Variable, Text>,
     /// The signal that asks a command to stop, `SIGTERM` if unset.
-    sig: String,
+    sig: IfSet<Signal>,
     /// A command that runs on; each line that it prints is an event.
-    watchcmd: String,
-    /// The working directory of `watchcmd`.
-    watchcwd: String,
-    /// The shell of `watchcmd`.
-    watchshell: String,
+    #[param(flatten(cmd = "watchcmd", cwd = "watchcwd", shell = "watchshell"))]
+    watch: CommandParameters,
     /// Paths that are watched.
-    watchfiles: Vec<Text>,
+    watchfiles: Vec<AbsolutePath>,
     /// Guard: the command runs only if this one succeeds.
-    ifcmd: String,
-    /// The working directory of `ifcmd`.
-    ifcwd: String,
-    /// The shell of `ifcmd`.
-    ifshell: String,
+    #[param(flatten(cmd = "ifcmd", cwd = "ifcwd", shell = "ifshell"))]
+    only_if: CommandParameters,
     /// Guard: the command does not run if `ifcmd` succeeds and prints exactly this, on both streams together.
     ifequals: Option<Text>,
     /// Guard: the command does not run if `ifcmd` succeeds and prints exactly this on standard output.
     ifequals_stdout: Option<Text>,
     /// Guard: the command does not run if this one succeeds.
-    nifcmd: String,
-    /// The working directory of `nifcmd`.
-    nifcwd: String,
-    /// The shell of `nifcmd`.
-    nifshell: String,
+    #[param(flatten(cmd = "nifcmd", cwd = "nifcwd", shell = "nifshell"))]
+    only_if_not: CommandParameters,
     /// Guard: the command does not run if this path exists.
-    creates: String,
+    creates: IfSet<AbsolutePath>,
     /// Paths: if one is newer than the last run, the command runs whatever the guards say.
-    mtimes: Vec<Text>,
+    mtimes: Vec<AbsolutePath>,
     /// Runs after success; its failure is a failure of the whole.
-    donecmd: String,
-    /// The working directory of `donecmd`.
-    donecwd: String,
-    /// The shell of `donecmd`.
-    doneshell: String,
+    #[param(flatten(cmd = "donecmd", cwd = "donecwd", shell = "doneshell"))]
+    done: CommandParameters,
     /// Runs only when notified; in any other run nothing is started.
     refresh_only: bool,
-    /// Who runs all the commands, by name or number, with the groups of that user. They can gain no other rights.
-    user: String,
-    /// The group that runs all the commands, by name or number, instead of the groups of `user`.
-    group: String,
-    /// The most that each command may use: `core`, `cpu`, `file_size`, `files`, `memory`, `processes`.
-    ///
-    /// As setrlimit(2) has them: bytes of a core dump, seconds of processor time, bytes of a written file, open files, bytes of
-    /// address space, processes of the user.
-    limits: BTreeMap<String, u64>,
-    /// The only capabilities that the commands can have, like `CAP_NET_ADMIN`. Unset: those of the user.
-    capabilities: Option<Vec<String>>,
+    #[param(flatten(user, group, limits, capabilities))]
+    rights: RightsParameters,
     /// How many bytes are kept of each output stream; of more than that the first and the last half.
     #[param(default = 1 << 20)]
     output_limit: u32,
@@ -118,63 +94,43 @@ struct Sent {
 }
 
 impl Exec {
-    fn effective_command(&self) -> &str {
-        if self.cmd.is_empty() {
-            &self.name
-        } else {
-            &self.cmd
-        }
-    }
-
     /// What is run.
-    fn main(&self) -> Line<'_> {
-        Line {
-            text: self.effective_command(),
+    fn main(&self) -> CommandLine<'_> {
+        let text = match self.main.cmd.as_str() {
+            "" => &self.name,
+            text => text,
+        };
+        CommandLine {
+            text,
             arguments: &self.args,
-            directory: &self.cwd,
-            shell: &self.shell,
+            directory: &self.main.cwd,
+            shell: &self.main.shell,
         }
     }
 
     /// All the commands that are set, by the parameter that says them.
-    fn lines(&self) -> impl Iterator<Item = (&'static str, Line<'_>)> {
-        let helpers = [
-            ("watchcmd", &self.watchcmd, &self.watchcwd, &self.watchshell),
-            ("ifcmd", &self.ifcmd, &self.ifcwd, &self.ifshell),
-            ("nifcmd", &self.nifcmd, &self.nifcwd, &self.nifshell),
-            ("donecmd", &self.donecmd, &self.donecwd, &self.doneshell),
+    fn lines(&self) -> impl Iterator<Item = (&'static str, CommandLine<'_>)> {
+        let others = [
+            ("watchcmd", &self.watch),
+            ("ifcmd", &self.only_if),
+            ("nifcmd", &self.only_if_not),
+            ("donecmd", &self.done),
         ];
-        let helpers = helpers
-            .into_iter()
-            .filter_map(|(parameter, text, directory, shell)| {
-                Some((parameter, Exec::helper(text, directory, shell)?))
-            });
-        std::iter::once(("cmd", self.main())).chain(helpers)
-    }
-
-    fn helper<'a>(text: &'a str, directory: &'a str, shell: &'a str) -> Option<Line<'a>> {
-        (!text.is_empty()).then_some(Line {
-            text,
-            arguments: &[],
-            directory,
-            shell,
-        })
-    }
-
-    fn signal(&self) -> Signal {
-        Signal::parse(&self.sig).unwrap_or(Signal::TERM)
+        let others = others.into_iter();
+        let others = others.filter_map(|(parameter, command)| Some((parameter, command.line()?)));
+        std::iter::once(("cmd", self.main())).chain(others)
     }
 }
 
 #[async_trait]
 impl Resource for Exec {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
-        let words = self.effective_command().split_whitespace().count();
+        let words = self.main().text.split_whitespace().count();
         if words == 0 {
             invalid.push(Invalid::parameter("cmd", "there is no command"));
         }
         if !self.args.is_empty() {
-            if !self.shell.is_empty() {
+            if !self.main.shell.is_empty() {
                 invalid.push(Invalid::parameter(
                     "args",
                     "a shell takes its command from `cmd` alone",
@@ -197,49 +153,6 @@ impl Resource for Exec {
                 invalid.push(Invalid::warning(parameter, message).help(help));
             }
         }
-        for name in self.env.keys().filter(|name| !is_variable(name)) {
-            let message = format!("`{name}` is not a name of an environment variable");
-            invalid.push(Invalid::parameter("env", message));
-        }
-        if !self.sig.is_empty()
-            && let Err(error) = Signal::parse(&self.sig)
-        {
-            let refused = Invalid::parameter("sig", error.to_string());
-            invalid.push(match error.suggestion {
-                Some(suggestion) => refused.help(format!("did you mean `{suggestion}`?")),
-                None => refused,
-            });
-        }
-        for name in self.limits.keys().filter(|name| Limit::parse(name).is_none()) {
-            let known: Vec<&str> = Limit::ALL.iter().map(|(known, _)| *known).collect();
-            let refused = Invalid::parameter("limits", format!("there is no limit `{name}`"));
-            invalid.push(refused.help(format!("the limits are {}", known.join(", "))));
-        }
-        for name in self.capabilities.iter().flatten() {
-            if Capability::parse(name).is_none() {
-                let refused = Invalid::parameter("capabilities", format!("there is no capability `{name}`"));
-                let meant = format!("CAP_{}", name.to_ascii_uppercase().trim_start_matches("CAP_"));
-                invalid.push(match Capability::parse(&meant) {
-                    Some(_) => refused.help(format!("did you mean `{meant}`?")),
-                    None => refused.help("capabilities(7) lists them"),
-                });
-            }
-        }
-        let mut absolute = |parameter, path: &[u8]| {
-            if !path.starts_with(b"/") || path.contains(&0) {
-                let message = format!("`{}` is not an absolute path", String::from_utf8_lossy(path));
-                invalid.push(Invalid::parameter(parameter, message));
-            }
-        };
-        for path in &self.watchfiles {
-            absolute("watchfiles", path.as_bytes());
-        }
-        for path in &self.mtimes {
-            absolute("mtimes", path.as_bytes());
-        }
-        if !self.creates.is_empty() {
-            absolute("creates", self.creates.as_bytes());
-        }
     }
 
     fn wanted(&self) -> Vec<Wanted> {
@@ -250,11 +163,11 @@ impl Resource for Exec {
                 [PACKAGE_FILE.identity(path), FILE.identity(path)]
             })
             .collect();
-        if !self.user.is_empty() {
-            identities.push(Account::written(&self.user).identity(&USER));
-        }
-        if !self.group.is_empty() {
-            identities.push(Account::written(&self.group).identity(&GROUP));
+        let RightsParameters { user, group, .. } = &self.rights;
+        for (account, sort) in [(user, &USER), (group, &GROUP)] {
+            if !account.is_empty() {
+                identities.push(Account::written(account).identity(sort));
+            }
         }
         vec![Wanted {
             order: WantedOrder::FoundFirst,
@@ -264,17 +177,19 @@ impl Resource for Exec {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let paths = self.mtimes.iter().chain(&self.watchfiles).map(Text::as_bytes);
-        let creates = Some(self.creates.as_bytes()).filter(|path| !path.is_empty());
+        let paths = self
+            .mtimes
+            .iter()
+            .chain(&self.watchfiles)
+            .chain(self.creates.iter());
         let mut watches: Vec<Watch> = paths
-            .chain(creates)
-            .filter_map(|path| {
-                let recursive = path.ends_with(b"/");
-                Some(Watch::Path {
-                    path: absolute(path)?,
-                    depth: if recursive { Depth::Recursive } else { Depth::Entry },
-                    follow: Follow::Target,
-                })
+            .map(|path| Watch::Path {
+                path: path.clone(),
+                depth: match path.names_directory() {
+                    true => Depth::Recursive,
+                    false => Depth::Entry,
+                },
+                follow: Follow::Target,
             })
             .collect();
         watches.extend(self.watch_command());
@@ -312,7 +227,7 @@ impl Resource for Exec {
         }
         let finished = run.finish(&self.main(), "run", apply).await?;
         self.expect_success(&self.main(), "run", &finished, apply)?;
-        if let Some(done) = Exec::helper(&self.donecmd, &self.donecwd, &self.doneshell) {
+        if let Some(done) = self.done.line() {
             let finished = run.finish(&done, "run `donecmd`", apply).await?;
             self.expect_success(&done, "run `donecmd`", &finished, apply)?;
         }
@@ -339,19 +254,14 @@ enum Verdict {
 
 impl Exec {
     async fn guards(&self, run: &command::Run, apply: &Apply<'_>, cache: &Cache) -> Result<Verdict, Failure> {
-        let mtimes = self
-            .mtimes
-            .iter()
-            .filter_map(|path| absolute(path.as_bytes()))
-            .collect();
-        if let Some(newer) = cache::newer(mtimes, cache.last_run).await? {
+        if let Some(newer) = cache::newer(self.mtimes.clone(), cache.last_run).await? {
             return Ok(Verdict::Run(format!("{newer} is newer than the last run")));
         }
         let mut reasons = Vec::new();
         if apply.refresh_pending() {
             reasons.push("notified");
         }
-        if let Some(guard) = Exec::helper(&self.ifcmd, &self.ifcwd, &self.ifshell) {
+        if let Some(guard) = self.only_if.line() {
             let finished = answer(run.finish(&guard, "run `ifcmd`", apply).await?, "run `ifcmd`")?;
             if !finished.exit.is_success() {
                 return Ok(Verdict::Skip("`ifcmd` failed"));
@@ -370,15 +280,15 @@ impl Exec {
             }
             reasons.push("`ifcmd` succeeded");
         }
-        if let Some(guard) = Exec::helper(&self.nifcmd, &self.nifcwd, &self.nifshell) {
+        if let Some(guard) = self.only_if_not.line() {
             let finished = answer(run.finish(&guard, "run `nifcmd`", apply).await?, "run `nifcmd`")?;
             if finished.exit.is_success() {
                 return Ok(Verdict::Skip("`nifcmd` succeeded"));
             }
             reasons.push("`nifcmd` failed");
         }
-        if let Some(path) = absolute(self.creates.as_bytes()) {
-            if cache::exists(path).await? {
+        if let Some(path) = &*self.creates {
+            if cache::exists(path.clone()).await? {
                 return Ok(Verdict::Skip("what it `creates` is there"));
             }
             reasons.push("what it `creates` is not there");
@@ -392,7 +302,7 @@ impl Exec {
 
     fn expect_success(
         &self,
-        line: &Line<'_>,
+        line: &CommandLine<'_>,
         attempted: &'static str,
         finished: &Finished,
         apply: &Apply<'_>,
@@ -453,18 +363,4 @@ fn answer(finished: Finished, attempted: &'static str) -> Result<Finished, Failu
             .because(finished.exit.to_string())
             .reasoned(FailureReason::Refused)),
     }
-}
-
-fn is_variable(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// The path; none for the empty text, or one that validation refused.
-fn absolute(path: &[u8]) -> Option<AbsolutePath> {
-    use std::os::unix::ffi::OsStrExt;
-    AbsolutePath::new(std::ffi::OsStr::from_bytes(path)).ok()
 }

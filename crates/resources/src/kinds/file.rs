@@ -11,8 +11,8 @@ mod run;
 mod tree;
 
 use setpoint_engine::{
-    Apply, Failure, Handle, Identity, ParameterAccess, Resource, Text, Wanted, WantedOrder, WantedReach,
-    Watch, async_trait,
+    Apply, Failure, Handle, Identity, IfSet, Resource, Text, Wanted, WantedOrder, WantedReach, Watch, Words,
+    async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters};
 use setpoint_host::files::{AbsolutePath, Fingerprint};
@@ -40,8 +40,8 @@ pub(crate) struct File {
     dirname: Text,
     /// Replaces the last component of the path.
     basename: Text,
-    /// `exists`, `absent`, or unset to remove nothing and create only what has contents.
-    state: String,
+    /// Whether it is there. Unset: nothing is removed, and only what has contents is created.
+    state: IfSet<Presence>,
     /// The exact contents; the empty text makes an empty file.
     ///
     /// At most one of `content`, `source` and `fragments` is set.
@@ -51,13 +51,13 @@ pub(crate) struct File {
     /// Files and directories whose contents follow each other in this one.
     ///
     /// A path that ends in a slash is a directory: its files by name.
-    fragments: Vec<Text>,
+    fragments: Vec<AbsolutePath>,
     /// Name or number of the owner.
     owner: String,
     /// Name or number of the group.
     group: String,
-    /// Permissions, octal (`0644`) or symbolic (`u=rw,go=r`).
-    mode: String,
+    /// Permissions: who may read, write and execute.
+    mode: IfSet<Mode>,
     /// Makes missing parents of a directory, removes and copies whole trees.
     recurse: bool,
     /// Allows a file, a directory or a link to take the place of another one.
@@ -81,12 +81,19 @@ pub(crate) struct File {
     warned_of_readers: bool,
 }
 
-/// What `state` says.
+/// What `state` can say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum Presence {
     Exists,
     Absent,
-    Undefined,
+}
+
+impl Words for Presence {
+    const ONE: &'static str = "a state";
+
+    fn words() -> impl Iterator<Item = (&'static str, Presence)> {
+        [("exists", Presence::Exists), ("absent", Presence::Absent)].into_iter()
+    }
 }
 
 impl File {
@@ -103,12 +110,8 @@ impl File {
         path::absolute(self.effective()).map_err(|error| Failure::new("use the path").because(error))
     }
 
-    fn wish(&self) -> Wish {
-        match self.state.as_str() {
-            "exists" => Wish::Exists,
-            "absent" => Wish::Absent,
-            _ => Wish::Undefined,
-        }
+    fn is_absent(&self) -> bool {
+        *self.state == Some(Presence::Absent)
     }
 
     fn is_directory(&self) -> bool {
@@ -116,10 +119,7 @@ impl File {
     }
 
     fn wanted_mode(&self) -> Option<Mode> {
-        if self.mode.is_empty() || self.symlink {
-            return None;
-        }
-        Mode::parse(&self.mode).ok()
+        self.mode.as_ref().filter(|_| !self.symlink).cloned()
     }
 }
 
@@ -128,11 +128,6 @@ impl Resource for File {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         self.validate_path(invalid);
         self.validate_contents(invalid);
-        if !self.mode.is_empty()
-            && let Err(message) = Mode::parse(&self.mode)
-        {
-            invalid.push(Invalid::parameter("mode", message));
-        }
     }
 
     fn same(name: &str, a: &Parameters, b: &Parameters) -> bool {
@@ -140,12 +135,10 @@ impl Resource for File {
         if a == b {
             return true;
         }
-        let (Ok(a), Ok(b)) = (File::decode(name, a), File::decode(name, b)) else {
-            return false;
-        };
         let path = ["path", "dirname", "basename"];
         let rest = Self::SCHEMA.parameters.iter().filter(|p| !path.contains(&p.name));
-        a.effective() == b.effective() && rest.map(|p| p.name).all(|name| a.get(name) == b.get(name))
+        let effective = |parameters| File::decode(name, parameters, &mut Vec::new()).effective();
+        effective(a) == effective(b) && rest.map(|p| p.name).all(|name| a.get(name) == b.get(name))
     }
 
     fn identities(&self) -> Vec<Identity> {
@@ -200,7 +193,7 @@ impl Resource for File {
         let fragments = self
             .fragments
             .iter()
-            .map(Text::as_bytes)
+            .map(AbsolutePath::as_bytes)
             .filter_map(|fragment| watch(fragment, depth(fragment, false), Follow::Target));
         own.into_iter().chain(source).chain(fragments).collect()
     }
@@ -210,7 +203,7 @@ impl Resource for File {
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        if self.symlink && !self.mode.is_empty() && !self.warned {
+        if self.symlink && self.mode.is_some() && !self.warned {
             apply.log(
                 setpoint_engine::Level::Warning,
                 "`mode` says nothing about a link: links have none",
@@ -256,10 +249,6 @@ impl File {
             let shown = String::from_utf8_lossy(&effective);
             invalid.push(Invalid::parameter("path", format!("{error}: `{shown}`")));
         }
-        if !["exists", "absent", ""].contains(&self.state.as_str()) {
-            let message = format!("`{}` is no state", self.state);
-            invalid.push(Invalid::parameter("state", message).help("it is `exists` or `absent`, or not set"));
-        }
     }
 
     fn validate_contents(&self, invalid: &mut Vec<Invalid>) {
@@ -267,7 +256,7 @@ impl File {
         let (content, fragments) = (self.content.is_some(), !self.fragments.is_empty());
         let source = !self.source.is_empty();
         let directory = self.is_directory();
-        let absent = self.wish() == Wish::Absent;
+        let absent = self.is_absent();
         if [content, source, fragments]
             .into_iter()
             .filter(|given| *given)
@@ -280,7 +269,7 @@ impl File {
                 "only one of `content`, `source` and `fragments` can be set",
             );
         }
-        if self.symlink && !source && self.wish() == Wish::Exists {
+        if self.symlink && !source && *self.state == Some(Presence::Exists) {
             refuse("symlink", "a link needs its text in `source`");
         }
         if absent && (content || source || fragments) {
@@ -323,7 +312,7 @@ impl File {
             );
         }
         for fragment in &self.fragments {
-            self.validate_fragment(fragment.as_bytes(), &mut refuse);
+            self.validate_fragment(fragment, &mut refuse);
         }
         if self.purge && (content || fragments) {
             refuse("purge", "what has `content` or `fragments` is not a directory");
@@ -336,19 +325,12 @@ impl File {
         }
     }
 
-    fn validate_fragment(&self, fragment: &[u8], refuse: &mut impl FnMut(&'static str, &str)) {
-        let shown = String::from_utf8_lossy(fragment);
-        let Ok(absolute) = path::absolute(fragment) else {
-            refuse("fragments", &format!("`{shown}` is not an absolute path"));
-            return;
-        };
+    fn validate_fragment(&self, fragment: &AbsolutePath, refuse: &mut impl FnMut(&'static str, &str)) {
         if let Ok(own) = path::absolute(self.effective())
-            && own.cleaned().is_at_or_under(&absolute.cleaned())
+            && own.cleaned().is_at_or_under(&fragment.cleaned())
         {
-            refuse(
-                "fragments",
-                &format!("the file itself would be a part of the fragment `{shown}`"),
-            );
+            let message = format!("the file itself would be a part of the fragment `{fragment}`");
+            refuse("fragments", &message);
         }
     }
 }

@@ -7,9 +7,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use setpoint_engine::{Apply, CancelCause, Cancellation, Failure, FailureReason, Handle, Text};
+use setpoint_engine::{
+    Apply, CancelCause, Cancellation, Failure, FailureReason, Handle, Parameter, ParameterGroup, Text,
+};
+use setpoint_graph::{ParameterType, TypeMismatch};
 use setpoint_host::processes::{Capability, Command, Environment, Finished, Limit, RunError, Signal, Stop};
 use setpoint_host::users::{AccountError, Users};
+use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::Exec;
@@ -18,15 +22,79 @@ use super::cache::blocking;
 /// How long a command that was asked to stop may take, unless it is the program that stops: then the user decides.
 pub(super) const GRACE: Duration = Duration::from_secs(15);
 
-/// One of the commands of an `exec`.
-pub(super) struct Line<'a> {
+/// A command of an `exec` as its parameters say it.
+#[derive(Debug, Clone, ParameterGroup)]
+pub(super) struct CommandParameters {
+    /// The program and its arguments, or a text for the shell.
+    pub(super) cmd: String,
+    /// Its working directory; unset means ours.
+    pub(super) cwd: String,
+    /// Runs it as a text of this shell.
+    pub(super) shell: String,
+}
+
+impl CommandParameters {
+    /// The command, if it is set.
+    pub(super) fn line(&self) -> Option<CommandLine<'_>> {
+        (!self.cmd.is_empty()).then_some(CommandLine {
+            text: &self.cmd,
+            arguments: &[],
+            directory: &self.cwd,
+            shell: &self.shell,
+        })
+    }
+}
+
+/// Whose rights all commands have, and how much they may use.
+#[derive(Debug, Clone, ParameterGroup)]
+pub(super) struct RightsParameters {
+    /// Who runs all the commands, by name or number, with the groups of that user. They can gain no other rights.
+    pub(super) user: String,
+    /// The group that runs all the commands, by name or number, instead of the groups of `user`.
+    pub(super) group: String,
+    /// The most that each command may use.
+    ///
+    /// As setrlimit(2) has them: bytes of a core dump, seconds of processor time, bytes of a written file, open files, bytes of
+    /// address space, processes of the user.
+    pub(super) limits: BTreeMap<Limit, u64>,
+    /// The only capabilities that the commands can have. Unset: those of the user.
+    pub(super) capabilities: Option<Vec<Capability>>,
+}
+
+/// The name of an environment variable.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Variable(String);
+
+impl Parameter for Variable {
+    const TYPE: ParameterType = ParameterType::Str;
+    const FORM: Option<fn() -> String> = Some(|| "a name like `LANG`".to_owned());
+
+    fn decode(value: &Value) -> Result<Variable, TypeMismatch> {
+        let name = String::decode(value)?;
+        let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+        let starts_well = name.bytes().next().is_some_and(is_letter);
+        if starts_well && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit()) {
+            Ok(Variable(name))
+        } else {
+            let message = format!("`{name}` is not a name of an environment variable");
+            Err(TypeMismatch::new(message).help("such a name is made of letters, digits and `_`"))
+        }
+    }
+
+    fn encode(&self) -> Value {
+        self.0.encode()
+    }
+}
+
+/// A command of an `exec` as it is run.
+pub(super) struct CommandLine<'a> {
     pub(super) text: &'a str,
     pub(super) arguments: &'a [Text],
     pub(super) directory: &'a str,
     pub(super) shell: &'a str,
 }
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for CommandLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text)?;
         for argument in self.arguments {
@@ -36,7 +104,7 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-impl<'a> Line<'a> {
+impl<'a> CommandLine<'a> {
     /// What is started: the shell, or the first word.
     pub(super) fn program(&self) -> Option<&'a str> {
         if self.shell.is_empty() {
@@ -129,28 +197,29 @@ impl Exec {
     }
 
     pub(super) async fn run_with(&self, handle: &Handle, secret: bool) -> Result<Run, Failure> {
-        let variables = self.env.iter().map(|(name, value)| {
+        let variables = self.env.iter().map(|(Variable(name), value)| {
             let value: &OsStr = OsStr::from_bytes(value.as_bytes());
             (OsString::from(name), value.to_os_string())
         });
-        let rights = if self.user.is_empty() && self.group.is_empty() {
+        let RightsParameters {
+            user,
+            group,
+            limits,
+            capabilities,
+        } = &self.rights;
+        let rights = if user.is_empty() && group.is_empty() {
             Rights::default()
         } else {
-            let (handle, user, group) = (handle.clone(), self.user.clone(), self.group.clone());
+            let (handle, user, group) = (handle.clone(), user.clone(), group.clone());
             blocking(move || Rights::find(handle.users(), &user, &group)).await?
         };
-        let limits = self.limits.iter();
-        let capabilities = self.capabilities.as_ref();
         Ok(Run {
             environment: Environment::Exactly(variables.collect()),
             rights,
-            limits: limits
-                .filter_map(|(name, most)| Some((Limit::parse(name)?, *most)))
-                .collect(),
-            capabilities: capabilities
-                .map(|names| names.iter().filter_map(|name| Capability::parse(name)).collect()),
+            limits: limits.clone(),
+            capabilities: capabilities.clone(),
             most_output: self.output_limit as usize,
-            signal: self.signal(),
+            signal: self.sig.unwrap_or(Signal::TERM),
             secret,
         })
     }
@@ -158,7 +227,7 @@ impl Exec {
 
 impl Run {
     /// The command, ready to be started.
-    pub(super) fn command(&self, line: &Line<'_>) -> Result<Command, Failure> {
+    pub(super) fn command(&self, line: &CommandLine<'_>) -> Result<Command, Failure> {
         let command = if !line.shell.is_empty() {
             Command::shell(line.shell, line.text)
         } else {
@@ -188,7 +257,7 @@ impl Run {
     /// Runs a command to its end.
     pub(super) async fn finish(
         &self,
-        line: &Line<'_>,
+        line: &CommandLine<'_>,
         attempted: &'static str,
         apply: &Apply<'_>,
     ) -> Result<Finished, Failure> {

@@ -9,14 +9,14 @@ use super::command::GRACE;
 impl Exec {
     /// The watch of `watchcmd`, if it is set.
     pub(super) fn watch_command(&self) -> Option<Watch> {
-        Exec::helper(&self.watchcmd, &self.watchcwd, &self.watchshell)?;
+        self.watch.line()?;
         // What the loop needs is copied: the loop outlives the borrow of the resource.
         let copy = self.clone();
-        Some(Watch::own(move |watcher| copy.watch(watcher)))
+        Some(Watch::own(move |watcher| copy.follow_watch(watcher)))
     }
 
-    async fn watch(self, watcher: Watcher) -> Result<(), Failure> {
-        let Some(line) = Exec::helper(&self.watchcmd, &self.watchcwd, &self.watchshell) else {
+    async fn follow_watch(self, watcher: Watcher) -> Result<(), Failure> {
+        let Some(line) = self.watch.line() else {
             return Ok(());
         };
         let run = self.run_with(&watcher.handle, watcher.has_sensitive).await?;

@@ -3,9 +3,9 @@
 use setpoint_engine::{Apply, DriftValue, Failure};
 use setpoint_host::files::{Content, Entry, FileType, Replace, Stat, own_gid, own_uid, umask};
 
+use super::File;
 use super::mode::Mode;
 use super::run::{Certain, Place, Run, Standing, is_secret};
-use super::{File, Wish};
 
 /// Wanted owner and group as numbers, and what was found before anything was changed.
 pub(super) struct Identities {
@@ -22,7 +22,7 @@ pub(super) struct Identities {
 
 impl Identities {
     pub(super) fn look_up(file: &File, apply: &Apply<'_>, place: &Place) -> Result<Identities, Failure> {
-        let skip = file.wish() == Wish::Absent;
+        let skip = file.is_absent();
         let wanted = |text: &str| !skip && !text.is_empty();
         let owner = wanted(&file.owner)
             .then(|| {
@@ -90,8 +90,8 @@ impl Run<'_, '_> {
             self.standing,
             Standing::Pending | Standing::Gone | Standing::Ready
         );
-        let undefined_link = file.symlink && file.wish() == Wish::Undefined && self.place.own.is_none();
-        if nothing_wanted || nothing_there || undefined_link || file.wish() == Wish::Absent {
+        let undefined_link = file.symlink && file.state.is_none() && self.place.own.is_none();
+        if nothing_wanted || nothing_there || undefined_link || file.is_absent() {
             return Ok(());
         }
         let (entry, now) = self.subject()?;

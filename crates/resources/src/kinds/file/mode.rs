@@ -1,21 +1,70 @@
 //! Permission bits as users write them: octal, or symbolic clauses. Both say a state, not an operation.
 
+use std::fmt;
+
+use setpoint_engine::{Parameter, Text};
+use setpoint_graph::{ParameterType, TypeMismatch};
+use setpoint_value::Value;
+
 /// A wanted mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mode {
     /// These twelve bits.
     Octal(u32),
     /// What these clauses make of the current bits, left to right.
-    Symbolic(Vec<Clause>),
+    Symbolic(Box<[Clause]>),
 }
 
 /// `who=what`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clause {
-    /// The bits that are cleared first.
+    /// The bits that are cleared first: those of who is named.
     clears: u32,
     /// The bits that are set then.
     sets: u32,
+}
+
+impl Parameter for Mode {
+    const TYPE: ParameterType = ParameterType::Str;
+    const FORM: Option<fn() -> String> = Some(|| "octal (`0644`) or symbolic (`u=rw,go=r`)".to_owned());
+
+    fn decode(value: &Value) -> Result<Mode, TypeMismatch> {
+        let text = Text::decode(value)?;
+        Mode::parse(&String::from_utf8_lossy(text.as_bytes())).map_err(|message| {
+            TypeMismatch::new(message)
+                .help("write the bits, as in `0644`, or who may do what, as in `u=rw,go=r`")
+        })
+    }
+
+    fn encode(&self) -> Value {
+        Value::str(self.to_string())
+    }
+}
+
+/// In the shortest spelling that means the same.
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters = |all: &[(char, u32)], bits: u32| {
+            let said = all.iter().filter(|(_, bit)| bits & bit != 0);
+            said.map(|(letter, _)| letter).collect::<String>()
+        };
+        let clauses = match self {
+            Mode::Octal(bits) => return write!(f, "{bits:04o}"),
+            Mode::Symbolic(clauses) => clauses.iter(),
+        };
+        let clauses = clauses.map(|Clause { clears, sets }| {
+            let who = letters(&[('u', USER), ('g', GROUP), ('o', OTHER)], *clears);
+            let what = [
+                ('r', 0o444),
+                ('w', 0o222),
+                ('x', 0o111),
+                ('s', 0o6000),
+                ('t', 0o1000),
+            ];
+            format!("{who}={}", letters(&what, *sets))
+        });
+        f.write_str(&clauses.collect::<Vec<_>>().join(","))
+    }
 }
 
 const USER: u32 = 0o4700;
@@ -23,14 +72,13 @@ const GROUP: u32 = 0o2070;
 const OTHER: u32 = 0o0007;
 
 impl Mode {
-    /// Reads one.
-    pub(super) fn parse(text: &str) -> Result<Mode, String> {
+    fn parse(text: &str) -> Result<Mode, String> {
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
             return u32::from_str_radix(text, 8)
                 .ok()
                 .filter(|bits| *bits <= 0o7777)
                 .map(Mode::Octal)
-                .ok_or_else(|| format!("`{text}` is no octal mode between `0000` and `7777`"));
+                .ok_or_else(|| format!("`{text}` is not an octal mode between `0000` and `7777`"));
         }
         let mut clauses = Vec::new();
         let mut named = 0;
@@ -45,7 +93,7 @@ impl Mode {
             named |= subjects;
             clauses.push(clause);
         }
-        Ok(Mode::Symbolic(clauses))
+        Ok(Mode::Symbolic(clauses.into()))
     }
 
     /// The twelve bits that it wants of something that has these.
@@ -113,7 +161,9 @@ mod tests {
             (0o777, "0644", 0o644),
             (0o644, "4755", 0o4755),
         ] {
-            assert_eq!(Mode::parse(mode).unwrap().of(from), wanted, "{from:o} {mode}");
+            let read = Mode::parse(mode).unwrap();
+            assert_eq!(read.of(from), wanted, "{from:o} {mode}");
+            assert_eq!(Mode::decode(&read.encode()), Ok(read), "{mode}");
         }
     }
 

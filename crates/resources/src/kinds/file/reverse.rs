@@ -6,7 +6,7 @@ use setpoint_host::files::{Entry, Stat};
 use setpoint_value::Value;
 
 use super::run::Place;
-use super::{File, Wish};
+use super::{File, Presence};
 
 pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
     let path = file.effective_path()?;
@@ -22,12 +22,12 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
     }
     let place = Place::look(Entry::at(&path), true)?;
     let there = place.found.filter(Stat::is_regular);
-    let state = match file.wish() {
-        Wish::Exists => "absent",
+    let state = match *file.state {
+        Some(Presence::Exists) => "absent",
         // Where nothing was, there is nothing to bring back.
-        Wish::Absent if there.is_none() => "",
-        Wish::Absent => "exists",
-        Wish::Undefined => "",
+        Some(Presence::Absent) if there.is_none() => "",
+        Some(Presence::Absent) => "exists",
+        None => "",
     };
     let mut parameters = vec![("path", file.effective())];
     if !state.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
     let mut selinux = None;
     let restores = state != "absent";
     if restores
-        && (file.content.is_some() || !file.fragments.is_empty() || file.wish() == Wish::Absent)
+        && (file.content.is_some() || !file.fragments.is_empty() || file.is_absent())
         && let (Some(end), Some(_)) = (&place.end, there)
     {
         parameters.push(("content", end.read()?));
@@ -48,7 +48,7 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
         if !file.group.is_empty() {
             parameters.push(("group", there.gid.to_string().into()));
         }
-        if !file.mode.is_empty() {
+        if file.mode.is_some() {
             parameters.push(("mode", format!("{:04o}", there.mode).into()));
         }
         if let (Some(_), Some(entry)) = (&file.selinux, &place.entry) {

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::metadata::Identities;
 use super::mode::Mode;
-use super::{File, Wish, path};
+use super::{File, Presence, path};
 
 /// A run in progress.
 pub(super) struct Run<'r, 'a> {
@@ -151,9 +151,9 @@ impl<'r, 'a> Run<'r, 'a> {
             (None, Some(kept)) => kept.mode,
             (None, None) => 0,
         };
-        let exposed = is_secret(self.apply) && self.file.wish() != Wish::Absent && bits & READ_BY_OTHERS != 0;
+        let exposed = is_secret(self.apply) && !self.file.is_absent() && bits & READ_BY_OTHERS != 0;
         exposed.then_some({
-            if self.file.mode.is_empty() {
+            if self.file.mode.is_none() {
                 "everybody on this machine can read the sensitive contents: the file that is there has such a mode, \
                  and `mode` is not set"
             } else {
@@ -183,12 +183,12 @@ impl<'r, 'a> Run<'r, 'a> {
 
     fn state(&mut self) -> Result<(), Failure> {
         let file = self.file;
-        match (file.wish(), self.place.found) {
-            (Wish::Undefined, _) | (Wish::Absent, None) => Ok(()),
-            (Wish::Absent, Some(found)) => self.remove(&found),
-            (Wish::Exists, _) if file.is_directory() => self.directory(),
-            (Wish::Exists, Some(_)) => Ok(()),
-            (Wish::Exists, None) => {
+        match (*file.state, self.place.found) {
+            (None, _) | (Some(Presence::Absent), None) => Ok(()),
+            (Some(Presence::Absent), Some(found)) => self.remove(&found),
+            (Some(Presence::Exists), _) if file.is_directory() => self.directory(),
+            (Some(Presence::Exists), Some(_)) => Ok(()),
+            (Some(Presence::Exists), None) => {
                 let has_contents =
                     file.content.is_some() || !file.fragments.is_empty() || !file.source.is_empty();
                 let repair = match has_contents {
@@ -347,7 +347,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let mode = source.stat().mode & 0o777 & !umask();
         let fingerprint = source_fingerprint(source.stat());
         let target = self.target()?;
-        if target.is_none() && self.file.wish() == Wish::Undefined && self.place.own.is_none() {
+        if target.is_none() && self.file.state.is_none() && self.place.own.is_none() {
             let cause = "it does not exist, and with `state` not set nothing is created from a `source`";
             return Err(self.failed("replace the contents of").because(cause));
         }
@@ -522,13 +522,11 @@ impl<'r, 'a> Run<'r, 'a> {
         let mut all = Vec::new();
         for fragment in &self.file.fragments {
             self.apply.cancellation().check("read the fragments")?;
-            let path = path::absolute(fragment.as_bytes())
-                .map_err(|error| Failure::new("use the fragment").because(error))?;
-            if !path.names_directory() {
-                all.extend(Entry::at(&path)?.follow()?.read()?);
+            if !fragment.names_directory() {
+                all.extend(Entry::at(fragment)?.follow()?.read()?);
                 continue;
             }
-            let directory = Arc::new(Directory::open(&path)?);
+            let directory = Arc::new(Directory::open(fragment)?);
             for listed in directory.list()? {
                 if listed.file_type != FileType::Directory && !is_temporary(&listed.name) {
                     all.extend(directory.entry(listed.name).follow()?.read()?);
@@ -541,9 +539,8 @@ impl<'r, 'a> Run<'r, 'a> {
     // Link
 
     fn link(&mut self) -> Result<(), Failure> {
-        let wish = self.file.wish();
-        let text = match (wish, &self.place.entry) {
-            (Wish::Undefined, _) => return Ok(()),
+        let text = match (*self.file.state, &self.place.entry) {
+            (None, _) => return Ok(()),
             (_, Some(entry)) => entry.read_link()?,
             (_, None) => None,
         };
@@ -561,7 +558,7 @@ impl<'r, 'a> Run<'r, 'a> {
             ))),
             _ => Ok(()),
         };
-        if wish == Wish::Absent {
+        if self.file.is_absent() {
             let Some(own) = self.place.own else {
                 return Ok(());
             };
