@@ -60,6 +60,7 @@ pub fn main(assembly: Assembly, arguments: impl IntoIterator<Item = OsString>) -
     if let Some(code) = Launcher::main(arguments.iter().cloned()) {
         return code;
     }
+    process::use_huge_pages(false);
     failure::report_panics();
     // Syntax may nest, and programs are compiled by recursion over it: a roomy stack costs only what is used of it.
     let work = move || commands::run(&session::Session::new(assembly), arguments);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior, umask};
+use rustix::thread::disable_transparent_huge_pages;
 use setpoint_diagnostics::visible;
 
 use crate::output::Output;
@@ -28,6 +29,13 @@ pub(crate) fn harden() {
     // Asking for the mask is setting it.
     let mask = umask(Mode::from_raw_mode(WRITABLE_BY_OTHERS));
     umask(mask | Mode::from_raw_mode(WRITABLE_BY_OTHERS));
+}
+
+/// Whether memory is taken in huge pages from here on. Memory comes several times as fast with them, which suits what ends soon; but of
+/// each a process that stays holds two megabytes where it needs a few kilobytes.
+pub(crate) fn use_huge_pages(wanted: bool) {
+    // A kernel without them refuses, and all is well.
+    let _ = disable_transparent_huge_pages(!wanted);
 }
 
 /// Where commands are looked for. For root without what others can change: names that are not absolute, and directories that are not

@@ -14,6 +14,7 @@ use crate::codes::UNFORMATTED;
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
 use crate::output::Importance;
+use crate::process::use_huge_pages;
 use crate::program::NO_RESOURCES;
 use crate::session::Session;
 
@@ -39,6 +40,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    use_huge_pages(true);
     let output = &session.output;
     let source = session.program(&arguments.program, arguments.skip_unify)?;
     let begin = Instant::now();

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit, setsid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, Gid, Uid, configure_capability_in_ambient_set,
-    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
-    set_thread_gid, set_thread_groups, set_thread_uid,
+    disable_transparent_huge_pages, remove_capability_from_bounding_set, set_capabilities,
+    set_keep_capabilities, set_no_new_privs, set_thread_gid, set_thread_groups, set_thread_uid,
 };
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -95,6 +95,8 @@ fn isolate() -> Result<(UnixStream, Launch), std::io::Error> {
         rustix::fs::Mode::empty(),
     )?;
     rustix::stdio::dup2_stdin(null)?;
+    // What suits our own memory says nothing about the command's. Where it cannot be changed it was not.
+    let _ = disable_transparent_huge_pages(false);
     let mut connection = UnixStream::from(connection);
     let mut told = Vec::new();
     connection.read_to_end(&mut told)?;
