@@ -260,14 +260,12 @@ pub fn arrange_arguments(
     if named.is_empty() {
         return Ok(positional);
     }
-    let mut problem = None;
-    for signature in spec.alternatives() {
-        match arrange(signature, &positional, &named) {
-            Ok(arguments) => return Ok(arguments),
-            Err(error) => problem = problem.or(Some(error)),
-        }
-    }
-    Err(problem.unwrap_or_else(|| wrong_count(spec, positional.len() + named.len())))
+    let mut tried = spec
+        .alternatives()
+        .iter()
+        .map(|signature| arrange(signature, &positional, &named));
+    let first = tried.next().expect("a function has a signature");
+    first.or_else(|error| tried.find_map(Result::ok).ok_or(error))
 }
 
 fn arrange(

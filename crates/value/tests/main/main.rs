@@ -7,4 +7,5 @@ mod generate;
 mod json;
 mod laws;
 mod protocol;
+mod refinements;
 mod walk;

@@ -215,6 +215,44 @@ fn step_2_alternatives_are_tried_by_arity_then_by_type() {
     // Which alternative it will be shows only later.
     assert_eq!(return_type(&LEN, &[Type::Dynamic]), Ok(Type::Dynamic));
     assert_eq!(return_type(&LEN, &[ty("[]dynamic")]), Ok(Type::Str));
+    static SIZE: FunctionSpec = FunctionSpec::pure(
+        "test",
+        "size",
+        &["func(text str) int", "func(list []?1) int"],
+        |_, _| Ok(Value::Int(1)),
+    )
+    .with_flags(&[ParameterFlags {
+        allow_dynamic: true,
+        ..DEFAULT
+    }]);
+    // All that are left have one result.
+    assert_eq!(return_type(&SIZE, &[Type::Dynamic]), Ok(Type::Int));
+}
+
+#[test]
+fn step_2_the_alternative_that_got_furthest_says_what_is_wrong() {
+    static EITHER: FunctionSpec = FunctionSpec::pure(
+        "test",
+        "either",
+        &[
+            "func(number int, a int, b int) int",
+            "func(text str, c str, d str) int",
+            "func(number int, e int, f str) int",
+        ],
+        |_, _| Ok(Value::Int(1)),
+    );
+    let wrong = |arguments: [Value; 3]| message(call(&EITHER, &arguments));
+    let (int, text, flag) = (Value::Int(1), Value::str("x"), Value::Bool(true));
+    assert_eq!(
+        wrong([int.clone(), int.clone(), flag.clone()]),
+        "`b`: bool is not int"
+    );
+    assert_eq!(wrong([int, text.clone(), text.clone()]), "`a`: str is not int");
+    assert_eq!(wrong([text.clone(), text, flag.clone()]), "`d`: bool is not str");
+    assert_eq!(
+        wrong([flag.clone(), flag.clone(), flag]),
+        "`number`: bool is not int"
+    );
 }
 
 static BY_NAME: FunctionSpec = FunctionSpec::pure(
@@ -366,7 +404,11 @@ fn an_error_never_shows_a_sensitive_argument() {
     static FAILS: FunctionSpec = FunctionSpec::pure("test", "fails", &["func(a str, b str) str"], |a, _| {
         match a[1].as_str().and_then(|s| s.as_str()) {
             Some("panic") => panic!("{}", a[0]),
-            Some("argument") => Err(ArgumentError::at(0, format!("no {}", a[0])).into()),
+            Some("argument") => Err(ArgumentError {
+                path: format!(".{}", a[0]),
+                ..ArgumentError::at(0, format!("no {}", a[0]))
+            }
+            .into()),
             _ => Err(CallError::catchable(format!("no {}", a[0]))),
         }
     });
@@ -484,4 +526,25 @@ fn a_statically_typed_language_calls_functions_over_sets_with_lists() {
         open.unwrap_err().to_string(),
         "argument 1: its type is not known, and the result's depends on it"
     );
+}
+
+#[test]
+fn marks_are_a_sorted_set() {
+    let named = |name: &str| Mark::Named(name.into());
+    let mut marks = Marks::from_iter([named("b"), Mark::Sensitive, named("a"), named("b")]);
+    let all = [Mark::Sensitive, named("a"), named("b")];
+    assert!(marks.iter().eq(&all));
+    assert_eq!(format!("{marks:?}"), r#"{Sensitive, Named("a"), Named("b")}"#);
+    assert!(all.iter().all(|mark| marks.contains(mark)) && !marks.contains(&named("c")));
+    assert_eq!(
+        marks.without(&named("a")),
+        Marks::from_iter([named("b"), Mark::Sensitive])
+    );
+    marks.union(&Marks::from_iter([named("c"), named("a")]));
+    assert_eq!(marks, all.into_iter().chain([named("c")]).collect());
+    let mut none = Marks::none();
+    none.union(&Marks::none());
+    assert!(none.is_empty() && none.iter().next().is_none());
+    none.union(&Marks::sensitive());
+    assert_eq!(none, Marks::from_iter([Mark::Sensitive]));
 }
