@@ -229,6 +229,18 @@ pub enum EventKind {
         /// What has failed.
         by: String,
     },
+    /// Its `init`, watch, run or `cleanup` has given no answer for long: what it looks at may lie on a disk that hangs. Everything
+    /// else goes on, and so does it as soon as the disk answers.
+    #[serde(rename = "not answering")]
+    NotAnswering {
+        /// For how long, in seconds.
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        #[schemars(with = "f64")]
+        waited: Duration,
+        /// The path at which it is at work, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Arc<str>>,
+    },
     /// Something else keeps undoing its repairs, which are spaced out from now on.
     #[serde(rename = "fighting")]
     Fighting {

@@ -23,6 +23,7 @@ mod limits;
 mod ready;
 mod runs;
 mod semaphores;
+mod silence;
 mod status;
 mod stop;
 mod swap;
@@ -80,6 +81,8 @@ pub struct Options {
     pub max_runtime: Option<Duration>,
     /// How long a stage of stopping lasts when the next follows by itself.
     pub stop_patience: Duration,
+    /// After how long without an answer something is reported as not answering; none: never.
+    pub answer_within: Option<Duration>,
 }
 
 impl Default for Options {
@@ -97,6 +100,7 @@ impl Default for Options {
             exit_when_converged: false,
             max_runtime: None,
             stop_patience: Duration::from_secs(15),
+            answer_within: None,
         }
     }
 }
@@ -140,6 +144,8 @@ pub struct Machine {
     paused: bool,
     stopping: Option<Stopping>,
     convergence: Convergence,
+    /// When to look for what does not answer; none while nothing was asked.
+    next_look: Option<Duration>,
     actions: Vec<Action>,
 }
 
@@ -176,6 +182,7 @@ impl Machine {
             paused: false,
             stopping: None,
             convergence: Convergence::default(),
+            next_look: None,
             actions: Vec::new(),
         }
     }
@@ -260,6 +267,11 @@ impl Machine {
                     self.cleanup_ended(slot, failure.as_ref());
                 }
             }
+            Input::NotAnswering { vertex, at } => {
+                if let Some(slot) = self.slot(vertex) {
+                    self.not_answering(slot, at);
+                }
+            }
             Input::Log {
                 vertex,
                 level,
@@ -298,6 +310,7 @@ impl Machine {
                 Due::Interval { slot, incarnation } => self.interval_passed(slot, incarnation),
             }
         }
+        self.look_for_silence();
         self.stop_deadline_passed();
     }
 
@@ -319,7 +332,7 @@ impl Machine {
         };
         self.timers.tidy(vertices.len(), is_void);
         let next = self.timers.next(is_void);
-        [next, self.quiet_deadline(), self.stop_deadline()]
+        [next, self.quiet_deadline(), self.stop_deadline(), self.next_look]
             .into_iter()
             .flatten()
             .min()

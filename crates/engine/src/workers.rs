@@ -288,7 +288,7 @@ impl Engine {
             blocked: std::collections::BTreeMap::new(),
             repaired: 0,
             would_repair: 0,
-            hung: Vec::new(),
+            hung: std::collections::BTreeMap::new(),
         })
     }
 

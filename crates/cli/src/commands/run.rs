@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use clap::Args;
@@ -189,6 +190,9 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     })
 }
 
+/// How long the end waits for what is known of files to be left for the next process.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+
 /// Keeps the machine right until the end.
 fn keep(
     session: &Session,
@@ -255,7 +259,13 @@ fn keep(
     drop(engine);
     runtime.shutdown_timeout(Duration::from_millis(100));
     if let Some(known) = known {
-        known.leave(&machine.host);
+        // The prefix may lie on a file system that hangs, and nothing waits for that for long.
+        let (done, ended) = channel::<()>();
+        std::thread::spawn(move || {
+            known.leave(&machine.host);
+            drop(done);
+        });
+        let _ = ended.recv_timeout(LEAVE_WITHIN);
     }
     Ok(ended)
 }
@@ -338,8 +348,12 @@ impl Ended {
             ExitReason::BackgroundFailed(why) => error(why),
             ExitReason::Stopped | ExitReason::Converged | ExitReason::Requested(_) => {}
         }
-        for id in &report.hung {
-            error(&format!("{id} did not end in time and was left behind"));
+        for (id, at) in &report.hung {
+            let place = match at.as_deref().filter(|at| **at != *id.name) {
+                Some(at) => format!(", at {at},"),
+                None => String::new(),
+            };
+            error(&format!("{id}{place} did not end in time and was left behind"));
         }
         said
     }
@@ -406,6 +420,9 @@ async fn wait(engine: &Engine, programs: Option<&Programs>, signals: &mut Signal
     }
 }
 
+/// After so long without an answer, a resource is said not to answer. A disk under load takes seconds.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
 /// The flags, checked against each other.
 struct Settings {
     engine: EngineOptions,
@@ -463,6 +480,7 @@ impl Settings {
                 None if wanted && !arguments.once => None,
                 _ => Some(Duration::ZERO),
             },
+            answer_within: Some(ANSWER_WITHIN),
             exit_when_converged: arguments.once || arguments.converged_exit,
             max_runtime: max_runtime
                 .filter(|seconds| *seconds > 0)

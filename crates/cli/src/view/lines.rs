@@ -177,6 +177,17 @@ impl Narrator {
                 Importance::Warning,
                 format!("{who}: could not run, because {} failed", visible(by)),
             ),
+            EventKind::NotAnswering { waited, at } => {
+                let waited = duration_text(*waited);
+                let place = match at.as_deref().filter(|at| event.name.as_deref() != Some(at)) {
+                    Some(at) => format!(" at {}", visible(at)),
+                    None => String::new(),
+                };
+                let text = format!(
+                    "{who}: no answer{place} for {waited}; the file system may hang. Everything else goes on"
+                );
+                problem(Importance::Warning, text)
+            }
             EventKind::Fighting { field, is, want } => {
                 let (field, is, want) = (one_line(field), one_line(is), one_line(want));
                 let text = format!(

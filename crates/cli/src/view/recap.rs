@@ -19,6 +19,8 @@ pub(crate) struct Counts {
     pub(crate) blocked: usize,
     /// Have not been looked at.
     pub(crate) waiting: usize,
+    /// Give no answer: what they look at hangs.
+    pub(crate) silent: usize,
     /// Were repaired again and again, because something else keeps undoing it.
     pub(crate) fighting: usize,
     /// Were wrong and were repaired.
@@ -38,6 +40,7 @@ impl Counts {
             (self.failed, "failed"),
             (self.fighting, "undone by something else"),
             (self.blocked, "blocked"),
+            (self.silent, "not answering"),
             (self.waiting, "not looked at"),
             (self.right, "right"),
         ];
@@ -54,7 +57,7 @@ impl Counts {
 
     /// All of them.
     pub(crate) fn all(self) -> usize {
-        let wrong = self.failed + self.blocked + self.waiting + self.fighting;
+        let wrong = self.failed + self.blocked + self.waiting + self.silent + self.fighting;
         wrong + self.repaired + self.would_repair + self.right
     }
 }
@@ -82,6 +85,7 @@ enum Standing {
     Right,
     Failed,
     Blocked,
+    Silent,
 }
 
 impl Recap {
@@ -107,6 +111,7 @@ impl Recap {
             }),
             EventKind::FailedForGood { .. } | EventKind::BackingOff { .. } => self.set(&id, Standing::Failed),
             EventKind::BlockedBy { .. } => self.set(&id, Standing::Blocked),
+            EventKind::NotAnswering { .. } => self.set(&id, Standing::Silent),
             // What may be repaired says so next; what was repaired, at the end.
             EventKind::Drift { .. } => self.note(&id, |resource| resource.would_repair = true),
             EventKind::Repairing { .. } => self.note(&id, |resource| resource.would_repair = false),
@@ -135,6 +140,7 @@ impl Recap {
                 Standing::Failed => &mut counts.failed,
                 Standing::Blocked => &mut counts.blocked,
                 Standing::Waiting => &mut counts.waiting,
+                Standing::Silent => &mut counts.silent,
                 Standing::Right if resource.fights => &mut counts.fighting,
                 Standing::Right if resource.would_repair => &mut counts.would_repair,
                 Standing::Right if resource.repaired => &mut counts.repaired,

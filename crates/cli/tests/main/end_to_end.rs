@@ -86,6 +86,11 @@ impl Engine {
         }
     }
 
+    /// Itself, for who wants to end it otherwise.
+    pub(crate) fn into_running(self) -> Running {
+        self.0
+    }
+
     /// Ends it politely.
     pub(crate) fn stop(self) {
         self.0.signal("TERM");

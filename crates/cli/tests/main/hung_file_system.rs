@@ -15,8 +15,14 @@ struct Frozen {
 }
 
 impl Frozen {
-    /// None where this machine has no loop devices, as in some containers.
+    /// Frozen from the beginning. None where this machine has no loop devices, as in some containers.
     fn new(place: &Hermetic) -> Option<Frozen> {
+        let mut frozen = Frozen::mounted(place)?;
+        frozen.freeze().then_some(frozen)
+    }
+
+    /// The same, but it answers until [`Frozen::freeze`].
+    fn mounted(place: &Hermetic) -> Option<Frozen> {
         let (image, path) = (place.path("image"), place.path("frozen"));
         std::fs::create_dir(&path).expect("a place of its own");
         let file = std::fs::File::create(&image).expect("a place of its own");
@@ -26,18 +32,18 @@ impl Frozen {
             output.is_ok_and(|output| output.status.success())
         };
         let (image, shown) = (image.to_str()?, path.to_str()?);
-        if !done("mkfs.ext4", &["-q", image]) || !done("mount", &["-o", "loop", image, shown]) {
-            return None;
-        }
-        let mut frozen = Frozen { path, thaws: None };
+        let is_there = done("mkfs.ext4", &["-q", image]) && done("mount", &["-o", "loop", image, shown]);
+        is_there.then_some(Frozen { path, thaws: None })
+    }
+
+    /// Lets whoever writes wait; answers whether that is possible here.
+    fn freeze(&mut self) -> bool {
         let mut thaws = Command::new("sh");
-        thaws.args([
-            "-c",
-            "read line; fsfreeze --unfreeze \"$0\"; true",
-            frozen.path.to_str()?,
-        ]);
-        frozen.thaws = Some(thaws.stdin(Stdio::piped()).spawn().expect("there is a shell"));
-        done("fsfreeze", &["--freeze", frozen.path.to_str()?]).then_some(frozen)
+        thaws.args(["-c", "read line; fsfreeze --unfreeze \"$0\"; true"]);
+        thaws.arg(&self.path).stdin(Stdio::piped());
+        self.thaws = Some(thaws.spawn().expect("there is a shell"));
+        let frozen = Command::new("fsfreeze").arg("--freeze").arg(&self.path).status();
+        frozen.is_ok_and(|status| status.success())
     }
 
     /// Lets those that wait go on.
@@ -92,4 +98,80 @@ fn a_file_system_that_hangs_holds_up_nothing_on_the_others() {
         }
     }
     engine.stop();
+}
+
+#[test]
+fn what_changed_while_a_file_system_was_frozen_is_caught_up_with_when_it_thaws() {
+    let place = Hermetic::new();
+    // As above.
+    let mut engine;
+    let Some(mut frozen) = Frozen::mounted(&place) else {
+        println!("skipped: this machine mounts no file as a file system");
+        return;
+    };
+    let wanted = place.write("wanted", "first");
+    let good = place.path("good");
+    let stuck: Vec<PathBuf> = (0..40)
+        .map(|number| frozen.path.join(format!("f{number}")))
+        .collect();
+    let mut program = format!("import \"os\"\n$wanted = os.readfile(\"{}\")\n", wanted.display());
+    for path in stuck.iter().chain([&good]) {
+        program += &format!("file \"{}\" {{\n\tcontent => $wanted,\n}}\n", path.display());
+    }
+    let program = place.write("p.mcl", program).display().to_string();
+    engine = Engine::start(&place, &["--converger-timeout", "0", &program]);
+    engine.event("all files", |event| event["event"] == "converged");
+    if !frozen.freeze() {
+        println!("skipped: this machine cannot freeze a file system");
+        return;
+    }
+    let name = good.display().to_string();
+    std::fs::write(&wanted, "second").unwrap();
+    engine.repaired_until("file", &name, || text(&good) == "second");
+    std::fs::write(&good, "wrong").unwrap();
+    engine.repaired_until("file", &name, || text(&good) == "second");
+    assert!(stuck.iter().all(|path| text(path) == "first"), "it is frozen");
+    frozen.thaw();
+    let is_caught_up = || stuck.iter().all(|path| text(path) == "second");
+    while !is_caught_up() {
+        engine.event("a repair", |event| event["event"] == "repaired");
+    }
+    // Its files are looked after as before.
+    std::fs::write(&stuck[7], "wrong").unwrap();
+    engine.repaired_until("file", &stuck[7].display().to_string(), is_caught_up);
+    engine.stop();
+}
+
+#[test]
+fn what_hangs_is_reported_and_keeps_no_run_from_its_end() {
+    let place = Hermetic::new();
+    // As above.
+    let mut running;
+    let Some(mut frozen) = Frozen::new(&place) else {
+        println!("skipped: this machine mounts no file as a file system, or cannot freeze it");
+        return;
+    };
+    let path = frozen.path.join("f").display().to_string();
+    let program = format!("file \"stuck\" {{\n\tpath => \"{path}\",\n\tcontent => \"right\",\n}}\n");
+    let program = place.write("p.mcl", program).display().to_string();
+    let mut engine = Engine::start(&place, &[&program]);
+    let silent = engine.event("the report", |event| event["event"] == "not answering");
+    assert_eq!(
+        (&silent["name"], &silent["at"]),
+        (&"stuck".into(), &(&*path).into())
+    );
+    running = engine.into_running();
+    for stage in 1..=3 {
+        running.signal("INT");
+        running.wait_for("the next stage", |line| {
+            line.contains("\"stopping\"") && line.contains(&format!("\"stage\":{stage}"))
+        });
+    }
+    running.wait_for("the end", |line| line.contains("\"ended\""));
+    // Nothing can take a thread out of a system call that waits for the frozen file system; the process is gone with it.
+    frozen.thaw();
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(1), "{errors}");
+    let left = format!("file[stuck], at {path}, did not end in time and was left behind");
+    assert!(errors.contains(&left), "{errors}");
 }

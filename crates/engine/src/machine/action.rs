@@ -72,6 +72,12 @@ pub enum Action {
         /// Whether there is something to clean up.
         initialised: bool,
     },
+    /// Its `init`, watch, run or `cleanup` should have answered long ago. Answer, where that is no work that may take as long as
+    /// it likes: [`super::Input::NotAnswering`].
+    Silent {
+        /// Whose.
+        vertex: VertexId,
+    },
     /// Stored notifications are served or void.
     ClearRefresh {
         /// Whose.
@@ -134,8 +140,8 @@ pub struct ExitReport {
     pub repaired: u64,
     /// How many runs would have repaired something but for noop.
     pub would_repair: u64,
-    /// What did not end in time when the engine stopped.
-    pub hung: Vec<ResourceId>,
+    /// What did not end in time when the engine stopped, with the path at which it was at work, where that is known.
+    pub hung: BTreeMap<ResourceId, Option<Arc<str>>>,
 }
 
 impl ExitReport {

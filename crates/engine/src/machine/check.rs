@@ -173,7 +173,7 @@ impl Machine {
         if life.is_realizing()
             && !matches!(
                 life.stage(),
-                Stage::Initialising { .. } | Stage::Arming | Stage::Watching(_)
+                Stage::Initialising { .. } | Stage::Arming { .. } | Stage::Watching(_)
             )
         {
             return Err("shall run before it goes, but cannot".to_owned());

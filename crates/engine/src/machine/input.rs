@@ -79,6 +79,13 @@ pub enum Input {
         /// Why it failed, if it did. It is only reported.
         failure: Option<Failure>,
     },
+    /// Answer to [`super::Action::Silent`], where that is worth telling.
+    NotAnswering {
+        /// Whose answer is missing.
+        vertex: VertexId,
+        /// The path at which it is at work, if that is known.
+        at: Option<Arc<str>>,
+    },
     /// A line for the log.
     Log {
         /// Of which resource, if it is of one and that is not gone.

@@ -43,6 +43,8 @@ pub(super) struct Life {
     pub(super) was_settled: bool,
     /// What its slot has published is its own, not that of whoever lived there before.
     pub(super) has_published: bool,
+    /// It was found that no answer comes.
+    pub(super) is_silent: bool,
     /// A swap takes it away after one run.
     realizing: bool,
     stage: Stage,
@@ -52,11 +54,11 @@ pub(super) struct Life {
 #[derive(Debug)]
 pub(super) enum Stage {
     /// `init` is under way. With `leaves`, it goes as soon as that has ended.
-    Initialising { leaves: bool },
+    Initialising { since: Duration, leaves: bool },
     /// `init` failed and is tried again.
     InitFailed { wait: Wait },
     /// Its watch is being armed.
-    Arming,
+    Arming { since: Duration },
     /// Its watch is armed, or it has none: it may run.
     Watching(Activity),
     /// Its watch failed, and is armed again when the wait is over and the run, which was cancelled, has ended.
@@ -68,7 +70,7 @@ pub(super) enum Stage {
     /// It is going away; `cleanup` waits for that of its successors.
     Draining { initialised: bool },
     /// `cleanup` is under way.
-    CleaningUp,
+    CleaningUp { since: Duration },
 }
 
 /// What a resource does whose watch is armed.
@@ -199,7 +201,7 @@ pub(super) enum Next {
 
 impl Life {
     /// Something that is added: its `init` begins.
-    pub(super) fn new(resource: Arc<DesiredResource>) -> Life {
+    pub(super) fn new(resource: Arc<DesiredResource>, now: Duration) -> Life {
         Life {
             resource,
             extras: None,
@@ -209,8 +211,9 @@ impl Life {
             second_chance: false,
             was_settled: false,
             has_published: false,
+            is_silent: false,
             realizing: false,
-            stage: Stage::Initialising { leaves: false },
+            stage: initialising(now),
         }
     }
 
@@ -257,6 +260,16 @@ impl Life {
         }
     }
 
+    /// Since when an answer of its workers is waited for, if one is.
+    pub(super) fn waits_since(&self) -> Option<Duration> {
+        match &self.stage {
+            Stage::Initialising { since, .. } | Stage::Arming { since } | Stage::CleaningUp { since } => {
+                Some(*since)
+            }
+            _ => self.run().map(|run| run.began),
+        }
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.run().is_some()
     }
@@ -270,10 +283,10 @@ impl Life {
         self.realizing
             || matches!(
                 self.stage,
-                Stage::Initialising { leaves: true }
+                Stage::Initialising { leaves: true, .. }
                     | Stage::Finishing { .. }
                     | Stage::Draining { .. }
-                    | Stage::CleaningUp
+                    | Stage::CleaningUp { .. }
             )
     }
 
@@ -285,7 +298,7 @@ impl Life {
     pub(super) fn is_armed(&self) -> bool {
         matches!(
             self.stage,
-            Stage::Arming | Stage::Watching(_) | Stage::Finishing { watches: true, .. }
+            Stage::Arming { .. } | Stage::Watching(_) | Stage::Finishing { watches: true, .. }
         )
     }
 
@@ -339,10 +352,10 @@ impl Life {
             Stage::Watching(Activity::Running(_))
             | Stage::FailedForGood { run: Some(_), .. }
             | Stage::Initialising { .. }
-            | Stage::Arming
+            | Stage::Arming { .. }
             | Stage::Finishing { .. }
             | Stage::Draining { .. }
-            | Stage::CleaningUp => true,
+            | Stage::CleaningUp { .. } => true,
         }
     }
 
@@ -361,13 +374,14 @@ impl Life {
     // Coming in.
 
     /// `init` is tried again.
-    pub(super) fn initialise(&mut self) {
-        self.stage = Stage::Initialising { leaves: false };
+    pub(super) fn initialise(&mut self, now: Duration) {
+        self.is_silent = false;
+        self.stage = initialising(now);
     }
 
     /// The watch is being armed: after `init`, after it failed, after a user asked for it. What is still running must end
     /// first. Answers whether it is.
-    pub(super) fn arm(&mut self) -> bool {
+    pub(super) fn arm(&mut self, now: Duration) -> bool {
         if let Some(run) = self.run().copied() {
             self.stage = Stage::WatchFailed {
                 wait: None,
@@ -375,7 +389,8 @@ impl Life {
             };
             return false;
         }
-        self.stage = Stage::Arming;
+        self.is_silent = false;
+        self.stage = Stage::Arming { since: now };
         true
     }
 
@@ -411,6 +426,7 @@ impl Life {
     /// Its run begins.
     pub(super) fn start(&mut self, number: u64, began: Duration, noop: bool) {
         let by_watch = self.due().is_some_and(|due| due.by_watch);
+        self.is_silent = false;
         self.stage = Stage::Watching(Activity::Running(Run {
             number,
             began,
@@ -538,11 +554,11 @@ impl Life {
     pub(super) fn leave(&mut self) -> Option<bool> {
         self.realizing = false;
         match &mut self.stage {
-            Stage::Initialising { leaves } => {
+            Stage::Initialising { leaves, .. } => {
                 *leaves = true;
                 return None;
             }
-            Stage::Finishing { .. } | Stage::CleaningUp => return None,
+            Stage::Finishing { .. } | Stage::CleaningUp { .. } => return None,
             _ => {}
         }
         if let Some(run) = self.run().copied() {
@@ -554,12 +570,17 @@ impl Life {
     }
 
     /// Nothing of it is under way any more: `cleanup` begins, or waits for that of successors.
-    pub(super) fn go(&mut self, initialised: bool, must_drain: bool) {
+    pub(super) fn go(&mut self, initialised: bool, must_drain: bool, now: Duration) {
         self.realizing = false;
+        self.is_silent = false;
         self.stage = if must_drain {
             Stage::Draining { initialised }
         } else {
-            Stage::CleaningUp
+            Stage::CleaningUp { since: now }
         };
     }
+}
+
+fn initialising(since: Duration) -> Stage {
+    Stage::Initialising { since, leaves: false }
 }

@@ -21,8 +21,9 @@ impl Machine {
             return;
         }
         self.alive += 1;
+        let now = self.now;
         let vertex = self.vertex_mut(slot);
-        vertex.life = Some(Life::new(wanted));
+        vertex.life = Some(Life::new(wanted, now));
         let hidden = vertex.hidden;
         self.emit(Some(slot), EventKind::Added);
         if hidden {
@@ -40,7 +41,9 @@ impl Machine {
             let edge = self.edges.get(*edge);
             edge.notifies() && edge.refresh == Refresh::None
         });
-        self.life_mut(slot).initialise();
+        let now = self.now;
+        self.life_mut(slot).initialise(now);
+        self.expect_answer();
         let vertex = self.id(slot);
         self.actions.push(Action::Init {
             vertex,
@@ -63,7 +66,9 @@ impl Machine {
         };
         let polls = life.resource.meta.poll != 0;
         let realizing = life.is_realizing();
-        self.life_mut(slot).arm();
+        let now = self.now;
+        self.life_mut(slot).arm(now);
+        self.expect_answer();
         for sender in initialised.refresh {
             self.restore_refresh(slot, &sender);
         }
@@ -98,9 +103,11 @@ impl Machine {
     /// Arms the watch again, after it failed or after the resource had failed for good.
     pub(super) fn arm_again(&mut self, slot: u32) {
         // The instance is with its run; the end of that comes back here.
-        if !self.life_mut(slot).arm() {
+        let now = self.now;
+        if !self.life_mut(slot).arm(now) {
             return;
         }
+        self.expect_answer();
         if self.vertex(slot).hidden {
             return self.first_event(slot);
         }
@@ -112,7 +119,7 @@ impl Machine {
     }
 
     pub(super) fn watch_armed(&mut self, slot: u32, result: Result<Armed, Failure>) {
-        if !matches!(self.life(slot).stage(), Stage::Arming) {
+        if !matches!(self.life(slot).stage(), Stage::Arming { .. }) {
             return;
         }
         match result {
@@ -263,7 +270,9 @@ impl Machine {
     pub(super) fn take_away(&mut self, slot: u32, initialised: bool) {
         self.disarm(slot);
         let must_drain = self.must_drain(slot);
-        self.life_mut(slot).go(initialised, must_drain);
+        let now = self.now;
+        self.life_mut(slot).go(initialised, must_drain, now);
+        self.expect_answer();
         if must_drain {
             return;
         }
@@ -277,7 +286,7 @@ impl Machine {
 
     /// Nothing is left of what lived in a slot.
     pub(super) fn cleanup_ended(&mut self, slot: u32, failure: Option<&Failure>) {
-        if !matches!(self.life(slot).stage(), Stage::CleaningUp) {
+        if !matches!(self.life(slot).stage(), Stage::CleaningUp { .. }) {
             return;
         }
         if let Some(failure) = failure {

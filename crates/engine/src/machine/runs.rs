@@ -20,6 +20,7 @@ impl Machine {
         let resource = self.live(slot).clone();
         let noop = self.is_noop(&resource);
         self.life_mut(slot).start(run, now, noop);
+        self.expect_answer();
         let vertex = self.vertex(slot);
         let (hidden, priority) = (vertex.hidden, vertex.height);
 

@@ -125,11 +125,11 @@ impl Machine {
                 }
             },
             Stage::Initialising { .. }
-            | Stage::Arming
+            | Stage::Arming { .. }
             | Stage::WatchFailed { .. }
             | Stage::Finishing { .. }
             | Stage::Draining { .. }
-            | Stage::CleaningUp => VertexState::Starting,
+            | Stage::CleaningUp { .. } => VertexState::Starting,
         }
     }
 }

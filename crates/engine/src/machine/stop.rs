@@ -157,8 +157,8 @@ impl Machine {
                 self.set_patience();
             }
             None => {
-                let hung = self.waited_for().into_iter().collect();
-                self.end(hung);
+                let hung = self.waited_for().into_iter();
+                self.end(hung.map(|id| (id, None)).collect());
             }
         }
     }
@@ -172,11 +172,11 @@ impl Machine {
     pub(super) fn look_for_end(&mut self) {
         let running_on = self.stopping.as_ref().is_none_or(|stopping| stopping.ended);
         if !running_on && self.alive == 0 {
-            self.end(Vec::new());
+            self.end(BTreeMap::new());
         }
     }
 
-    fn end(&mut self, hung: Vec<ResourceId>) {
+    fn end(&mut self, hung: BTreeMap<ResourceId, Option<Arc<str>>>) {
         let Some(stopping) = &mut self.stopping else {
             return;
         };

@@ -167,7 +167,7 @@ impl Machine {
         };
         let could_run = matches!(
             life.stage(),
-            Stage::Initialising { .. } | Stage::Arming | Stage::Watching(_)
+            Stage::Initialising { .. } | Stage::Arming { .. } | Stage::Watching(_)
         ) && !life.wait().is_some_and(|wait| wait.why.is_failure());
         life.resource.meta.realize
             && could_run

@@ -24,6 +24,15 @@ struct Record {
     cancellation: Option<Cancellation>,
 }
 
+impl Record {
+    /// Where it is at work, as far as that is known without looking.
+    fn path(&self) -> Option<Arc<str>> {
+        let watches = self.cell.watches();
+        let path = watches.first_path()?;
+        Some(path.as_path().to_string_lossy().into())
+    }
+}
+
 pub(super) struct Owner {
     shared: Arc<Shared>,
     machine: Machine,
@@ -297,6 +306,15 @@ impl Owner {
                     });
                 }
             }
+            Action::Silent { vertex } => {
+                // Work that waits for others, a command say, may take as long as it likes.
+                if let Some(record) = self.record(vertex)
+                    && record.shape == RunShape::Blocking
+                {
+                    let at = record.path();
+                    self.shared.inbox.input(Input::NotAnswering { vertex, at });
+                }
+            }
             Action::ClearRefresh {
                 receiver,
                 senders,
@@ -315,7 +333,15 @@ impl Owner {
                     let _ = transitions.send(converged);
                 }
             }
-            Action::Exit(report) => self.report = Some(report),
+            Action::Exit(mut report) => {
+                for (id, at) in &mut report.hung {
+                    let mut records = self.records.iter().flatten();
+                    *at = records
+                        .find(|record| record.cell.resource.id == *id)
+                        .and_then(Record::path);
+                }
+                self.report = Some(report);
+            }
         }
     }
 

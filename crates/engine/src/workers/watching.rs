@@ -48,6 +48,11 @@ impl Watches {
         std::mem::take(&mut self.paths)
     }
 
+    /// The first path that is watched, if nothing else is.
+    pub(super) fn first_path(&self) -> Option<&AbsolutePath> {
+        self.declared.as_ref()?.first().map(|(path, ..)| path)
+    }
+
     /// Loops that were told to end, to be waited for.
     pub(super) fn take_ending(&mut self) -> Vec<JoinHandle<()>> {
         self.ending.retain(|task| !task.is_finished());

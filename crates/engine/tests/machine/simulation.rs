@@ -288,7 +288,7 @@ type Underway = (Run, Box<RunRequest>, (Duration, u64));
 pub(crate) struct Simulation {
     pub(crate) machine: Machine,
     pub(crate) now: Duration,
-    deadline: Option<Duration>,
+    pub(crate) deadline: Option<Duration>,
     /// What the host will say, by time and order.
     coming: BTreeMap<(Duration, u64), Input>,
     count: u64,
@@ -510,6 +510,10 @@ impl Simulation {
     fn act(&mut self, action: Action) {
         match action {
             Action::Emit(event) => self.note(event),
+            Action::Silent { vertex } => {
+                let at = Some("/somewhere".into());
+                self.later(Duration::ZERO, Input::NotAnswering { vertex, at });
+            }
             Action::Init {
                 vertex,
                 resource,
@@ -835,6 +839,13 @@ fn brief(event: &Event) -> Option<String> {
         EventKind::Removed => "removed".to_owned(),
         EventKind::Finishing => "finishing".to_owned(),
         EventKind::Fighting { .. } => "fighting".to_owned(),
+        EventKind::NotAnswering { waited, at } => {
+            format!(
+                "silent for {} s at {}",
+                waited.as_secs(),
+                at.as_deref().unwrap_or("?")
+            )
+        }
         EventKind::Tick => "tick".to_owned(),
         EventKind::Converged => "converged".to_owned(),
         EventKind::Unconverged => "unconverged".to_owned(),

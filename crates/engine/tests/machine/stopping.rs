@@ -119,7 +119,7 @@ fn what_hangs_is_named_in_the_end() {
     sim.step(stop(StopStage::Interrupt, false));
     sim.advance(s(16));
     let report = sim.exit.clone().unwrap();
-    assert_eq!(report.hung, [id("a")]);
+    assert_eq!(report.hung.keys().collect::<Vec<_>>(), [&id("a")]);
     assert_eq!(report.code(false), 1);
 }
 
@@ -154,5 +154,8 @@ fn a_cleanup_that_hangs_is_named_at_the_end() {
     );
     sim.advance(s(1));
     let report = sim.exit.clone().expect("patience ends");
-    assert_eq!((report.code(false), report.hung), (1, vec![id("a")]));
+    assert_eq!(
+        (report.code(false), report.hung.contains_key(&id("a"))),
+        (1, true)
+    );
 }

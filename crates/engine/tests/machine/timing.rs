@@ -2,7 +2,7 @@
 
 use super::simulation::*;
 use setpoint_engine::EventKind;
-use setpoint_engine::machine::Input;
+use setpoint_engine::machine::{Input, Options};
 
 #[test]
 fn a_limit_delays_events_beyond_the_burst_and_nothing_else() {
@@ -209,7 +209,7 @@ fn intervals_that_passed_while_nobody_looked_are_one_and_keep_their_phase() {
 
 #[test]
 fn what_a_watch_that_was_lost_saw_before_hurries_nothing() {
-    let mut sim = Simulation::with(setpoint_engine::machine::Options {
+    let mut sim = Simulation::with(Options {
         keep_trying: true,
         delay: Some(60_000),
         ..Default::default()
@@ -253,4 +253,34 @@ fn only_repairs_that_the_watch_alone_asked_for_are_a_fight() {
         !fights(Simulation::event, &receives),
         "what it shall be may have changed"
     );
+}
+
+#[test]
+fn what_gives_no_answer_for_long_is_told_once_for_each_wait() {
+    let mut sim = Simulation::with(Options {
+        answer_within: Some(s(30)),
+        ..Options::default()
+    });
+    sim.runs("a", [Run::ok().takes(s(100)), Run::ok().takes(s(40))]);
+    sim.runs("b", [Run::ok().takes(s(29))]);
+    sim.host("c").init_takes = s(50);
+    sim.swap(&Graph::new(&["a", "b", "c"]));
+    sim.advance(s(29));
+    assert_eq!(sim.take(), ["b ok"]);
+    sim.advance(s(1));
+    assert_eq!(
+        sim.take(),
+        [
+            "a silent for 30 s at /somewhere",
+            "c silent for 30 s at /somewhere"
+        ]
+    );
+    sim.advance(s(70));
+    assert_eq!(sim.take(), ["c ok", "a ok"]);
+    // Nothing is looked for while nothing is waited for.
+    sim.advance(s(100));
+    assert_eq!((sim.deadline, sim.take()), (None, vec![]));
+    sim.event("a");
+    sim.advance(s(40));
+    assert_eq!(sim.take(), ["a silent for 30 s at /somewhere", "a ok"]);
 }
