@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex};
 use setpoint_engine::{Drift, DriftValue, Instance, KindSpec, Watch};
 use setpoint_graph::{ConstantValue, ParameterType};
 use setpoint_host::watch::{WatchEvent, WatchHub, WatchToken};
-use setpoint_resources::KINDS;
 use setpoint_value::{Func, Map, Type, Value};
 
-use crate::harness::{Bench, Subject, refused, text, texts, yes};
+use crate::harness::{Bench, Subject, kinds, refused, text, texts, yes};
 
 type Parameters = Vec<(&'static str, Value)>;
 
@@ -128,6 +127,9 @@ const EXAMPLES: &[Example] = &[
         converges: false,
         touches: false,
     },
+    example("hello", |bench| {
+        (bench.path("greeting"), vec![("whom", text("you"))])
+    }),
     example("_panic", |_| ("_panic".to_owned(), vec![])),
 ];
 
@@ -140,7 +142,7 @@ impl Example {
 
 #[test]
 fn every_kind_has_an_example() {
-    for spec in KINDS {
+    for spec in kinds() {
         let kind = spec.schema.kind;
         assert!(EXAMPLES.iter().any(|example| example.kind == kind), "{kind}");
     }
@@ -259,7 +261,7 @@ fn sensitive_parameters_are_in_no_report() {
 
 #[test]
 fn everything_is_documented() {
-    for spec in KINDS {
+    for spec in kinds() {
         let schema = spec.schema;
         let mut docs = vec![(schema.kind, schema.doc)];
         docs.extend(
@@ -279,7 +281,7 @@ fn everything_is_documented() {
 
 #[test]
 fn each_parameter_refuses_a_wrong_type_and_takes_a_right_one() {
-    for spec in KINDS {
+    for spec in kinds() {
         for parameter in spec.schema.parameters {
             let (kind, name) = (spec.schema.kind, parameter.name);
             if let Some(wrong) = wrong_for(parameter.parameter_type) {

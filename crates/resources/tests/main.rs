@@ -12,4 +12,6 @@ mod file;
 mod file_ownership;
 mod file_tree;
 mod harness;
+mod hello;
+mod kind_walk_through;
 mod small;
