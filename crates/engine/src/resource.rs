@@ -155,6 +155,13 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
     /// Refuses parameters that make no sense together. No I/O. Reports everything that is wrong.
     fn validate(&self, _meta: &MetaParameters, _invalid: &mut Vec<Invalid>) {}
 
+    /// Doubts parameters as the program writes them. Some may not be known yet, but whether they are sensitive is. No I/O.
+    fn doubt(_parameters: &Parameters, _invalid: &mut Vec<Invalid>)
+    where
+        Self: Sized,
+    {
+    }
+
     /// Whether two resources of this name are the same as far as their declared parameters go.
     fn same(_name: &str, a: &Parameters, b: &Parameters) -> bool
     where
@@ -415,14 +422,20 @@ impl std::fmt::Debug for Members {
     }
 }
 
-/// [`KindSchema::check`] of kind `T`: decodes and validates. What is not known yet is not judged.
+/// [`KindSchema::check`] of kind `T`: doubts, decodes and validates. What is not known yet is not decoded.
 #[must_use]
 pub fn check<T: Kind>(name: &str, parameters: &Parameters, meta: &MetaParameters) -> Vec<Invalid> {
-    if parameters.iter().any(|(_, value)| !value.is_wholly_known()) {
-        return Vec::new();
-    }
     let mut invalid = Vec::new();
-    T::decode(name, parameters, &mut invalid).validate(meta, &mut invalid);
+    T::doubt(parameters, &mut invalid);
+    if parameters.iter().all(|(_, value)| value.is_wholly_known()) {
+        let mut refused = Vec::new();
+        let decoded = T::decode(name, parameters, &mut refused);
+        let mut more = Vec::new();
+        decoded.validate(meta, &mut more);
+        // What stands in the place of a refused value is nobody's mistake.
+        more.retain(|found| refused.iter().all(|refused| refused.parameter != found.parameter));
+        invalid.extend(refused.into_iter().chain(more));
+    }
     if !invalid.is_empty() {
         Secrets::of_parameters(parameters).hide_in_all(&mut invalid);
     }

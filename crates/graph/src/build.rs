@@ -430,10 +430,10 @@ impl<'a, S> Building<'a, S> {
     fn report_invalid(&mut self, id: &ResourceId, invalid: Invalid, spans: &[(&'static str, Span)]) {
         let mut found = if invalid.is_error() {
             let message = format!("`{id}` is not valid: {}", invalid.message);
-            Diagnostic::error(&codes::INVALID_RESOURCE, self.statement.span, message)
+            Diagnostic::error(invalid.code, self.statement.span, message)
         } else {
             let message = format!("`{id}`: {}", invalid.message);
-            Diagnostic::warning(&codes::DOUBTFUL_RESOURCE, self.statement.span, message)
+            Diagnostic::warning(invalid.code, self.statement.span, message)
         };
         let place = spans.iter().find(|(name, _)| Some(*name) == invalid.parameter);
         if let Some((_, span)) = place {

@@ -19,5 +19,6 @@ setpoint_diagnostics::codes! {
     SENSITIVE_NAME = "E0420" "" Interpret "a name that is sensitive";
     NAME_NOT_TEXT = "E0421" "" Interpret "a name that is not text";
     DOUBTFUL_RESOURCE = "W0411" "" Interpret "a resource that is probably not what was meant";
+    READABLE_SECRET = "W0412" "" Interpret "a secret that others can read";
     SEND_MISMATCH = "E0422" "" Interpret "a send key and a parameter that do not fit";
 }

@@ -1,8 +1,8 @@
 //! What is known about a kind of resource without touching a machine.
 
-use setpoint_diagnostics::Severity;
+use setpoint_diagnostics::{CodeInfo, Severity};
 
-use crate::{MetaParameters, ParameterType, Parameters};
+use crate::{MetaParameters, ParameterType, Parameters, codes};
 
 /// The description of a kind. One `static` each, made by `#[derive(Resource)]`.
 #[derive(Debug)]
@@ -116,6 +116,8 @@ pub enum ConstantValue {
 pub struct Invalid {
     /// A warning refuses nothing: the resource means something, but probably not what was meant.
     pub severity: Severity,
+    /// What it is reported as.
+    pub code: &'static CodeInfo,
     /// The parameter to look at, if it is one.
     pub parameter: Option<&'static str>,
     /// What is wrong: one line, no full stop.
@@ -130,6 +132,7 @@ impl Invalid {
     pub fn new(message: impl Into<String>) -> Invalid {
         Invalid {
             severity: Severity::Error,
+            code: &codes::INVALID_RESOURCE,
             parameter: None,
             message: message.into(),
             help: None,
@@ -140,10 +143,8 @@ impl Invalid {
     #[must_use]
     pub fn parameter(parameter: &'static str, message: impl Into<String>) -> Invalid {
         Invalid {
-            severity: Severity::Error,
             parameter: Some(parameter),
-            message: message.into(),
-            help: None,
+            ..Invalid::new(message)
         }
     }
 
@@ -152,6 +153,7 @@ impl Invalid {
     pub fn warning(parameter: &'static str, message: impl Into<String>) -> Invalid {
         Invalid {
             severity: Severity::Warning,
+            code: &codes::DOUBTFUL_RESOURCE,
             ..Invalid::parameter(parameter, message)
         }
     }
@@ -160,6 +162,13 @@ impl Invalid {
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
+    }
+
+    /// Under a code of its own.
+    #[must_use]
+    pub fn code(mut self, code: &'static CodeInfo) -> Invalid {
+        self.code = code;
+        self
     }
 
     /// With advice.

@@ -696,6 +696,8 @@ fn the_effective_path_is_what_counts() {
     assert!(!same(&[], &[("path", text("/m"))]));
     assert!(!same(&[content("")], &[]));
     assert!(same(&[("recurse", Value::Bool(false))], &[]));
+    assert!(same(&[("mode", text("644"))], &[("mode", text("0644"))]));
+    assert!(!same(&[("mode", text("0600"))], &[("mode", text("0644"))]));
 }
 
 #[test]

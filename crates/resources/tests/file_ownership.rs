@@ -5,9 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, chown};
 
 use setpoint_host::files::{AbsolutePath, Entry};
-use setpoint_value::Value;
+use setpoint_value::{Type, Value};
 
-use crate::harness::{Bench, is_root, text, yes};
+use crate::harness::{Bench, is_root, refused, text, yes};
 
 /// The number of the user nobody, who stands for somebody else.
 const OTHER: u32 = 65534;
@@ -309,19 +309,37 @@ fn a_secret_without_a_mode_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_mode_that_lets_everybody_read_a_secret_is_remarked_on_once() {
+fn a_mode_that_lets_everybody_read_a_secret_is_doubted_before_anything_runs() {
+    let unknown = Value::unknown(Type::Str).sensitive();
+    let doubt = "mode: everybody on this machine can read the sensitive contents";
+    for (content, mode, doubts) in [
+        (text("hunter2").sensitive(), "0644", vec![doubt]),
+        (text("hunter2").sensitive(), "ug=rw,o=r", vec![doubt]),
+        (unknown.clone(), "a=r", vec![doubt]),
+        (unknown, "0640", vec![]),
+        (text("hunter2").sensitive(), "u=rw,go=", vec![]),
+        (text("hunter2"), "0644", vec![]),
+    ] {
+        let parameters = [("content", content), ("mode", text(mode))];
+        assert_eq!(refused("file", "/a", &parameters), doubts, "{mode}");
+    }
+}
+
+#[test]
+fn what_only_a_run_can_know_of_the_readers_of_a_secret_is_remarked_on_once() {
     let bench = Bench::new();
-    let mut open = bench.resource(
-        "file",
-        &bench.path("a"),
-        &[secret("hunter2"), ("mode", text("0644"))],
-    );
+    let all = [("content", text("x")), ("mode", text("0644"))];
+    let mut open = bench.resource("file", &bench.path("a"), &all);
+    assert_eq!(open.apply().log, []);
+    open.receive("content", &secret("hunter2").1);
     let log = open.apply().log;
     assert!(
         log.len() == 1 && log[0].1.contains("`mode` lets others read"),
         "{log:?}"
     );
     assert_eq!(open.apply().log, []);
+    let written = [secret("hunter2"), ("mode", text("0644"))];
+    assert_eq!(bench.resource("file", &bench.path("a"), &written).apply().log, []);
     let group = [secret("hunter2"), ("mode", text("0640"))];
     assert_eq!(bench.resource("file", &bench.path("b"), &group).apply().log, []);
     bench.write("c", "old");

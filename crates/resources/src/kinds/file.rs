@@ -11,12 +11,13 @@ mod run;
 mod tree;
 
 use setpoint_engine::{
-    Apply, Failure, Handle, Identity, IfSet, Resource, Text, Wanted, WantedOrder, WantedReach, Watch, Words,
-    async_trait,
+    Apply, Failure, Handle, Identity, IfSet, Parameter, ParameterAccess, Resource, Text, Wanted, WantedOrder,
+    WantedReach, Watch, Words, async_trait,
 };
-use setpoint_graph::{Invalid, MetaParameters, Parameters};
+use setpoint_graph::{Invalid, MetaParameters, Parameters, codes};
 use setpoint_host::files::{AbsolutePath, Fingerprint};
 use setpoint_host::watch::{Depth, Follow};
+use setpoint_value::Value;
 
 use mode::Mode;
 
@@ -81,6 +82,9 @@ pub(crate) struct File {
     warned_of_readers: bool,
 }
 
+/// The parameters whose values are what is in the file.
+const SECRETS: [&str; 2] = ["content", "fragments"];
+
 /// What `state` can say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
@@ -130,15 +134,31 @@ impl Resource for File {
         self.validate_contents(invalid);
     }
 
+    fn doubt(parameters: &Parameters, invalid: &mut Vec<Invalid>) {
+        let is_secret = |parameter| parameters.get(parameter).is_some_and(Value::is_sensitive);
+        let mode = parameters.get("mode").and_then(|mode| Mode::decode(mode).ok());
+        if SECRETS.into_iter().any(is_secret) && mode.is_some_and(|mode| mode.lets_others_read()) {
+            let doubt = Invalid::warning(
+                "mode",
+                "everybody on this machine can read the sensitive contents",
+            );
+            let help = "write `0600`, or leave `mode` out: then a new file is for its owner alone";
+            invalid.push(doubt.code(&codes::READABLE_SECRET).help(help));
+        }
+    }
+
     fn same(name: &str, a: &Parameters, b: &Parameters) -> bool {
         use setpoint_engine::Kind;
         if a == b {
             return true;
         }
+        let mut invalid = Vec::new();
+        let [a, b] = [a, b].map(|parameters| File::decode(name, parameters, &mut invalid));
         let path = ["path", "dirname", "basename"];
         let rest = Self::SCHEMA.parameters.iter().filter(|p| !path.contains(&p.name));
-        let effective = |parameters| File::decode(name, parameters, &mut Vec::new()).effective();
-        effective(a) == effective(b) && rest.map(|p| p.name).all(|name| a.get(name) == b.get(name))
+        invalid.is_empty()
+            && a.effective() == b.effective()
+            && rest.map(|p| p.name).all(|name| a.get(name) == b.get(name))
     }
 
     fn identities(&self) -> Vec<Identity> {

@@ -96,6 +96,11 @@ impl Mode {
         Ok(Mode::Symbolic(clauses.into()))
     }
 
+    /// Whether everybody may read what has no other bits than those that it sets.
+    pub(super) fn lets_others_read(&self) -> bool {
+        self.of(0) & 0o004 != 0
+    }
+
     /// The twelve bits that it wants of something that has these.
     pub(super) fn of(&self, current: u32) -> u32 {
         match self {

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::metadata::Identities;
 use super::mode::Mode;
-use super::{File, Presence, path};
+use super::{File, Presence, SECRETS, path};
 
 /// A run in progress.
 pub(super) struct Run<'r, 'a> {
@@ -142,24 +142,23 @@ impl<'r, 'a> Run<'r, 'a> {
         self.metadata()
     }
 
-    /// What to say if sensitive contents go where everybody can read them.
+    /// What to say if sensitive contents go where everybody can read them, and only this run can know of it: the program was
+    /// warned of what it says itself.
     pub(super) fn readers_of_a_secret(&self) -> Option<&'static str> {
         const READ_BY_OTHERS: u32 = 0o004;
-        let kept = self.place.found.filter(Stat::is_regular);
-        let bits = match (&self.mode, kept) {
-            (Some(mode), _) => mode.of(0),
-            (None, Some(kept)) => kept.mode,
-            (None, None) => 0,
-        };
-        let exposed = is_secret(self.apply) && !self.file.is_absent() && bits & READ_BY_OTHERS != 0;
-        exposed.then_some({
-            if self.file.mode.is_none() {
+        if !is_secret(self.apply) || self.file.is_absent() {
+            return None;
+        }
+        let of_file = |found: Stat| found.is_regular() && found.mode & READ_BY_OTHERS != 0;
+        let mut received = self.apply.received().iter().map(|received| received.parameter);
+        match &self.mode {
+            None => self.place.found.is_some_and(of_file).then_some(
                 "everybody on this machine can read the sensitive contents: the file that is there has such a mode, \
-                 and `mode` is not set"
-            } else {
-                "everybody on this machine can read the sensitive contents: `mode` lets others read"
-            }
-        })
+                 and `mode` is not set",
+            ),
+            Some(mode) => (mode.lets_others_read() && received.any(|name| name == "mode" || SECRETS.contains(&name)))
+                .then_some("everybody on this machine can read the sensitive contents: `mode` lets others read"),
+        }
     }
 
     /// Looks again, after something was changed.
@@ -616,9 +615,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
 /// Whether the file is to hold what not everybody may read.
 pub(super) fn is_secret(apply: &Apply<'_>) -> bool {
-    ["content", "fragments"]
-        .into_iter()
-        .any(|parameter| apply.is_sensitive(parameter))
+    SECRETS.into_iter().any(|parameter| apply.is_sensitive(parameter))
 }
 
 /// What there is to say about the way in which a file was replaced.
