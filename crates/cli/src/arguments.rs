@@ -84,6 +84,11 @@ impl ProgramArguments {
         })
     }
 
+    /// Whether the name of this host was given.
+    pub(crate) fn has_hostname(&self) -> bool {
+        self.hostname.is_some()
+    }
+
     /// The name of this host.
     pub(crate) fn hostname(&self) -> Result<String, Failure> {
         let Some(name) = &self.hostname else {

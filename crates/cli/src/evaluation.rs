@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_flow::{Evaluator, Program, SourceId, Stop};
-use setpoint_graph::DesiredGraph;
+use setpoint_graph::{DesiredGraph, UnknownPart};
 use setpoint_value::{Capabilities, Wake};
 
 /// Which sources have news. Wakes of one source coalesce.
@@ -92,12 +92,22 @@ impl Woken {
     }
 }
 
-/// Evaluates a program until every source that is needed has given a value. Without a graph there are errors.
+/// What a program wants at first.
+pub(crate) struct First {
+    /// Without it there are errors.
+    pub(crate) graph: Option<DesiredGraph>,
+    /// What the graph lacks because it is not known.
+    pub(crate) unknown: Vec<UnknownPart>,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+/// Evaluates a program until every source that is needed has given a value. With `pure`, no source is asked.
 pub(crate) fn first_graph(
     program: Arc<Program>,
     capabilities: Arc<dyn Capabilities>,
     limit: Duration,
-) -> (Option<DesiredGraph>, Diagnostics) {
+    pure: bool,
+) -> First {
     let woken = Woken::default();
     let waking = woken.clone();
     // The limit holds for waiting and for computing alike.
@@ -112,6 +122,9 @@ pub(crate) fn first_graph(
     );
     let mut evaluator = Evaluator::new(program, capabilities, Box::new(move |source| waking.wake(source)))
         .stopped_by(stop.clone());
+    if pure {
+        evaluator = evaluator.without_machine();
+    }
     let mut step = evaluator.step(&[]);
     while !step.is_finished || !step.pending.is_empty() {
         let news = match stop.is_stopped() {
@@ -125,11 +138,19 @@ pub(crate) fn first_graph(
                 let error = Diagnostic::error(&setpoint_flow::codes::NO_VALUE, pending.span, message);
                 diagnostics.push(error.help("`--timeout` sets how long to wait"));
             }
-            return (None, diagnostics);
+            return First {
+                graph: None,
+                unknown: Vec::new(),
+                diagnostics,
+            };
         }
         step = evaluator.step(&news);
     }
-    (step.graph, step.diagnostics)
+    First {
+        graph: step.graph,
+        unknown: step.unknown,
+        diagnostics: step.diagnostics,
+    }
 }
 
 fn seconds(limit: Duration) -> String {

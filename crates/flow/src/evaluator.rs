@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use setpoint_diagnostics::{Diagnostics, Span};
 use setpoint_graph::{DesiredGraph, StatementOutput, UnknownPart};
-use setpoint_value::{Capabilities, Wake};
+use setpoint_value::{Capabilities, Class, FunctionSpec, Wake};
 use smallvec::SmallVec;
 
 use self::arena::{Arena, Input, Kind, Reference, Site};
@@ -71,8 +71,8 @@ pub struct Evaluator {
     prepared: Prepared,
     capabilities: Arc<dyn Capabilities>,
     wake: Box<dyn Fn(SourceId) -> Wake + Send>,
-    /// Calls of unpredictable functions give unknowns.
-    predicting: bool,
+    /// Which calls give unknowns.
+    unasked: Unasked,
     started: bool,
     arena: Arena,
     queue: HeightQueue,
@@ -136,6 +136,26 @@ pub struct Step {
     pub recomputed: usize,
 }
 
+/// Which calls give unknowns instead of being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unasked {
+    Nothing,
+    /// Those of unpredictable functions.
+    Unpredictable,
+    /// Of all functions that ask for anything but their arguments.
+    Machine,
+}
+
+impl Unasked {
+    fn holds_for(self, function: &FunctionSpec) -> bool {
+        match self {
+            Unasked::Nothing => false,
+            Unasked::Unpredictable => function.unpredictable,
+            Unasked::Machine => function.unpredictable || function.class != Class::Pure,
+        }
+    }
+}
+
 /// A source without a first value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pending {
@@ -173,7 +193,7 @@ impl Evaluator {
             prepared,
             capabilities,
             wake,
-            predicting: false,
+            unasked: Unasked::Nothing,
             started: false,
             arena: Arena::default(),
             queue: HeightQueue::default(),
@@ -203,7 +223,15 @@ impl Evaluator {
     /// Lets calls of unpredictable functions give unknowns, as `plan` wants it. To be said before the first step.
     #[must_use]
     pub fn predicting(mut self) -> Evaluator {
-        self.predicting = true;
+        self.unasked = Unasked::Unpredictable;
+        self
+    }
+
+    /// Lets all calls give unknowns that ask for anything but their arguments: no source is opened, and what is computed follows
+    /// from the program's text alone. To be said before the first step.
+    #[must_use]
+    pub fn without_machine(mut self) -> Evaluator {
+        self.unasked = Unasked::Machine;
         self
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::Span;
 use setpoint_value::Value;
 
-use crate::{KindSchema, MetaParameters};
+use crate::{KindSchema, MetaParameters, UnknownPart};
 
 /// Identity of a resource: its kind and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -201,13 +201,15 @@ impl DesiredGraph {
     }
 }
 
-/// A graph as it is printed: with the edges that the engine adds by itself, if they are known.
+/// A graph as it is printed: with the edges that the engine adds by itself, if they are known, and with what is unknown.
 #[derive(Debug, Clone, Copy)]
 pub struct PrintedGraph<'a> {
     /// What the program wants.
     pub graph: &'a DesiredGraph,
     /// Automatic edges that the graph does not have.
     pub automatic: &'a [Arc<DesiredEdge>],
+    /// What is left out of the graph because it is not known.
+    pub unknown: &'a [UnknownPart],
 }
 
 impl<'a> From<&'a DesiredGraph> for PrintedGraph<'a> {
@@ -215,6 +217,7 @@ impl<'a> From<&'a DesiredGraph> for PrintedGraph<'a> {
         PrintedGraph {
             graph,
             automatic: &[],
+            unknown: &[],
         }
     }
 }

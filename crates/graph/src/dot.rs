@@ -10,7 +10,7 @@ use crate::{PrintedGraph, ResourceId};
 /// automatic edges are dotted.
 #[must_use]
 pub fn graph_dot<'a>(graph: impl Into<PrintedGraph<'a>>) -> String {
-    let PrintedGraph { graph, automatic } = graph.into();
+    let PrintedGraph { graph, automatic, .. } = graph.into();
     let mut out = String::from("digraph desired {\n    rankdir=LR;\n    node [shape=box];\n");
     for id in graph.resources.keys() {
         let _ = writeln!(out, "    {};", node(id));

@@ -13,14 +13,19 @@ use setpoint_value::{Mark, Value, format_float};
 
 use crate::{DesiredEdge, DesiredResource, PrintedGraph, ResourceId};
 
-/// A graph with what was said about it. Automatic edges come last, and say `"auto": true`.
+/// A graph with what was said about it. Automatic edges come last, and say `"auto": true`. What is left out because it is unknown
+/// is under `unknown`, which is there only when it holds something.
 #[must_use]
 pub fn graph_json<'a>(
     graph: impl Into<PrintedGraph<'a>>,
     diagnostics: &Diagnostics,
     sources: &SourceMap,
 ) -> Json {
-    let PrintedGraph { graph, automatic } = graph.into();
+    let PrintedGraph {
+        graph,
+        automatic,
+        unknown,
+    } = graph.into();
     let automatic = automatic.iter().map(|edge| {
         let mut edge = edge_json(edge);
         edge["auto"] = true.into();
@@ -32,11 +37,18 @@ pub fn graph_json<'a>(
     let resources = resources
         .chain(hidden)
         .map(|resource| resource_json(resource, sources));
-    json!({
+    let mut object = json!({
         "resources": resources.collect::<Vec<Json>>(),
         "edges": edges.collect::<Vec<Json>>(),
         "diagnostics": diagnostics_json(diagnostics, sources),
-    })
+    });
+    if !unknown.is_empty() {
+        let parts = unknown
+            .iter()
+            .map(|part| json!({ "what": part.what.to_string(), "span": span_json(part.span, sources) }));
+        object["unknown"] = parts.collect();
+    }
+    object
 }
 
 /// A resource; of the meta parameters those that the program sets.
@@ -50,15 +62,18 @@ pub fn resource_json(resource: &DesiredResource, sources: &SourceMap) -> Json {
     let meta: Map<String, Json> = written
         .map(|name| (name.name().to_owned(), value_json(&resource.meta.value(name))))
         .collect();
-    let span = place(resource.span, sources)
-        .map(|(file, start, _)| json!({ "file": file, "line": start.line, "col": start.column }));
     json!({
         "kind": &*resource.id.kind,
         "name": &*resource.id.name,
         "params": parameters,
         "meta": meta,
-        "span": span,
+        "span": span_json(resource.span, sources),
     })
+}
+
+fn span_json(span: Span, sources: &SourceMap) -> Option<Json> {
+    let (file, start, _) = place(span, sources)?;
+    Some(json!({ "file": file, "line": start.line, "col": start.column }))
 }
 
 /// An edge.

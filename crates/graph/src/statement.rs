@@ -3,6 +3,7 @@
 //! `V` is whatever stands for a value: a slot of a dataflow template in a program. [`StatementOutput`] is what a statement
 //! gives once its values are there.
 
+use std::fmt;
 use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
@@ -140,4 +141,18 @@ pub enum UnknownWhat {
     Condition(&'static str),
     /// A meta parameter, or the whole struct of them: the default is assumed.
     Meta(Option<MetaName>),
+}
+
+impl fmt::Display for UnknownWhat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnknownWhat::Block => f.write_str("what this block describes, if anything"),
+            UnknownWhat::Name(kind) => write!(f, "names, and so resources, of the kind `{kind}`"),
+            UnknownWhat::EdgeName => f.write_str("an end of an edge, which is left out"),
+            UnknownWhat::EdgeCondition => f.write_str("whether there is an edge, which is left out"),
+            UnknownWhat::Condition(parameter) => write!(f, "whether `{parameter}` is set"),
+            UnknownWhat::Meta(Some(name)) => write!(f, "`Meta:{}`, whose default is assumed", name.name()),
+            UnknownWhat::Meta(None) => f.write_str("meta parameters, whose defaults are assumed"),
+        }
+    }
 }

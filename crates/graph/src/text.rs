@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use setpoint_diagnostics::SourceMap;
+use setpoint_diagnostics::{SourceMap, Span};
 use setpoint_value::quote;
 
 use crate::json::place;
 use crate::{DesiredResource, PrintedGraph, ResourceId};
 
-/// Resources with what the program sets, hidden ones after the others, then edges. Places are shown when `sources` has them.
+/// Resources with what the program sets, hidden ones after the others, then edges, then what is unknown. Places are shown when
+/// `sources` has them.
 ///
 /// ```text
 /// file "/etc/motd"  # main.mcl:3:1
@@ -19,7 +20,11 @@ use crate::{DesiredResource, PrintedGraph, ResourceId};
 /// ```
 #[must_use]
 pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&SourceMap>) -> String {
-    let PrintedGraph { graph, automatic } = graph.into();
+    let PrintedGraph {
+        graph,
+        automatic,
+        unknown,
+    } = graph.into();
     let mut out = String::new();
     let hidden = graph.hidden.values().flatten();
     for resource in graph.resources.values().chain(hidden) {
@@ -49,6 +54,13 @@ pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&Sourc
     for edge in automatic {
         let _ = writeln!(out, "{} -> {}  (automatic)", name(&edge.from), name(&edge.to));
     }
+    if !out.is_empty() && !unknown.is_empty() {
+        out.push('\n');
+    }
+    for part in unknown {
+        let _ = write!(out, "unknown: {}", part.what);
+        write_place(part.span, sources, &mut out);
+    }
     out
 }
 
@@ -57,16 +69,21 @@ fn write_resource(resource: &DesiredResource, sources: Option<&SourceMap>, out: 
     if resource.meta.hidden {
         out.push_str(" (hidden)");
     }
-    if let Some((file, start, _)) = sources.and_then(|sources| place(resource.span, sources)) {
-        let _ = write!(out, "  # {file}:{}:{}", start.line, start.column);
-    }
-    out.push('\n');
+    write_place(resource.span, sources, out);
     for (name, value) in resource.parameters.iter() {
         let _ = writeln!(out, "    {name} => {value}");
     }
     for name in resource.meta.written.iter() {
         let _ = writeln!(out, "    Meta:{} => {}", name.name(), resource.meta.value(name));
     }
+}
+
+/// Ends a line, with a place if there is one.
+fn write_place(span: Span, sources: Option<&SourceMap>, out: &mut String) {
+    if let Some((file, start, _)) = sources.and_then(|sources| place(span, sources)) {
+        let _ = write!(out, "  # {file}:{}:{}", start.line, start.column);
+    }
+    out.push('\n');
 }
 
 fn name(id: &ResourceId) -> String {

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::automatic_edges;
 use setpoint_graph::{DesiredGraph, PrintedGraph, dot, json, text};
+use setpoint_value::{Type, Value};
 
 use crate::arguments::{ProgramArguments, parse_seconds};
 use crate::compilation::Compilation;
@@ -34,6 +35,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
 
+    /// Ask this machine for nothing: what does not follow from the program alone is unknown
+    ///
+    /// For programs that are not trusted. No source is read, time and random numbers included; what depends on one is shown as
+    /// unknown, or left out and listed as such.
+    #[arg(long, conflicts_with = "prefix")]
+    pure: bool,
+
     /// Leave out the edges that `run` adds by itself
     #[arg(long)]
     no_autoedges: bool,
@@ -54,9 +62,13 @@ enum Format {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    let source = session.program(&arguments.program, false)?;
+    let mut source = session.program(&arguments.program, false)?;
+    if arguments.pure && !arguments.program.has_hostname() {
+        let name = Value::unknown(Type::Str);
+        source.library.variables.insert("hostname".to_owned(), name);
+    }
     let mut compilation = source.compile();
-    let mut graph = None;
+    let (mut graph, mut unknown) = (None, Vec::new());
     let program = compilation
         .compiled
         .as_ref()
@@ -65,9 +77,9 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         let prefix = Prefix::place(arguments.prefix.clone())?;
         let machine = session.machine(&arguments.program.hostname()?, prefix)?;
         let capabilities = machine.capabilities(&compilation, false)?;
-        let (found, diagnostics) = first_graph(program, capabilities, arguments.timeout);
-        compilation.diagnostics.append(diagnostics);
-        graph = found;
+        let first = first_graph(program, capabilities, arguments.timeout, arguments.pure);
+        compilation.diagnostics.append(first.diagnostics);
+        (graph, unknown) = (first.graph, first.unknown);
     }
     let graph = graph.filter(|_| !compilation.diagnostics.has_errors());
     let automatic = match &graph {
@@ -80,8 +92,10 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let printed = graph.as_ref().map(|graph| PrintedGraph {
         graph,
         automatic: &automatic,
+        unknown: &unknown,
     });
-    if graph.as_ref().is_some_and(|graph| graph.resources.is_empty()) {
+    let is_empty = |graph: &DesiredGraph| graph.resources.is_empty() && unknown.is_empty();
+    if graph.as_ref().is_some_and(is_empty) {
         session.output.warning(NO_RESOURCES);
     }
     print(&session.output, arguments.format, printed, &compilation)?;

@@ -321,3 +321,47 @@ fn graph_looks_at_what_run_has_kept_and_keeps_nothing() {
     assert!(finished.stdout.contains(directory), "{}", finished.stdout);
     assert!(!place.path("prefix/local/vardir").exists());
 }
+
+#[test]
+fn a_pure_graph_asks_the_machine_for_nothing_and_says_what_it_lacks() {
+    let place = Hermetic::new();
+    let secret = place.write("secret", "hunter2").display().to_string();
+    place.write(
+        "main.mcl",
+        format!(
+            "import \"datetime\"\nimport \"fmt\"\nimport \"os\"\n\
+             print \"read\" {{\n\tmsg => os.readfile(\"{secret}\"),\n\tMeta:noop => os.file_exists(\"{secret}\"),\n}}\n\
+             print \"now\" {{\n\tmsg => fmt.printf(\"%d\", datetime.now()),\n}}\n\
+             print \"on ${{hostname}}\" {{}}\n\
+             if os.file_exists(\"{secret}\") {{\n\tprint \"there\" {{}}\n}}\n\
+             print \"plain\" {{\n\tmsg => \"text\",\n}}\n"
+        ),
+    );
+    let finished = setpoint(&place, &["graph", "--pure", "main.mcl"]);
+    assert_eq!((finished.code, &*finished.stderr), (0, ""));
+    let expected = "print \"now\"  # main.mcl:8:1\n    msg => (unknown str)\n\n\
+                    print \"plain\"  # main.mcl:15:1\n    msg => \"text\"\n\n\
+                    print \"read\"  # main.mcl:4:1\n    msg => (unknown str)\n\n\
+                    unknown: `Meta:noop`, whose default is assumed  # main.mcl:6:2\n\
+                    unknown: names, and so resources, of the kind `print`  # main.mcl:11:1\n\
+                    unknown: what this block describes, if anything  # main.mcl:12:1\n";
+    assert_eq!(finished.stdout, expected);
+    let named = [
+        "graph",
+        "--pure",
+        "--format",
+        "json",
+        "--hostname",
+        "h.example",
+        "main.mcl",
+    ];
+    let object: serde_json::Value = serde_json::from_str(&setpoint(&place, &named).stdout).unwrap();
+    assert_eq!(object["resources"][1]["name"], "on h.example");
+    assert_eq!(
+        object["unknown"][1],
+        serde_json::json!({
+            "what": "what this block describes, if anything",
+            "span": {"file": "main.mcl", "line": 12, "col": 1}
+        })
+    );
+}

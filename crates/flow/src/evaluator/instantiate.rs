@@ -385,7 +385,7 @@ impl Evaluator {
             })
             .collect();
         if let Some(constants) = constants
-            && let Ok(value) = plain::compute(&node.operation, &node.ty, &constants, self.predicting)
+            && let Ok(value) = plain::compute(&node.operation, &node.ty, &constants, self.unasked)
         {
             self.bind(environment, slot, Binding::Constant(value));
             return;

@@ -2,9 +2,9 @@
 
 use setpoint_value::{CallError, FunctionSpec, Marks, Type, Value, call, check_size};
 
-use super::Evaluator;
 use super::arena::Kind;
 use super::state::State;
+use super::{Evaluator, Unasked};
 use crate::Operation;
 
 /// The value of an operation for the values of its operands.
@@ -12,7 +12,7 @@ pub(super) fn compute(
     operation: &Operation,
     ty: &Type,
     values: &[Value],
-    predicting: bool,
+    unasked: Unasked,
 ) -> Result<Value, CallError> {
     match operation {
         Operation::Constant(value) => Ok(value.clone()),
@@ -32,7 +32,7 @@ pub(super) fn compute(
         },
         Operation::Field { index, .. } => field(ty, values.first(), *index),
         Operation::Call { function, .. } => {
-            if predicting && function.unpredictable {
+            if unasked.holds_for(function) {
                 return Ok(unknown_result(function, values, ty));
             }
             call::call_typed(function, values, ty).map_err(|error| redacted(error, values))
@@ -160,7 +160,7 @@ impl Evaluator {
             Err(state) => state,
             Ok(values) => {
                 let node = Self::node_of(&self.program, self.arena.site[index as usize]);
-                match compute(&node.operation, &node.ty, &values, self.predicting) {
+                match compute(&node.operation, &node.ty, &values, self.unasked) {
                     Ok(value) => State::Value(value),
                     Err(error) => self.fail(index, error),
                 }

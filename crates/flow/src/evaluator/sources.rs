@@ -181,7 +181,7 @@ impl Evaluator {
         let function = source.function.clone();
         let flags = |at: usize| function.flags(at);
         let is_unknown = |(at, value): (usize, &Value)| !flags(at).allow_unknown && value.is_unknown();
-        if (self.predicting && function.unpredictable) || values.iter().enumerate().any(is_unknown) {
+        if self.unasked.holds_for(&function) || values.iter().enumerate().any(is_unknown) {
             self.detach(source);
             source.holds = false;
             let ty = &Self::node_of(&self.program, self.arena.site[index as usize]).ty;
