@@ -1,12 +1,13 @@
 //! Waiting for the first values: what `graph` needs of a program before it can say what the machine shall be.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_flow::{Evaluator, Program, SourceId, Stop};
 use setpoint_graph::{DesiredGraph, UnknownPart};
+use setpoint_host::sync::{Condvar, Mutex, wait, wait_timeout};
 use setpoint_value::{Capabilities, Wake};
 
 /// Which sources have news. Wakes of one source coalesce.
@@ -31,7 +32,7 @@ impl Woken {
         let woken = self.clone();
         Wake::new(move || {
             let (news, condition) = &*woken.0;
-            let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut news = news.lock();
             if news.sources.is_empty() {
                 first();
             }
@@ -44,19 +45,16 @@ impl Woken {
     /// The sources that have news, as soon as there are some; none at the deadline, or when it was closed.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Vec<SourceId> {
         let (sources, condition) = &*self.0;
-        let mut woken = sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = sources.lock();
         while woken.sources.is_empty() && !woken.closed {
             woken = match deadline {
-                None => condition.wait(woken).unwrap_or_else(PoisonError::into_inner),
+                None => wait(condition, woken),
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         break;
                     }
-                    condition
-                        .wait_timeout(woken, left)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
+                    wait_timeout(condition, woken, left).0
                 }
             };
         }
@@ -65,7 +63,7 @@ impl Woken {
 
     /// Does this if no source has news, and lets none come meanwhile.
     pub(crate) fn if_quiet(&self, action: impl FnOnce()) {
-        let news = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = self.0.0.lock();
         if news.sources.is_empty() {
             action();
         }
@@ -73,21 +71,21 @@ impl Woken {
 
     /// Lets whoever waits go.
     pub(crate) fn close(&self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.0.0.lock().closed = true;
         self.0.1.notify_all();
     }
 
     /// Whether it was closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).closed
+        self.0.0.lock().closed
     }
 
     /// Waits until it is closed; news are of no interest any more.
     pub(crate) fn wait_for_close(&self) {
         let (news, condition) = &*self.0;
-        let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut news = news.lock();
         while !news.closed {
-            news = condition.wait(news).unwrap_or_else(PoisonError::into_inner);
+            news = wait(condition, news);
         }
     }
 }

@@ -37,6 +37,7 @@ mod signals;
 mod view;
 
 use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use setpoint_host::processes::Launcher;
@@ -46,9 +47,6 @@ pub use capabilities::{LocalWorld, ProgramFiles, PublishedResponses, RealCapabil
 pub use directory_loader::DirectoryLoader;
 pub use failure::exit_code;
 pub use pages::{PAGES, page};
-
-/// Address space for the stack of the command's thread, in bytes.
-const STACK: usize = 256 << 20;
 
 /// Runs the command line with these arguments, the program's name first, and answers its exit code.
 ///
@@ -62,19 +60,7 @@ pub fn main(assembly: Assembly, arguments: impl IntoIterator<Item = OsString>) -
     }
     process::use_huge_pages(false);
     failure::report_panics();
-    // Syntax may nest, and programs are compiled by recursion over it: a roomy stack costs only what is used of it.
-    let work = move || commands::run(&session::Session::new(assembly), arguments);
-    let thread = std::thread::Builder::new()
-        .name("main".to_owned())
-        .stack_size(STACK)
-        .spawn(work);
-    let answer = thread.map(std::thread::JoinHandle::join);
-    match answer {
-        Ok(Ok(code)) => ExitCode::from(code),
-        Ok(Err(_)) => ExitCode::from(exit_code::BUG),
-        Err(error) => {
-            let failure = failure::Failure::io("start a thread", &error);
-            ExitCode::from(failure.report(&output::Output::default()))
-        }
-    }
+    let work = AssertUnwindSafe(|| commands::run(&session::Session::new(assembly), arguments));
+    // The panic was reported; whatever it left half done ends with the process.
+    ExitCode::from(catch_unwind(work).unwrap_or(exit_code::BUG))
 }

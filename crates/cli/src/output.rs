@@ -5,13 +5,14 @@
 //! that thread and nothing else.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use setpoint_diagnostics::{Diagnostics, RenderStyle, Severity, SourceMap, render};
 use setpoint_engine::EventStream;
+use setpoint_host::sync::Mutex;
 use tokio::sync::mpsc::Sender;
 
 use crate::failure::Failure;
@@ -90,7 +91,7 @@ impl Output {
     }
 
     fn say_all(&self, said: Vec<Said>) {
-        let view = self.0.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = self.0.view.lock();
         match &*view {
             Some(view) => {
                 if view.try_send(ToView::Say(said)).is_err() {
@@ -141,7 +142,7 @@ impl Output {
 
     /// From here on this view writes what is said; without one it is written at once.
     pub(crate) fn set_view(&self, view: Option<Sender<ToView>>) {
-        *self.0.view.lock().unwrap_or_else(PoisonError::into_inner) = view;
+        *self.0.view.lock() = view;
     }
 
     /// How many things that were said found no room in the view's queue since this was asked last.

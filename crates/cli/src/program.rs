@@ -8,14 +8,15 @@
 //! is wrong ends the program; afterwards it is told, the machine stays with the newest good graph, and the next change is
 //! evaluated again.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_engine::{Engine, Submitted};
 use setpoint_flow::{Evaluator, Step, Stop};
+use setpoint_host::sync::Mutex;
 use setpoint_value::Capabilities;
 
 use crate::compilation::Compilation;
@@ -196,7 +197,7 @@ impl Work {
         if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
             let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
             // Held until the answer is there: no graph of an older program comes after one of a newer.
-            let mut newest = self.gate.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut newest = self.gate.0.lock();
             if *newest > self.number {
                 return Ok(());
             }

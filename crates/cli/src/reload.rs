@@ -9,13 +9,14 @@
 //! What does not compile, or gives no graph, is told, and the machine is kept as the old program wants it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use setpoint_engine::Engine;
 use setpoint_host::files::AbsolutePath;
+use setpoint_host::sync::Mutex;
 use setpoint_host::watch::{Depth, Follow, Subscriber, WatchEvent, WatchHandle, WatchSink, WatchToken};
 use tokio::sync::Notify;
 
@@ -312,7 +313,7 @@ struct Changed(Mutex<Sender<Message>>);
 
 impl WatchSink for Changed {
     fn dirty(&self, _: &[WatchEvent]) {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = self.0.lock();
         let _ = sender.send(Message::Changed);
     }
 }

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use setpoint_graph::{KindSchema, ResourceId};
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Prepared, Replace, Replaced, Writer};
 use setpoint_host::users::AccountError;
@@ -68,7 +70,8 @@ pub trait Observer: Send + Sync {
 }
 
 /// How much a line of the log matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// For who searches for a mistake.
     Debug,
@@ -78,6 +81,8 @@ pub enum Level {
     Warning,
     /// Went wrong.
     Error,
+    /// What the program wants shown.
+    Display,
 }
 
 /// Takes a line for the log.

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use setpoint_graph::ResourceId;
 use tokio::sync::broadcast;
 
+use crate::Level;
+
 /// Something that happened. As JSON it is one flat object: `{"event":"drift","time":…,"seq":…,"kind":…,"name":…,…}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
@@ -277,8 +279,8 @@ pub enum EventKind {
     /// A line for the log.
     #[serde(rename = "log")]
     Log {
-        /// `debug`, `info`, `warning` or `error`; `display` for what the program wants shown.
-        level: Arc<str>,
+        /// How much it matters.
+        level: Level,
         /// The line.
         message: String,
     },

@@ -278,13 +278,7 @@ impl Machine {
                 message,
             } => {
                 let slot = vertex.and_then(|vertex| self.slot(vertex));
-                self.emit(
-                    slot,
-                    EventKind::Log {
-                        level: level.into(),
-                        message,
-                    },
-                );
+                self.emit(slot, EventKind::Log { level, message });
             }
             Input::Poke(id) => self.poke(&id),
             Input::Pause => {

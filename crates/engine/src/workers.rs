@@ -401,12 +401,12 @@ impl Shared {
     fn log(&self, level: Level, message: String) {
         self.inbox.input(Input::Log {
             vertex: None,
-            level: execute::level_name(level),
+            level,
             message,
         });
     }
 
-    fn log_of(&self, vertex: VertexId, level: &'static str, message: &str) {
+    fn log_of(&self, vertex: VertexId, level: Level, message: &str) {
         self.inbox.input(Input::Log {
             vertex: Some(vertex),
             level,
@@ -454,14 +454,13 @@ impl WatchSink for Sink {
                     // It concerns all, and is said once.
                     if messages.is_empty() {
                         let text = "the watching of files broke off and has begun anew; everything is looked at again";
-                        let level = execute::level_name(Level::Error);
-                        messages.push(Message::WatchLog(watch, level, text.to_owned()));
+                        messages.push(Message::WatchLog(watch, Level::Error, text.to_owned()));
                     }
                     Message::WatchEvent(watch, None)
                 }
                 Cause::Polled(reason) => {
                     if let Some((level, text)) = self.polled(reason) {
-                        messages.push(Message::WatchLog(watch, execute::level_name(level), text));
+                        messages.push(Message::WatchLog(watch, level, text));
                     }
                     Message::WatchEvent(watch, None)
                 }

@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait_timeout};
 use setpoint_value::{Timer, Wake};
 use tokio::sync::Notify;
 use zbus::conn::Builder;
@@ -98,18 +99,22 @@ impl SystemBus {
     /// Whether some device waits for a restart, as far as is known. While somebody listens and nothing is known yet, this waits
     /// a moment.
     pub(super) fn firmware_reboot_needed(&self) -> bool {
-        let firmware = self.shared.firmware();
-        let waited = self
-            .shared
-            .answered
-            .wait_timeout_while(firmware, PATIENCE, |answer| answer.is_none());
-        waited.unwrap_or_else(PoisonError::into_inner).0.unwrap_or(false)
+        let deadline = Instant::now() + PATIENCE;
+        let mut firmware = self.shared.firmware();
+        while firmware.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            firmware = wait_timeout(&self.shared.answered, firmware, left).0;
+        }
+        firmware.unwrap_or(false)
     }
 }
 
 impl Shared {
     fn firmware(&self) -> MutexGuard<'_, Option<bool>> {
-        self.firmware.lock().unwrap_or_else(PoisonError::into_inner)
+        self.firmware.lock()
     }
 
     fn set_firmware(&self, needed: bool) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
+use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait, wait_timeout};
 use setpoint_value::{Clock, Timer, Wake};
 
 /// Nobody can use more than a thousand wakes a second, and what is missed coalesces.
@@ -124,23 +125,19 @@ impl Drop for RealClock {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn serve(&self) {
         let mut state = self.lock();
         while !state.stopping {
             let Some(next) = state.due.first_key_value().map(|((at, _), _)| *at) else {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = wait(&self.changed, state);
                 continue;
             };
             let now = Instant::now();
             if next > now {
-                state = self
-                    .changed
-                    .wait_timeout(state, next - now)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0;
+                state = wait_timeout(&self.changed, state, next - now).0;
                 continue;
             }
             let Some(((at, number), alarm)) = state.due.pop_first() else {

@@ -5,10 +5,11 @@
 //! at once. A reading during which somebody began to write is thrown away.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use setpoint_host::files::AbsolutePath;
+use setpoint_host::sync::{Mutex, MutexGuard};
 use setpoint_host::watch::Cause;
 use setpoint_value::{Background, Clock, FollowedFile, Timer, Wake};
 
@@ -95,7 +96,7 @@ impl Drop for Content {
 
 impl Followed {
     fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock()
     }
 
     /// Arms the watch and reads for the first time.

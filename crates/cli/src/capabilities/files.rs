@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, FileError};
+use setpoint_host::sync::{Mutex, MutexGuard};
 use setpoint_host::watch::{
     Cause, Depth, Follow, Subscriber, WatchError, WatchEvent, WatchHandle, WatchToken,
 };
@@ -52,7 +53,7 @@ impl RealFiles {
 }
 
 fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
-    told.lock().unwrap_or_else(PoisonError::into_inner)
+    told.lock()
 }
 
 impl FileWatches {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use setpoint_host::sync::{Mutex, MutexGuard};
 use setpoint_value::{Timer, Wake};
 
 /// Ends the thread that hears.
@@ -78,7 +79,7 @@ impl<T: Eq + Send + 'static> Listeners<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

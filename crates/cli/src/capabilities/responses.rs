@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use setpoint_host::sync::Mutex;
 use setpoint_value::{HttpResponses, Timer, Wake};
 
 use super::listeners::Listeners;
@@ -34,11 +35,7 @@ impl PublishedResponses {
     /// Publishes an answer; a status of −1 for a request that failed. Equal answers wake nobody.
     pub fn publish(&self, uid: &str, status: i64, body: Option<PathBuf>) {
         let answer = Answer { status, body };
-        let before = self
-            .answers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(uid.to_owned(), answer.clone());
+        let before = self.answers.lock().insert(uid.to_owned(), answer.clone());
         if before != Some(answer) {
             self.listeners.tell(&uid.to_owned());
         }
@@ -53,7 +50,7 @@ impl Default for PublishedResponses {
 
 impl HttpResponses for PublishedResponses {
     fn get(&self, uid: &str) -> Result<Option<(i64, Vec<u8>)>, String> {
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = self.answers.lock();
         let Some(Answer { status, body }) = answers.get(uid).cloned() else {
             return Ok(None);
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use setpoint_diagnostics::{visible, visible_lines};
-use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, RunSummary};
+use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, Level, RunSummary};
 use setpoint_graph::ResourceId;
 
 use super::Verbosity;
@@ -73,8 +73,13 @@ impl Narrator {
             Verbosity::Debug => Importance::Debug,
         };
         // What the program wants shown, and what somebody asked to be told in order to search.
-        let is_asked_for =
-            matches!(&event.what, EventKind::Log { level, .. } if matches!(&**level, "display" | "debug"));
+        let is_asked_for = matches!(
+            &event.what,
+            EventKind::Log {
+                level: Level::Display | Level::Debug,
+                ..
+            }
+        );
         said.retain(|said| said.importance <= least || is_asked_for);
         said
     }
@@ -207,7 +212,7 @@ impl Narrator {
                     (_, names) => notice(format!("stopping: killing {}", some_of(names))),
                 }
             }
-            EventKind::Log { level, message } => self.logged(&who, id, level, message),
+            EventKind::Log { level, message } => self.logged(&who, id, *level, message),
             EventKind::Paused => notice("paused".to_owned()),
             EventKind::Resumed => notice("resumed".to_owned()),
             EventKind::Gap { lost } => problem(
@@ -248,7 +253,7 @@ impl Narrator {
         }
     }
 
-    fn logged(&mut self, who: &str, id: Option<ResourceId>, level: &str, message: &str) -> Vec<Said> {
+    fn logged(&mut self, who: &str, id: Option<ResourceId>, level: Level, message: &str) -> Vec<Said> {
         let before = if who.is_empty() {
             String::new()
         } else {
@@ -267,16 +272,16 @@ impl Narrator {
             vec![Said { importance, text }]
         };
         match level {
-            "display" => {
+            Level::Display => {
                 if let Some(id) = id {
                     self.runs.entry(id).or_default().has_displayed = true;
                 }
                 lines(Importance::Notice, false)
             }
-            "error" => lines(Importance::Error, true),
-            "warning" => lines(Importance::Warning, true),
-            "info" => lines(Importance::Info, false),
-            _ => lines(Importance::Debug, true),
+            Level::Error => lines(Importance::Error, true),
+            Level::Warning => lines(Importance::Warning, true),
+            Level::Info => lines(Importance::Info, false),
+            Level::Debug => lines(Importance::Debug, true),
         }
     }
 }

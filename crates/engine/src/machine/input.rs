@@ -6,7 +6,7 @@ use std::time::Duration;
 use setpoint_graph::{DesiredGraph, ResourceId};
 
 use super::VertexId;
-use crate::{Drift, Failure, Sent};
+use crate::{Drift, Failure, Level, Sent};
 
 /// Something that happened outside, for the machine to answer.
 #[derive(Debug)]
@@ -90,8 +90,8 @@ pub enum Input {
     Log {
         /// Of which resource, if it is of one and that is not gone.
         vertex: Option<VertexId>,
-        /// `debug`, `info`, `warning`, `error` or `display`.
-        level: &'static str,
+        /// How much it matters.
+        level: Level,
         /// The line.
         message: String,
     },

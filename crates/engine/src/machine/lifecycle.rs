@@ -8,7 +8,7 @@ use setpoint_graph::{KindSchema, ResourceId};
 use super::edges::Refresh;
 use super::life::{Life, Stage, Why};
 use super::{Action, Armed, EventKind, Initialised, Machine, Tries};
-use crate::{CancelCause, Cause, Failure};
+use crate::{CancelCause, Cause, Failure, Level};
 
 impl Machine {
     /// Brings in what a slot in which nothing lives is wanted to hold, unless a port must be free first.
@@ -291,7 +291,7 @@ impl Machine {
         }
         if let Some(failure) = failure {
             let message = format!("failed to {}", failure.chain());
-            let level = "error".into();
+            let level = Level::Error;
             self.emit(Some(slot), EventKind::Log { level, message });
         }
         self.emit(Some(slot), EventKind::Removed);

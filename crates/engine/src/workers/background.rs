@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::execute::{Task, guarded_future, level_name};
+use super::execute::{Task, guarded_future};
 use super::inbox::Message;
 use crate::machine::{ExitReason, Input};
 use crate::{Failure, KindTask, Level};
@@ -105,7 +105,7 @@ fn start(shared: &Arc<Shared>, kind: &'static str, background: crate::Background
             }
             logger.inbox.input(Input::Log {
                 vertex: None,
-                level: level_name(level),
+                level,
                 message: format!("{kind}: {message}"),
             });
         }),

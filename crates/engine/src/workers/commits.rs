@@ -126,8 +126,7 @@ impl Party for Shared {
                 Ok(replaced) => {
                     let then = std::mem::replace(&mut pending.then, Box::new(|_| None));
                     if let Some(message) = then(&replaced) {
-                        let level = super::execute::level_name(Level::Info);
-                        self.log_of(pending.run.vertex, level, &message);
+                        self.log_of(pending.run.vertex, Level::Info, &message);
                     }
                     pending.end(Ok(()))
                 }

@@ -359,21 +359,11 @@ impl Observer for RunObserver<'_> {
     }
 
     fn log(&self, level: Level, message: &str) {
-        self.shared.log_of(self.vertex, level_name(level), message);
+        self.shared.log_of(self.vertex, level, message);
     }
 
     fn display(&self, message: &str) {
-        self.shared.log_of(self.vertex, "display", message);
-    }
-}
-
-/// How a level is written in events.
-pub(super) fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::Debug => "debug",
-        Level::Info => "info",
-        Level::Warning => "warning",
-        Level::Error => "error",
+        self.shared.log_of(self.vertex, Level::Display, message);
     }
 }
 

@@ -11,10 +11,10 @@ use rustc_hash::FxHashSet;
 use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait, wait_timeout};
 use tokio::sync::oneshot;
 
-use crate::Failure;
 use crate::machine::VertexId;
 use crate::machine::{Armed, Initialised, Input, VertexStatus};
 use crate::prepare::Prepared;
+use crate::{Failure, Level};
 
 /// A watch of a vertex: its place and the number of the arming. What an ended one says is not heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ pub(super) enum Message {
     WatchEvent(WatchId, Option<Arc<str>>),
     /// It was armed anew, on what received values say.
     Rearmed(WatchId),
-    WatchLog(WatchId, &'static str, String),
+    WatchLog(WatchId, Level, String),
     /// A kind's own task says that resources may be added.
     KindReady(&'static str),
     /// A kind's own task has ended.

@@ -13,7 +13,7 @@ use super::inbox::{Message, Status, WatchId};
 use super::{SWEEP_EVERY, Shared};
 use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
 use crate::prepare::Instances;
-use crate::{Cancellation, EventSink, RunShape};
+use crate::{Cancellation, EventSink, Level, RunShape};
 
 /// What is known here of one vertex.
 struct Record {
@@ -155,7 +155,7 @@ impl Owner {
                     self.step(now, Input::Sharing(sharing));
                 }
                 for message in prepared.warnings {
-                    let (vertex, level) = (None, "warning");
+                    let (vertex, level) = (None, Level::Warning);
                     let input = Input::Log {
                         vertex,
                         level,

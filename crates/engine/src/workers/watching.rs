@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::execute::{Cell, Job, guarded, guarded_future, level_name};
+use super::execute::{Cell, Job, guarded, guarded_future};
 use super::inbox::{Message, WatchId};
 use super::pool::Lane;
 use crate::machine::Armed;
@@ -203,7 +203,7 @@ fn start_loop(
             }
             logger
                 .inbox
-                .push(Message::WatchLog(watch, level_name(level), message.to_owned()));
+                .push(Message::WatchLog(watch, level, message.to_owned()));
         }),
     };
     let (shared, token) = (shared.clone(), cancellation.clone());
