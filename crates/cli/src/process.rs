@@ -1,6 +1,7 @@
 //! What our own process is like before it does anything as root: its memory, its mask for new files, where commands are looked for, and
 //! whose text it obeys.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior, umask};
 use rustix::thread::disable_transparent_huge_pages;
 use setpoint_diagnostics::visible;
+use setpoint_host::files::{AbsolutePath, directory_open_to_others};
 
 use crate::output::Output;
 
@@ -39,7 +41,7 @@ pub(crate) fn use_huge_pages(wanted: bool) {
 }
 
 /// Where commands are looked for. For root without what others can change: names that are not absolute, and directories that are not
-/// root's or that others can write in.
+/// root's, that others can write in, or that others can put another one in the place of.
 pub(crate) fn command_path(output: &Output) -> OsString {
     let given = std::env::var_os("PATH").filter(|path| !path.is_empty());
     let path = given.unwrap_or_else(|| STANDARD_PATH.into());
@@ -58,12 +60,26 @@ pub(crate) fn command_path(output: &Output) -> OsString {
     std::env::join_paths(kept).unwrap_or_else(|_| STANDARD_PATH.into())
 }
 
-/// Whether only root decides what a directory holds. One that is not there decides nothing.
+/// Whether only root decides what a directory holds. Of one that is not there the nearest above it decides, where it would be made.
 fn is_roots(directory: &Path) -> bool {
-    directory.is_absolute()
-        && std::fs::metadata(directory).map_or(true, |found| {
-            found.uid() == 0 && found.mode() & WRITABLE_BY_OTHERS == 0
-        })
+    let mut there = directory;
+    let found = loop {
+        match (std::fs::metadata(there), there.parent()) {
+            (Ok(found), _) => break found,
+            (Err(_), Some(above)) => there = above,
+            (Err(_), None) => return false,
+        }
+    };
+    found.uid() == 0
+        && found.mode() & WRITABLE_BY_OTHERS == 0
+        && matches!(open_to_others(there, None), Ok(None))
+}
+
+/// The directory, of this one and those above it, in which others than root and `also` can put something in the place of what is there.
+fn open_to_others(directory: &Path, also: Option<u32>) -> std::io::Result<Option<PathBuf>> {
+    let directory = AbsolutePath::new(directory).map_err(std::io::Error::other)?;
+    let open = directory_open_to_others(&directory, also).map_err(std::io::Error::other)?;
+    Ok(open.map(|open| open.as_path().to_path_buf()))
 }
 
 /// Says when others than root, or than who became root with `sudo`, can change a program that root obeys.
@@ -72,12 +88,35 @@ pub(crate) fn warn_of_foreign_text(files: &[PathBuf], output: &Output) {
         return;
     }
     let caller = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
-    let reason = |file: &PathBuf| {
+    let mut judged: HashMap<PathBuf, Option<String>> = HashMap::new();
+    let mut reason = |file: &PathBuf| {
         let found = std::fs::metadata(file).ok()?;
         if found.uid() != 0 && Some(found.uid()) != caller {
             return Some(format!("it belongs to the user with the number {}", found.uid()));
         }
-        (found.mode() & WRITABLE_BY_OTHERS != 0).then(|| format!("its mode is {:04o}", found.mode() & 0o7777))
+        if found.mode() & WRITABLE_BY_OTHERS != 0 {
+            return Some(format!("its mode is {:04o}", found.mode() & 0o7777));
+        }
+        // A link is judged where it lies, and what it leads to as well.
+        let places = [std::path::absolute(file), std::fs::canonicalize(file)];
+        let directories = places.iter().flatten().filter_map(|place| place.parent());
+        let mut reasons = directories.map(|directory| {
+            let judge = || match open_to_others(directory, caller) {
+                Ok(open) => open.map(|open| {
+                    let open = open.display().to_string();
+                    format!(
+                        "they can put another file or directory in its place in `{}`",
+                        visible(&open)
+                    )
+                }),
+                Err(error) => Some(error.to_string()),
+            };
+            judged
+                .entry(directory.to_path_buf())
+                .or_insert_with(judge)
+                .clone()
+        });
+        reasons.find_map(|reason| reason)
     };
     let mut foreign = files.iter().filter_map(|file| Some((file, reason(file)?)));
     let Some((file, reason)) = foreign.next() else {

@@ -39,7 +39,8 @@ pub use stat::{FileType, Stamp, Stat, Timestamp};
 pub(crate) use temporary::number_of;
 pub use temporary::{TEMPORARY_PREFIX, is_temporary};
 pub use tree::{Extent, Fate, Leftovers, Purged, Removal, Removed};
-pub use trust::{is_trusted_owner, own_gid, own_uid};
+pub(crate) use trust::is_writable_by_others;
+pub use trust::{directory_open_to_others, is_trusted_owner, own_gid, own_uid};
 pub use verified::{Fingerprint, VerifiedFiles};
 
 /// The permission bits that the process's umask takes away from new files.

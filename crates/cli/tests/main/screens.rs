@@ -382,18 +382,31 @@ fn root_is_told_whose_text_and_commands_it_obeys() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o666)).unwrap();
     let warned = run(&place, &["--once", &shown]).stderr;
     assert!(warned.contains("which root obeys: its mode is 0666"), "{warned}");
-    let open = place.path("bin");
-    std::fs::create_dir(&open).unwrap();
+    let open = place.path("open");
+    std::fs::create_dir_all(open.join("closed/bin")).unwrap();
+    let closed = place.write("open/closed/p.mcl", "test \"a\" {}\n");
+    let warned = || run(&place, &["--once", &closed.display().to_string()]).stderr;
+    assert!(!warned().contains("others than root"), "{}", warned());
+    // As `/tmp` is: what is there stays where it is.
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o1777)).unwrap();
+    assert!(!warned().contains("others than root"), "{}", warned());
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(warned().contains("in its place in `$DIR/open`"), "{}", warned());
+    // Nor are commands looked for in it, below it, or where others could make a directory.
+    let untrusted = [open.clone(), open.join("closed/bin"), open.join("missing/bin")];
     let mut command = place.command(BINARY);
     command.args(COMMON).arg(place.path("prefix"));
     command.args(["--once", "test \"a\" {}"]).stdin(Stdio::null());
-    command.env("PATH", format!("{}:/usr/bin:/bin", open.display()));
+    let trusted = ["/usr/bin", "/bin"].map(std::path::PathBuf::from);
+    command.env(
+        "PATH",
+        std::env::join_paths(untrusted.iter().chain(&trusted)).unwrap(),
+    );
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        errors.contains(&format!("`{}` of PATH", open.display())),
-        "{errors}"
-    );
+    for directory in untrusted {
+        let expected = format!("`{}` of PATH", directory.display());
+        assert!(errors.contains(&expected), "{errors}");
+    }
     assert!(!errors.contains("/usr/bin"), "{errors}");
 }

@@ -4,7 +4,7 @@
 //! lead root astray: a link, a hard link, a file whose maker still holds it open. What is judged is always an inode
 //! that is already held by a descriptor, never a path.
 
-use super::Stat;
+use super::{AbsolutePath, Directory, FileError, Stat};
 
 /// The user that this process acts as, to whom what it makes belongs.
 pub fn own_uid() -> u32 {
@@ -43,4 +43,34 @@ impl Stat {
     pub fn is_made_by_others(&self) -> bool {
         rustix::process::geteuid().is_root() && !is_trusted_owner(self.uid)
     }
+}
+
+/// The nearest of a directory and those above it in which somebody else can put another entry in the place of a trusted one;
+/// nothing if nobody can. Nobody else is root, the user of this process, and the user `also`.
+///
+/// In a sticky directory, such as `/tmp`, others can neither rename nor remove what is not theirs.
+pub fn directory_open_to_others(
+    path: &AbsolutePath,
+    also: Option<u32>,
+) -> Result<Option<AbsolutePath>, FileError> {
+    const STICKY: u32 = 0o1000;
+    // Without a link in it: each is judged on the way.
+    let mut next = Some(Directory::open(path)?.real_path()?);
+    while let Some(here) = next {
+        let found = Directory::open(&here)?.stat()?;
+        let is_trusted = is_trusted_owner(found.uid) || also == Some(found.uid);
+        if !is_trusted || (is_writable_by_others(&found) && found.mode & STICKY == 0) {
+            return Ok(Some(here));
+        }
+        next = here.parent();
+    }
+    Ok(None)
+}
+
+/// Whether the mode lets others than the owner change what is in it. A group of one's own, as most systems give to every
+/// user, is nobody else; root's is not taken for one.
+pub(crate) fn is_writable_by_others(found: &Stat) -> bool {
+    let own_group = own_uid() != 0 && found.gid == own_gid() && found.uid == own_uid();
+    let others = if own_group { 0o002 } else { 0o022 };
+    found.mode & others != 0
 }

@@ -17,7 +17,7 @@ const MOST_OUTPUT: usize = 1 << 20;
 /// The environment of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Environment {
-    /// Ours.
+    /// Ours; with our `PATH` as we look programs up along it.
     Inherited,
     /// These variables and no others.
     Exactly(BTreeMap<OsString, OsString>),
@@ -36,8 +36,6 @@ pub struct Command {
     pub(super) limits: BTreeMap<Limit, u64>,
     pub(super) capabilities: Option<Vec<Capability>>,
     pub(super) most_output: usize,
-    pub(super) captures_stdout: bool,
-    pub(super) captures_stderr: bool,
 }
 
 impl Command {
@@ -57,8 +55,6 @@ impl Command {
             limits: BTreeMap::new(),
             capabilities: None,
             most_output: MOST_OUTPUT,
-            captures_stdout: true,
-            captures_stderr: true,
         }
     }
 
@@ -129,20 +125,6 @@ impl Command {
     #[must_use]
     pub fn most_output(mut self, bytes: usize) -> Self {
         self.most_output = bytes;
-        self
-    }
-
-    /// Sends standard output to the null device.
-    #[must_use]
-    pub fn discard_stdout(mut self) -> Self {
-        self.captures_stdout = false;
-        self
-    }
-
-    /// Sends standard error to the null device.
-    #[must_use]
-    pub fn discard_stderr(mut self) -> Self {
-        self.captures_stderr = false;
         self
     }
 }

@@ -42,8 +42,8 @@ impl Group {
         };
         let launch = launch(command, processes)?;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
-        let (stdout, to_stdout) = Pipe::open(command.captures_stdout).map_err(failed)?;
-        let (stderr, to_stderr) = Pipe::open(command.captures_stderr).map_err(failed)?;
+        let (stdout, to_stdout) = Pipe::open().map_err(failed)?;
+        let (stderr, to_stderr) = Pipe::open().map_err(failed)?;
         let starter = processes.starter().map_err(failed)?;
         let started = starter.start(theirs.into(), to_stdout, to_stderr).await;
         let started = started.map_err(failed)?;
@@ -152,7 +152,9 @@ fn of_launcher(failure: LaunchFailure, command: &Command, launch: &Launch) -> Ru
 
 fn launch(command: &Command, processes: &Processes) -> Result<Launch, RunError> {
     let environment = match &command.environment {
-        Environment::Inherited => std::env::vars_os().collect(),
+        Environment::Inherited => std::env::vars_os()
+            .chain([("PATH".into(), processes.search_path.clone())])
+            .collect(),
         Environment::Exactly(variables) => variables.clone(),
     };
     Ok(Launch {
@@ -229,17 +231,8 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe and its other end; or none and the null device.
-    fn open(captures: bool) -> io::Result<(Self, Stdio)> {
-        if !captures {
-            return Ok((
-                Self {
-                    descriptor: None,
-                    buffer: Vec::new(),
-                },
-                Stdio::null(),
-            ));
-        }
+    /// A pipe and its other end.
+    fn open() -> io::Result<(Self, Stdio)> {
         let (reader, writer) = io::pipe()?;
         let reader = OwnedFd::from(reader);
         // This makes reading non-blocking for us alone: the writing end stays as programs expect it.

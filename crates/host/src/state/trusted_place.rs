@@ -1,7 +1,9 @@
 //! Whether a directory for our own state can be trusted: nobody else could have planted anything in it, or could put
 //! another one in its place.
 
-use crate::files::{AbsolutePath, Directory, Entry, FileError, Stat, is_trusted_owner, own_gid, own_uid};
+use crate::files::{
+    AbsolutePath, Directory, Entry, FileError, Stat, directory_open_to_others, is_writable_by_others, own_uid,
+};
 use std::path::PathBuf;
 
 /// Why a directory is not used for our own state.
@@ -63,8 +65,8 @@ pub(super) fn prepare(path: &AbsolutePath) -> Result<(), StateError> {
 
 /// Judges a directory that is there.
 pub(super) fn judge(path: &AbsolutePath) -> Result<Stat, StateError> {
-    let real = real_path(path)?;
-    let found = Directory::open(&real)?.stat()?;
+    let directory = Directory::open(path)?;
+    let found = directory.stat()?;
     let shown = || path.as_path().to_path_buf();
     if found.uid != own_uid() {
         return Err(StateError::Foreign {
@@ -75,56 +77,31 @@ pub(super) fn judge(path: &AbsolutePath) -> Result<Stat, StateError> {
     if is_writable_by_others(&found) {
         return Err(StateError::Writable { path: shown() });
     }
-    judge_above(path, &real)?;
-    Ok(found)
+    match directory.real_path()?.parent() {
+        Some(above) => judge_from(path, &above).map(|()| found),
+        None => Ok(found),
+    }
 }
 
+/// Judges what is there of the directories above one that is missing.
 fn judge_existing_above(path: &AbsolutePath) -> Result<(), StateError> {
     let mut above = path.parent();
     while let Some(here) = above {
-        match real_path(&here) {
-            Ok(real) => {
-                judge_holder(path, &real)?;
-                return judge_above(path, &real);
-            }
-            Err(error) if error.is_not_found() => above = here.parent(),
-            Err(error) => return Err(error.into()),
+        match judge_from(path, &here) {
+            Err(StateError::File(error)) if error.is_not_found() => above = here.parent(),
+            judged => return judged,
         }
     }
     Ok(())
 }
 
-fn judge_above(path: &AbsolutePath, real: &AbsolutePath) -> Result<(), StateError> {
-    let mut above = real.parent();
-    while let Some(here) = above {
-        judge_holder(path, &here)?;
-        above = here.parent();
-    }
-    Ok(())
-}
-
-/// In a sticky directory, such as `/tmp`, nobody else can rename or remove what is ours.
-fn judge_holder(path: &AbsolutePath, holder: &AbsolutePath) -> Result<(), StateError> {
-    const STICKY: u32 = 0o1000;
-    let found = Directory::open(holder)?.stat()?;
-    let open = !is_trusted_owner(found.uid) || (is_writable_by_others(&found) && found.mode & STICKY == 0);
-    if open {
-        return Err(StateError::Replaceable {
+/// Judges a directory above the path and all above that.
+fn judge_from(path: &AbsolutePath, above: &AbsolutePath) -> Result<(), StateError> {
+    match directory_open_to_others(above, None)? {
+        None => Ok(()),
+        Some(open) => Err(StateError::Replaceable {
             path: path.as_path().to_path_buf(),
-            above: holder.as_path().to_path_buf(),
-        });
+            above: open.as_path().to_path_buf(),
+        }),
     }
-    Ok(())
-}
-
-/// A group of one's own, as most systems give to every user, is nobody else; root's is not taken for one.
-fn is_writable_by_others(found: &Stat) -> bool {
-    let own_group = own_uid() != 0 && found.gid == own_gid() && found.uid == own_uid();
-    let others = if own_group { 0o002 } else { 0o022 };
-    found.mode & others != 0
-}
-
-/// The path without links in it, each of which is judged on the way.
-fn real_path(path: &AbsolutePath) -> Result<AbsolutePath, FileError> {
-    Directory::open(path)?.real_path()
 }

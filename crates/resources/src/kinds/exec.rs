@@ -36,7 +36,7 @@ pub(crate) struct Exec {
     main: CommandParameters,
     /// Arguments as they are; `cmd` is then only the program.
     args: Vec<Text>,
-    /// The whole environment.
+    /// The whole environment. Nothing of ours is in it; the programs themselves are looked for along our `PATH`.
     env: BTreeMap<Variable, Text>,
     /// The signal that asks a command to stop, `SIGTERM` if unset.
     sig: IfSet<Signal>,
