@@ -320,12 +320,6 @@ impl<'a> Apply<'a> {
             .map_or_else(|| users.group(text), |batch| batch.group(users, text))
     }
 
-    /// Whether something was found wrong so far.
-    #[must_use]
-    pub fn has_drift(&self) -> bool {
-        !self.outcome.drifts.is_empty()
-    }
-
     /// Whether repairs are allowed. For work that leads to no difference, such as remembering what was shown; what is
     /// different goes through [`Apply::drift`].
     #[must_use]

@@ -12,7 +12,7 @@ use setpoint_value::{Type, Value};
 use crate::Kind as _;
 use crate::{
     Apply, Busy, Cancellation, Drift, DriftValue, Extensions, Failure, Handle, Instance, Observer, Outcome,
-    Parameter, ParameterStruct, Resource, RunInput, Secret, Sends, Services, Withholding, async_trait, check,
+    Parameter, ParameterStruct, Resource, RunInput, Sends, Services, Withholding, async_trait, check,
 };
 
 /// A lamp.
@@ -29,7 +29,7 @@ struct Lamp {
     #[param(default = "white", yaml = "color")]
     colour: String,
     /// Opens its switch.
-    key: Secret<String>,
+    key: String,
     /// Labels.
     labels: Option<Vec<Label>>,
     /// Anything by number.
@@ -53,7 +53,7 @@ struct Light {
     /// How bright it is.
     watts: u8,
     /// The key.
-    key: Secret<String>,
+    key: String,
     /// How many runs there were.
     #[send(reveals_nothing)]
     count: u32,
@@ -310,7 +310,7 @@ fn what_is_sent_has_its_types_and_marks() {
     let outcome = run(&mut lamp(&[]).unwrap(), false, &Listener::default());
     let sent = outcome.sent.unwrap();
     assert_eq!(sent.get("watts"), Some(Some(&Value::Int(40))));
-    assert!(sent.get("key").flatten().unwrap().is_sensitive());
+    assert_eq!(sent.get("key"), Some(Some(&Value::str(""))));
     assert_eq!(sent.get("hidden"), Some(None));
     assert_eq!(sent.get("nothing"), None);
     let keys: Vec<_> = Lamp::SCHEMA

@@ -417,15 +417,6 @@ impl EventStream {
         }
     }
 
-    /// The next event, waiting on this thread; none after the engine has ended. Not from within a task.
-    pub fn blocking_next(&mut self) -> Option<Arc<Event>> {
-        match self.receiver.blocking_recv() {
-            Ok(event) => Some(self.took(event)),
-            Err(broadcast::error::RecvError::Lagged(lost)) => Some(self.gap(lost)),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
-    }
-
     fn took(&mut self, event: Arc<Event>) -> Arc<Event> {
         self.last_time = event.time;
         self.last_seq = event.seq;

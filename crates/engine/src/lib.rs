@@ -54,7 +54,7 @@ pub use failure::{Attempting, Failure, FailureReason};
 pub use graph_view::GraphView;
 pub use handle::{Busy, BusyGuard, Handle, Services};
 pub use identity::{Identity, Managed, Match, Sort, Wanted, WantedOrder, WantedReach};
-pub use parameter::{IfSet, Parameter, ParameterStruct, Secret, Sendable, Sends, Text, Withholding, Words};
+pub use parameter::{IfSet, Parameter, ParameterStruct, Sendable, Sends, Text, Withholding, Words};
 pub use prepare::automatic_edges;
 pub use resource::{
     ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,

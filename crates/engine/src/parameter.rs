@@ -354,43 +354,6 @@ impl Parameter for Value {
     }
 }
 
-/// A parameter or send key that is sensitive by its nature: it is marked when it is sent, and never shown.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret<T>(T);
-
-impl<T> Secret<T> {
-    /// Guards a value.
-    #[must_use]
-    pub fn new(value: T) -> Secret<T> {
-        Secret(value)
-    }
-
-    /// The value, for the reason given.
-    #[must_use]
-    pub fn expose(&self, _reason: &'static str) -> &T {
-        &self.0
-    }
-}
-
-impl<T> fmt::Debug for Secret<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(sensitive)")
-    }
-}
-
-impl<T: Parameter> Parameter for Secret<T> {
-    const TYPE: ParameterType = T::TYPE;
-    const FORM: Option<fn() -> String> = T::FORM;
-
-    fn decode(value: &Value) -> Result<Secret<T>, TypeMismatch> {
-        T::decode(value).map(Secret)
-    }
-
-    fn encode(&self) -> Value {
-        self.0.encode().sensitive()
-    }
-}
-
 /// A parameter of a new resource; its default when it is not set or does not fit. What the derive calls.
 #[must_use]
 pub fn decoded<T: Parameter>(

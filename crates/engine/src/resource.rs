@@ -400,13 +400,6 @@ impl Members {
             .filter_map(|(id, member)| Some((id, member.resource().downcast_ref::<T>()?)))
     }
 
-    /// All of kind `T`.
-    pub fn of_mut<T: Kind>(&mut self) -> impl Iterator<Item = (&ResourceId, &mut T)> {
-        self.0
-            .iter_mut()
-            .filter_map(|(id, member)| Some((&*id, member.resource_mut().downcast_mut::<T>()?)))
-    }
-
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -30,4 +30,4 @@ pub mod sync;
 pub mod users;
 pub mod watch;
 
-pub use machine::{Host, Roots, raise_open_file_limit, start_of_the_machine};
+pub use machine::{Host, raise_open_file_limit, start_of_the_machine};

@@ -1,6 +1,6 @@
 //! Everything that is shared, in one place to hand around.
 
-use crate::files::{AbsolutePath, Committer, VerifiedFiles};
+use crate::files::{Committer, VerifiedFiles};
 use crate::processes::Processes;
 use crate::users::Users;
 use crate::watch::WatchHub;
@@ -21,33 +21,6 @@ pub struct Host {
     pub processes: Processes,
     /// Knows users and groups.
     pub users: Arc<Users>,
-    /// Where the parts of the system are that have a fixed place.
-    pub roots: Roots,
-}
-
-/// Where the parts of the system are that have a fixed place. Tests put their own there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Roots {
-    /// The root of the file system, for `/etc` and the like.
-    pub files: AbsolutePath,
-    /// The kernel's view of itself, for `/proc/sys`.
-    pub proc: AbsolutePath,
-    /// The kernel's view of the hardware.
-    pub sys: AbsolutePath,
-    /// What programs leave for each other until the next start of the machine.
-    pub run: AbsolutePath,
-}
-
-impl Default for Roots {
-    fn default() -> Self {
-        let fixed = |path: &str| AbsolutePath::new(path).expect("the fixed places are absolute");
-        Self {
-            files: fixed("/"),
-            proc: fixed("/proc"),
-            sys: fixed("/sys"),
-            run: fixed("/run"),
-        }
-    }
 }
 
 impl Host {
@@ -59,7 +32,6 @@ impl Host {
             watches: WatchHub::new()?,
             processes: Processes::new(search_path),
             users: Arc::new(Users::new()),
-            roots: Roots::default(),
         })
     }
 }

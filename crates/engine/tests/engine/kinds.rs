@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use setpoint_engine::{
-    Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, Secret, Sends, Sort, Wanted,
+    Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, Sends, Sort, Wanted,
     WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
+use setpoint_value::Value;
 
 /// Files by path.
 static FILE: Sort = Sort::exact("file").managed_by_one(setpoint_engine::Managed {
@@ -45,7 +46,7 @@ pub(crate) struct Keep {
 #[derive(Sends)]
 pub(crate) struct Kept {
     /// The contents.
-    content: Secret<String>,
+    content: Option<Value>,
 }
 
 impl Keep {
@@ -113,7 +114,7 @@ impl Resource for Keep {
             apply.replace(request, |_| None)?;
         }
         apply.send(Kept {
-            content: Secret::new(self.content.clone()),
+            content: Some(Value::str(self.content.as_str()).sensitive()),
         });
         Ok(())
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use setpoint_value::call::{self, call_typed};
 use setpoint_value::{FunctionSpec, Implementation, Map, Marks, Signature, Type, Value, value_conforms};
 
-use crate::allocations::allocations;
+use crate::counting_allocator::allocations;
 
 /// The pure functions of mcl's own library, with one of their signatures.
 fn pure_functions() -> Vec<(&'static FunctionSpec, &'static Signature)> {

@@ -1,7 +1,8 @@
 //! The library as its users see it.
 
-mod allocations;
 mod census;
+#[path = "../../../value/tests/main/counting_allocator.rs"]
+mod counting_allocator;
 mod laws;
 mod machine;
 mod marks;

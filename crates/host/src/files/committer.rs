@@ -372,9 +372,7 @@ fn sync_directories(batch: &[Prepared], replaced: &mut [Result<Replaced, FileErr
     let mut numbers: FxHashMap<(u64, u64), usize> = FxHashMap::default();
     let mut devices = Groups::default();
     for (index, prepared) in batch.iter().enumerate() {
-        if !prepared.durable
-            || !matches!(&replaced[index], Ok(done) if done.method == super::Method::Atomically)
-        {
+        if !matches!(&replaced[index], Ok(done) if done.method == super::Method::Atomically) {
             continue;
         }
         let directory = prepared.temporary.directory();

@@ -147,11 +147,6 @@ impl FileError {
         self.kind() == io::ErrorKind::NotFound
     }
 
-    /// Whether something on the way is a file where a directory was expected.
-    pub fn is_not_a_directory(&self) -> bool {
-        self.kind() == io::ErrorKind::NotADirectory
-    }
-
     pub(crate) fn errno(&self) -> Option<Errno> {
         match self {
             Self::System { source, .. } => Errno::from_io_error(source),

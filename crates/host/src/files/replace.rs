@@ -55,8 +55,6 @@ pub struct Replace {
     group: Option<u32>,
     mode: Option<u32>,
     context: Option<Vec<u8>>,
-    follow: bool,
-    durable: bool,
     seen: Option<(Entry, Option<Stat>)>,
     writer: Option<Writer>,
 }
@@ -71,8 +69,6 @@ impl Replace {
             group: None,
             mode: None,
             context: None,
-            follow: true,
-            durable: true,
             seen: None,
             writer: None,
         }
@@ -85,10 +81,7 @@ impl Replace {
 
     /// A symbolic link, in the place of whatever but a directory is there.
     pub fn link(path: AbsolutePath, text: impl Into<PathBuf>) -> Self {
-        Self {
-            follow: false,
-            ..Self::new(path, Content::Link(text.into()))
-        }
+        Self::new(path, Content::Link(text.into()))
     }
 
     /// Who is to own it; nothing keeps what is.
@@ -106,18 +99,6 @@ impl Replace {
     /// The SELinux context it is to have, empty for none; nothing keeps what is.
     pub fn security_context(mut self, context: impl Into<Option<Vec<u8>>>) -> Self {
         self.context = context.into();
-        self
-    }
-
-    /// Replaces a symbolic link at the path by the file, instead of following it.
-    pub fn in_place_of_link(mut self) -> Self {
-        self.follow = false;
-        self
-    }
-
-    /// Does not wait until the contents would survive a loss of power. For what can be made again.
-    pub fn not_durable(mut self) -> Self {
-        self.durable = false;
         self
     }
 
@@ -157,7 +138,9 @@ impl Replace {
                 (entry, found)
             }
         };
-        if self.follow && existing.is_some_and(|stat| stat.is_link()) {
+        // A link that is to be made takes the place of the one that is there.
+        let follows = !matches!(self.content, Content::Link(_));
+        if follows && existing.is_some_and(|stat| stat.is_link()) {
             target = target.follow()?;
             existing = target.stat()?;
         }
@@ -187,7 +170,6 @@ impl Replace {
                 existing: None,
                 taken_over: false,
                 made,
-                durable: self.durable,
                 is_link: true,
                 metadata: Metadata::default(),
                 modified: None,
@@ -259,7 +241,6 @@ impl Replace {
             existing,
             taken_over: taken_over.is_some(),
             made,
-            durable: self.durable,
             is_link: false,
             metadata,
             modified,
@@ -270,7 +251,7 @@ impl Replace {
     fn may_replace(&self, there: &Stat) -> bool {
         match self.content {
             Content::Link(_) => !there.is_directory(),
-            _ => there.is_regular() || (there.is_link() && !self.follow),
+            Content::Bytes(_) | Content::Copy(_) | Content::Written(_) => there.is_regular(),
         }
     }
 }
@@ -415,7 +396,6 @@ pub struct Prepared {
     taken_over: bool,
     /// The temporary file or link.
     pub(super) made: Stat,
-    pub(super) durable: bool,
     is_link: bool,
     metadata: Metadata,
     /// The time of modification that was given to it, to be recognised by.
@@ -426,7 +406,7 @@ pub struct Prepared {
 impl Prepared {
     /// Whether the temporary file's bytes must be on disk before [`Self::finish`].
     pub(super) fn is_to_be_synced(&self) -> bool {
-        self.durable && self.in_place.is_none()
+        self.in_place.is_none()
     }
 
     /// Whether a symbolic link is to be made, which has nothing that could be synced by itself.
@@ -552,10 +532,8 @@ impl Prepared {
         if is_special {
             self.metadata.apply(None, None, &self.target, &file)?;
         }
-        if self.durable {
-            file.sync_all()
-                .map_err(|error| self.target.failed("sync", error))?;
-        }
+        file.sync_all()
+            .map_err(|error| self.target.failed("sync", error))?;
         Stat::of_descriptor(&file).map_err(|error| self.target.failed("look at", error))
     }
 }

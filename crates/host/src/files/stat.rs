@@ -3,7 +3,6 @@
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, Statx, StatxFlags, statx};
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What sort of thing an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,17 +72,6 @@ impl Timestamp {
             seconds: now.tv_sec,
             nanoseconds: u32::try_from(now.tv_nsec).unwrap_or(0),
         }
-    }
-
-    /// The same point for the standard library; nothing if it cannot say it.
-    pub fn to_system_time(self) -> Option<SystemTime> {
-        let whole = Duration::from_secs(self.seconds.unsigned_abs());
-        let second = if self.seconds < 0 {
-            UNIX_EPOCH.checked_sub(whole)?
-        } else {
-            UNIX_EPOCH.checked_add(whole)?
-        };
-        second.checked_add(Duration::from_nanos(self.nanoseconds.into()))
     }
 
     /// How many milliseconds lie between an earlier point and this one; negative if it is not earlier.

@@ -13,6 +13,15 @@ impl Place {
         Self(tempfile::tempdir().unwrap())
     }
 
+    /// One in which root acts for users who can look into it; none where the test may not.
+    pub(crate) fn of_root() -> Option<Self> {
+        is_root().then(|| {
+            let place = Self::new();
+            place.chmod("", 0o755);
+            place
+        })
+    }
+
     /// The path of `name` here; `name` may end in a slash.
     pub(crate) fn path(&self, name: &str) -> AbsolutePath {
         AbsolutePath::new(self.0.path().join(name)).unwrap()

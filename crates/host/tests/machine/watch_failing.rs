@@ -32,10 +32,9 @@ fn mount(arguments: &[&str]) {
 
 #[test]
 fn mounting_over_a_watched_directory_and_unmounting_are_noticed() {
-    if !is_root() {
+    let Some(place) = Place::of_root() else {
         return;
-    }
-    let place = Place::new();
+    };
     place.directory("d/inner");
     place.write("d/inner/f", "below");
     inside(

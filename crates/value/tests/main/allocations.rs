@@ -1,36 +1,8 @@
 //! Calling a pure function with known arguments allocates nothing of its own.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use setpoint_value::{FunctionSpec, Type, Value, call::call_typed};
 
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is handed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations<T>(run: impl FnOnce() -> T) -> (T, usize) {
-    let before = COUNT.get();
-    let result = run();
-    (result, COUNT.get() - before)
-}
+use crate::counting_allocator::allocations;
 
 static LENGTH: FunctionSpec = FunctionSpec::pure(
     "test",

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod allocations;
+mod counting_allocator;
 mod generate;
 mod json;
 mod laws;
