@@ -216,3 +216,6 @@ impl Machine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -120,6 +120,8 @@ impl HeightQueue {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, VecDeque};
+
     use super::HeightQueue;
 
     #[test]
@@ -149,5 +151,39 @@ mod tests {
         sorted.sort_unstable();
         let popped: Vec<u32> = std::iter::from_fn(|| queue.pop(u32::MAX).map(|(_, height)| height)).collect();
         assert_eq!(popped, sorted);
+    }
+
+    #[test]
+    fn a_queue_is_a_list_for_each_height_whatever_the_order_of_going_in_and_out() {
+        // Heights at and around the words of each level of bits.
+        let heights = [
+            0u32, 1, 62, 63, 64, 65, 127, 128, 4095, 4096, 4097, 262_143, 262_144, 300_000,
+        ];
+        for seed in 1..40u64 {
+            let mut queue = HeightQueue::default();
+            let mut lists: BTreeMap<u32, VecDeque<u32>> = BTreeMap::new();
+            let mut random = seed;
+            let mut number = |below: usize| {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (random >> 33) as usize % below
+            };
+            for index in 0..200 {
+                // Later nodes may lie higher than everything before.
+                let height = heights[number(heights.len().min(1 + index / 8))];
+                queue.push(index as u32, height);
+                lists.entry(height).or_default().push_back(index as u32);
+                while number(2) == 0 {
+                    let highest = heights[number(heights.len())];
+                    let expected = lists
+                        .first_entry()
+                        .filter(|list| *list.key() <= highest)
+                        .map(|mut list| (list.get_mut().pop_front().expect("no list is empty"), *list.key()));
+                    lists.retain(|_, list| !list.is_empty());
+                    assert_eq!(queue.pop(highest), expected, "seed {seed}");
+                }
+            }
+        }
     }
 }

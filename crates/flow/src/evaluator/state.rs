@@ -197,4 +197,112 @@ mod tests {
             &Value::List(List::new(Type::Int, a.iter().cloned()))
         ));
     }
+
+    #[test]
+    fn identity_by_shared_parts_is_the_identity_of_values() {
+        let map = |entries: &[(Value, Value)]| Value::map(Type::Float, Type::Int, entries.iter().cloned());
+        let shared = Value::list(Type::Int, (0..200).map(Value::Int));
+        let Value::List(items) = &shared else {
+            panic!("a list")
+        };
+        let (zero, minus) = (Value::float(0.0), Value::float(-0.0));
+        let one = Value::Int(1);
+        let values = [
+            shared.clone(),
+            Value::List(items.with_item(0, one.clone())),
+            Value::List(items.with_item(199, Value::Int(0))),
+            Value::list(Type::Int, (0..199).map(Value::Int)),
+            Value::list(Type::Int, (0..201).map(Value::Int)),
+            Value::list(Type::Dynamic, (0..200).map(Value::Int)),
+            Value::list(Type::Int, []),
+            Value::list(Type::Str, []),
+            Value::list(Type::Int, [one.clone()]),
+            Value::list(Type::Int, [one.clone().sensitive()]),
+            map(&[]),
+            Value::map(Type::Float, Type::Str, []),
+            Value::map(Type::Str, Type::Int, []),
+            map(&[(zero.clone(), one.clone())]),
+            map(&[(minus.clone(), one.clone())]),
+            map(&[(zero.clone().sensitive(), one.clone())]),
+            map(&[(zero.clone(), Value::Int(2))]),
+            map(&[(Value::float(1.0), one.clone())]),
+            map(&[(zero, one.clone()), (Value::float(1.0), one.clone())]),
+            Value::map(Type::Str, Type::Int, [(Value::str("a"), one.clone())]),
+            Value::map(Type::Str, Type::Int, [(Value::str("a").sensitive(), one.clone())]),
+            Value::map(Type::Str, Type::Int, [(Value::str("b"), one.clone())]),
+            Value::map(Type::Str, Type::Int, [(Value::str("a"), Value::Int(2))]),
+            minus,
+            one,
+        ];
+        // The same once more, with nothing shared.
+        let rebuilt = values.each_ref().map(|value| match value {
+            Value::List(list) => Value::list(list.element_type().clone(), list.iter().cloned()),
+            Value::Map(map) => Value::map(
+                map.key_type().clone(),
+                map.value_type().clone(),
+                map.iter().map(|(key, value)| (key.clone(), value.clone())),
+            ),
+            other => other.clone(),
+        });
+        for (i, a) in values.iter().enumerate() {
+            for (j, b) in values.iter().enumerate() {
+                assert_eq!(is_identical(a, b), i == j, "{a} {b}");
+                assert_eq!(is_identical(a, &rebuilt[j]), i == j, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn lists_are_compared_as_far_as_both_reach_and_no_further_than_was_asked() {
+        let list = |numbers: std::ops::Range<i64>| List::new(Type::Int, numbers.map(Value::Int));
+        let long = list(0..300);
+        let mut other: imbl::Vector<Value> = list(0..100).items().clone();
+        // Chunks that lie differently.
+        other.append(list(200..250).items().clone());
+        let other = List::from_vector(Type::Int, other);
+        for (a, b) in [(&long, &other), (&other, &long)] {
+            let mut found = Vec::new();
+            assert!(!differing(a, b, |index, x, y| {
+                assert_eq!((x, y), (&a.items()[index], &b.items()[index]));
+                found.push(index);
+                false
+            }));
+            assert_eq!(found, (100..150).collect::<Vec<_>>());
+            let mut first = Vec::new();
+            assert!(differing(a, b, |index, _, _| {
+                first.push(index);
+                index == 101
+            }));
+            assert_eq!(first, [100, 101]);
+        }
+        assert!(!differing(&long, &long, |_, _, _| true));
+        assert!(!differing(&long, &list(0..0), |_, _, _| true));
+    }
+
+    #[test]
+    fn chains_of_calls_are_equal_step_by_step() {
+        let chain = |steps: &[(u32, &str)]| {
+            steps.iter().fold(None, |parent, (at, name)| {
+                Some(Arc::new(Link {
+                    span: Span::new(setpoint_diagnostics::FileId(0), *at, at + 1),
+                    name: (*name).into(),
+                    parent,
+                }))
+            })
+        };
+        let steps = [(0, "a"), (5, "b"), (9, "c")];
+        assert!(chain(&steps) == chain(&steps));
+        for other in [
+            &steps[1..],
+            &[(1, "a"), (5, "b"), (9, "c")],
+            &[(0, "x"), (5, "b"), (9, "c")],
+            &[(0, "a"), (5, "b"), (9, "x")],
+            &[(0, "a"), (5, "b"), (8, "c")],
+        ] {
+            assert!(
+                chain(&steps) != chain(other) && chain(other) != chain(&steps),
+                "{other:?}"
+            );
+        }
+    }
 }

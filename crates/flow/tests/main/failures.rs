@@ -1,11 +1,11 @@
 //! What fails, what catches it, and how it is told.
 
 use setpoint_flow::{Slot, Step};
-use setpoint_value::{Type, Value};
+use setpoint_value::{Type, Value, operators};
 
 use crate::library;
 use crate::program_builder::{Built, ProgramBuilder, block};
-use crate::world::{World, codes, ints};
+use crate::world::{World, codes, ints, map};
 
 /// `a / b <|> outside(fallback)` as the value of `r`.
 fn guarded_division() -> Built {
@@ -265,6 +265,114 @@ fn every_panic_that_fires_is_told_and_those_in_other_branches_are_not() {
     world.set("a", Value::Bool(false));
     assert_eq!(told(&world.set("b", Value::Bool(true))), ["panic: inside"]);
     assert!(codes(&world.set("b", Value::Bool(false))).is_empty());
+}
+
+#[test]
+fn a_panic_fires_for_what_is_true_or_has_text_and_tells_no_secret() {
+    let builder = ProgramBuilder::new();
+    let mut entry = builder.template("the entry", 0);
+    let bare = entry.outside("bare", Type::Str);
+    entry.panic(bare, None);
+    let (condition, message) = (
+        entry.outside("if", Type::Bool),
+        entry.outside("message", Type::Str),
+    );
+    entry.panic(condition, Some(message));
+    let calm = [
+        ("bare", Value::str("")),
+        ("if", Value::Bool(false)),
+        ("message", Value::str("why")),
+    ];
+    let mut world = World::started(builder.finish(entry), &calm);
+    let (yes, text) = (Value::Bool(true), Value::str("text"));
+    let cases: [(&str, &[(&str, Value)], &[&str]); 7] = [
+        (
+            "a text is the message",
+            &[("bare", text.clone())],
+            &["panic: text"],
+        ),
+        (
+            "a secret is not",
+            &[("bare", text.clone().sensitive())],
+            &["panic"],
+        ),
+        ("none is known yet", &[("bare", Value::unknown(Type::Str))], &[]),
+        ("the message beside it", &[("if", yes.clone())], &["panic: why"]),
+        (
+            "a secret beside it",
+            &[("if", yes.clone()), ("message", text.sensitive())],
+            &["panic"],
+        ),
+        ("not known whether", &[("if", Value::unknown(Type::Bool))], &[]),
+        (
+            "the message fails",
+            &[("if", yes), ("message", Value::str("!fail"))],
+            &["`outside.get` failed: `message` is not there"],
+        ),
+    ];
+    for (what, values, expected) in cases {
+        let mut step = world.step();
+        for (key, value) in values {
+            step = world.set(key, value.clone());
+        }
+        assert_eq!(told(&step), expected, "{what}");
+        for (key, value) in &calm {
+            step = world.set(key, value.clone());
+        }
+        assert!(told(&step).is_empty(), "calm after: {what}");
+    }
+}
+
+#[test]
+fn a_lookup_that_fails_is_called_one() {
+    for (function, of, key) in [
+        (&operators::LIST_LOOKUP, Value::list(Type::Int, []), Value::Int(3)),
+        (&operators::MAP_LOOKUP, map(&[]), Value::str("a")),
+    ] {
+        let builder = ProgramBuilder::new();
+        let mut entry = builder.template("the entry", 0);
+        let (of, key) = (entry.constant(of), entry.constant(key));
+        let value = entry.call(function, &[of, key], Type::Int);
+        let name = entry.str("r");
+        entry.resource(name, value);
+        let step = World::new(builder.finish(entry), &[]).step();
+        assert_eq!(codes(&step), ["E0301"]);
+        assert!(
+            told(&step)[0].starts_with("this lookup failed: "),
+            "{:?}",
+            told(&step)
+        );
+    }
+}
+
+#[test]
+fn of_a_long_way_to_a_failure_the_nearest_32_steps_are_told() {
+    for (depth, told_steps, is_cut) in [(32, 32, false), (33, 32, true)] {
+        let mut builder = ProgramBuilder::new();
+        let mut body = builder.template("function 0", 1);
+        let zero = body.int(0);
+        let value = body.divide(Slot(0), zero);
+        let mut inner = builder.add(body, Some(value));
+        for level in 1..depth {
+            let mut body = builder.template(&format!("function {level}"), 1);
+            let value = body.instance(inner, &[Slot(0)], Type::Int);
+            inner = builder.add(body, Some(value));
+        }
+        let mut entry = builder.template("the entry", 0);
+        let one = entry.int(1);
+        let value = entry.instance(inner, &[one], Type::Int);
+        let name = entry.str("r");
+        entry.resource(name, value);
+        let step = World::new(builder.finish(entry), &[]).step();
+        let found = step.diagnostics.iter().next().unwrap();
+        assert_eq!(found.related.len(), told_steps);
+        assert!(found.related[0].text.starts_with("in function 0,"));
+        let cut = found
+            .notes
+            .iter()
+            .any(|note| note.contains("more calls lie around these"));
+        assert_eq!(cut, is_cut, "{depth}");
+    }
 }
 
 #[test]
