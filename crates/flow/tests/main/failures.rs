@@ -267,6 +267,9 @@ fn every_panic_that_fires_is_told_and_those_in_other_branches_are_not() {
     assert!(codes(&world.set("b", Value::Bool(false))).is_empty());
 }
 
+/// What it is, what the outside says, and what is told.
+type Case<'a> = (&'a str, &'a [(&'a str, Value)], &'a [&'a str]);
+
 #[test]
 fn a_panic_fires_for_what_is_true_or_has_text_and_tells_no_secret() {
     let builder = ProgramBuilder::new();
@@ -285,7 +288,7 @@ fn a_panic_fires_for_what_is_true_or_has_text_and_tells_no_secret() {
     ];
     let mut world = World::started(builder.finish(entry), &calm);
     let (yes, text) = (Value::Bool(true), Value::str("text"));
-    let cases: [(&str, &[(&str, Value)], &[&str]); 7] = [
+    let cases: [Case<'_>; 7] = [
         (
             "a text is the message",
             &[("bare", text.clone())],

@@ -104,3 +104,27 @@ fn growing(mut call: impl FnMut(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_buffer_grows_until_the_answer_fits_or_nothing_could() {
+        let answer = |length: usize| {
+            move |buffer: &mut [u8]| match buffer.get_mut(..length) {
+                Some(place) => {
+                    place.fill(7);
+                    Ok(length)
+                }
+                None => Err(Errno::RANGE),
+            }
+        };
+        // The kernel's own limit is 64 KiB.
+        for length in [0, 1, 512, 513, 2048, 2049, 64 * 1024] {
+            assert_eq!(growing(answer(length)), Ok(vec![7; length]));
+        }
+        assert_eq!(growing(answer(1 << 20)), Err(Errno::RANGE));
+        assert_eq!(growing(|_| Err(Errno::NODATA)), Err(Errno::NODATA));
+    }
+}

@@ -58,3 +58,31 @@ impl Writer {
         self.renames.take(number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_announced_is_answered_once_and_only_the_newest_are_kept() {
+        let renames = Arc::new(OwnRenames::default());
+        let writer = Writer::new(Arc::clone(&renames), 3, 4);
+        let count = MOST as u64;
+        for number in 0..count {
+            writer.announce(number);
+        }
+        assert_eq!(renames.0.lock().len(), 65_536, "as many as are no burden");
+        assert_eq!(renames.take(0), Some((3, 4)));
+        assert_eq!(renames.take(0), None);
+        writer.withdraw(1);
+        assert_eq!(renames.take(1), None);
+        for number in [count, count + 1, count + 2] {
+            writer.announce(number);
+        }
+        assert_eq!(renames.take(2), None, "one more than fits makes room");
+        assert_eq!(renames.take(count + 2), Some((3, 4)));
+        writer.announce(5);
+        renames.clear();
+        assert_eq!(renames.take(5), None);
+    }
+}
