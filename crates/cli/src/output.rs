@@ -4,18 +4,21 @@
 //! error on a thread of its own, and everybody else only queues there: a pipe that nobody empties, or a terminal that is held, stops
 //! that thread and nothing else.
 
+mod reports;
+
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use setpoint_diagnostics::{Diagnostics, RenderStyle, Severity, SourceMap, render};
+use setpoint_diagnostics::{Diagnostics, RenderStyle, SourceMap};
 use setpoint_engine::EventStream;
 use setpoint_host::sync::Mutex;
 use tokio::sync::mpsc::Sender;
 
 use crate::failure::Failure;
+use reports::reports;
 
 /// How much something that is said matters: the priorities of the system's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,29 +115,9 @@ impl Output {
         self.say(Importance::Warning, headed(Importance::Warning, text.as_ref()));
     }
 
-    /// Says what is wrong with a program: everything, in the order in which it counts.
+    /// Says what is wrong with a program, in the order in which it counts.
     pub(crate) fn diagnostics(&self, diagnostics: &Diagnostics, sources: &SourceMap) {
-        let style = terminal_style();
-        let mut all = Vec::new();
-        for diagnostic in diagnostics {
-            let importance = match diagnostic.severity {
-                Severity::Error => Importance::Error,
-                Severity::Warning => Importance::Warning,
-            };
-            let text = format!("{}\n", render(diagnostic, sources, style));
-            all.push(Said { importance, text });
-        }
-        let is_error = |severity: Severity| severity == Severity::Error;
-        let errors = diagnostics.iter().filter(|d| is_error(d.severity)).count();
-        if let Some(first) = diagnostics.iter().find(|d| is_error(d.severity)) {
-            let count = match errors {
-                1 => String::new(),
-                _ => format!("{errors} errors; "),
-            };
-            let text = format!("{count}`setpoint explain {}` tells more", first.code.code);
-            let importance = Importance::Error;
-            all.push(Said { importance, text });
-        }
+        let all = reports(diagnostics, sources, terminal_style());
         if !all.is_empty() {
             self.say_all(all);
         }

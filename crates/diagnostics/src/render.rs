@@ -128,7 +128,10 @@ fn with_snippets<'a>(mut group: Group<'a>, marks: &[Mark<'a>], sources: &'a Sour
             continue;
         };
         if shown.is_empty {
-            group = group.element(Origin::path(shown.name));
+            // What has no name is no place.
+            if !shown.name.is_empty() {
+                group = group.element(Origin::path(shown.name));
+            }
             continue;
         }
         let annotations: Vec<Annotation<'a>> = here()

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
-use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::json::diagnostics_json;
 use setpoint_mcl::format;
+use setpoint_mcl::syntax::{StmtKind, parse};
 
 use super::graph::errors_first;
 use crate::arguments::ProgramArguments;
@@ -54,7 +55,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         .compiled
         .as_ref()
         .and_then(|compiled| compiled.program.as_ref());
-    if program.is_some_and(|program| !program.can_have_resources()) {
+    if program.is_some_and(|program| !program.can_have_resources()) && !is_for_others(&compilation) {
         output.warning(NO_RESOURCES);
     }
     if arguments.json {
@@ -77,6 +78,17 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     // as long as checking it.
     std::mem::forget(compilation);
     Ok(if failed { exit_code::WRONG } else { exit_code::DONE })
+}
+
+/// Whether the program's first file defines classes or functions: then it may be a module, which others import.
+fn is_for_others(compilation: &Compilation) -> bool {
+    let Some((id, file)) = compilation.sources.files().next() else {
+        return false;
+    };
+    // What is wrong with it was reported.
+    let ast = parse(id, &file.text, &mut Diagnostics::new()).ast;
+    let mut statements = ast.root.statements.iter().map(|stmt| &ast.stmt(*stmt).kind);
+    statements.any(|kind| matches!(kind, StmtKind::Class(_) | StmtKind::Func(_)))
 }
 
 /// Warns of every file of the program whose layout is not the formatter's. What does not parse was reported already.

@@ -37,6 +37,11 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
         committer: Committer::new(),
         failed: false,
     };
+    if arguments.paths.iter().any(String::is_empty) {
+        return Err(Failure::usage(
+            "there is nothing to format: the argument is empty",
+        ));
+    }
     for path in &arguments.paths {
         if path == "-" {
             formatter.standard_input()?;

@@ -365,3 +365,48 @@ fn a_pure_graph_asks_the_machine_for_nothing_and_says_what_it_lacks() {
         })
     );
 }
+
+#[test]
+fn the_same_mistake_a_hundred_times_is_shown_in_full_a_few_times() {
+    let place = Hermetic::new();
+    let files: String = (0..200)
+        .map(|number| format!("file \"/{number}\" {{\n\tcontent => \"a\"\n}}\n"))
+        .collect();
+    place.write("commas.mcl", files);
+    let names: String = (0..8)
+        .map(|number| format!("$x{number} = $nope{number}\n"))
+        .collect();
+    place.write("names.mcl", names);
+    for (command, file) in [("check", "commas.mcl"), ("graph", "commas.mcl")] {
+        let stderr = setpoint(&place, &[command, file]).stderr;
+        assert_eq!(stderr.matches("add the comma").count(), 5, "{stderr}");
+        let rest = "\nerror[E0011]: 95 more like it: every item in the body of a resource ends in a comma \
+                    (commas.mcl:17, 20, 23, 26, 29, 32, 35, 38, 41, 44, 47, 50 and 83 more)\n";
+        assert!(stderr.contains(rest), "{stderr}");
+    }
+    // What is said differs, so all of it is said.
+    let stderr = setpoint(&place, &["check", "--skip-fmt", "names.mcl"]).stderr;
+    assert_eq!(stderr.matches("not defined\n").count(), 5, "{stderr}");
+    let rest = "\nerror[E0101]: `$nope5` is not defined here (names.mcl:6)\n\
+                error[E0101]: `$nope6` is not defined here (names.mcl:7)\n\
+                error[E0101]: `$nope7` is not defined here (names.mcl:8)\n8 errors; ";
+    assert!(stderr.contains(rest), "{stderr}");
+    let json: serde_json::Value =
+        serde_json::from_str(&setpoint(&place, &["check", "--json", "commas.mcl"]).stdout).unwrap();
+    assert_eq!(json["diagnostics"].as_array().map(Vec::len), Some(100));
+}
+
+#[test]
+fn an_empty_argument_is_no_program() {
+    let place = Hermetic::new();
+    for (command, code) in [("check", 1), ("graph", 1), ("run", 1), ("fmt", 64)] {
+        let finished = setpoint(&place, &[command, ""]);
+        assert_eq!(finished.code, code, "{command}: {}", finished.stderr);
+        assert!(
+            finished.stderr.contains("the argument is empty"),
+            "{}",
+            finished.stderr
+        );
+        assert!(!finished.stderr.contains("-->"), "{}", finished.stderr);
+    }
+}

@@ -221,7 +221,7 @@ fn an_empty_program_is_warned_of() {
     for arguments in [
         &["graph", "empty.mcl"][..],
         &["check", "empty.mcl"],
-        &["check", "class.mcl"],
+        &["run", "--once", "--tmp-prefix", "class.mcl"],
         &["run", "--once", "--tmp-prefix", "empty.mcl"],
     ] {
         let finished = place.run(BINARY, arguments);
@@ -234,6 +234,10 @@ fn an_empty_program_is_warned_of() {
             finished.stderr
         );
     }
+    // Others may import it.
+    let module = place.run(BINARY, &["check", "class.mcl"]);
+    assert_eq!(module.code, 0, "{}", module.stderr);
+    assert!(!module.stderr.contains("no resources"), "{}", module.stderr);
     let loops = "class used {\n\tfor $i, $x in [\"x\",] {\n\t\tif true {\n\t\t\tprint $x {}\n\t\t}\n\t}\n}\ninclude used\n";
     place.write("used.mcl", loops);
     let finished = place.run(BINARY, &["check", "used.mcl"]);
