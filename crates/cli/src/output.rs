@@ -232,10 +232,16 @@ pub(crate) fn lines(said: &[Said], prefix: Prefix) -> String {
     text
 }
 
-/// Writes to standard error. That nobody listens is no reason to stop.
+/// Writes to standard error, in one piece: between the lines of others, ours stay together. That nobody listens is no reason to
+/// stop.
 pub(crate) fn write_error_stream(text: &str) {
-    let mut stderr = AutoStream::auto(std::io::stderr()).lock();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let choice = AutoStream::choice(&std::io::stderr());
+    let mut wanted = AutoStream::new(Vec::with_capacity(text.len()), choice);
+    let _ = wanted.write_all(text.as_bytes());
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr
+        .write_all(&wanted.into_inner())
+        .and_then(|()| stderr.flush());
 }
 
 /// How diagnostics look on standard error.

@@ -112,7 +112,11 @@ fn handle() -> Handle {
         extensions: Extensions::default(),
         busy: Busy::default(),
     };
-    Handle::new(Arc::new(services), ResourceId::new("lamp", "desk"), nowhere)
+    Handle::new(
+        Arc::new(services),
+        ResourceId::new("lamp", "desk"),
+        Arc::new(nowhere),
+    )
 }
 
 #[derive(Default)]

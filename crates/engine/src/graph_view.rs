@@ -6,14 +6,14 @@ use std::sync::Arc;
 use setpoint_graph::ResourceId;
 use setpoint_host::sync::RwLock;
 
-use crate::{Identity, Sort};
+use crate::{Identity, Key, Sort};
 
 /// The identities of all resources of the running graph, by sort and key. The engine keeps it; kinds look.
 #[derive(Debug, Default)]
 pub struct GraphView(RwLock<BTreeSet<Known>>);
 
 /// Sort, key, and whose it is.
-type Known = (&'static str, Arc<[u8]>, ResourceId);
+type Known = (&'static str, Key, ResourceId);
 
 /// What changed from one graph to the next.
 #[derive(Debug, Default)]
@@ -45,9 +45,9 @@ impl GraphView {
 
     /// The keys of a sort that begin with these bytes, sorted, with whose they are.
     #[must_use]
-    pub fn beginning_with(&self, sort: &Sort, prefix: &[u8]) -> Vec<(Arc<[u8]>, ResourceId)> {
+    pub fn beginning_with(&self, sort: &Sort, prefix: &[u8]) -> Vec<(Key, ResourceId)> {
         let all = self.0.read();
-        let from = (sort.name, Arc::from(prefix), ResourceId::new("", ""));
+        let from = (sort.name, Key::from(Arc::from(prefix)), ResourceId::new("", ""));
         let found = all.range(from..);
         found
             .take_while(|(name, key, _)| *name == sort.name && key.starts_with(prefix))

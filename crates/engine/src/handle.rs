@@ -7,7 +7,7 @@ use std::sync::Arc;
 use setpoint_graph::ResourceId;
 use setpoint_host::files::{AbsolutePath, Committer, Entry, VerifiedFiles};
 use setpoint_host::processes::Processes;
-use setpoint_host::state::{StateDirectory, Stored};
+use setpoint_host::state::{StateDirectory, Stored, identity_directory};
 use setpoint_host::users::Users;
 use tokio::sync::watch;
 
@@ -57,14 +57,24 @@ impl fmt::Debug for Services {
 pub struct Handle {
     services: Arc<Services>,
     id: ResourceId,
-    state: AbsolutePath,
+    directories: Arc<AbsolutePath>,
 }
 
 impl Handle {
-    /// For the resource `id`, whose own directory is `state` (below the prefix; made when needed).
+    /// For the resource `id`, whose own directory is below `directories` (below the prefix; made when needed).
     #[must_use]
-    pub fn new(services: Arc<Services>, id: ResourceId, state: AbsolutePath) -> Handle {
-        Handle { services, id, state }
+    pub fn new(services: Arc<Services>, id: ResourceId, directories: Arc<AbsolutePath>) -> Handle {
+        Handle {
+            services,
+            id,
+            directories,
+        }
+    }
+
+    /// Its own directory.
+    fn state(&self) -> AbsolutePath {
+        let name = identity_directory(&self.id.kind, &self.id.name);
+        self.directories.join(name)
     }
 
     /// Kind and name.
@@ -87,8 +97,9 @@ impl Handle {
     pub fn var_dir(&self) -> Result<AbsolutePath, Failure> {
         let path = self.var_path();
         if self.services.writable {
-            Entry::create_directories(&self.state, 0o700, 0o700)?;
-            let own = StateDirectory::open_existing(&self.state)?;
+            let state = self.state();
+            Entry::create_directories(&state, 0o700, 0o700)?;
+            let own = StateDirectory::open_existing(&state)?;
             write_name(&own, &self.id, &self.services.committer)?;
             Entry::create_directories(&path, 0o700, 0o700)?;
         }
@@ -124,7 +135,7 @@ impl Handle {
     /// Where the private directory is or would be.
     #[must_use]
     pub fn var_path(&self) -> AbsolutePath {
-        self.state.join("var")
+        self.state().join("var")
     }
 
     /// Name of this member.

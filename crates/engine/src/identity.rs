@@ -3,7 +3,10 @@
 //! Both are data, and opaque to the engine: a [`Sort`] says how identities of it are matched, and kinds define the sorts.
 //! Identities of different sorts never match.
 
+use std::cmp::Ordering;
+use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A sort of identities, such as files by path. Defined once, as a `static`, by the kinds that use it.
@@ -63,7 +66,7 @@ impl Sort {
     pub fn identity(&'static self, key: impl Into<Arc<[u8]>>) -> Identity {
         Identity {
             sort: self,
-            key: key.into(),
+            key: Key::from(key.into()),
         }
     }
 }
@@ -74,7 +77,83 @@ pub struct Identity {
     /// Its sort.
     pub sort: &'static Sort,
     /// Which one of the sort.
-    pub key: Arc<[u8]>,
+    pub key: Key,
+}
+
+impl Identity {
+    /// The identity of the same sort whose key is the beginning of this one. It shares the bytes: a path and all directories
+    /// above it are one allocation.
+    ///
+    /// # Panics
+    /// When the key is shorter than that.
+    #[must_use]
+    pub fn beginning(&self, length: usize) -> Identity {
+        assert!(
+            length <= self.key.length,
+            "a beginning is no longer than the whole"
+        );
+        Identity {
+            sort: self.sort,
+            key: Key {
+                bytes: self.key.bytes.clone(),
+                length,
+            },
+        }
+    }
+}
+
+/// The bytes of a key, which may be the beginning of longer ones. Compared by bytes; cheap to clone.
+#[derive(Clone)]
+pub struct Key {
+    bytes: Arc<[u8]>,
+    length: usize,
+}
+
+impl Deref for Key {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl From<Arc<[u8]>> for Key {
+    fn from(bytes: Arc<[u8]>) -> Key {
+        let length = bytes.len();
+        Key { bytes, length }
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        String::from_utf8_lossy(self).fmt(f)
+    }
 }
 
 impl PartialEq for Identity {

@@ -6,9 +6,10 @@
 mod autoedges;
 mod order;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
 
@@ -26,6 +27,8 @@ pub(crate) type Instances = FxHashMap<ResourceId, (Arc<DesiredResource>, Instanc
 pub(crate) struct Prepared {
     pub(crate) graph: DesiredGraph,
     pub(crate) instances: Instances,
+    /// How many resources of before are gone.
+    pub(crate) removed: usize,
     /// What changed of the view that resources have of the graph.
     pub(crate) view: ViewChange,
     /// Resources that manage one and the same thing, by groups, when they may have changed.
@@ -47,6 +50,12 @@ pub fn automatic_edges(kinds: &[KindSpec], graph: &DesiredGraph) -> Vec<Arc<Desi
         .map(|(_, edge)| edge.clone())
         .collect()
 }
+
+/// A resource decoded, with what it is and wants; or what is wrong with it.
+type Decoded = Result<(Instance, Interests), Vec<Diagnostic>>;
+
+/// So many resources are worth a thread that decodes them.
+const WORTH_A_THREAD: usize = 512;
 
 /// Prepares one graph after the other.
 pub(crate) struct Preparer {
@@ -84,11 +93,18 @@ impl Preparer {
     pub(crate) fn prepare(&mut self, graph: &DesiredGraph) -> Result<Prepared, Diagnostics> {
         let change = setpoint_graph::diff(&self.came, graph);
         let mut diagnostics = Diagnostics::new();
-        let mut instances = Instances::default();
         let changed = change.changed.iter().map(|(_, new)| new);
-        for resource in change.added.iter().chain(changed) {
-            if let Some(instance) = self.decode(resource, &mut diagnostics) {
-                instances.insert(resource.id.clone(), (resource.clone(), instance));
+        let wanted: Vec<&Arc<DesiredResource>> = change.added.iter().chain(changed).collect();
+        let mut instances = Instances::with_capacity_and_hasher(wanted.len(), FxBuildHasher);
+        let mut all_interests = Vec::with_capacity(wanted.len());
+        for (resource, decoded) in wanted.iter().zip(self.decode_all(&wanted)) {
+            match decoded {
+                Ok((instance, interests)) => {
+                    let id = resource.id.clone();
+                    all_interests.push((id.clone(), interests));
+                    instances.insert(id, ((*resource).clone(), instance));
+                }
+                Err(found) => found.into_iter().for_each(|found| diagnostics.push(found)),
             }
         }
         for hidden in change.hidden.iter().flat_map(|change| &change.new) {
@@ -106,15 +122,8 @@ impl Preparer {
         }
 
         // From here on nothing is refused.
-        let mut fresh = Vec::new();
-        #[expect(clippy::iter_over_hash_type, reason = "what is found is sorted")]
-        for (id, (resource, instance)) in &instances {
-            let takes_part = self.automatic_edges && resource.meta.autoedge && resource.schema.autoedge;
-            let interests = Interests::of(instance.resource(), takes_part);
-            if !self.edges.knows(id, &interests) {
-                fresh.push((id.clone(), interests));
-            }
-        }
+        let mut fresh = all_interests;
+        fresh.retain(|(id, interests)| !self.edges.knows(id, interests));
         fresh.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let removed = change.removed.iter().map(|resource| resource.id.clone());
         let mut found = self.edges.update(graph, removed, fresh);
@@ -154,16 +163,35 @@ impl Preparer {
         Ok(Prepared {
             graph: given,
             instances,
+            removed: change.removed.len(),
             view: found.view,
             sharing: found.sharing,
             warnings: found.warnings,
         })
     }
 
-    fn decode(&self, resource: &DesiredResource, diagnostics: &mut Diagnostics) -> Option<Instance> {
+    /// Decodes resources, each with what it is and wants; many at a time on all cores.
+    fn decode_all(&self, resources: &[&Arc<DesiredResource>]) -> Vec<Decoded> {
+        let each = |part: &[&Arc<DesiredResource>]| -> Vec<Decoded> {
+            part.iter().map(|resource| self.decode(resource)).collect()
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = resources.len().div_ceil(cores).max(WORTH_A_THREAD);
+        let mut parts = resources.chunks(share);
+        let own = parts.next().unwrap_or_default();
+        std::thread::scope(|scope| {
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || each(part))).collect();
+            let mut all = each(own);
+            for other in others {
+                all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            all
+        })
+    }
+
+    fn decode(&self, resource: &DesiredResource) -> Decoded {
         let Some(spec) = self.kinds.get(&*resource.id.kind) else {
-            diagnostics.push(unknown_kind(resource));
-            return None;
+            return Err(vec![unknown_kind(resource)]);
         };
         let decoded = crate::workers::guarded("decode", || {
             Instance::new(spec, resource.id.name.clone(), &resource.parameters)
@@ -175,22 +203,25 @@ impl Preparer {
                 // Doubts were told when the resource was made from its statement.
                 invalid.retain(Invalid::is_error);
                 if invalid.is_empty() {
-                    return Some(instance);
+                    let takes_part =
+                        self.automatic_edges && resource.meta.autoedge && resource.schema.autoedge;
+                    let interests = Interests::of(instance.resource(), takes_part);
+                    return Ok((instance, interests));
                 }
                 invalid
             }
             Ok(Err(invalid)) => invalid,
             Err(failure) => vec![Invalid::new(failure.chain())],
         };
-        for invalid in invalid {
+        let found = invalid.into_iter().map(|invalid| {
             let message = format!("`{}` is not valid: {}", resource.id, invalid.message);
             let mut found = Diagnostic::error(&codes::INVALID_RESOURCE, resource.span, message);
             if let Some(parameter) = invalid.parameter {
                 found = found.because(resource.parameter_span(parameter), invalid.message);
             }
-            diagnostics.push(found.help_if(invalid.help));
-        }
-        None
+            found.help_if(invalid.help)
+        });
+        Err(found.collect())
     }
 
     /// Whether the kind says that a resource which differs is the same to it. The old one stays in the graph then.

@@ -59,6 +59,11 @@ impl StateFiles {
         self.directory.path().join(identity_directory(&id.kind, &id.name))
     }
 
+    /// Below which the directories of all identities are.
+    pub(crate) fn directories(&self) -> &AbsolutePath {
+        self.directory.path()
+    }
+
     /// Lets another process have the prefix.
     pub(crate) fn release(&self) {
         *self.lock.lock() = None;

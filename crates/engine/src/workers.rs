@@ -7,9 +7,9 @@
 //!  poke, pause, stop, status ─────────────────────┘        (machine.step) └─▶ event stream
 //! ```
 //!
-//! The *owner* is one thread. It takes what has arrived, steps the machine, and does what that wants: hands jobs to the
-//! pool, starts tasks, publishes events. It sleeps until something arrives or the machine's next deadline. Nothing it does
-//! blocks. An idle resource is an entry in the machine and one in `records`.
+//! The *owner* is one object. It takes what has arrived, steps the machine, and does what that wants: hands jobs to the
+//! pool, starts tasks, publishes events. It has a thread, which sleeps until something arrives or the machine's next deadline; few
+//! messages are served by whoever brings them, if the owner is at rest. Nothing it does blocks. An idle resource is an entry in the machine and one in `records`.
 
 mod background;
 mod commits;
@@ -27,7 +27,6 @@ use std::time::{Duration, SystemTime};
 use setpoint_diagnostics::Diagnostics;
 use setpoint_graph::{DesiredGraph, ResourceId};
 use setpoint_host::files::AbsolutePath;
-use setpoint_host::state::identity_directory;
 use setpoint_host::sync::Mutex;
 use setpoint_host::watch::{Cause, PollReason, Subscriber, WatchEvent, WatchHub, WatchSink};
 use tokio::runtime::Handle as Runtime;
@@ -41,7 +40,7 @@ use execute::{Job, Task};
 pub use inbox::Status;
 use inbox::{Inbox, Message, WatchId};
 use owner::Owner;
-use pool::{Pool, Urgency};
+use pool::{Delivery, Pool, Urgency};
 
 /// What an engine is started with.
 pub struct EngineOptions {
@@ -132,6 +131,8 @@ pub(crate) struct Shared {
     services: Arc<Services>,
     kinds: Arc<Kinds>,
     state: Option<StateFiles>,
+    /// Below which each resource has, or would have, its own directory.
+    directories: Arc<AbsolutePath>,
     runtime: Runtime,
     subscriber: Subscriber,
     /// None when the engine has ended, so that streams end.
@@ -174,7 +175,10 @@ impl Engine {
         let shared = Arc::new(Shared {
             pool: Pool::new(options.threads.unwrap_or((2 * cores).max(4)), {
                 let inbox = inbox.clone();
-                move |answers| inbox.push_all(answers)
+                move |answers, delivery| match delivery {
+                    Delivery::Served => inbox.serve(answers),
+                    Delivery::Left => inbox.push_all(answers),
+                }
             }),
             commits: commits::Commits::default(),
             subscriber: watches.subscribe(Arc::new(Sink {
@@ -184,6 +188,10 @@ impl Engine {
             inbox,
             services: Arc::new(services),
             kinds: kinds.clone(),
+            directories: Arc::new(match &options.state {
+                Some(state) => state.directories().clone(),
+                None => AbsolutePath::new(NOWHERE).expect("the constant begins with a slash"),
+            }),
             state: options.state,
             runtime,
             events: Mutex::new(Some(EventSink::new(options.event_capacity))),
@@ -191,7 +199,8 @@ impl Engine {
         let (exited, exit) = watch::channel(None);
         follow_busy(&shared, busy, exit.clone());
         let owner = Owner::new(shared.clone(), options.machine, exited, options.on_converged);
-        std::thread::spawn(move || owner.run());
+        let at_inbox = shared.inbox.clone();
+        std::thread::spawn(move || at_inbox.run(owner));
         let submissions = Arc::new(Mutex::new(Submissions {
             newest: None,
             preparer: Some(Preparer::new(kinds, options.automatic_edges)),
@@ -203,19 +212,21 @@ impl Engine {
         }))
     }
 
-    /// Hands over a graph. It is prepared beside the engine; of graphs that come faster than that only the newest is
-    /// taken. The answer need not be waited for.
+    /// Hands over a graph. It is prepared on the calling thread, beside the engine, or by whoever prepares another one already; of
+    /// graphs that come faster than that only the newest is taken. The answer need not be waited for.
     pub fn submit(&self, graph: DesiredGraph) -> oneshot::Receiver<Submitted> {
         let (answer, answered) = oneshot::channel();
         let mut submissions = self.0.submissions.lock();
         if let Some((_, older)) = submissions.newest.replace((graph, answer)) {
             let _ = older.send(Submitted::Superseded);
         }
-        if let Some(preparer) = submissions.preparer.take() {
-            self.0.shared.inbox.input(Input::Preparing(true));
-            let (shared, submissions) = (self.0.shared.clone(), self.0.submissions.clone());
-            let prepare = move || prepare_all(&shared, &submissions, preparer);
-            self.0.shared.runtime.spawn_blocking(prepare);
+        let preparer = submissions.preparer.take();
+        if preparer.is_some() {
+            self.0.shared.inbox.note(Input::Preparing(true));
+        }
+        drop(submissions);
+        if let Some(preparer) = preparer {
+            prepare_all(&self.0.shared, &self.0.submissions, preparer);
         }
         answered
     }
@@ -228,7 +239,13 @@ impl Engine {
 
     /// Says whether sources of the program have changes that have not reached a graph yet.
     pub fn sources_busy(&self, busy: bool) {
-        self.0.shared.inbox.input(Input::SourcesBusy(busy));
+        let input = Input::SourcesBusy(busy);
+        if busy {
+            // It keeps the host from counting as quiet, whenever that is looked at next.
+            self.0.shared.inbox.note(input);
+        } else {
+            self.0.shared.inbox.input(input);
+        }
     }
 
     /// Asks that a resource is looked at; one that failed for good starts again.
@@ -322,14 +339,16 @@ fn prepare_all(shared: &Shared, submissions: &Mutex<Submissions>, mut preparer: 
         let Some((graph, answer)) = waiting.newest.take() else {
             waiting.preparer = Some(preparer);
             // Under the lock, so that a submission after it is announced after it.
-            shared.inbox.input(Input::Preparing(false));
+            shared.inbox.note(Input::Preparing(false));
+            drop(waiting);
+            shared.inbox.serve([]);
             return;
         };
         drop(waiting);
         let prepared = guarded("prepare the graph", || preparer.prepare(&graph));
         let submitted = match prepared {
             Ok(Ok(prepared)) => {
-                shared.inbox.push(Message::Prepared(Box::new(prepared)));
+                shared.inbox.serve([Message::Prepared(Box::new(prepared))]);
                 Submitted::Accepted
             }
             Ok(Err(found)) => {
@@ -375,13 +394,7 @@ fn follow_busy(
 impl Shared {
     /// The handle of a resource.
     fn handle(&self, id: &ResourceId) -> Handle {
-        let state = match &self.state {
-            Some(state) => state.path(id),
-            None => AbsolutePath::new(NOWHERE)
-                .expect("the constant begins with a slash")
-                .join(identity_directory(&id.kind, &id.name)),
-        };
-        Handle::new(self.services.clone(), id.clone(), state)
+        Handle::new(self.services.clone(), id.clone(), self.directories.clone())
     }
 
     /// Queues jobs for the pool.
@@ -471,7 +484,7 @@ impl WatchSink for Sink {
             };
             messages.push(message);
         }
-        self.inbox.push_all(messages);
+        self.inbox.serve(messages);
     }
 }
 

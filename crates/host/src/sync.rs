@@ -28,15 +28,22 @@ impl<T> Mutex<T> {
 
     /// Waits until no other thread holds it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        match self.inner.try_lock() {
-            Ok(guard) => return guard,
-            Err(TryLockError::Poisoned(error)) => return error.into_inner(),
-            Err(TryLockError::WouldBlock) => {}
+        if let Some(guard) = self.try_lock() {
+            return guard;
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let guard = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         guard
+    }
+
+    /// Takes it if no other thread holds it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.inner.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Gives those who wait a moment to take it, for whoever has given it up and wants it again at once. The system's mutex

@@ -149,8 +149,8 @@ impl Bench {
         let refused = invalid.iter().any(Invalid::is_error);
         assert!(!refused, "{kind}[{name}] is valid: {invalid:?}");
         let id = ResourceId::new(kind, name);
-        let state = AbsolutePath::new(self.directory.path().join("prefix/engine/state/resource")).unwrap();
-        let handle = Handle::new(self.services.clone(), id, state);
+        let directories = AbsolutePath::new(self.directory.path().join("prefix/engine/state")).unwrap();
+        let handle = Handle::new(self.services.clone(), id, Arc::new(directories));
         let mut instance = Instance::new(spec, name, &parameters).unwrap();
         instance.resource_mut().init(&handle).unwrap();
         Subject {

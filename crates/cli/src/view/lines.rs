@@ -1,10 +1,10 @@
 //! What a person wants to know of an event, as lines.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, Level, RunSummary};
 use setpoint_graph::ResourceId;
@@ -21,9 +21,9 @@ const DIM: Style = Style::new().dimmed();
 /// Makes lines of events. It remembers what runs under way have found: that is told when they end, because only then is it known
 /// whether it was repaired.
 pub(super) struct Narrator {
-    actions: HashMap<&'static str, ActionWords>,
+    actions: FxHashMap<&'static str, ActionWords>,
     verbosity: Verbosity,
-    runs: HashMap<ResourceId, Run>,
+    runs: FxHashMap<ResourceId, Run>,
     has_graph: bool,
 }
 
@@ -52,7 +52,7 @@ impl Narrator {
         Narrator {
             actions: actions.collect(),
             verbosity,
-            runs: HashMap::new(),
+            runs: FxHashMap::default(),
             has_graph: false,
         }
     }
@@ -85,6 +85,10 @@ impl Narrator {
     }
 
     fn said(&mut self, event: &Event) -> Vec<Said> {
+        // Of a run that finds everything right, most events are of no interest: no text is made of them.
+        if self.verbosity < Verbosity::Verbose && self.is_detail(&event.what) {
+            return Vec::new();
+        }
         let id = event.identity();
         let who = id.as_ref().map(named).unwrap_or_default();
         let notice = |text: String| {
@@ -250,6 +254,19 @@ impl Narrator {
             | EventKind::RefreshConsumed { .. }
             | EventKind::Converged
             | EventKind::Unconverged => Vec::new(),
+        }
+    }
+
+    /// Whether an event is told only to those who want to know more, and nothing is to be remembered of it.
+    fn is_detail(&self, what: &EventKind) -> bool {
+        match what {
+            EventKind::RunEnded { result, .. } => *result == RunSummary::Ok && self.runs.is_empty(),
+            EventKind::Added
+            | EventKind::Watching
+            | EventKind::Dirty { .. }
+            | EventKind::StartedRun { .. }
+            | EventKind::Removed => true,
+            _ => false,
         }
     }
 

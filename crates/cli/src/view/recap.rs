@@ -1,8 +1,8 @@
 //! How the resources stand: counted from the engine's events.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use setpoint_diagnostics::visible;
@@ -65,7 +65,11 @@ impl Counts {
 /// The resources of the running graph, and how each stands.
 #[derive(Debug, Default)]
 pub(crate) struct Recap {
-    resources: HashMap<ResourceId, Resource>,
+    resources: FxHashMap<ResourceId, Resource>,
+    /// Kept as the resources change: whoever asks at every repair does not go through all of them.
+    counts: Counts,
+    /// Those that were repaired or fought over since [`Recap::begin_anew`].
+    noted: Vec<ResourceId>,
     /// When the engine stops, all resources leave; what counts is how they stood before.
     is_stopping: bool,
 }
@@ -76,6 +80,22 @@ struct Resource {
     fights: bool,
     repaired: bool,
     would_repair: bool,
+}
+
+impl Resource {
+    /// Where it is counted.
+    fn count_in(self, counts: &mut Counts) -> &mut usize {
+        match self.standing {
+            Standing::Failed => &mut counts.failed,
+            Standing::Blocked => &mut counts.blocked,
+            Standing::Waiting => &mut counts.waiting,
+            Standing::Silent => &mut counts.silent,
+            Standing::Right if self.fights => &mut counts.fighting,
+            Standing::Right if self.would_repair => &mut counts.would_repair,
+            Standing::Right if self.repaired => &mut counts.repaired,
+            Standing::Right => &mut counts.right,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,10 +117,16 @@ impl Recap {
         let Some(id) = event.identity() else { return };
         match &event.what {
             EventKind::Added => {
-                self.resources.entry(id).or_default().standing = Standing::Waiting;
+                if !self.resources.contains_key(&id) {
+                    self.resources.insert(id.clone(), Resource::default());
+                    *Resource::default().count_in(&mut self.counts) += 1;
+                }
+                self.set(&id, Standing::Waiting);
             }
             EventKind::Removed if !self.is_stopping => {
-                self.resources.remove(&id);
+                if let Some(gone) = self.resources.remove(&id) {
+                    *gone.count_in(&mut self.counts) -= 1;
+                }
             }
             EventKind::RunEnded { result, .. } => self.note(&id, |resource| {
                 resource.would_repair &= *result != RunSummary::Ok;
@@ -126,29 +152,22 @@ impl Recap {
     }
 
     fn note(&mut self, id: &ResourceId, change: impl FnOnce(&mut Resource)) {
-        if let Some(resource) = self.resources.get_mut(id) {
-            change(resource);
+        let Some(resource) = self.resources.get_mut(id) else {
+            return;
+        };
+        let before = *resource;
+        change(resource);
+        let is_noted = |resource: Resource| resource.repaired || resource.fights;
+        if is_noted(*resource) && !is_noted(before) {
+            self.noted.push(id.clone());
         }
+        *before.count_in(&mut self.counts) -= 1;
+        *resource.count_in(&mut self.counts) += 1;
     }
 
     /// How they stand now.
     pub(crate) fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        // In whatever order: they are only counted.
-        self.resources.values().for_each(|resource| {
-            let count = match resource.standing {
-                Standing::Failed => &mut counts.failed,
-                Standing::Blocked => &mut counts.blocked,
-                Standing::Waiting => &mut counts.waiting,
-                Standing::Silent => &mut counts.silent,
-                Standing::Right if resource.fights => &mut counts.fighting,
-                Standing::Right if resource.would_repair => &mut counts.would_repair,
-                Standing::Right if resource.repaired => &mut counts.repaired,
-                Standing::Right => &mut counts.right,
-            };
-            *count += 1;
-        });
-        counts
+        self.counts
     }
 
     /// Those that failed, by name, `file[/a], file[/b] and 3 more`; empty without one.
@@ -166,10 +185,12 @@ impl Recap {
 
     /// Forgets what was repaired, so that the next recap only tells of what comes.
     pub(crate) fn begin_anew(&mut self) {
-        self.resources.values_mut().for_each(|resource| {
-            resource.repaired = false;
-            resource.fights = false;
-        });
+        for id in std::mem::take(&mut self.noted) {
+            self.note(&id, |resource| {
+                resource.repaired = false;
+                resource.fights = false;
+            });
+        }
     }
 }
 
@@ -196,7 +217,62 @@ pub(super) fn duration_text(duration: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_what_counting_all_would_give() {
+        let mut recap = Recap::default();
+        let mut state = 7u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for seq in 0..5000 {
+            let (field, is, want): (Arc<str>, Arc<str>, Arc<str>) = ("f".into(), "a".into(), "b".into());
+            let error: Arc<str> = "e".into();
+            let results = [RunSummary::Ok, RunSummary::Drift, RunSummary::Failed];
+            let what = match random(10) {
+                0 | 1 => EventKind::Added,
+                2 => EventKind::Removed,
+                3 => EventKind::Drift {
+                    field,
+                    is,
+                    want,
+                    diff: None,
+                },
+                4 => EventKind::Repairing { field },
+                5 => EventKind::Repaired { field, is, want },
+                6 => EventKind::Fighting { field, is, want },
+                7 => EventKind::FailedForGood { error },
+                _ => EventKind::RunEnded {
+                    result: results[random(3) as usize],
+                    duration: Duration::ZERO,
+                    error: None,
+                },
+            };
+            recap.take(&Event {
+                what,
+                time: Duration::ZERO,
+                seq,
+                kind: Some("file".into()),
+                name: Some(format!("/{}", random(6)).into()),
+            });
+            if random(20) == 0 {
+                recap.begin_anew();
+                let noted = |resource: &Resource| resource.repaired || resource.fights;
+                assert!(!recap.resources.values().any(noted));
+            }
+            let mut counted = Counts::default();
+            recap
+                .resources
+                .values()
+                .for_each(|resource| *resource.count_in(&mut counted) += 1);
+            assert_eq!(recap.counts(), counted);
+        }
+        assert_ne!(recap.counts(), Counts::default());
+    }
 
     #[test]
     fn a_recap_names_what_there_is() {

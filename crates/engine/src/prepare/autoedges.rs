@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use setpoint_diagnostics::Span;
 use setpoint_graph::{DesiredEdge, DesiredGraph, GraphChange, ResourceId};
+use smallvec::SmallVec;
 
 use super::order::Order;
 use crate::graph_view::ViewChange;
-use crate::{Identity, Resource, Sort, Wanted, WantedOrder, WantedReach};
+use crate::{Identity, Resource, Wanted, WantedOrder, WantedReach};
 
 /// What a resource is and wants.
 #[derive(Debug, Clone, Default)]
@@ -55,18 +56,14 @@ struct Work {
     delta: BTreeMap<Pair, i32>,
     /// Who is to look again.
     affected: BTreeSet<u32>,
-    /// What somebody manages or managed, by the first of the keys that mean it.
-    touched: BTreeMap<(&'static str, Vec<u8>), &'static Sort>,
+    /// What somebody manages or managed, where only one should.
+    touched: Vec<Identity>,
 }
 
 impl Work {
     fn touch(&mut self, identity: &Identity) {
-        let aliases = identity
-            .sort
-            .managed
-            .map(|managed| (managed.aliases)(&identity.key));
-        if let Some(first) = aliases.and_then(|aliases| aliases.into_iter().next()) {
-            self.touched.insert((identity.sort.name, first), identity.sort);
+        if identity.sort.managed.is_some() {
+            self.touched.push(identity.clone());
         }
     }
 }
@@ -119,10 +116,20 @@ struct Want {
     identities: Box<[u32]>,
 }
 
+/// An identity by its parts, to look one up.
+#[derive(Hash)]
+struct Named<'a>(&'static str, &'a [u8]);
+
+impl hashbrown::Equivalent<Identity> for Named<'_> {
+    fn equivalent(&self, identity: &Identity) -> bool {
+        self.0 == identity.sort.name && *self.1 == *identity.key
+    }
+}
+
 /// All identities that somebody has or wants.
 #[derive(Debug, Default)]
 struct Identities {
-    by_identity: FxHashMap<Identity, u32>,
+    by_identity: hashbrown::HashMap<Identity, u32, FxBuildHasher>,
     entries: Vec<Option<Entry>>,
     free: Vec<u32>,
     /// Those of sorts that match by parts.
@@ -507,21 +514,34 @@ impl AutomaticEdges {
     }
 
     /// Looks who manages the same thing as somebody else, of what was touched.
-    fn find_sharing(
-        &mut self,
-        touched: BTreeMap<(&'static str, Vec<u8>), &'static Sort>,
-        change: &mut EdgeChange,
-    ) {
+    fn find_sharing(&mut self, mut touched: Vec<Identity>, change: &mut EdgeChange) {
+        touched.sort_unstable_by(|a, b| (a.sort.name, &a.key).cmp(&(b.sort.name, &b.key)));
+        touched.dedup();
         let mut is_changed = false;
-        for (place, sort) in touched {
-            let Some(managed) = sort.managed else { continue };
-            let mut ids: BTreeSet<ResourceId> = BTreeSet::new();
-            for key in (managed.aliases)(&place.1) {
-                if let Some(number) = self.identities.by_identity.get(&sort.identity(key)) {
-                    let holders = self.identities.get(*number).holders.iter();
-                    ids.extend(holders.map(|holder| self.member(*holder).id.clone()));
+        for identity in touched {
+            let (sort, Some(managed)) = (identity.sort, identity.sort.managed) else {
+                continue;
+            };
+            let aliases = (managed.aliases)(&identity.key);
+            let mut holders: SmallVec<[u32; 2]> = SmallVec::new();
+            for key in &aliases {
+                let named = Named(sort.name, key);
+                if let Some(number) = self.identities.by_identity.get(&named) {
+                    holders.extend_from_slice(&self.identities.get(*number).holders);
                 }
             }
+            // By far the most are managed by one, and always were.
+            if holders.len() < 2 && self.sharing.is_empty() {
+                continue;
+            }
+            let Some(first) = aliases.into_iter().next() else {
+                continue;
+            };
+            let place = (sort.name, first);
+            let ids: BTreeSet<ResourceId> = holders
+                .iter()
+                .map(|holder| self.member(*holder).id.clone())
+                .collect();
             let ids: Vec<ResourceId> = ids.into_iter().collect();
             if ids.len() < 2 {
                 is_changed |= self.sharing.remove(&place).is_some();

@@ -133,7 +133,7 @@ impl Party for Shared {
                 Err(error) => pending.end(Err(error.into())),
             })
             .collect();
-        self.inbox.push_all(answers);
+        self.inbox.serve(answers);
     }
 }
 

@@ -1,5 +1,8 @@
-//! Where everything arrives that the owner of the machine must know. Whoever has something to say puts it here and wakes
-//! the owner.
+//! Where everything arrives that the owner of the machine must know.
+//!
+//! Whoever has something to say puts it here. The owner has a thread, which takes what has arrived when nobody else does. But
+//! where little has arrived and the owner is at rest, whoever brought it is the owner for a moment ([`Inbox::serve`]): an event
+//! reaches a worker, and its answer the machine, without another thread being woken.
 //!
 //! It holds at most an answer for each question that the machine asked, one event a watch (a second one is the first), and
 //! a bounded number of lines for the log.
@@ -11,6 +14,7 @@ use rustc_hash::FxHashSet;
 use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait, wait_timeout};
 use tokio::sync::oneshot;
 
+use super::owner::Owner;
 use crate::machine::VertexId;
 use crate::machine::{Armed, Initialised, Input, VertexStatus};
 use crate::prepare::Prepared;
@@ -72,6 +76,20 @@ pub struct Status {
     pub converged: bool,
 }
 
+impl Message {
+    /// How much is to be done for it, in resources.
+    fn weight(&self) -> usize {
+        match self {
+            Message::Prepared(prepared) => 1 + prepared.instances.len() + prepared.removed,
+            Message::Input(Input::Stop { .. } | Input::Exit(_)) | Message::Status(_) => MOST_IN_PASSING,
+            _ => 1,
+        }
+    }
+}
+
+/// What is done in passing by whoever brings it, in resources; more is left to the owner's own thread.
+const MOST_IN_PASSING: usize = 64;
+
 /// Lines for the log that may wait.
 const LOG_LINES: usize = 10_000;
 
@@ -81,13 +99,22 @@ struct State {
     /// Watches whose event is among the messages.
     events: FxHashSet<WatchId>,
     log_lines: usize,
-    owner_sleeps: bool,
+    /// Of all messages together.
+    weight: usize,
+    /// Whether the owner's thread waits for messages.
+    thread_sleeps: bool,
+    /// When the owner must look although nothing has arrived.
+    deadline: Option<Instant>,
+    /// The owner has done everything; its thread takes it down.
+    has_ended: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Inbox {
     state: Mutex<State>,
     arrived: Condvar,
+    /// The owner, at rest; none before the start, while it works, and after the end.
+    owner: Mutex<Option<Owner>>,
 }
 
 impl Inbox {
@@ -95,59 +122,144 @@ impl Inbox {
         self.state.lock()
     }
 
+    /// Puts a message in, for the owner's thread.
     pub(super) fn push(&self, message: Message) {
         self.push_all([message]);
     }
 
+    /// Puts an input of the machine in, for the owner's thread.
     pub(super) fn input(&self, input: Input) {
         self.push(Message::Input(input));
     }
 
+    /// Puts in what the machine must know before anything else that arrives, and not at once.
+    pub(super) fn note(&self, input: Input) {
+        self.lock().put([Message::Input(input)]);
+    }
+
+    /// Puts messages in, for the owner's thread.
     pub(super) fn push_all(&self, messages: impl IntoIterator<Item = Message>) {
         let mut state = self.lock();
-        for message in messages {
-            match &message {
-                Message::WatchEvent(watch, _) if !state.events.insert(*watch) => continue,
-                Message::Input(Input::Log { .. }) | Message::WatchLog(..) => {
-                    if state.log_lines >= LOG_LINES {
-                        continue;
-                    }
-                    state.log_lines += 1;
-                }
-                _ => {}
-            }
-            state.messages.push(message);
+        state.put(messages);
+        self.call(state);
+    }
+
+    /// Puts messages in, and is the owner for them if that is at rest and they are few. The caller holds no lock that the
+    /// owner may want: of the pool, of a resource, of those who submit.
+    pub(super) fn serve(&self, messages: impl IntoIterator<Item = Message>) {
+        let mut state = self.lock();
+        state.put(messages);
+        if state.messages.is_empty() {
+            return;
         }
-        let sleeps = state.owner_sleeps && !state.messages.is_empty();
+        if state.weight <= MOST_IN_PASSING {
+            drop(state);
+            // Whoever holds it looks here again before going to rest.
+            if let Some(mut place) = self.owner.try_lock() {
+                self.work(&mut place);
+            }
+            state = self.lock();
+        }
+        self.call(state);
+    }
+
+    /// Wakes the owner's thread if there is something for it.
+    fn call(&self, state: MutexGuard<'_, State>) {
+        let calls = state.thread_sleeps && !state.messages.is_empty();
         drop(state);
-        if sleeps {
+        if calls {
             self.arrived.notify_one();
         }
     }
 
-    /// Takes everything that has arrived into `into`, which is empty; waits for something until the deadline.
+    /// Lets the owner take what there is. Should that panic, there is no owner any more.
+    fn work(&self, place: &mut Option<Owner>) {
+        let Some(mut owner) = place.take_if(|owner| !owner.has_ended()) else {
+            return;
+        };
+        let mut messages = std::mem::take(owner.spare());
+        self.lock().take(&mut messages);
+        owner.work(&mut messages);
+        *owner.spare() = messages;
+        let (deadline, has_ended) = (owner.deadline(), owner.has_ended());
+        *place = Some(owner);
+        let mut state = self.lock();
+        state.has_ended = has_ended;
+        let is_earlier = deadline.is_some_and(|at| state.deadline.is_none_or(|other| at < other));
+        state.deadline = deadline;
+        if (is_earlier || has_ended) && state.thread_sleeps {
+            drop(state);
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Serves with an owner on this thread, and takes it down at its end.
     #[expect(
         clippy::disallowed_methods,
         reason = "the engine's clock: only differences of it are used"
     )]
-    pub(super) fn take(&self, into: &mut Vec<Message>, deadline: Option<Instant>) {
-        let mut state = self.lock();
-        while state.messages.is_empty() {
-            state.owner_sleeps = true;
-            state = match deadline {
-                None => wait(&self.arrived, state),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left == Duration::ZERO {
-                        break;
-                    }
-                    wait_timeout(&self.arrived, state, left).0
+    pub(super) fn run(&self, owner: Owner) {
+        let mut place = self.owner.lock();
+        *place = Some(owner);
+        // From the beginning on it is known when to look, whatever comes or does not.
+        self.work(&mut place);
+        drop(place);
+        loop {
+            let mut state = self.lock();
+            while !state.has_ended && state.messages.is_empty() {
+                let left = state
+                    .deadline
+                    .map(|at| at.saturating_duration_since(Instant::now()));
+                if left == Some(Duration::ZERO) {
+                    break;
                 }
-            };
+                state.thread_sleeps = true;
+                state = match left {
+                    None => wait(&self.arrived, state),
+                    Some(left) => wait_timeout(&self.arrived, state, left).0,
+                };
+                state.thread_sleeps = false;
+            }
+            let has_ended = state.has_ended;
+            drop(state);
+            let mut place = self.owner.lock();
+            if has_ended || place.is_none() {
+                // None: it has panicked in somebody's hands.
+                let owner = place.take();
+                drop(place);
+                if let Some(owner) = owner {
+                    owner.end();
+                }
+                return;
+            }
+            self.work(&mut place);
         }
-        state.owner_sleeps = false;
-        state.log_lines = 0;
-        state.events.clear();
-        std::mem::swap(into, &mut state.messages);
+    }
+}
+
+impl State {
+    fn put(&mut self, messages: impl IntoIterator<Item = Message>) {
+        for message in messages {
+            match &message {
+                Message::WatchEvent(watch, _) if !self.events.insert(*watch) => continue,
+                Message::Input(Input::Log { .. }) | Message::WatchLog(..) => {
+                    if self.log_lines >= LOG_LINES {
+                        continue;
+                    }
+                    self.log_lines += 1;
+                }
+                _ => {}
+            }
+            self.weight += message.weight();
+            self.messages.push(message);
+        }
+    }
+
+    /// Takes everything that has arrived into `into`, which is empty.
+    fn take(&mut self, into: &mut Vec<Message>) {
+        self.log_lines = 0;
+        self.weight = 0;
+        self.events.clear();
+        std::mem::swap(into, &mut self.messages);
     }
 }

@@ -13,7 +13,7 @@ use super::inbox::{Message, Status, WatchId};
 use super::{SWEEP_EVERY, Shared};
 use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
 use crate::prepare::Instances;
-use crate::{Cancellation, EventSink, Level, RunShape};
+use crate::{Cancellation, Event, EventSink, Level, RunShape};
 
 /// What is known here of one vertex.
 struct Record {
@@ -46,6 +46,10 @@ pub(super) struct Owner {
     kinds: KindTasks,
     /// Jobs for the pool, of the messages at hand.
     jobs: Vec<Task>,
+    /// Events of the messages at hand.
+    emitted: Vec<Arc<Event>>,
+    /// An empty list for the next messages.
+    spare: Vec<Message>,
     deadline: Option<Duration>,
     next_sweep: Option<Duration>,
     events: EventSink,
@@ -88,6 +92,8 @@ impl Owner {
             instances: Instances::default(),
             kinds: KindTasks::default(),
             jobs: Vec::new(),
+            emitted: Vec::new(),
+            spare: Vec::new(),
             deadline: None,
             next_sweep: None,
             events,
@@ -98,26 +104,43 @@ impl Owner {
         }
     }
 
-    pub(super) fn run(mut self) {
-        let mut messages = Vec::new();
-        while self.report.is_none() {
-            let deadline = [self.deadline, self.next_sweep].into_iter().flatten().min();
-            let deadline = deadline.and_then(|at| self.began.checked_add(at));
-            self.shared.inbox.take(&mut messages, deadline);
-            let now = self.began.elapsed();
-            if messages.is_empty() {
-                self.step(now, Input::Timer);
-            }
-            self.receive_events(now, &messages);
-            for message in messages.drain(..) {
-                self.receive(now, message);
-            }
-            self.sweep(now);
-            if !self.jobs.is_empty() {
-                self.shared.start(self.jobs.drain(..));
+    /// Takes messages, and does what follows from them; without any, what the time makes due.
+    pub(super) fn work(&mut self, messages: &mut Vec<Message>) {
+        let now = self.began.elapsed();
+        if messages.is_empty() {
+            self.step(now, Input::Timer);
+        }
+        self.receive_events(now, messages);
+        for message in messages.drain(..) {
+            self.receive(now, message);
+            if self.report.is_some() {
+                break;
             }
         }
-        self.end();
+        self.sweep(now);
+        if !self.jobs.is_empty() {
+            self.shared.start(self.jobs.drain(..));
+        }
+        // Last: the work is under way, and whoever listens is woken once.
+        self.emitted
+            .drain(..)
+            .for_each(|event| self.events.publish(event));
+    }
+
+    /// Whether everything is done, and [`Owner::end`] is all that is left.
+    pub(super) fn has_ended(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// When it must look although nothing has arrived.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let deadline = [self.deadline, self.next_sweep].into_iter().flatten().min();
+        deadline.and_then(|at| self.began.checked_add(at))
+    }
+
+    /// An empty list for messages, to be used again.
+    pub(super) fn spare(&mut self) -> &mut Vec<Message> {
+        &mut self.spare
     }
 
     /// Takes what all watches saw, before anything else and at once: what one event of the kernel tells to several watches
@@ -259,7 +282,7 @@ impl Owner {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Emit(event) => self.events.publish(event),
+            Action::Emit(event) => self.emitted.push(event),
             Action::Init {
                 vertex,
                 resource,
@@ -431,7 +454,8 @@ impl Owner {
         }
     }
 
-    fn end(mut self) {
+    /// Takes everything down.
+    pub(super) fn end(mut self) {
         // The hooks of the last transition come before the end.
         self.transitions = None;
         if let Some(hook) = self.hook.take() {

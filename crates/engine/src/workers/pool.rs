@@ -9,7 +9,7 @@
 //! as the few have got stuck at one place, other jobs that would look there wait until one of these comes back. So one place
 //! takes only so many threads, and the others go on.
 
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,34 +64,69 @@ impl Urgency {
 
 struct Queued<W> {
     urgency: Urgency,
-    /// Counts down, so that of equally urgent ones the oldest is the greatest.
-    age: u64,
     work: W,
 }
 
-impl<W> PartialEq for Queued<W> {
-    fn eq(&self, other: &Queued<W>) -> bool {
-        self.age == other.age
+/// What waits: the most urgent first, and of equally urgent ones the oldest.
+struct Queue<W> {
+    by_urgency: BTreeMap<Urgency, VecDeque<W>>,
+    len: usize,
+}
+
+impl<W> Default for Queue<W> {
+    fn default() -> Queue<W> {
+        Queue {
+            by_urgency: BTreeMap::new(),
+            len: 0,
+        }
     }
 }
 
-impl<W> Eq for Queued<W> {}
+impl<W> Queue<W> {
+    fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 
-impl<W> PartialOrd for Queued<W> {
-    fn partial_cmp(&self, other: &Queued<W>) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+    fn push(&mut self, queued: Queued<W>) {
+        self.len += 1;
+        self.by_urgency
+            .entry(queued.urgency)
+            .or_default()
+            .push_back(queued.work);
+    }
+
+    /// Puts back what was taken last.
+    fn put_back(&mut self, queued: Queued<W>) {
+        self.len += 1;
+        self.by_urgency
+            .entry(queued.urgency)
+            .or_default()
+            .push_front(queued.work);
+    }
+
+    fn pop(&mut self) -> Option<Queued<W>> {
+        let mut most = self.by_urgency.last_entry()?;
+        let urgency = *most.key();
+        let work = most.get_mut().pop_front();
+        if most.get().is_empty() {
+            most.remove();
+        }
+        self.len -= usize::from(work.is_some());
+        work.map(|work| Queued { urgency, work })
     }
 }
 
-impl<W> Ord for Queued<W> {
-    fn cmp(&self, other: &Queued<W>) -> std::cmp::Ordering {
-        (self.urgency, self.age).cmp(&(other.urgency, other.age))
-    }
+/// How answers are handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// Whoever takes them may do on this thread what follows from them, and queue new jobs.
+    Served,
+    /// They are left for somebody else.
+    Left,
 }
 
 struct State<W: Work> {
-    queue: BinaryHeap<Queued<W>>,
-    age: u64,
+    queue: Queue<W>,
     threads: usize,
     /// Threads that wait and were not called.
     idle: usize,
@@ -99,6 +134,8 @@ struct State<W: Work> {
     called: usize,
     /// Threads that were started and have not come yet.
     starting: usize,
+    /// Threads that hand over the answers of their last job, and come then.
+    finishing: usize,
     /// Threads at work that count against the few.
     looking: usize,
     lanes: Vec<Arc<Mutex<Own<W>>>>,
@@ -139,7 +176,7 @@ struct Shared<W: Work> {
     few: usize,
     state: Mutex<State<W>>,
     available: Condvar,
-    deliver: Box<dyn Fn(Vec<W::Answer>) + Send + Sync>,
+    deliver: Box<dyn Fn(Vec<W::Answer>, Delivery) + Send + Sync>,
 }
 
 impl<W: Work> Shared<W> {
@@ -156,16 +193,19 @@ impl<W: Work> Clone for Pool<W> {
 
 impl<W: Work> Pool<W> {
     /// A pool with so many threads that look at resources. They are started when there is work. `deliver` takes answers.
-    pub(super) fn new(few: usize, deliver: impl Fn(Vec<W::Answer>) + Send + Sync + 'static) -> Pool<W> {
+    pub(super) fn new(
+        few: usize,
+        deliver: impl Fn(Vec<W::Answer>, Delivery) + Send + Sync + 'static,
+    ) -> Pool<W> {
         Pool(Arc::new(Shared {
             few: few.max(1),
             state: Mutex::new(State {
-                queue: BinaryHeap::new(),
-                age: u64::MAX,
+                queue: Queue::default(),
                 threads: 0,
                 idle: 0,
                 called: 0,
                 starting: 0,
+                finishing: 0,
                 looking: 0,
                 lanes: Vec::new(),
                 overseen: false,
@@ -185,9 +225,7 @@ impl<W: Work> Pool<W> {
     pub(super) fn push(&self, jobs: impl IntoIterator<Item = (Urgency, W)>) {
         let mut state = self.0.lock();
         for (urgency, work) in jobs {
-            state.age -= 1;
-            let age = state.age;
-            state.queue.push(Queued { urgency, age, work });
+            state.queue.push(Queued { urgency, work });
         }
         self.call_threads(state);
     }
@@ -197,9 +235,9 @@ impl<W: Work> Pool<W> {
         if state.queue.is_empty() || state.closed {
             return;
         }
-        let coming = state.called + state.starting;
+        let coming = state.called + state.starting + state.finishing;
         let room = self.0.few.saturating_sub(state.looking + coming);
-        let mut wanted = room.min(state.queue.len());
+        let mut wanted = room.min(state.queue.len);
         if room == 0 && coming == 0 && !state.overseen {
             wanted = 1;
         }
@@ -298,7 +336,7 @@ impl<W: Work> Pool<W> {
 
     /// Takes the most urgent jobs, the next one last.
     fn take_batch(&self, state: &mut State<W>) -> Vec<Queued<W>> {
-        let share = (state.queue.len() / (2 * self.0.few)).clamp(1, BATCH);
+        let share = (state.queue.len / (2 * self.0.few)).clamp(1, BATCH);
         let mut batch = Vec::with_capacity(share);
         while batch.len() < share
             && let Some(queued) = state.queue.pop()
@@ -337,7 +375,7 @@ impl<W: Work> Pool<W> {
         state.lanes.push(lane.own.clone());
         // There may be more than this one takes.
         self.call_threads(state);
-        lane.work();
+        let answers = lane.work();
         let mut state = self.0.lock();
         state.lanes.retain(|other| !Arc::ptr_eq(other, &lane.own));
         let mut own = lane.own();
@@ -350,10 +388,20 @@ impl<W: Work> Pool<W> {
             if let Some(at) = at {
                 places.swap_remove(at);
             }
-            let waiting = std::mem::take(&mut state.stuck.waiting);
-            state.queue.extend(waiting);
+            for queued in std::mem::take(&mut state.stuck.waiting) {
+                state.queue.push(queued);
+            }
         }
         drop(own);
+        if answers.is_empty() {
+            return state;
+        }
+        // What follows from the answers may be the next job of this thread; so nobody is called for it.
+        state.finishing += 1;
+        drop(state);
+        (self.0.deliver)(answers, Delivery::Served);
+        let mut state = self.0.lock();
+        state.finishing -= 1;
         state
     }
 
@@ -368,7 +416,9 @@ impl<W: Work> Pool<W> {
             }
             own.counts = false;
             state.looking -= 1;
-            state.queue.extend(std::mem::take(&mut own.batch));
+            for queued in std::mem::take(&mut own.batch) {
+                state.queue.put_back(queued);
+            }
             late.append(&mut own.answers);
             if let Some(directory) = W::directory_at_hand(&own.together) {
                 if !std::mem::replace(&mut read, true) {
@@ -380,7 +430,7 @@ impl<W: Work> Pool<W> {
             }
         }
         if !late.is_empty() {
-            (self.0.deliver)(late);
+            (self.0.deliver)(late, Delivery::Left);
         }
     }
 }
@@ -428,7 +478,7 @@ impl<W: Work> Lane<W> {
     pub(super) fn hand_over(&self) {
         let answers = std::mem::take(&mut self.own().answers);
         if !answers.is_empty() {
-            (self.pool.0.deliver)(answers);
+            (self.pool.0.deliver)(answers, Delivery::Left);
         }
     }
 
@@ -440,30 +490,30 @@ impl<W: Work> Lane<W> {
         let counted = std::mem::replace(&mut own.counts, false);
         drop(own);
         if !answers.is_empty() {
-            (self.pool.0.deliver)(answers);
+            (self.pool.0.deliver)(answers, Delivery::Left);
         }
         let mut state = self.pool.0.lock();
         if counted {
             state.looking -= 1;
         }
-        // One by one: `extend` may order the whole queue anew.
         for queued in rest {
-            state.queue.push(queued);
+            state.queue.put_back(queued);
         }
         self.pool.call_threads(state);
     }
 
-    /// Works off the batch.
-    fn work(&self) {
+    /// Works off the batch. The last answers are left to be handed over.
+    fn work(&self) -> Vec<W::Answer> {
         let mut held_since: Option<Instant> = None;
         loop {
             let mut own = self.own();
             let now = now();
             own.since = now;
-            let next = own.batch.pop();
-            let is_over = held_since.is_some_and(|since| now.saturating_duration_since(since) > HELD_BACK);
+            let Some(next) = own.batch.pop() else {
+                return std::mem::take(&mut own.answers);
+            };
             let mut answers = Vec::new();
-            if next.is_none() || is_over {
+            if held_since.is_some_and(|since| now.saturating_duration_since(since) > HELD_BACK) {
                 answers = std::mem::take(&mut own.answers);
                 held_since = None;
             } else if !own.answers.is_empty() {
@@ -471,9 +521,8 @@ impl<W: Work> Lane<W> {
             }
             drop(own);
             if !answers.is_empty() {
-                (self.pool.0.deliver)(answers);
+                (self.pool.0.deliver)(answers, Delivery::Served);
             }
-            let Some(next) = next else { return };
             next.work.run(self);
         }
     }
@@ -534,7 +583,7 @@ mod tests {
     impl Bench {
         fn new(few: usize) -> Bench {
             let (sender, answers) = mpsc::channel();
-            let deliver = move |numbers: Vec<u32>| {
+            let deliver = move |numbers: Vec<u32>, _| {
                 for number in numbers {
                     let _ = sender.send(number);
                 }

@@ -34,7 +34,8 @@ static OWNER: Sort = Sort::partial("owner", |wanted, other| wanted == other);
 #[derive(Debug, Resource)]
 #[resource(kind = "keep", receives, refreshable, autoedge, sends = Kept)]
 pub(crate) struct Keep {
-    /// Its contents; `panic`, `panic init` and the like do what they say.
+    /// Its contents; `panic`, `panic init` and the like do what they say, and `held by PIPE` is looked at for as long as somebody
+    /// has that pipe open.
     content: String,
     /// Its path, if that is not the name.
     path: String,
@@ -64,6 +65,9 @@ impl Resource for Keep {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         if self.content == "invalid" {
             invalid.push(Invalid::parameter("content", "is said to be invalid"));
+        }
+        if let Some(pipe) = self.content.strip_prefix("held by ") {
+            std::fs::read(pipe).unwrap();
         }
     }
 

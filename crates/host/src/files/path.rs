@@ -86,6 +86,9 @@ impl AbsolutePath {
     /// symbolic link.
     #[must_use]
     pub fn cleaned(&self) -> Self {
+        if self.is_clean() {
+            return self.clone();
+        }
         let mut kept: Vec<&OsStr> = Vec::new();
         for component in self.components() {
             if component == ".." {
@@ -95,6 +98,14 @@ impl AbsolutePath {
             }
         }
         Self::from_components(&kept, self.names_directory())
+    }
+
+    /// Whether cleaning would change nothing.
+    fn is_clean(&self) -> bool {
+        let inside = self.as_bytes().strip_prefix(b"/").unwrap_or_default();
+        let inside = inside.strip_suffix(b"/").unwrap_or(inside);
+        let mut names = inside.split(|byte| *byte == b'/');
+        self.as_bytes() == b"/" || names.all(|name| !matches!(name, b"" | b"." | b".."))
     }
 
     /// Whether this path is `other` or lies below it, component by component.

@@ -102,7 +102,7 @@ impl WatchHub {
     ///
     /// After a repair this brings in the events that the repair itself has made. Must not be called by a sink.
     pub fn catch_up(&self) -> io::Result<()> {
-        self.shared.read_all()
+        self.shared.read(Extent::All)
     }
 
     /// Stops reading until the answer is dropped, so that the kernel's queue fills. For tests of overflow.
@@ -281,6 +281,15 @@ struct Timetable {
     cursor: usize,
 }
 
+/// How much is read at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// What one call of the kernel gives.
+    Batch,
+    /// Until nothing is left.
+    All,
+}
+
 impl Shared {
     /// Serves until it is told to stop, whatever happens meanwhile: who watches must never be left without word.
     fn serve(&self) {
@@ -332,8 +341,9 @@ impl Shared {
         if sources.get(2).is_some_and(|mounts| !mounts.revents().is_empty()) {
             self.mounts_changed.store(true, Ordering::SeqCst);
         }
-        let mut counter = [0; 8];
-        let _ = rustix::io::read(&self.wake, &mut counter);
+        if !sources[0].revents().is_empty() {
+            let _ = rustix::io::read(&self.wake, &mut [0; 8]);
+        }
         let now = Instant::now();
         if now >= times.poll {
             let mut state = self.state.lock();
@@ -345,7 +355,8 @@ impl Shared {
             times.cursor = self.state.lock().report_some(times.cursor, count).unwrap_or(0);
             times.round = now + pause;
         }
-        self.read_all()
+        // One batch: if there is more, the next poll returns at once.
+        self.read(Extent::Batch)
     }
 
     /// Watches everything anew, and tells everybody that changes may have been missed.
@@ -376,7 +387,8 @@ impl Shared {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    fn read_all(&self) -> io::Result<()> {
+    /// Reads what the kernel has queued, and tells the sinks.
+    fn read(&self, extent: Extent) -> io::Result<()> {
         let mut buffer = self.reader.lock();
         let inotify = Arc::clone(&self.state.lock().inotify);
         let mut reader = inotify::Reader::new(&*inotify, &mut buffer);
@@ -426,7 +438,7 @@ impl Shared {
             if let Some(error) = failure {
                 return Err(error.into());
             }
-            if drained {
+            if drained || extent == Extent::Batch {
                 return Ok(());
             }
         }

@@ -145,6 +145,8 @@ pub(super) struct Watched {
     follow: bool,
     /// Whoever asked for it knows that it is watched, so what happens from now on is news.
     armed: bool,
+    /// Whether another look at what it is waits already.
+    queued: bool,
     /// Whether a file's writers matter: it is watched for their closing it too.
     settling: bool,
     /// How many more links may be followed from here.
@@ -348,6 +350,7 @@ impl State {
             depth: wish.depth,
             follow: wish.follow,
             armed: false,
+            queued: false,
             settling: wish.settling,
             links_left,
             extra: None,
@@ -361,7 +364,7 @@ impl State {
                 self.arm(node, true);
             }
         }
-        self.work.examine(id);
+        self.queue_examination(id);
         id
     }
 
@@ -370,6 +373,7 @@ impl State {
         let Some(watched) = self.watched.get_mut(id) else {
             return;
         };
+        watched.queued = false;
         let old = watched.extra.take().map_or_else(Extra::default, |extra| *extra);
         let watched = &self.watched[id];
         let (walk, depth, links_left) = (watched.walk, watched.depth, watched.links_left);
@@ -550,7 +554,12 @@ impl State {
 
     /// Marks a path for another look at what it is.
     pub(super) fn queue_examination(&mut self, id: Id<Watched>) {
-        self.work.examine(id);
+        // Several events of one batch are one look.
+        if let Some(watched) = self.watched.get_mut(id)
+            && !std::mem::replace(&mut watched.queued, true)
+        {
+            self.work.examine(id);
+        }
     }
 
     /// Reports some of all paths, and answers where to go on; nothing when all had their turn.

@@ -172,20 +172,20 @@ impl Resource for File {
             .map(|fragment| identity(fragment.as_bytes()))
             .collect();
         if !self.source.is_empty() && !self.symlink {
-            sources.push(identity(self.source.as_bytes()));
-            sources.extend(ancestors(&cleaned(self.source.as_bytes())).map(|path| identity(&path)));
+            let source = identity(self.source.as_bytes());
+            let above = ancestors(&source);
+            sources.push(source);
+            sources.extend(above);
         }
         let wanted = |identities, reach| Wanted {
             order: WantedOrder::FoundFirst,
             identities,
             reach,
         };
-        let ancestors = ancestors(&cleaned(&self.effective()))
-            .map(|path| identity(&path))
-            .collect();
+        let own = ancestors(&identity(&self.effective()));
         vec![
             wanted(sources, WantedReach::Each),
-            wanted(ancestors, WantedReach::First),
+            wanted(own, WantedReach::First),
         ]
     }
 
@@ -355,25 +355,19 @@ impl File {
     }
 }
 
-/// What a path is for automatic edges: the same in each spelling, `/a//b` and `/a/./b`.
+/// What a path is for automatic edges: the same in each spelling, `/a//b` and `/a/./b`. A text that is not a path stays as it is.
 fn identity(path: &[u8]) -> Identity {
-    FILE.identity(cleaned(path))
-}
-
-/// A path in its shortest spelling; a text that is no path stays as it is.
-fn cleaned(path: &[u8]) -> Vec<u8> {
-    path::absolute(path).map_or_else(|_| path.to_vec(), |path| path.cleaned().as_bytes().to_vec())
+    match path::absolute(path) {
+        Ok(absolute) => FILE.identity(absolute.cleaned().as_bytes()),
+        Err(_) => FILE.identity(path),
+    }
 }
 
 /// The directories above a path, nearest first, each with a trailing slash.
-fn ancestors(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let end = path.strip_suffix(b"/").unwrap_or(path).len();
-    (0..end)
-        .rev()
-        .filter(|at| path[*at] == b'/')
-        .map(|at| path[..=at].to_vec())
-        .collect::<Vec<_>>()
-        .into_iter()
+fn ancestors(path: &Identity) -> Vec<Identity> {
+    let end = path.key.strip_suffix(b"/").unwrap_or(&path.key).len();
+    let slashes = (0..end).rev().filter(|at| path.key[*at] == b'/');
+    slashes.map(|at| path.beginning(at + 1)).collect()
 }
 
 #[cfg(test)]
@@ -383,8 +377,9 @@ mod tests {
     #[test]
     fn ancestors_go_from_the_nearest_to_the_root() {
         let of = |path: &[u8]| {
-            ancestors(path)
-                .map(|path| String::from_utf8(path).unwrap())
+            ancestors(&identity(path))
+                .iter()
+                .map(|above| String::from_utf8(above.key.to_vec()).unwrap())
                 .collect::<Vec<_>>()
         };
         assert_eq!(of(b"/a/b/c"), ["/a/b/", "/a/", "/"]);

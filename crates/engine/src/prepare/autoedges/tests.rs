@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Managed;
+use crate::Sort;
 
 static PLACE: Sort = Sort::exact("place").managed_by_one(Managed {
     noun: "place",
