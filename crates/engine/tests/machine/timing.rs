@@ -193,6 +193,38 @@ fn the_time_of_an_earlier_run_does_not_cancel_a_later_one() {
 }
 
 #[test]
+fn a_late_look_at_the_clock_cancels_only_the_run_whose_time_is_over() {
+    let mut sim = Simulation::new();
+    sim.runs("a", [Run::ok().takes(ms(100)), Run::ok().takes(ms(1450))]);
+    sim.always("b", Run::ok().takes(s(60)));
+    let graph = Graph::default()
+        .with("a", |meta| meta.timeout = 1500)
+        .with("b", |meta| meta.timeout = 1400);
+    sim.swap(&graph);
+    sim.advance(ms(200));
+    sim.event("a");
+    // Here the times of `b` and of the first run of `a` have passed.
+    sim.now = ms(1550);
+    sim.step(Input::Timer);
+    sim.advance(ms(200));
+    let said = sim.take();
+    assert_eq!(said.iter().filter(|line| *line == "a ok").count(), 2, "{said:?}");
+    assert!(said.iter().any(|line| line.starts_with("b failed")), "{said:?}");
+}
+
+#[test]
+fn an_interval_that_began_anew_is_not_woken_for_at_its_old_time() {
+    let mut sim = Simulation::new();
+    sim.host("a").ticks = Some(s(10));
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (1, 1000)));
+    sim.advance(s(3));
+    assert_eq!(sim.deadline, Some(s(10)));
+    sim.watch_fails("a");
+    sim.advance(s(2));
+    assert_eq!(sim.deadline, Some(s(14)));
+}
+
+#[test]
 fn intervals_that_passed_while_nobody_looked_are_one_and_keep_their_phase() {
     let mut sim = Simulation::new();
     sim.swap(&Graph::default().with("a", |meta| meta.poll = 10));

@@ -1,9 +1,10 @@
 //! What files hold: read, compared and copied, with holes and without; and what is remembered of it.
 
 use crate::place::{Place, is_root};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use setpoint_host::files::{
-    Committer, Content, Directory, Entry, Fingerprint, OpenFile, Replace, Stamp, Timestamp, VerifiedFiles,
-    own_gid, own_uid, same_content,
+    AbsolutePath, Committer, Content, Directory, Entry, Fingerprint, OpenFile, Replace, Stamp, Timestamp,
+    VerifiedFiles, own_gid, own_uid, same_content,
 };
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -161,6 +162,31 @@ fn what_a_process_makes_belongs_to_its_user_and_group() {
     let place = Place::new();
     let made = fs::metadata(place.write("f", "x")).unwrap();
     assert_eq!((own_uid(), own_gid()), (made.uid(), made.gid()));
+}
+
+#[test]
+fn a_batch_in_many_directories_holds_few_descriptors() {
+    let place = Place::new();
+    let test = "contents::a_batch_in_many_directories_holds_few_descriptors";
+    crate::watch::inside(&["env"], test, &place, |directory| {
+        let few = Rlimit {
+            current: Some(200),
+            maximum: getrlimit(Resource::Nofile).maximum,
+        };
+        setrlimit(Resource::Nofile, few).unwrap();
+        let path = |number: usize| directory.join(format!("{number}/f"));
+        let request = |number: usize| {
+            fs::create_dir(path(number).parent().unwrap()).unwrap();
+            let target = AbsolutePath::new(path(number)).unwrap();
+            Replace::bytes(target, number.to_string().into_bytes())
+        };
+        let results = Committer::new().replace_many((0..300).map(request).collect());
+        assert_eq!(results.len(), 300);
+        for (number, result) in results.into_iter().enumerate() {
+            result.unwrap();
+            assert_eq!(fs::read_to_string(path(number)).unwrap(), number.to_string());
+        }
+    });
 }
 
 /// The flags of the descriptors of this process that are open on something below a directory.
