@@ -39,7 +39,7 @@ pub struct RunInput<'a> {
 /// A parameter that is received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The parameter.
+    /// The parameter that takes the value.
     pub parameter: &'static str,
     /// Who sent it.
     pub from: ResourceId,
@@ -75,11 +75,11 @@ pub trait Observer: Send + Sync {
 pub enum Level {
     /// For who searches for a mistake.
     Debug,
-    /// Worth knowing.
+    /// For who wants to know what happens.
     Info,
     /// Probably not as it was meant.
     Warning,
-    /// Went wrong.
+    /// Something went wrong.
     Error,
     /// What the program wants shown.
     Display,

@@ -10,7 +10,7 @@ use setpoint_host::files::{AbsolutePath, Directory, Entry, FileError};
 use setpoint_host::sync::{Mutex, MutexGuard};
 use setpoint_host::users::{AccountError, Users};
 
-/// One batch.
+/// What the runs that are made together have found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Batch(Mutex<Found>);
 

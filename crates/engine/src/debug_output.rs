@@ -60,7 +60,7 @@ impl DebugOutput {
 }
 
 impl DebugSelection {
-    /// Everybody.
+    /// Lines of everybody.
     #[must_use]
     pub fn all() -> DebugSelection {
         DebugSelection {

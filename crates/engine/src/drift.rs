@@ -59,7 +59,7 @@ pub enum DriftValue {
     Absent,
     /// A word or a line.
     Text(String),
-    /// Contents.
+    /// Contents, which are told by their size and hash.
     Content {
         /// How many bytes.
         size: u64,
@@ -99,7 +99,7 @@ impl DriftValue {
         }
     }
 
-    /// Permission bits.
+    /// Permission bits, as four octal digits.
     #[must_use]
     pub fn mode(bits: u32) -> DriftValue {
         DriftValue::Text(format!("{bits:04o}"))

@@ -19,7 +19,7 @@ use crate::Level;
 /// Something that happened. As JSON it is one flat object: `{"event":"drift","time":…,"seq":…,"kind":…,"name":…,…}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// What happened.
+    /// What happened, with what belongs to it.
     #[serde(flatten)]
     pub what: EventKind,
     /// When, in seconds since 1970 UTC: the clock at the start of the process plus the monotonic time since then.
@@ -78,7 +78,7 @@ pub enum EventKind {
     /// The new graph is the running graph from here on.
     #[serde(rename = "graph swapped")]
     GraphSwapped {
-        /// Its generation.
+        /// The generation of the new graph.
         generation: u64,
     },
     /// A desired graph was refused; the old one runs on.
@@ -96,7 +96,7 @@ pub enum EventKind {
     /// It must run.
     #[serde(rename = "dirty")]
     Dirty {
-        /// Why.
+        /// Why it must run.
         cause: Cause,
     },
     /// A run began.
@@ -110,7 +110,7 @@ pub enum EventKind {
     /// A difference between what is and what shall be.
     #[serde(rename = "drift")]
     Drift {
-        /// The field.
+        /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
         /// What was found.
         is: Arc<str>,
@@ -123,13 +123,13 @@ pub enum EventKind {
     /// The run may repair the drift that was told last, and tries. It does not come where repairs are forbidden.
     #[serde(rename = "repairing")]
     Repairing {
-        /// The field.
+        /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
     },
     /// The run has succeeded, and with it the repair: one for each `repairing` of the run.
     #[serde(rename = "repaired")]
     Repaired {
-        /// The field.
+        /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
         /// What was found.
         is: Arc<str>,
@@ -139,7 +139,7 @@ pub enum EventKind {
     /// The run has failed: the repair was not made, or was not all that was needed.
     #[serde(rename = "not repaired")]
     NotRepaired {
-        /// The field.
+        /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
         /// What was found.
         is: Arc<str>,
@@ -155,7 +155,7 @@ pub enum EventKind {
     /// A run ended.
     #[serde(rename = "run ended")]
     RunEnded {
-        /// How.
+        /// What came of the run.
         result: RunSummary,
         /// How long it took, in seconds.
         #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
@@ -174,7 +174,7 @@ pub enum EventKind {
     /// It took a value that differs from what the parameter held.
     #[serde(rename = "received")]
     Received {
-        /// The parameter.
+        /// The parameter that took the value.
         parameter: String,
         /// Who sent it.
         from: String,
@@ -222,7 +222,7 @@ pub enum EventKind {
     /// It failed and no tries are left.
     #[serde(rename = "failed for good")]
     FailedForGood {
-        /// Why.
+        /// The failure of its last try.
         error: Arc<str>,
     },
     /// It must run, but something before it has failed for good.
@@ -246,7 +246,7 @@ pub enum EventKind {
     /// Something else keeps undoing its repairs, which are spaced out from now on.
     #[serde(rename = "fighting")]
     Fighting {
-        /// The field.
+        /// What of the resource it is about: mostly a parameter.
         field: Arc<str>,
         /// What the other side makes it.
         is: Arc<str>,
@@ -281,13 +281,13 @@ pub enum EventKind {
     Log {
         /// How much it matters.
         level: Level,
-        /// The line.
+        /// The text of the line.
         message: String,
     },
     /// This consumer was too slow and missed some events.
     #[serde(rename = "gap")]
     Gap {
-        /// How many.
+        /// How many events are missing here.
         lost: u64,
     },
 }

@@ -64,7 +64,7 @@ impl Failure {
         self.with(|facts| facts.target = target)
     }
 
-    /// The cause.
+    /// With what made it fail.
     #[must_use]
     pub fn because(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         let source: Box<dyn Error + Send + Sync> = source.into();
@@ -89,7 +89,7 @@ impl Failure {
         self.0.target.as_deref()
     }
 
-    /// Its sort.
+    /// Of which sort it is, for whoever decides what to do about it.
     #[must_use]
     pub fn reason(&self) -> FailureReason {
         self.0.reason

@@ -31,7 +31,7 @@ pub struct Services {
     pub committer: Arc<Committer>,
     /// Remembers which files were read and found right.
     pub verified: Arc<VerifiedFiles>,
-    /// Starts commands.
+    /// Starts commands, and knows the groups of those that run.
     pub processes: Processes,
     /// Looks accounts up.
     pub users: Arc<Users>,
@@ -174,7 +174,7 @@ impl Handle {
         &self.services.verified
     }
 
-    /// Starts commands.
+    /// What commands are started with.
     #[must_use]
     pub fn processes(&self) -> &Processes {
         &self.services.processes

@@ -74,7 +74,7 @@ impl Sort {
 /// Something that a resource is, for automatic edges and for the view of the graph. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// Its sort.
+    /// The sort, which says how the key is matched.
     pub sort: &'static Sort,
     /// Which one of the sort.
     pub key: Key,

@@ -72,7 +72,7 @@ impl<T: Parameter> Sendable for T {
 /// A send key that may be withheld: receivers then keep what they hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Withholding<T> {
-    /// Sent.
+    /// Sent with this value.
     Given(T),
     /// Not sent this time.
     Withheld,
@@ -137,7 +137,7 @@ impl Text {
         Text(bytes.into())
     }
 
-    /// The bytes.
+    /// The bytes, which need not be UTF-8.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()

@@ -282,7 +282,7 @@ impl Instance {
         &mut *self.resource
     }
 
-    /// Its name.
+    /// The name of the resource, as the program gives it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -388,7 +388,7 @@ impl Members {
         Some(&mut self.0[at].1)
     }
 
-    /// All.
+    /// All members, sorted by identity.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&ResourceId, &mut Instance)> {
         self.0.iter_mut().map(|(id, member)| (&*id, member))
     }

@@ -81,7 +81,7 @@ impl Watch {
 }
 
 impl OwnWatch {
-    /// Starts it.
+    /// Starts the loop, which ends when it fails or is cancelled.
     #[must_use]
     pub fn start(self, watcher: Watcher) -> WatchFuture {
         (self.0)(watcher)

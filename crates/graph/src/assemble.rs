@@ -148,7 +148,7 @@ impl<K: Ord + Clone> Default for Assembler<K> {
 }
 
 impl<K: Ord + Clone> Assembler<K> {
-    /// No statements.
+    /// An assembler that has no statements yet.
     #[must_use]
     pub fn new() -> Assembler<K> {
         Assembler {

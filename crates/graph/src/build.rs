@@ -19,7 +19,7 @@ use crate::{
 /// A resource that another host exports, as a collect statement starts from it.
 #[derive(Debug, Clone)]
 pub struct CollectedResource {
-    /// Its name.
+    /// The name under which it is exported.
     pub name: Arc<str>,
     /// What its program set.
     pub parameters: Parameters,

@@ -13,7 +13,7 @@ use crate::{KindSchema, MetaParameters, UnknownPart};
 pub struct ResourceId {
     /// The kind, `file`.
     pub kind: Arc<str>,
-    /// The name.
+    /// The name, which is never empty.
     pub name: Arc<str>,
 }
 

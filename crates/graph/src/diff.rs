@@ -17,7 +17,7 @@ pub struct GraphChange {
     pub removed: Vec<Arc<DesiredResource>>,
     /// Resources that are to be otherwise: old and new.
     pub changed: Vec<(Arc<DesiredResource>, Arc<DesiredResource>)>,
-    /// Hidden resources.
+    /// Identities whose hidden resources differ.
     pub hidden: Vec<HiddenChange>,
     /// Edges that come; an edge that only notifies or sends otherwise goes and comes.
     pub edges_added: Vec<Arc<DesiredEdge>>,
@@ -28,11 +28,11 @@ pub struct GraphChange {
 /// The hidden resources of one identity.
 #[derive(Debug, Clone)]
 pub struct HiddenChange {
-    /// Whose.
+    /// The identity that they share.
     pub id: ResourceId,
-    /// Before.
+    /// The hidden resources that there were.
     pub old: Vec<Arc<DesiredResource>>,
-    /// After.
+    /// The hidden resources that there shall be.
     pub new: Vec<Arc<DesiredResource>>,
 }
 

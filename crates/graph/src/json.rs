@@ -76,7 +76,7 @@ fn span_json(span: Span, sources: &SourceMap) -> Option<Json> {
     Some(json!({ "file": file, "line": start.line, "col": start.column }))
 }
 
-/// An edge.
+/// An edge as one line of `setpoint graph` shows it.
 #[must_use]
 pub fn edge_json(edge: &DesiredEdge) -> Json {
     let send = edge.send.iter();

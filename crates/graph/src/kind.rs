@@ -80,9 +80,9 @@ pub struct ParameterSchema {
 /// Something a kind sends.
 #[derive(Debug)]
 pub struct SendKey {
-    /// Its name.
+    /// What programs call it.
     pub name: &'static str,
-    /// Its type.
+    /// How receivers see it.
     pub parameter_type: &'static ParameterType,
     /// Reference documentation.
     pub doc: &'static str,
@@ -96,18 +96,18 @@ pub struct SendKey {
 pub struct Constant {
     /// The parameter it is for.
     pub parameter: &'static str,
-    /// Its name.
+    /// What programs call it.
     pub name: &'static str,
-    /// Its value.
+    /// What it stands for.
     pub value: ConstantValue,
 }
 
 /// The value of a constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConstantValue {
-    /// A text.
+    /// A text, for parameters of type str.
     Str(&'static str),
-    /// A number.
+    /// A number, for parameters of type int.
     Int(i64),
 }
 

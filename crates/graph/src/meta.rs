@@ -50,7 +50,7 @@ pub struct MetaParameters {
 pub struct Written(u32);
 
 impl Written {
-    /// Adds one.
+    /// Adds a meta parameter to the set.
     pub fn insert(&mut self, name: MetaName) {
         self.0 |= 1 << name as u32;
     }

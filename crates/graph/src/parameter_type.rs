@@ -24,17 +24,17 @@ pub enum ParameterType {
         /// 32 or 64.
         bits: u8,
     },
-    /// A list.
+    /// A list of any length.
     List(&'static ParameterType),
     /// A list of at most so many elements.
     Array(&'static ParameterType, usize),
-    /// A map.
+    /// A map from the first type to the second.
     Map(&'static ParameterType, &'static ParameterType),
     /// A struct with these fields, in this order.
     Struct(&'static [(&'static str, &'static ParameterType)]),
     /// May be left unset, which differs from any value.
     Optional(&'static ParameterType),
-    /// Anything.
+    /// Any value, as it is.
     Any,
     /// A function of this type.
     Func(&'static str),

@@ -19,26 +19,26 @@ pub struct ResourceStatement<V> {
     pub schema: Option<&'static KindSchema>,
     /// A str or a list of str.
     pub name: V,
-    /// Parameters.
+    /// What the statement sets, in the order of the text.
     pub fields: Vec<FieldItem<V>>,
-    /// Meta parameters.
+    /// The meta parameters that it sets, in the order of the text.
     pub meta: Vec<MetaItem<V>>,
-    /// Edge properties.
+    /// The edges that it writes inside its braces.
     pub edges: Vec<EdgeItem<V>>,
-    /// The statement.
+    /// The place of the whole statement.
     pub span: Span,
 }
 
 /// `parameter => value,` or `parameter => condition ?: value,`.
 #[derive(Debug, Clone)]
 pub struct FieldItem<V> {
-    /// Which one.
+    /// The parameter of the kind that it sets.
     pub parameter: &'static ParameterSchema,
-    /// Its value.
+    /// What it is set to.
     pub value: V,
     /// Whether it is set at all.
     pub condition: Option<V>,
-    /// The item.
+    /// The place of the item, without its comma.
     pub span: Span,
 }
 
@@ -48,11 +48,11 @@ pub struct FieldItem<V> {
 pub struct MetaItem<V> {
     /// Which one; none for a whole struct.
     pub name: Option<MetaName>,
-    /// Its value.
+    /// What it is set to.
     pub value: V,
     /// Whether it is set at all.
     pub condition: Option<V>,
-    /// The item.
+    /// The place of the item, without its comma.
     pub span: Span,
 }
 
@@ -65,7 +65,7 @@ pub struct EdgeItem<V> {
     pub endpoint: EdgeEndpoint<V>,
     /// Whether the edge exists.
     pub condition: Option<V>,
-    /// The item.
+    /// The place of the item, without its comma.
     pub span: Span,
 }
 
@@ -82,14 +82,14 @@ pub enum EdgeProperty {
     Listen,
 }
 
-/// `Kind[name]`.
+/// One end of an edge, `Kind[name]`, or several where the name is a list.
 #[derive(Debug, Clone)]
 pub struct EdgeEndpoint<V> {
     /// The kind, lower case.
     pub kind: Arc<str>,
     /// A str or a list of str.
     pub name: V,
-    /// The endpoint.
+    /// The place of kind and name.
     pub span: Span,
 }
 
@@ -100,14 +100,14 @@ pub struct EdgeStatement<V> {
     pub endpoints: Vec<EdgeEndpoint<V>>,
     /// Send key and parameter; then there are exactly two endpoints.
     pub send: Option<(Arc<str>, Arc<str>)>,
-    /// The statement.
+    /// The place of the whole statement.
     pub span: Span,
 }
 
 /// What one statement gives for its current values.
 #[derive(Debug, Clone, Default)]
 pub struct StatementOutput {
-    /// Resources.
+    /// A resource for each name, in the order of the names.
     pub resources: Vec<Arc<DesiredResource>>,
     /// Edges, whose ends need not exist yet.
     pub edges: Vec<DesiredEdge>,
@@ -122,7 +122,7 @@ pub struct StatementOutput {
 pub struct UnknownPart {
     /// The item or statement.
     pub span: Span,
-    /// Which part.
+    /// What of it is unknown.
     pub what: UnknownWhat,
 }
 

@@ -141,8 +141,10 @@ impl StateDirectory {
         match parsed {
             Some(versioned) => Ok(Some(versioned)),
             None => {
-                let source =
-                    io::Error::new(io::ErrorKind::InvalidData, "it is no state file of this program");
+                let source = io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "it is not a state file of this program",
+                );
                 Err(FileError::new("read", self.entry(name).path(), source))
             }
         }

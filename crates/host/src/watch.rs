@@ -78,9 +78,9 @@ pub enum Follow {
 /// What a subscriber is told.
 #[derive(Debug, Clone)]
 pub struct WatchEvent {
-    /// Which watch.
+    /// The token that the watch was made with.
     pub token: WatchToken,
-    /// Why.
+    /// What was seen.
     pub cause: Cause,
 }
 

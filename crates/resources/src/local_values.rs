@@ -22,11 +22,11 @@ use crate::value_encoding;
 pub struct LocalValues {
     directory: AbsolutePath,
     committer: Arc<Committer>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoredValues>>,
 }
 
 #[derive(Default)]
-struct State {
+struct StoredValues {
     /// What is known: none says that there is no such value.
     known: BTreeMap<String, Option<Value>>,
     followers: BTreeMap<u64, (String, Wake)>,
@@ -161,7 +161,7 @@ impl Values for LocalValues {
 
 /// Ends the following when it is dropped.
 struct Follower {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoredValues>>,
     id: u64,
 }
 

@@ -20,9 +20,9 @@ pub static GROUP: Sort = Sort::partial("group", accounts_fit);
 /// An account by name, number, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Its name.
+    /// The name, if it is known.
     pub name: Option<String>,
-    /// Its number.
+    /// The number, if it is known.
     pub id: Option<u32>,
 }
 

@@ -462,7 +462,10 @@ fn a_link_is_made_changed_and_removed() {
 
     bench.write("l", "file");
     let failure = link("b", &[]).apply().failure();
-    assert!(failure.contains("it is a regular file and no link"), "{failure}");
+    assert!(
+        failure.contains("it is a regular file and not a link"),
+        "{failure}"
+    );
     link("b", &[flag("force")]).apply().drifted(&["target"]);
     assert_eq!(bench.tree("."), ["l -> b"]);
     std::fs::remove_file(&path).unwrap();

@@ -20,7 +20,7 @@ mod offers;
 /// A simulated machine. A clone is the same machine.
 #[derive(Clone)]
 pub struct SimulatedCapabilities {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MachineState>>,
     effects: bool,
     background: SimulatedBackground,
 }
@@ -68,7 +68,7 @@ impl WakeFlag {
     }
 }
 
-struct State {
+struct MachineState {
     now: Duration,
     booted: Duration,
     zone: Option<String>,
@@ -136,7 +136,7 @@ impl SimulatedCapabilities {
     #[must_use]
     pub fn new() -> SimulatedCapabilities {
         let now = Duration::from_secs(1_000_000_000);
-        let state = State {
+        let state = MachineState {
             now,
             booted: now - Duration::from_secs(1000),
             zone: Some("UTC".to_owned()),
@@ -209,13 +209,13 @@ impl SimulatedCapabilities {
         Arc::new(self.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MachineState> {
         // Nothing panics while it holds the lock but by a bug, after which the state is as good as any.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the state and then wakes those who watch what `of` accepts.
-    fn change(&self, change: impl FnOnce(&mut State), of: impl Fn(&Watched) -> bool) {
+    fn change(&self, change: impl FnOnce(&mut MachineState), of: impl Fn(&Watched) -> bool) {
         let wakes: Vec<Wake> = {
             let mut state = self.lock();
             change(&mut state);
@@ -580,7 +580,7 @@ impl SimulatedCapabilities {
 
 /// Ends a timer or a watch when it is dropped.
 struct Guard {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MachineState>>,
     id: u64,
 }
 
@@ -592,7 +592,7 @@ impl Drop for Guard {
     }
 }
 
-impl State {
+impl MachineState {
     fn fresh(&mut self) -> u64 {
         self.next_watch += 1;
         self.next_watch

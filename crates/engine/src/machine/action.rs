@@ -27,9 +27,9 @@ pub struct Actions {
 pub enum Action {
     /// Make the instance and call its `init`. Answer: [`super::Input::InitEnded`].
     Init {
-        /// For whom.
+        /// Where it is to live.
         vertex: VertexId,
-        /// What it is.
+        /// The resource, as the graph describes it.
         resource: Arc<DesiredResource>,
         /// Whether its watch is to be armed after success at once, as if [`Action::Arm`] had followed.
         arm: bool,
@@ -38,36 +38,36 @@ pub enum Action {
     },
     /// Arm its watch. Answer: [`super::Input::WatchArmed`].
     Arm {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
     },
     /// End its watch. No answer.
     Disarm {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
     },
     /// Run it. Answer: [`super::Input::RunEnded`].
     Run {
-        /// Whom.
+        /// The resource that runs.
         vertex: VertexId,
-        /// How.
+        /// What the run may do, and what it is given.
         request: Box<RunRequest>,
     },
     /// Tell its run to stop.
     Cancel {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
-        /// Why.
+        /// Why nothing is to come of the run.
         cause: CancelCause,
     },
     /// Tell its run to stop at once.
     Interrupt {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
     },
     /// Call its `cleanup` if its `init` succeeded, and forget it. Answer: [`super::Input::CleanupEnded`].
     Cleanup {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
         /// Whether there is something to clean up.
         initialised: bool,
@@ -75,14 +75,14 @@ pub enum Action {
     /// Its `init`, watch, run or `cleanup` should have answered long ago. Answer, where that is no work that may take as long as
     /// it likes: [`super::Input::NotAnswering`].
     Silent {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
     },
     /// Stored notifications are served or void.
     ClearRefresh {
-        /// Whose.
+        /// Who was to be notified.
         receiver: ResourceId,
-        /// By whom.
+        /// Whose repairs it was to hear of.
         senders: Vec<ResourceId>,
         /// Marks that were stored by runs with a later number stay.
         up_to_run: u64,
@@ -119,7 +119,7 @@ pub struct RunRequest {
 /// Whether a run calls `check_apply`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// It does.
+    /// It does: the resource is looked at, and repaired if that is allowed.
     Call,
     /// It does not and counts as *ok*: the resource is hidden.
     SkipAsOk,
@@ -130,7 +130,7 @@ pub enum Check {
 /// How the engine ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExitReport {
-    /// Why.
+    /// What ended it.
     pub reason: ExitReason,
     /// What failed for good, with the error.
     pub failed: BTreeMap<ResourceId, Arc<str>>,

@@ -30,23 +30,23 @@ pub enum Input {
     Busy(bool),
     /// Answer to [`super::Action::Init`]. When the machine asked for arming too, [`Input::WatchArmed`] follows a success.
     InitEnded {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
-        /// How.
+        /// What `init` gave, or why it failed.
         result: Result<Initialised, Failure>,
     },
     /// Answer to [`super::Action::Arm`]: the watch's first event, or that it could not be armed.
     WatchArmed {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
-        /// How.
+        /// What arming gave, or why it failed.
         result: Result<Armed, Failure>,
     },
     /// An armed watch failed.
     WatchFailed {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
-        /// Why.
+        /// What the watch failed with.
         failure: Failure,
     },
     /// Armed watches saw something: whose, and what in few words. What one event outside tells to several watches is one
@@ -54,27 +54,27 @@ pub enum Input {
     WatchEvents(Vec<(VertexId, Arc<str>)>),
     /// A watch was armed anew because received values say what is to be watched.
     Rearmed {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
     },
     /// A run in progress has found something wrong, and repairs it if the drift says so. Runs that are over in a moment
     /// need not tell: all drifts come with [`Input::RunEnded`] too, in the same order.
     Drift {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
-        /// What.
+        /// The difference, with nothing sensitive in it.
         drift: Box<Drift>,
     },
     /// Answer to [`super::Action::Run`].
     RunEnded {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
-        /// How.
+        /// How the run ended, and what it leaves behind.
         result: RunResult,
     },
     /// Answer to [`super::Action::Cleanup`]; nothing of the vertex is left.
     CleanupEnded {
-        /// Whose.
+        /// The resource that it is about.
         vertex: VertexId,
         /// Why it failed, if it did. It is only reported.
         failure: Option<Failure>,
@@ -92,14 +92,14 @@ pub enum Input {
         vertex: Option<VertexId>,
         /// How much it matters.
         level: Level,
-        /// The line.
+        /// The text of the line, with nothing sensitive in it.
         message: String,
     },
     /// A user asks that a resource is looked at; one that failed for good starts again.
     Poke(ResourceId),
-    /// No new runs.
+    /// No run begins any more, until [`Input::Resume`].
     Pause,
-    /// Runs again.
+    /// Runs begin again after [`Input::Pause`].
     Resume,
     /// Stop, or go on to the next stage of it.
     Stop {
@@ -205,7 +205,7 @@ impl RunResult {
         }
     }
 
-    /// It failed.
+    /// A run that failed, found nothing and sent nothing.
     #[must_use]
     pub fn failed(failure: Failure) -> RunResult {
         RunResult {

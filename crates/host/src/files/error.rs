@@ -59,7 +59,7 @@ pub enum FileError {
     /// A file of another user cannot be taken from them, because it cannot be replaced by a new one.
     #[error("take over {}: it belongs to uid {owner}, who may hold it open, and it cannot be replaced because something is mounted on it", path.display())]
     NotToBeTakenOver {
-        /// The file.
+        /// The file that has other names.
         path: PathBuf,
         /// Who owns it.
         owner: u32,

@@ -74,7 +74,7 @@ impl Replace {
         }
     }
 
-    /// These bytes.
+    /// A file with these bytes as its contents.
     pub fn bytes(path: AbsolutePath, bytes: impl AsRef<[u8]> + Send + 'static) -> Self {
         Self::new(path, Content::Bytes(Box::new(bytes)))
     }
@@ -117,7 +117,7 @@ impl Replace {
         self
     }
 
-    /// Where.
+    /// The path that is replaced.
     pub fn path(&self) -> &AbsolutePath {
         &self.path
     }
@@ -289,7 +289,7 @@ impl fmt::Display for InPlaceReason {
 /// A replacement that was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replaced {
-    /// How.
+    /// Whether a new file took its place.
     pub method: Method,
     /// What is there now.
     pub stat: Stat,

@@ -319,7 +319,7 @@ impl File {
         if directory && (content || fragments || self.symlink) {
             refuse(
                 "path",
-                "a directory, as the trailing slash says, has no `content` or `fragments` and is no `symlink`",
+                "a directory, as the trailing slash says, has no `content` or `fragments` and is not a `symlink`",
             );
         }
         if self.purge && !self.recurse {

@@ -5,7 +5,7 @@ use setpoint_host::files::{Content, Entry, FileType, Replace, Stat, own_gid, own
 
 use super::File;
 use super::mode::Mode;
-use super::run::{Certain, Place, Run, Standing, is_secret};
+use super::run::{Certain, Occupant, Progress, Run, is_secret};
 
 /// Wanted owner and group as numbers, and what was found before anything was changed.
 pub(super) struct Identities {
@@ -21,7 +21,11 @@ pub(super) struct Identities {
 }
 
 impl Identities {
-    pub(super) fn look_up(file: &File, apply: &Apply<'_>, place: &Place) -> Result<Identities, Failure> {
+    pub(super) fn look_up(
+        file: &File,
+        apply: &Apply<'_>,
+        occupant: &Occupant,
+    ) -> Result<Identities, Failure> {
         let skip = file.is_absent();
         let wanted = |text: &str| !skip && !text.is_empty();
         let owner = wanted(&file.owner)
@@ -38,7 +42,7 @@ impl Identities {
                     .map_err(|error| failed(file, "find the group of", error))
             })
             .transpose()?;
-        let found = place
+        let found = occupant
             .found
             .filter(|found| found.is_regular() || found.is_directory());
         let foreign = found.filter(|found| !file.symlink && !skip && found.is_made_by_others());
@@ -49,14 +53,18 @@ impl Identities {
         };
         let takes_over = foreign.is_some_and(|found| owner.is_some_and(|owner| owner != found.uid));
         let group = group.or_else(|| takes_over.then(own_gid));
-        let context_before = match (&file.selinux, &place.entry, place.own) {
+        let context_before = match (&file.selinux, &occupant.entry, occupant.own) {
             (Some(_), Some(entry), Some(_)) => entry.security_context()?,
             _ => None,
         };
         Ok(Identities {
             owner,
             group,
-            before: if file.symlink { place.own } else { place.found },
+            before: if file.symlink {
+                occupant.own
+            } else {
+                occupant.found
+            },
             takes_over,
             context_before,
         })
@@ -87,17 +95,17 @@ impl Run<'_, '_> {
             && self.mode.is_none()
             && file.selinux.is_none();
         let nothing_there = matches!(
-            self.standing,
-            Standing::Pending | Standing::Gone | Standing::Ready
+            self.progress,
+            Progress::Pending | Progress::Gone | Progress::Ready
         );
-        let undefined_link = file.symlink && file.state.is_none() && self.place.own.is_none();
+        let undefined_link = file.symlink && file.state.is_none() && self.occupant.own.is_none();
         if nothing_wanted || nothing_there || undefined_link || file.is_absent() {
             return Ok(());
         }
         let (entry, now) = self.subject()?;
         // What this run made, or put in the place of something else, has no state of its own to report.
-        let before = match self.standing {
-            Standing::Made => None,
+        let before = match self.progress {
+            Progress::Made => None,
             _ => self
                 .identities
                 .before
@@ -136,7 +144,7 @@ impl Run<'_, '_> {
             let (is, want) = (DriftValue::mode(before.mode), DriftValue::mode(wanted));
             let _ = self.apply.drift_for_replacement("mode", is, want);
         }
-        let lists = match &self.place.end {
+        let lists = match &self.occupant.end {
             Some(end) => end.access_lists()?,
             None => None,
         };
@@ -171,9 +179,9 @@ impl Run<'_, '_> {
     /// What owner and mode are those of.
     fn subject(&self) -> Result<(Entry, Stat), Failure> {
         let (entry, stat) = if self.file.symlink {
-            (&self.place.entry, self.place.own)
+            (&self.occupant.entry, self.occupant.own)
         } else {
-            (&self.place.end, self.place.found)
+            (&self.occupant.end, self.occupant.found)
         };
         match (entry, stat) {
             (Some(entry), Some(stat)) => Ok((entry.clone(), stat)),
@@ -212,7 +220,7 @@ impl Run<'_, '_> {
 
     /// Puts a new file with the same contents in the place of one whose owner may still hold it open.
     fn take_over(&mut self, now: &Stat) -> Result<(), Failure> {
-        let end = self.place.end.as_ref();
+        let end = self.occupant.end.as_ref();
         let content = match self.certain.take() {
             Some(Certain::Bytes(bytes)) => Content::Bytes(Box::new(bytes)),
             Some(Certain::Source(path)) => Content::Copy(Entry::at(&path)?.follow()?.open()?),
@@ -259,7 +267,11 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let handle = self.apply.handle();
-        let stamp = self.place.found.filter(|_| is_found).map(|found| found.stamp());
+        let stamp = self
+            .occupant
+            .found
+            .filter(|_| is_found)
+            .map(|found| found.stamp());
         let path = self.path.as_path();
         if stamp.is_some_and(|stamp| handle.verified().has_no_access_list(path, stamp)) {
             return Ok(());

@@ -5,7 +5,7 @@ use setpoint_graph::Parameters;
 use setpoint_host::files::{Entry, Stat};
 use setpoint_value::Value;
 
-use super::run::Place;
+use super::run::Occupant;
 use super::{File, Presence};
 
 pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
@@ -20,8 +20,8 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
             .on(&path)
             .because(format!("{what} cannot be reversed")));
     }
-    let place = Place::look(Entry::at(&path), true)?;
-    let there = place.found.filter(Stat::is_regular);
+    let occupant = Occupant::look(Entry::at(&path), true)?;
+    let there = occupant.found.filter(Stat::is_regular);
     let state = match *file.state {
         Some(Presence::Exists) => "absent",
         // Where nothing was, there is nothing to bring back.
@@ -37,7 +37,7 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
     let restores = state != "absent";
     if restores
         && (file.content.is_some() || !file.fragments.is_empty() || file.is_absent())
-        && let (Some(end), Some(_)) = (&place.end, there)
+        && let (Some(end), Some(_)) = (&occupant.end, there)
     {
         parameters.push(("content", end.read()?));
     }
@@ -51,7 +51,7 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
         if file.mode.is_some() {
             parameters.push(("mode", format!("{:04o}", there.mode).into()));
         }
-        if let (Some(_), Some(entry)) = (&file.selinux, &place.entry) {
+        if let (Some(_), Some(entry)) = (&file.selinux, &occupant.entry) {
             selinux = Some(entry.security_context()?.unwrap_or_default());
         }
     }

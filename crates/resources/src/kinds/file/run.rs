@@ -26,8 +26,8 @@ pub(super) struct Run<'r, 'a> {
     pub(super) mode: Option<Mode>,
     pub(super) identities: Identities,
     /// What was there when the run began; what is there now.
-    pub(super) place: Place,
-    pub(super) standing: Standing,
+    pub(super) occupant: Occupant,
+    pub(super) progress: Progress,
     /// Where the contents come from that were found right, if the file is to be taken from its owner all the same.
     pub(super) certain: Option<Certain>,
     /// Whether this run made an empty file, with a mode that lets only its owner in.
@@ -36,7 +36,7 @@ pub(super) struct Run<'r, 'a> {
 
 /// Contents that are known to be the wanted ones, whoever can still write to the file that holds them.
 pub(super) enum Certain {
-    /// These bytes.
+    /// Bytes that the program or another file gave.
     Bytes(Text),
     /// Those of the source.
     Source(AbsolutePath),
@@ -44,7 +44,7 @@ pub(super) enum Certain {
 
 /// How things stand after the steps so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Progress {
     /// As it was found.
     Found,
     /// This run made it: what it lacks is completed without another report.
@@ -58,7 +58,7 @@ pub(super) enum Standing {
 }
 
 /// What is at the path.
-pub(super) struct Place {
+pub(super) struct Occupant {
     /// The path itself; none when a directory on the way is missing.
     pub(super) entry: Option<Entry>,
     /// What is there itself.
@@ -69,13 +69,13 @@ pub(super) struct Place {
     pub(super) found: Option<Stat>,
 }
 
-impl Place {
+impl Occupant {
     /// Looks at the entry of a path, or at why there is none; for a resource that is the link itself without following it.
-    pub(super) fn look(entry: Result<Entry, FileError>, follow: bool) -> Result<Place, FileError> {
+    pub(super) fn look(entry: Result<Entry, FileError>, follow: bool) -> Result<Occupant, FileError> {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) if error.is_not_found() => {
-                return Ok(Place {
+                return Ok(Occupant {
                     entry: None,
                     own: None,
                     end: None,
@@ -96,7 +96,7 @@ impl Place {
             },
             own => (Some(entry.clone()), own),
         };
-        Ok(Place {
+        Ok(Occupant {
             entry: Some(entry),
             own,
             end,
@@ -109,11 +109,11 @@ impl<'r, 'a> Run<'r, 'a> {
     /// Looks at the machine and looks names up.
     pub(super) fn begin(file: &'r File, apply: &'r mut Apply<'a>) -> Result<Run<'r, 'a>, Failure> {
         let path = file.effective_path()?;
-        let place = Place::look(apply.entry(&path), !file.symlink)?;
-        let identities = Identities::look_up(file, apply, &place)?;
+        let occupant = Occupant::look(apply.entry(&path), !file.symlink)?;
+        let identities = Identities::look_up(file, apply, &occupant)?;
         let mut mode = file.wanted_mode();
         if mode.is_none()
-            && let (true, Some(found)) = (identities.takes_over, place.found)
+            && let (true, Some(found)) = (identities.takes_over, occupant.found)
         {
             let open = found.mode & 0o777 & !umask();
             mode = Some(Mode::Octal(if is_secret(apply) { open & 0o700 } else { open }));
@@ -124,14 +124,14 @@ impl<'r, 'a> Run<'r, 'a> {
             file,
             apply,
             path,
-            place,
-            standing: Standing::Found,
+            occupant,
+            progress: Progress::Found,
             certain: None,
             made_empty: false,
         })
     }
 
-    /// All steps.
+    /// Takes all steps, from the state to the context.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         if self.file.symlink {
             self.link()?;
@@ -152,7 +152,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let of_file = |found: Stat| found.is_regular() && found.mode & READ_BY_OTHERS != 0;
         let mut received = self.apply.received().iter().map(|received| received.parameter);
         match &self.mode {
-            None => self.place.found.is_some_and(of_file).then_some(
+            None => self.occupant.found.is_some_and(of_file).then_some(
                 "everybody on this machine can read the sensitive contents: the file that is there has such a mode, \
                  and `mode` is not set",
             ),
@@ -163,7 +163,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// Looks again, after something was changed.
     pub(super) fn look_again(&mut self) -> Result<(), Failure> {
-        self.place = Place::look(Entry::at(&self.path), !self.file.symlink)?;
+        self.occupant = Occupant::look(Entry::at(&self.path), !self.file.symlink)?;
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     pub(super) fn entry(&self) -> Result<Entry, Failure> {
-        match &self.place.entry {
+        match &self.occupant.entry {
             Some(entry) => Ok(entry.clone()),
             None => Ok(Entry::at(&self.path)?),
         }
@@ -182,7 +182,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     fn state(&mut self) -> Result<(), Failure> {
         let file = self.file;
-        match (*file.state, self.place.found) {
+        match (*file.state, self.occupant.found) {
             (None, _) | (Some(Presence::Absent), None) => Ok(()),
             (Some(Presence::Absent), Some(found)) => self.remove(&found),
             (Some(Presence::Exists), _) if file.is_directory() => self.directory(),
@@ -195,13 +195,13 @@ impl<'r, 'a> Run<'r, 'a> {
                     false => self.apply.drift("state", "absent", "exists"),
                 };
                 if !repair {
-                    self.standing = Standing::Pending;
+                    self.progress = Progress::Pending;
                 } else if !has_contents {
                     // Whom it is for is said only after it was made, so until then it is for nobody else.
                     let restricted = self.mode.is_some() || !file.owner.is_empty() || !file.group.is_empty();
                     self.entry()?
                         .create_file(if restricted { 0o600 } else { 0o666 })?;
-                    self.standing = Standing::Made;
+                    self.progress = Progress::Made;
                     self.made_empty = true;
                     self.look_again()?;
                 }
@@ -211,12 +211,12 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     fn remove(&mut self, found: &Stat) -> Result<(), Failure> {
-        let is = match &self.place.entry {
+        let is = match &self.occupant.entry {
             Some(entry) if self.file.recurse => extent(entry, found)?,
             _ => found.file_type.to_string().into(),
         };
         let repair = self.apply.drift("state", is, "absent");
-        self.standing = Standing::Gone;
+        self.progress = Progress::Gone;
         if !repair {
             return Ok(());
         }
@@ -228,7 +228,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         if self.file.recurse {
             entry.remove_tree()?;
-        } else if self.place.own.is_some_and(|own| own.is_directory()) {
+        } else if self.occupant.own.is_some_and(|own| own.is_directory()) {
             entry.remove_directory()?;
         } else {
             entry.remove_file()?;
@@ -238,10 +238,10 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     fn directory(&mut self) -> Result<(), Failure> {
-        if self.place.found.is_some_and(|found| found.is_directory()) {
+        if self.occupant.found.is_some_and(|found| found.is_directory()) {
             return Ok(());
         }
-        let in_the_way = self.place.own;
+        let in_the_way = self.occupant.own;
         if let Some(other) = in_the_way
             && !self.file.force
         {
@@ -255,7 +255,7 @@ impl<'r, 'a> Run<'r, 'a> {
             "exists"
         };
         if !self.apply.drift("state", is, want) {
-            self.standing = Standing::Pending;
+            self.progress = Progress::Pending;
             return Ok(());
         }
         if in_the_way.is_some() {
@@ -267,14 +267,14 @@ impl<'r, 'a> Run<'r, 'a> {
         } else {
             self.entry()?.create_directory(mode)?;
         }
-        self.standing = Standing::Made;
+        self.progress = Progress::Made;
         self.look_again()
     }
 
     // Contents
 
     fn contents(&mut self) -> Result<(), Failure> {
-        if self.standing == Standing::Gone {
+        if self.progress == Progress::Gone {
             return Ok(());
         }
         let file = self.file;
@@ -323,7 +323,7 @@ impl<'r, 'a> Run<'r, 'a> {
             }
         }
         let (is, want) = if secret || self.apply.is_sensitive("content") {
-            let is = self.place.found.map(|_| DriftValue::Sensitive);
+            let is = self.occupant.found.map(|_| DriftValue::Sensitive);
             (is.unwrap_or(DriftValue::Absent), DriftValue::Sensitive)
         } else {
             let digest = Sha256::digest(bytes.as_bytes());
@@ -346,7 +346,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let mode = source.stat().mode & 0o777 & !umask();
         let fingerprint = source_fingerprint(source.stat());
         let target = self.target()?;
-        if target.is_none() && self.file.state.is_none() && self.place.own.is_none() {
+        if target.is_none() && self.file.state.is_none() && self.occupant.own.is_none() {
             let cause = "it does not exist, and with `state` not set nothing is created from a `source`";
             return Err(self.failed("replace the contents of").because(cause));
         }
@@ -379,7 +379,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// The regular file that is to be compared; none if there is nothing, or a directory that may be replaced.
     fn target(&mut self) -> Result<Option<Stat>, Failure> {
-        match self.place.found {
+        match self.occupant.found {
             Some(found) if found.is_directory() && self.file.force => Ok(None),
             Some(found) if found.is_directory() => Err(self
                 .failed("replace the contents of")
@@ -392,7 +392,7 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     fn open_target(&self) -> Result<OpenFile, Failure> {
-        match (&self.place.end, &self.place.found) {
+        match (&self.occupant.end, &self.occupant.found) {
             (Some(end), Some(found)) => Ok(OpenFile::open_found(end, found)?),
             _ => Err(self.failed("read")),
         }
@@ -415,13 +415,13 @@ impl<'r, 'a> Run<'r, 'a> {
     /// Whether nothing is left to do before or after the replacement. A directory must go first; a context belongs to the
     /// path itself, where a link is followed.
     fn ends_with_replacement(&self) -> bool {
-        let directory = self.place.found.is_some_and(|found| found.is_directory());
+        let directory = self.occupant.found.is_some_and(|found| found.is_directory());
         !directory && self.file.selinux.is_none()
     }
 
     /// What is there now, for a report.
     fn contents_found(&self) -> Result<DriftValue, Failure> {
-        match self.place.found {
+        match self.occupant.found {
             None => Ok(DriftValue::Absent),
             Some(found) if found.is_regular() => {
                 let mut there = self.open_target()?;
@@ -443,8 +443,8 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     fn not_permitted(&mut self) -> Result<(), Failure> {
-        if self.place.found.is_none_or(|found| !found.is_regular()) {
-            self.standing = Standing::Pending;
+        if self.occupant.found.is_none_or(|found| !found.is_regular()) {
+            self.progress = Progress::Pending;
         }
         Ok(())
     }
@@ -456,8 +456,8 @@ impl<'r, 'a> Run<'r, 'a> {
         fingerprint: Option<Fingerprint>,
     ) -> Result<(), Failure> {
         self.apply.cancellation().check("replace the contents")?;
-        let before = self.place.found.filter(Stat::is_regular);
-        if self.place.found.is_some_and(|found| found.is_directory()) {
+        let before = self.occupant.found.filter(Stat::is_regular);
+        if self.occupant.found.is_some_and(|found| found.is_directory()) {
             self.entry()?.remove_tree()?;
         }
         // A secret that nobody said a mode for is for its owner alone.
@@ -479,12 +479,12 @@ impl<'r, 'a> Run<'r, 'a> {
             how_it_was_written(&path, replaced.method)
         };
         if self.ends_with_replacement() {
-            let request = match &self.place.end {
-                Some(end) => request.seen(end.clone(), self.place.found),
+            let request = match &self.occupant.end {
+                Some(end) => request.seen(end.clone(), self.occupant.found),
                 None => request,
             };
             self.report_metadata(FileType::Regular)?;
-            self.standing = Standing::Ready;
+            self.progress = Progress::Ready;
             return self.apply.replace(request, then);
         }
         let replaced = self.apply.handle().committer().replace(request)?;
@@ -492,7 +492,7 @@ impl<'r, 'a> Run<'r, 'a> {
             self.apply.log(Level::Info, message);
         }
         if before.is_none() {
-            self.standing = Standing::Made;
+            self.progress = Progress::Made;
         }
         self.look_again()
     }
@@ -538,13 +538,13 @@ impl<'r, 'a> Run<'r, 'a> {
     // Link
 
     fn link(&mut self) -> Result<(), Failure> {
-        let text = match (*self.file.state, &self.place.entry) {
+        let text = match (*self.file.state, &self.occupant.entry) {
             (None, _) => return Ok(()),
             (_, Some(entry)) => entry.read_link()?,
             (_, None) => None,
         };
-        let is_link = self.place.own.is_some_and(|own| own.is_link());
-        let other = self.place.own.filter(|own| !own.is_link());
+        let is_link = self.occupant.own.is_some_and(|own| own.is_link());
+        let other = self.occupant.own.filter(|own| !own.is_link());
         let is = match (other, &text) {
             (Some(other), _) => DriftValue::Text(other.file_type.to_string()),
             (None, Some(text)) => DriftValue::Text(text.display().to_string()),
@@ -552,16 +552,16 @@ impl<'r, 'a> Run<'r, 'a> {
         };
         let in_the_way = |run: &Run<'_, '_>, attempted| match other {
             Some(other) if !run.file.force => Err(run.failed(attempted).because(format!(
-                "it is a {} and no link, and `force` is not set",
+                "it is a {} and not a link, and `force` is not set",
                 other.file_type
             ))),
             _ => Ok(()),
         };
         if self.file.is_absent() {
-            let Some(own) = self.place.own else {
+            let Some(own) = self.occupant.own else {
                 return Ok(());
             };
-            self.standing = Standing::Gone;
+            self.progress = Progress::Gone;
             if self.apply.drift("state", own.file_type.to_string(), "absent") {
                 in_the_way(self, "remove")?;
                 self.remove_one(own)?;
@@ -580,7 +580,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         if !self.replacement_drift("target", is, wanted.display().to_string()) {
             if !is_link {
-                self.standing = Standing::Pending;
+                self.progress = Progress::Pending;
             }
             return Ok(());
         }
@@ -589,7 +589,7 @@ impl<'r, 'a> Run<'r, 'a> {
             Replace::link(self.path.clone(), wanted).owner(self.identities.owner, self.identities.group);
         if self.ends_with_replacement() {
             self.report_metadata(FileType::Link)?;
-            self.standing = Standing::Ready;
+            self.progress = Progress::Ready;
             return self.apply.replace(request, |_| None);
         }
         if other.is_some_and(|other| other.is_directory()) {
@@ -597,7 +597,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         self.apply.handle().committer().replace(request)?;
         if !is_link {
-            self.standing = Standing::Made;
+            self.progress = Progress::Made;
         }
         self.look_again()
     }

@@ -13,7 +13,7 @@ use setpoint_host::files::{
 };
 
 use super::path;
-use super::run::{Run, Standing, describe, extent, size_alone, source_fingerprint};
+use super::run::{Progress, Run, describe, extent, size_alone, source_fingerprint};
 use crate::sorts::FILE;
 
 /// Trees that are deeper are refused: each level costs descriptors.
@@ -38,7 +38,7 @@ impl Run<'_, '_> {
                 .map_err(|error| Failure::new("use the source").because(error))?;
             Some(Arc::new(Directory::open(&path)?))
         };
-        if self.standing == Standing::Pending {
+        if self.progress == Progress::Pending {
             // It will be made, and what it is to hold with it.
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl Run<'_, '_> {
             waiting: Vec::new(),
         };
         if let Some(source) = source {
-            let quiet = self.standing == Standing::Made;
+            let quiet = self.progress == Progress::Made;
             self.copy_level(&mut copying, &source, Some(&destination), Path::new(""), quiet, 0)?;
             self.flush(&mut copying)?;
         }
