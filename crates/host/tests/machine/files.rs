@@ -720,6 +720,18 @@ fn links_on_the_way_are_followed_and_loops_end() {
     assert!(end.stat().unwrap().unwrap().is_directory());
     let listed = Directory::open(&place.path("absolute")).unwrap().list().unwrap();
     assert_eq!(listed.len(), 1);
+    // As far as the kernel itself goes, and no further.
+    place.link("0", "real/deep");
+    for number in 1..42 {
+        let path = format!(
+            "{}/f",
+            place
+                .link(&number.to_string(), (number - 1).to_string())
+                .display()
+        );
+        let followed = Entry::at(&AbsolutePath::new(path.as_str()).unwrap()).is_ok();
+        assert_eq!(followed, fs::metadata(path).is_ok(), "{} links", number + 1);
+    }
 }
 
 #[test]
