@@ -7,18 +7,11 @@
 # reaction to one changed input, beside N files; one resource more or less among 20 000; memory, threads and descriptors while idle.
 # Without --directory it does so in the directory for temporary files and in memory (/dev/shm). The loops make the same promise with the
 # same syncs. SETPOINT=/path/to/setpoint measures that program instead of one that is built here.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-if [ -z "${SETPOINT:-}" ]; then
-	cargo build --quiet --profile fast -p setpoint
-	SETPOINT=target/fast/setpoint
-fi
-mkdir -p target/bench
-rustc --edition 2024 -O bench/files.rs -o target/bench/files
+. "$(dirname "$0")/support/build.sh"
 case " $* " in
-*" --directory "*) exec target/bench/files --setpoint "$SETPOINT" "$@" ;;
+*" --directory "*) exec "$benchmark" --setpoint "$SETPOINT" "$@" ;;
 esac
 for directory in "${TMPDIR:-/tmp}" /dev/shm; do
-	target/bench/files --setpoint "$SETPOINT" --directory "$directory" "$@"
+	"$benchmark" --setpoint "$SETPOINT" --directory "$directory" "$@"
 	echo
 done

@@ -5,12 +5,5 @@
 #
 # Even rounds begin with nothing, odd ones with complete files of the version before. SETPOINT=/path/to/setpoint tests that program
 # instead of one that is built here. The exit code says whether all was well.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-if [ -z "${SETPOINT:-}" ]; then
-	cargo build --quiet --profile fast -p setpoint
-	SETPOINT=target/fast/setpoint
-fi
-mkdir -p target/bench
-rustc --edition 2024 -O bench/kill.rs -o target/bench/kill
-exec target/bench/kill --setpoint "$SETPOINT" "$@"
+. "$(dirname "$0")/support/build.sh"
+exec "$benchmark" --setpoint "$SETPOINT" "$@"

@@ -7,15 +7,8 @@
 # It prints what it did how often, and says whether all was well by its exit code. The same seed does the same in the same order, but not at
 # the same moments. As root it works in mount namespaces of its own, with a small file system that fills up and, where there are loop
 # devices, one that is frozen. SETPOINT=/path/to/setpoint tests that program instead of one that is built here.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-if [ -z "${SETPOINT:-}" ]; then
-	cargo build --quiet --profile fast -p setpoint
-	SETPOINT=target/fast/setpoint
-fi
-mkdir -p target/bench
-rustc --edition 2024 -O bench/soak.rs -o target/bench/soak
+. "$(dirname "$0")/support/build.sh"
 if [ "$(id -u)" = 0 ]; then
-	exec unshare --mount --propagation private target/bench/soak --setpoint "$SETPOINT" "$@"
+	exec unshare --mount --propagation private "$benchmark" --setpoint "$SETPOINT" "$@"
 fi
-exec target/bench/soak --setpoint "$SETPOINT" "$@"
+exec "$benchmark" --setpoint "$SETPOINT" "$@"
