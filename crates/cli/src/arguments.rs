@@ -1,5 +1,7 @@
 //! What commands have in common on the command line.
 
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -118,6 +120,19 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
         .map_err(|_| "it must be a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| "it must be a number of seconds, and not negative".to_owned())
+}
+
+/// Reads a whole number of whatever size the flag can take.
+pub(crate) fn parse_whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: ParseIntError| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow => "it is too large",
+            IntErrorKind::NegOverflow => "it is too small",
+            IntErrorKind::Zero => "it must be 1 or more",
+            _ => "it must be a whole number",
+        };
+        why.to_owned()
+    })
 }
 
 /// A variable of the environment: with our prefix, or with the one that older programs' scripts set.

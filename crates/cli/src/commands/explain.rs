@@ -28,7 +28,8 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
     let Some(page) = page(code) else {
         let upper = code.to_ascii_uppercase();
         let help = did_you_mean(&upper, codes::all().iter().map(|code| code.code));
-        return Err(Failure::wrong(format!("there is no code `{code}`")).hint_if(help));
+        let help = help.unwrap_or_else(|| "`setpoint explain` lists all codes".to_owned());
+        return Err(Failure::wrong(format!("there is no code `{code}`")).hint_if(Some(help)));
     };
     output.print(page)?;
     Ok(exit_code::DONE)

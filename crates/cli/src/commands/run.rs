@@ -1,5 +1,6 @@
 //! `setpoint run`: keeps the machine in the state that a program describes.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use setpoint_host::state::PrefixLock;
 use setpoint_resources::ProgramExit;
 use tokio::runtime::Runtime;
 
-use crate::arguments::{ProgramArguments, environment};
+use crate::arguments::{ProgramArguments, environment, parse_whole};
 use crate::failure::{Failure, exit_code, system_text};
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
@@ -28,6 +29,9 @@ use crate::reload::{Programs, Surroundings};
 use crate::session::{LocalMachine, Session};
 use crate::signals::{Hangup, Request, Signals, StopSignal};
 use crate::view::{Reason, Verbosity, View, ViewOptions};
+
+/// More runs at a time gain nothing, and each takes memory.
+const DEFAULT_JOBS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
 
 /// Keep this machine in the state that a program describes
 ///
@@ -54,7 +58,7 @@ pub(super) struct Arguments {
     detailed_exitcode: bool,
 
     /// Seconds without activity after which the machine counts as converged; -1: never [default: -1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i64>)]
     converger_timeout: Option<i64>,
 
     /// End when converged; needs --converger-timeout
@@ -66,23 +70,23 @@ pub(super) struct Arguments {
     converger_status_file: Option<PathBuf>,
 
     /// End with an error after so many seconds; 0: never
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_whole::<u64>)]
     max_runtime: Option<u64>,
 
     /// Let at most N resources run at the same time, by a semaphore `:N` on each of them
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i64>)]
     sema: Option<i64>,
 
     /// Runs that may be under way at the same time
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: u32,
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_JOBS, value_parser = parse_whole::<NonZeroU32>)]
+    jobs: NonZeroU32,
 
     /// How often resources that do not say are tried again; -1: forever
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<i16>)]
     meta_retry: Option<i16>,
 
     /// Milliseconds between the tries of resources that do not say
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = parse_whole::<u64>)]
     meta_delay: Option<u64>,
 
     /// Make no automatic edges
@@ -469,7 +473,7 @@ impl Settings {
                 .sema
                 .and_then(|n| u32::try_from(n).ok())
                 .filter(|n| *n > 0),
-            jobs: arguments.jobs as usize,
+            jobs: arguments.jobs.get() as usize,
             retry: arguments.meta_retry,
             delay: arguments.meta_delay,
             keep_trying: !arguments.once,

@@ -60,10 +60,15 @@ impl Narrator {
     /// The lines of an event that are wanted.
     pub(super) fn take(&mut self, event: &Event) -> Vec<Said> {
         let mut said = self.said(event);
-        if self.verbosity == Verbosity::Debug && said.is_empty() {
+        if self.verbosity == Verbosity::Debug
+            && said.is_empty()
+            && let Some(step) = step(event)
+        {
+            let who = event.identity().as_ref().map(named);
+            let text = who.map_or_else(|| step.clone(), |who| format!("{who}: {step}"));
             said.push(Said {
                 importance: Importance::Debug,
-                text: format!("{DIM}{}{DIM:#}", visible(&event.to_json())),
+                text: format!("{DIM}{text}{DIM:#}"),
             });
         }
         let least = match self.verbosity {
@@ -301,6 +306,30 @@ impl Narrator {
             Level::Debug => lines(Importance::Debug, true),
         }
     }
+}
+
+/// What is only of interest to somebody who follows every step; none where other lines say it.
+fn step(event: &Event) -> Option<String> {
+    let text = match &event.what {
+        EventKind::Added => "came into the program".to_owned(),
+        EventKind::Watching => "is watched".to_owned(),
+        EventKind::StartedRun { noop, refresh } => {
+            let noop = if *noop { ", without repairing" } else { "" };
+            let refresh = if *refresh { ", to serve a notification" } else { "" };
+            format!("is looked at{noop}{refresh}")
+        }
+        EventKind::Repairing { field } => format!("repairs {}", one_line(field)),
+        EventKind::Drift { field, .. } => format!("{} is not what it shall be", one_line(field)),
+        EventKind::Finishing => "leaves the program as soon as it is done".to_owned(),
+        EventKind::Sent { keys } => format!("sends {}", visible(&keys.join(", "))),
+        EventKind::RefreshPending { by } => format!("is notified by {}", visible(by)),
+        EventKind::RefreshConsumed { by } => format!("has served the notification by {}", visible(by)),
+        EventKind::GraphSwapped { generation } => format!("graph {generation} is in place"),
+        EventKind::Converged => "converged".to_owned(),
+        EventKind::Unconverged => "no longer converged".to_owned(),
+        _ => return None,
+    };
+    Some(text)
 }
 
 impl Run {

@@ -414,3 +414,57 @@ fn root_is_told_whose_text_and_commands_it_obeys() {
     }
     assert!(!errors.contains("/usr/bin"), "{errors}");
 }
+
+#[test]
+fn every_step_is_told_in_words() {
+    let place = Hermetic::new();
+    let file = place.path("file").display().to_string();
+    let program = format!("file \"{file}\" {{\n\tcontent => \"x\",\n}}\n");
+    let finished = place.run(BINARY, &["run", "--once", "-vv", "--tmp-prefix", &program]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    for step in [
+        "came into the program",
+        "is watched",
+        "is looked at",
+        "repairs content",
+    ] {
+        let line = format!("file[$DIR/file]: {step}\n");
+        assert!(finished.stderr.contains(&line), "{step}: {}", finished.stderr);
+    }
+    assert!(!finished.stderr.contains("{\"event\""), "{}", finished.stderr);
+}
+
+#[test]
+fn a_flag_says_what_it_takes() {
+    let place = Hermetic::new();
+    for (flag, value, why) in [
+        ("--max-runtime", "soon", "it must be a whole number"),
+        ("--max-runtime", "1.5", "it must be a whole number"),
+        ("--jobs", "0", "it must be 1 or more"),
+        ("--meta-retry", "40000", "it is too large"),
+    ] {
+        let finished = place.run(BINARY, &["run", flag, value, "noop \"a\" {}"]);
+        assert_eq!(finished.code, 64, "{flag}: {}", finished.stderr);
+        assert!(
+            finished.stderr.contains(&format!(": {why}\n")),
+            "{}",
+            finished.stderr
+        );
+    }
+    let unknown = place.run(BINARY, &["explain", "E01"]);
+    assert!(
+        unknown.stderr.contains("`setpoint explain` lists all codes"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[test]
+fn what_a_failed_command_has_said_is_shown_as_it_is() {
+    let place = Hermetic::new();
+    let program = "exec \"e\" {\n\tcmd => \"echo one; echo two >&2; exit 3\",\n\tshell => \"/bin/sh\",\n}\n";
+    let finished = place.run(BINARY, &["run", "--once", "--tmp-prefix", program]);
+    assert_eq!(finished.code, 1);
+    let shown = "error: exec[e]: one\nexec[e]: two\nerror: exec[e]: failed to run";
+    assert!(finished.stderr.contains(shown), "{}", finished.stderr);
+}

@@ -313,7 +313,12 @@ impl Exec {
         let secret = apply.has_sensitive();
         let output = finished.output.text();
         if !secret && !output.is_empty() {
-            apply.log(Level::Error, format!("{attempted}: {output}"));
+            // Of the command itself it goes without saying.
+            let message = match attempted {
+                "run" => output,
+                guarded => format!("{guarded}: {output}"),
+            };
+            apply.log(Level::Error, message);
         }
         Err(line.failed(attempted, secret).because(finished.exit.to_string()))
     }
