@@ -63,7 +63,7 @@ fn versioned_files_come_back_with_their_version() {
     ] {
         place.write("s/f", broken);
         let error = state.read_versioned("f").unwrap_err();
-        assert!(error.to_string().contains("no state file"), "{error}");
+        assert!(error.to_string().contains("not a state file"), "{error}");
     }
 }
 

@@ -35,26 +35,92 @@ fn root_follows_no_link_of_its_own_where_others_could_have_moved_it() {
 }
 
 #[test]
-fn root_changes_no_hard_link_in_a_directory_of_its_own_that_others_can_write_in() {
+fn root_follows_no_link_that_a_user_could_aim_elsewhere() {
+    let Some(place) = Place::of_root() else {
+        return;
+    };
+    place.directory("home/theirs");
+    place.directory("system");
+    place.write("system/shadow", "secret");
+    place.link("home/to-system", place.std("system"));
+    place.link("home/to-shadow", place.std("system/shadow"));
+    place.link("home/to-nothing", place.std("system/new"));
+    place.link("home/to-theirs", "theirs");
+    for name in [
+        "home",
+        "home/theirs",
+        "home/to-system",
+        "home/to-shadow",
+        "home/to-nothing",
+        "home/to-theirs",
+    ] {
+        place.chown(name, USER);
+    }
+
+    let committer = Committer::new();
+    for name in ["home/to-system/shadow", "home/to-shadow", "home/to-nothing"] {
+        let error = committer
+            .replace(Replace::bytes(place.path(name), "evil"))
+            .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                FileError::UnsafeLink {
+                    link_owner: USER,
+                    target_owner: 0,
+                    ..
+                }
+            ),
+            "{name}: {error}"
+        );
+    }
+    assert_eq!(place.read("system/shadow"), "secret");
+    assert_eq!(place.names("system"), ["shadow"]);
+
+    // What leads to their own is harmless; so is a link that root made in a directory of its own.
+    committer
+        .replace(Replace::bytes(place.path("home/to-theirs/f"), "fine"))
+        .unwrap();
+    place.link("by-root", "home/theirs");
+    committer
+        .replace(Replace::bytes(place.path("by-root/g"), "fine"))
+        .unwrap();
+    assert_eq!(place.names("home/theirs"), ["f", "g"]);
+
+    // A link that root made in their directory could have been moved about by them.
+    place.link("home/by-root", place.std("system"));
+    let error = Entry::at(&place.path("home/by-root/shadow")).unwrap_err();
+    assert!(matches!(error, FileError::UnsafeLink { .. }), "{error}");
+}
+
+#[test]
+fn root_changes_no_hard_link_that_others_could_have_made() {
     let Some(place) = Place::of_root() else {
         return;
     };
     place.write("shadow", "secret");
     place.chmod("shadow", 0o600);
+    place.directory("theirs");
+    place.chown("theirs", USER);
     place.directory("shared");
     place.chmod("shared", 0o1777);
-    fs::hard_link(place.std("shadow"), place.std("shared/f")).unwrap();
-    let entry = Entry::at(&place.path("shared/f")).unwrap();
-    let error = entry.set_owner(Some(USER), None).unwrap_err();
-    assert!(matches!(error, FileError::UnsafeHardLink { .. }), "{error}");
-    let done = Committer::new()
-        .replace(Replace::bytes(place.path("shared/f"), "new"))
-        .unwrap();
-    assert_eq!(done.method, Method::Atomically);
-    assert_eq!(
-        (place.read("shadow").as_str(), place.read("shared/f").as_str()),
-        ("secret", "new")
-    );
+    for name in ["theirs/f", "shared/f"] {
+        fs::hard_link(place.std("shadow"), place.std(name)).unwrap();
+        let entry = Entry::at(&place.path(name)).unwrap();
+        for changed in [entry.set_mode(0o666), entry.set_owner(Some(USER), None)] {
+            let error = changed.unwrap_err();
+            assert!(matches!(error, FileError::UnsafeHardLink { .. }), "{error}");
+        }
+        let done = Committer::new()
+            .replace(Replace::bytes(place.path(name), "new"))
+            .unwrap();
+        assert_eq!(done.method, Method::Atomically);
+        assert_eq!(
+            (place.read("shadow"), place.mode("shadow")),
+            ("secret".to_owned(), 0o600)
+        );
+        assert_eq!(place.read(name), "new");
+    }
 }
 
 /// Serves a file system that claims to be root's all over: a directory with one link, `link`, to `target`.
