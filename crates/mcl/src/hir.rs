@@ -103,11 +103,21 @@ impl Hir {
     #[must_use]
     pub fn variables(&self, expr: ExprId) -> Vec<(&[IncludeId], DefinitionId)> {
         let mut found = Vec::new();
+        self.for_each_part(expr, |id| {
+            if let ExprKind::Variable { path, definition } = &self.expr(id).kind {
+                found.push((&**path, *definition));
+            }
+        });
+        found
+    }
+
+    /// Visits an expression and all in it, bodies of lambdas included. Without recursion.
+    pub(crate) fn for_each_part(&self, expr: ExprId, mut visit: impl FnMut(ExprId)) {
         let mut open = vec![expr];
         while let Some(id) = open.pop() {
+            visit(id);
             match &self.expr(id).kind {
-                ExprKind::Literal(_) => {}
-                ExprKind::Variable { path, definition } => found.push((&**path, *definition)),
+                ExprKind::Literal(_) | ExprKind::Variable { .. } => {}
                 ExprKind::Interpolation(parts) => open.extend(parts.iter().filter_map(|part| match part {
                     Part::Variable(id) => Some(*id),
                     Part::Text(_) => None,
@@ -139,7 +149,6 @@ impl Hir {
                 ExprKind::Not(inner) | ExprKind::Field { base: inner, .. } => open.push(*inner),
             }
         }
-        found
     }
 }
 

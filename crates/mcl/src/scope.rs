@@ -13,6 +13,7 @@ mod init;
 mod modules;
 mod names;
 mod nesting;
+mod recursion;
 mod resolve;
 
 pub(crate) use codes::CODES;

@@ -61,11 +61,12 @@ struct Node {
     span: Span,
 }
 
-struct Dependency {
-    from: usize,
-    to: usize,
+/// One node needs another.
+pub(super) struct Dependency {
+    pub(super) from: usize,
+    pub(super) to: usize,
     /// The mention; none where `from` contains `to`.
-    reference: Option<Span>,
+    pub(super) reference: Option<Span>,
 }
 
 struct Walk<'a> {
@@ -86,10 +87,7 @@ impl Walk<'_> {
         let mut looped: Vec<(Span, usize)> = Vec::new();
         for edge in &self.edges {
             let Some(span) = edge.reference else { continue };
-            let component = components.of[edge.from];
-            if component == components.of[edge.to]
-                && (edge.from == edge.to || components.sizes[component] > 1)
-            {
+            if components.is_circle(edge) {
                 looped.push((span, edge.to));
             }
         }
@@ -362,13 +360,22 @@ fn names(parameters: &Parameters) -> Vec<Arc<str>> {
     parameters.items.iter().map(|p| p.name.text.clone()).collect()
 }
 
-struct Components {
+/// The strongly connected components of a graph.
+pub(super) struct Components {
     of: Vec<usize>,
     sizes: Vec<usize>,
 }
 
+impl Components {
+    /// Whether what an edge leads to needs where it comes from.
+    pub(super) fn is_circle(&self, edge: &Dependency) -> bool {
+        let component = self.of[edge.from];
+        component == self.of[edge.to] && (edge.from == edge.to || self.sizes[component] > 1)
+    }
+}
+
 /// Tarjan's strongly connected components, without recursion.
-fn components(count: usize, edges: &[Dependency]) -> Components {
+pub(super) fn components(count: usize, edges: &[Dependency]) -> Components {
     const NONE: usize = usize::MAX;
     let mut successors: Vec<Vec<usize>> = vec![Vec::new(); count];
     for edge in edges {

@@ -15,7 +15,7 @@ use setpoint_value::{FunctionRef, Type};
 use super::classes::{ClassSource, IncludeSource};
 use super::modules::{Missing, ModuleLocation, enter_directory};
 use super::nesting::{Entry as NestedEntry, Nesting};
-use super::{codes, cycles, init};
+use super::{codes, cycles, init, recursion};
 use crate::hir::{
     Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
     Hir, Include, IncludeId, Owner, Path, Statement,
@@ -142,10 +142,14 @@ pub fn resolve(
         .iter()
         .any(|e| e.diagnostic.severity == setpoint_diagnostics::Severity::Error);
     errors.sort_by(|a, b| a.order.cmp(&b.order));
-    if !failed {
-        resolved.hir = std::mem::take(&mut resolver.hir);
-    }
     diagnostics.extend(errors.into_iter().map(|e| e.diagnostic));
+    if !failed {
+        let circles = recursion::check(&resolver.hir);
+        if circles.is_empty() {
+            resolved.hir = std::mem::take(&mut resolver.hir);
+        }
+        diagnostics.extend(circles);
+    }
     resolved
 }
 
