@@ -54,8 +54,6 @@ struct Options {
     /// Beyond what other implementations of mcl have.
     extension: bool,
     infer: Option<Expr>,
-    /// An inference hook for a function of the dynamic protocol, which mcl calls with conversions.
-    adapted: Option<Expr>,
     flags: Option<Expr>,
     result_type: Option<Expr>,
     refine: Option<Expr>,
@@ -108,7 +106,6 @@ impl Options {
             "unpredictable" => self.unpredictable = true,
             "extension" => self.extension = true,
             "infer" => self.infer = Some(meta.value()?.parse()?),
-            "adapted" => self.adapted = Some(meta.value()?.parse()?),
             "flags" => self.flags = Some(meta.value()?.parse()?),
             "result_type" => self.result_type = Some(meta.value()?.parse()?),
             "refine" => self.refine = Some(meta.value()?.parse()?),
@@ -134,13 +131,12 @@ impl Options {
         let unpredictable = self.unpredictable.then(|| quote!(.unpredictable()));
         let extension = self.extension.then(|| quote!(.extension()));
         let infer = self.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
-        let adapted = self.adapted.as_ref().map(|e| quote!(.adapted_by(#e)));
         let result_type = self.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
         let refine = self.refine.as_ref().map(|e| quote!(.refined_by(#e)));
         quote! {
             .documented(#doc, &[#(#examples),*])
             .with_parameters(&[#(#args),*], MODULE.parameters)
-            #flags #unpredictable #extension #infer #adapted #result_type #refine
+            #flags #unpredictable #extension #infer #result_type #refine
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `cty`: the standard library of the function system, for every language.
 //!
 //! The functions are those of cty. They are dynamic: many accept any type, and some decide the type of their result by
-//! the arguments. In `.cf` they are called through the whole protocol; in mcl those that have tuples, sets or a result
-//! type of their own are *adapted* ([`setpoint_value::infer_adapted`]): lists stand for tuples and sets. From Rust they
+//! the arguments. In `.cf` they are called through the whole protocol; in mcl those that decide the type
+//! of their result take part by conversion: lists stand for tuples and sets. From Rust they
 //! are functions over values: `cty::strings::UPPER.call(&[…])`.
 //!
 //! Each result is not null, also while it is unknown. Flags of parameters are written as the specification has them;

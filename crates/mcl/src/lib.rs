@@ -18,6 +18,7 @@ pub mod scope;
 pub mod syntax;
 pub mod types;
 
+mod adapt;
 mod compile;
 mod lower;
 

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::Diagnostics;
 use setpoint_flow::{Operation, Program, Slot, TemplateId};
 use setpoint_graph::Library;
-use setpoint_value::Type;
+use setpoint_value::{FunctionRef, Type};
 
 use crate::hir::{BodyId, DefinitionId, DefinitionKind, Hir, IncludeId, Owner};
 use crate::types::{InstanceId, Typed};
@@ -33,6 +33,7 @@ pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &m
         builders,
         slots: FxHashMap::default(),
         bodies: FxHashMap::default(),
+        adapted: FxHashMap::default(),
         entry,
         depth: 0,
         diagnostics,
@@ -55,6 +56,8 @@ struct Lowering<'a> {
     slots: FxHashMap<(InstanceId, DefinitionId), (BuilderId, Slot)>,
     /// The templates of bodies.
     bodies: FxHashMap<(InstanceId, BodyId), BuilderId>,
+    /// What is called in place of functions that take part by conversion.
+    adapted: FxHashMap<FunctionRef, FunctionRef>,
     entry: BuilderId,
     /// How many definitions are being lowered inside each other.
     depth: u32,

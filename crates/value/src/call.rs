@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::conformance::{Matching, Mismatch, plain};
 use crate::{
-    ArgumentError, CallError, FunctionSpec, Implementation, Marks, Signature, Type, Value, call_adapted,
-    check_size, value_conforms,
+    ArgumentError, CallError, FunctionSpec, Implementation, Marks, Signature, Type, Value, check_size,
+    value_conforms,
 };
 
 /// A call whose arguments have been checked: steps 1 to 4.
@@ -297,18 +297,12 @@ fn arrange(
 
 /// Calls a pure function whose arguments are known to fit, for a decided result type.
 ///
-/// An adapted function is called through the whole protocol, its arguments and result converted ([`call_adapted`]).
-///
 /// # Errors
 /// What the implementation answers; a panic in it is caught.
 pub fn call_typed(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Result<Value, CallError> {
     let Implementation::Pure(implementation) = &spec.implementation else {
         return Err(CallError::fatal(format!("`{spec}` cannot be called directly")));
     };
-    if spec.adapted {
-        // That the types fit is known; what is wrong now is a value, whoever looked at it.
-        return call_adapted(spec, arguments, result).map_err(|error| refused(spec, error, arguments.len()));
-    }
     let mut marks = Marks::none();
     let mut unknown = false;
     let mut unmarked: Option<Vec<Value>> = None;

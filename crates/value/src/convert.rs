@@ -7,10 +7,13 @@ use std::fmt;
 
 use crate::conformance::plain;
 use crate::unify::unify;
-use crate::{ArgumentError, Mark, Path, PathStep, Refinement, Type, Value, format_float, value_conforms};
+use crate::{
+    ArgumentError, FunctionSpec, Mark, Path, PathStep, Refinement, Type, Value, conforms, format_float,
+    value_conforms,
+};
 
 /// What is wrong with a null where there may be none.
-pub(crate) const NULL: &str = "must not be null";
+const NULL: &str = "must not be null";
 
 /// Whether a conversion can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +34,12 @@ pub struct ConversionError {
 }
 
 impl ConversionError {
+    /// Whether a null stood where none may be.
+    #[must_use]
+    pub fn is_about_null(&self) -> bool {
+        self.message == NULL
+    }
+
     fn new(message: impl Into<String>) -> ConversionError {
         ConversionError {
             path: Path::default(),
@@ -482,6 +491,47 @@ fn field_types(s: &crate::StructType) -> Vec<Type> {
 fn unified_as(types: &[Type], element: &Type) -> Type {
     let converted: Vec<Type> = types.iter().map(|ty| converted_type(ty, element)).collect();
     unify(&converted).unwrap_or_else(|_| element.clone())
+}
+
+/// Converts arguments safely to the types of the parameters, where they differ and that is possible. What is not is left
+/// for the call to refuse.
+#[must_use]
+pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value> {
+    let candidates = || {
+        spec.alternatives()
+            .iter()
+            .filter(|s| s.accepts_count(arguments.len()))
+    };
+    let types: Vec<Option<Type>> = arguments
+        .iter()
+        .map(|argument| (!argument.is_null()).then(|| argument.ty()))
+        .collect();
+    // What fits without conversion is not converted.
+    if candidates().any(|signature| signature.takes(&types)) {
+        return arguments.to_vec();
+    }
+    let mut nearest = None;
+    for signature in candidates() {
+        let mut all = true;
+        let mut convert_one = |(index, argument): (usize, &Value)| {
+            let wanted = signature.parameter(index).map_or(&Type::Dynamic, |p| &p.ty);
+            let ty = argument.ty();
+            if argument.is_null() || conforms(&ty, wanted).is_ok() {
+                return argument.clone();
+            }
+            let converted = converts_safely(&ty, wanted)
+                .then(|| convert(argument, wanted).ok())
+                .flatten();
+            all &= converted.is_some();
+            converted.unwrap_or_else(|| argument.clone())
+        };
+        let converted: Vec<Value> = arguments.iter().enumerate().map(&mut convert_one).collect();
+        if all {
+            return converted;
+        }
+        nearest.get_or_insert(converted);
+    }
+    nearest.unwrap_or_else(|| arguments.to_vec())
 }
 
 #[cfg(test)]

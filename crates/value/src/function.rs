@@ -28,13 +28,10 @@ pub struct FunctionSpec {
     pub unpredictable: bool,
     /// Other implementations of mcl do not have it, so that programs that use it run here only.
     pub extension: bool,
-    /// Types a call in mcl from what is known of its arguments. None: by the signatures.
+    /// Types a call in a statically typed language from what is known of its arguments. None: by the signatures.
     pub infer: Option<InferHook>,
     /// Decides the result type from the arguments, in the dynamic protocol. None: the signature's result.
     pub result_type: Option<ResultType>,
-    /// Calls by mcl go through the whole dynamic protocol, arguments and result converted; see
-    /// [`FunctionSpec::adapted_by`].
-    pub adapted: bool,
     /// What holds for every result.
     pub refine: Option<fn(&[Value], &Type) -> Refinement>,
     /// What it does.
@@ -253,7 +250,6 @@ impl FunctionSpec {
             extension: false,
             infer: None,
             result_type: None,
-            adapted: false,
             refine: None,
             implementation,
             examples: &[],
@@ -308,15 +304,6 @@ impl FunctionSpec {
     #[must_use]
     pub const fn inferred_by(mut self, infer: InferHook) -> FunctionSpec {
         self.infer = Some(infer);
-        self
-    }
-
-    /// A function of the dynamic protocol whose calls in mcl are typed by this hook, normally
-    /// [`crate::infer_adapted`], and at run time convert arguments and result.
-    #[must_use]
-    pub const fn adapted_by(mut self, infer: InferHook) -> FunctionSpec {
-        self.infer = Some(infer);
-        self.adapted = true;
         self
     }
 

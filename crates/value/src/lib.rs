@@ -12,7 +12,6 @@
 
 #![forbid(unsafe_code)]
 
-mod adapt;
 mod awaited;
 mod bounds;
 pub mod call;
@@ -40,7 +39,6 @@ mod unknown;
 mod value;
 mod walk;
 
-pub use adapt::{call_adapted, convert_arguments, infer_adapted, static_type};
 pub use awaited::Awaited;
 pub use bounds::{LONGEST_TEXT, MOST_PARTS, TooLarge, check_size};
 pub use capabilities::{
@@ -50,8 +48,8 @@ pub use capabilities::{
 pub use compare::{Equality, MapKey, compare, equals};
 pub use conformance::{Mismatch, conforms, value_conforms};
 pub use convert::{
-    ConversionError, Safety, conversion, convert, convert_safely, converted_type, converts_safely,
-    parse_number, whole,
+    ConversionError, Safety, conversion, convert, convert_arguments, convert_safely, converted_type,
+    converts_safely, parse_number, whole,
 };
 pub use follow::Follow;
 pub use function::{

@@ -1,6 +1,7 @@
 //! Signatures: the types of a function's parameters and result, with variables and their limits.
 
 use crate::Type;
+use crate::conformance::Matching;
 
 /// One way to call a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +126,21 @@ impl Signature {
     #[must_use]
     pub fn parameter(&self, index: usize) -> Option<&SignatureParameter> {
         self.parameters.get(index).or(self.variadic.as_ref())
+    }
+
+    /// Whether it can be called with arguments of these types; none where a type is not known.
+    #[must_use]
+    pub fn takes(&self, types: &[Option<Type>]) -> bool {
+        let mut matching = Matching::new(&self.limits);
+        self.accepts_count(types.len())
+            && types
+                .iter()
+                .enumerate()
+                .all(|(index, ty)| match (ty, self.parameter(index)) {
+                    (Some(ty), Some(parameter)) => matching.matches(ty, &parameter.ty).is_ok(),
+                    (None, parameter) => parameter.is_some(),
+                    (Some(_), None) => false,
+                })
     }
 
     /// The function type for a number of arguments that it accepts.

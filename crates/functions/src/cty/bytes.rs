@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_value::{CallError, Opaque, Type, Value, function, infer_adapted};
+use setpoint_value::{CallError, Opaque, Type, Value, function};
 
 use super::{MODULE, argument, count, not_null, refuse, type_at, whole_number};
 
@@ -34,7 +34,6 @@ pub fn bytes_len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(buf str, offset int, length int) str",
     signature = "func(buf opaque(bytes), offset int, length int) opaque(bytes)",
     result_type = |arguments| Ok(type_at(arguments, 0)),
-    adapted = |arguments| infer_adapted(&BYTES_SLICE, arguments),
     refine = not_null,
     args(buf = "Raw bytes, or a text.", offset = "The first byte to take, counted from 0.", length = "How many bytes."), example(call = r#"cty.bytes_slice("hello", 1, 3)"#, result = r#""ell""#)
 )]

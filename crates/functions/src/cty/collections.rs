@@ -1,8 +1,7 @@
 //! Collections of any kind: their length, what is at an index, the first that is there.
 
 use setpoint_value::{
-    ArgumentError, Bound, CallError, Refinement, Type, Value, convert, function, infer_adapted, length_range,
-    unify, whole,
+    ArgumentError, Bound, CallError, Refinement, Type, Value, convert, function, length_range, unify, whole,
 };
 
 use super::{MODULE, argument, count, flags, not_null, outer_marks, plain, refuse, type_at};
@@ -13,7 +12,6 @@ use super::{MODULE, argument, count, flags, not_null, outer_marks, plain, refuse
     signature = "func(value dynamic) int",
     flags = &[flags("!~#")],
     result_type = length_type,
-    adapted = |arguments| infer_adapted(&LENGTH, arguments),
     refine = not_null,
     args(value = "A list, set, map, tuple or struct."), example(call = "cty.length([1, 2, 3])", result = "3"),
     example(call = r#"cty.length({"a" => 1})"#, result = "1")
@@ -50,7 +48,6 @@ fn length_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(collection dynamic, key dynamic) bool",
     result_type = has_index_type,
-    adapted = |arguments| infer_adapted(&HAS_INDEX, arguments),
     refine = not_null,
     args(collection = "A list, tuple, map or struct.", key = "An index counted from 0, a key, or the name of a field."), example(call = r#"cty.has_index(["a"], 1)"#, result = "false"),
     example(call = r#"cty.has_index({"a" => 1}, "a")"#, result = "true")
@@ -77,7 +74,6 @@ fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(collection map{?1: ?2}, key ?1) ?2",
     signature = "func(collection dynamic, key dynamic) dynamic",
     result_type = index_type,
-    adapted = |arguments| infer_adapted(&INDEX, arguments),
     args(collection = "A list, tuple, map or struct.", key = "An index counted from 0, a key, or the name of a field."), example(call = r#"cty.index(["a", "b"], 1)"#, result = r#""b""#),
     example(call = r#"cty.index({"a" => 1}, "a")"#, result = "1")
 )]
@@ -155,7 +151,6 @@ fn position(key: &Value) -> Option<usize> {
     signature = "func(first dynamic, more dynamic…) dynamic",
     flags = &[flags("!?~")],
     result_type = coalesce_type,
-    adapted = |arguments| infer_adapted(&COALESCE, arguments),
     refine = not_null,
     args(first = "The value to take if it is not null.", more = "The values to try after it, in order."), example(call = r#"cty.coalesce("", "b")"#, result = r#""""#)
 )]

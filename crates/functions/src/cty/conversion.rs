@@ -2,7 +2,7 @@
 
 use setpoint_value::{
     ArgumentError, CallError, FunctionSpec, InferArguments, Inferred, Type, Value, call, conversion, convert,
-    converted_type, function, infer_adapted,
+    converted_type, function,
 };
 
 use super::{DYNAMIC, MODULE, argument, not_null, type_at};
@@ -13,7 +13,6 @@ use super::{DYNAMIC, MODULE, argument, not_null, type_at};
     signature = "func(v dynamic) str",
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::Str),
-    adapted = |arguments| infer_adapted(&TO_STR, arguments),
     refine = not_null,
     args(v = "A number, bool or text."), example(call = "cty.to_str(1.5)", result = r#""1.5""#),
     example(call = "cty.to_str(true)", result = r#""true""#)
@@ -30,7 +29,7 @@ pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(v dynamic) dynamic",
     flags = DYNAMIC,
     result_type = number_type,
-    adapted = infer_number,
+    infer = infer_number,
     refine = not_null,
     args(v = "A number, or a text that spells one."), example(call = r#"cty.to_number("1.5")"#, result = "1.5"),
     example(call = "cty.to_number(3)", result = "3")
@@ -56,7 +55,7 @@ fn infer_number(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErro
         [Some(Type::Str)] => Ok(Inferred {
             signature: Type::func([("v", Type::Str)], Type::Float),
         }),
-        _ => infer_adapted(&TO_NUMBER, arguments),
+        _ => Err(ArgumentError::whole("the type follows from the argument")),
     }
 }
 
@@ -66,7 +65,6 @@ fn infer_number(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErro
     signature = "func(v dynamic) bool",
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::Bool),
-    adapted = |arguments| infer_adapted(&TO_BOOL, arguments),
     refine = not_null,
     args(v = "A bool, or one of these texts."), example(call = r#"cty.to_bool("1")"#, result = "true")
 )]
@@ -81,7 +79,6 @@ pub fn to_bool(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(v dynamic) []dynamic",
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::list(Type::Dynamic)),
-    adapted = |arguments| infer_adapted(&TO_LIST, arguments),
     refine = not_null,
     args(v = "A list, set or tuple."), example(call = r#"cty.to_list(cty.to_set(["b", "a", "b"]))"#, result = r#"["a", "b"]"#)
 )]
@@ -96,7 +93,6 @@ pub fn to_list(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(v dynamic) set{dynamic}",
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::set(Type::Dynamic)),
-    adapted = |arguments| infer_adapted(&TO_SET, arguments),
     refine = not_null,
     args(v = "A list, set or tuple."), example(call = "cty.to_set([3, 1, 3, 2])", result = "[1, 2, 3]")
 )]
@@ -111,7 +107,6 @@ pub fn to_set(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     signature = "func(v dynamic) map{str: dynamic}",
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::map(Type::Str, Type::Dynamic)),
-    adapted = |arguments| infer_adapted(&TO_MAP, arguments),
     refine = not_null,
     args(v = "A map or struct."), example(call = "cty.to_map(struct{a => 1, b => 2})", result = r#"{"a" => 1, "b" => 2}"#)
 )]

@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use setpoint_value::{
-    ArgumentError, CallError, Refinement, Type, Value, format_float, function, infer_adapted,
-};
+use setpoint_value::{ArgumentError, CallError, Refinement, Type, Value, format_float, function};
 
 use super::{MODULE, argument, flags, not_null, plain, refuse, text};
 use crate::text_builder::TextBuilder;
@@ -152,7 +150,6 @@ pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
         Some(text) => Ok(decode_json(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
         None => Ok(Type::Dynamic),
     },
-    adapted = |arguments| infer_adapted(&JSON_DECODE, arguments),
     args(str = "Text of JSON."), example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
 )]
 pub fn json_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -201,7 +198,6 @@ fn decoded(json: serde_json::Value) -> Result<Value, String> {
         Some(text) => Ok(decode_csv(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
         None => Ok(Type::Dynamic),
     },
-    adapted = |arguments| infer_adapted(&CSV_DECODE, arguments),
     refine = not_null,
     args(str = "Text of CSV, the names of the columns in its first row."), example(call = r#"cty.csv_decode("a,b\n1,2\n")"#, result = r#"[struct{a => "1", b => "2"}]"#)
 )]

@@ -2,7 +2,7 @@
 
 use setpoint_value::{
     ArgumentError, CallError, Equality, InferArguments, Inferred, Refinement, Type, Value, compare_numbers,
-    convert, equals, function, infer_adapted, length_range, static_type, unify,
+    convert, equals, function, length_range, unify,
 };
 
 use super::{
@@ -13,9 +13,6 @@ use super::{
 /// More steps than this are a mistake.
 const MOST_STEPS: usize = 1024;
 
-/// Far more elements than any program has, and few enough to be no danger.
-const DEEPEST: usize = 64;
-
 /// The elements of all lists or tuples, one after another.
 ///
 /// Lists whose elements have a type in common give a list; with a tuple among them the result is a tuple.
@@ -24,7 +21,6 @@ const DEEPEST: usize = 64;
     signature = "func(first []?1, more []?1…) []?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
     result_type = concat_type,
-    adapted = |arguments| infer_adapted(&CONCAT, arguments),
     refine = not_null,
     args(first = "A list or tuple.", more = "Further ones."), example(call = "cty.concat([1], [2, 3])", result = "[1, 2, 3]")
 )]
@@ -170,7 +166,6 @@ fn nth(start: &Value, step: &Value, count: usize) -> Option<Value> {
     signature = "func(list dynamic, index number) dynamic",
     flags = MARKED_FIRST,
     result_type = element_type,
-    adapted = |arguments| infer_adapted(&ELEMENT, arguments),
     args(index = "Which element, counted from 0; after the last one it goes on with the first."), example(call = r#"cty.element(["a", "b", "c"], 4)"#, result = r#""b""#)
 )]
 pub fn element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -213,7 +208,6 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(first []?1, more []?1…) []?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
     result_type = coalesce_list_type,
-    adapted = |arguments| infer_adapted(&COALESCE_LIST, arguments),
     refine = not_null,
     args(first = "The list to take if it has elements.", more = "The lists to try after it, in order."), example(call = "cty.coalesce_list(cty.slice([1], 0, 0), [2, 3])", result = "[2, 3]")
 )]
@@ -289,7 +283,6 @@ pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     signature = "func(list dynamic, value dynamic) bool",
     flags = &[flags(""), flags("?")],
     result_type = contains_type,
-    adapted = |arguments| infer_adapted(&CONTAINS, arguments),
     refine = not_null,
     args(list = "A list, set or tuple.", value = "What to look for."), example(call = r#"cty.contains(["a", "b"], "b")"#, result = "true")
 )]
@@ -381,7 +374,7 @@ pub fn chunklist(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(list dynamic) dynamic",
     result_type = flatten_type,
-    adapted = infer_flatten,
+    infer = infer_flatten,
     refine = not_null,
     args(list = "A list or tuple, with others inside."), example(call = "cty.flatten([[1, 2], [3]])", result = "[1, 2, 3]")
 )]
@@ -435,24 +428,22 @@ fn flatten_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     })
 }
 
-/// In mcl all elements have one type, whatever the lengths.
+/// In a statically typed language all elements have one type, whatever the lengths.
 fn infer_flatten(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
-    let [Some(ty)] = arguments.types else {
-        return infer_adapted(&FLATTEN, arguments);
+    let mut innermost = match arguments.types {
+        [Some(ty @ Type::List(_))] => ty,
+        _ => return Err(ArgumentError::whole("only of lists the type is known beforehand")),
     };
-    let mut innermost = ty;
-    for _ in 0..DEEPEST {
-        match innermost {
-            Type::List(element) => innermost = element,
-            _ => break,
-        }
+    let list = innermost.clone();
+    while let Type::List(element) = innermost {
+        innermost = element;
     }
-    match static_type(innermost) {
-        Some(element) if matches!(ty, Type::List(_)) => Ok(Inferred {
-            signature: Type::func([("list", ty.clone())], Type::list(element)),
-        }),
-        _ => infer_adapted(&FLATTEN, arguments),
+    if innermost.is_open() {
+        return Err(ArgumentError::at(0, "its type is not known"));
     }
+    Ok(Inferred {
+        signature: Type::func([("list", list)], Type::list(innermost.clone())),
+    })
 }
 
 /// The elements from the last to the first.
@@ -462,7 +453,6 @@ fn infer_flatten(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErr
     signature = "func(list dynamic) dynamic",
     flags = MARKED_FIRST,
     result_type = reverse_type,
-    adapted = |arguments| infer_adapted(&REVERSE_LIST, arguments),
     refine = not_null,
     example(call = "cty.reverse_list([1, 2, 3])", result = "[3, 2, 1]")
 )]
@@ -497,7 +487,6 @@ fn reverse_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(list dynamic, start number, end number) dynamic",
     flags = MARKED_FIRST,
     result_type = slice_type,
-    adapted = |arguments| infer_adapted(&SLICE, arguments),
     refine = not_null,
     args(start = "The first element to take, counted from 0.", end = "The first element to leave out."), example(call = "cty.slice([1, 2, 3, 4], 1, 3)", result = "[2, 3]")
 )]

@@ -1,8 +1,6 @@
 //! Maps and structs. A struct's fields count in the order of their names.
 
-use setpoint_value::{
-    ArgumentError, CallError, ConversionError, Map, Type, Value, convert, function, infer_adapted, unify,
-};
+use setpoint_value::{ArgumentError, CallError, ConversionError, Map, Type, Value, convert, function, unify};
 
 use super::{MARKED, MODULE, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at};
 
@@ -13,7 +11,6 @@ use super::{MARKED, MODULE, argument, elements, flags, not_null, outer_marks, pl
     signature = "func(map dynamic) dynamic",
     flags = &[flags("~#")],
     result_type = keys_type,
-    adapted = |arguments| infer_adapted(&KEYS, arguments),
     refine = not_null,
     example(call = r#"cty.keys({"b" => 1, "a" => 2})"#, result = r#"["a", "b"]"#),
     example(call = "cty.keys(struct{b => 1, a => true})", result = r#"["a", "b"]"#)
@@ -56,7 +53,6 @@ fn keys_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(map dynamic) dynamic",
     flags = MARKED,
     result_type = values_type,
-    adapted = |arguments| infer_adapted(&VALUES, arguments),
     refine = not_null,
     example(call = r#"cty.values({"b" => 1, "a" => 2})"#, result = "[2, 1]")
 )]
@@ -98,7 +94,6 @@ fn values_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(map dynamic, key str, default dynamic) dynamic",
     flags = MARKED,
     result_type = lookup_type,
-    adapted = |arguments| infer_adapted(&LOOKUP, arguments),
     args(key = "A key, or the name of a field.", default = "What to give where the key is missing."), example(call = r#"cty.lookup({"a" => 1}, "a", 0)"#, result = "1"),
     example(call = r#"cty.lookup({"a" => 1}, "b", 0)"#, result = "0")
 )]
@@ -156,7 +151,6 @@ fn lookup_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(more dynamic…) dynamic",
     flags = &[flags("!?#")],
     result_type = merge_type,
-    adapted = |arguments| infer_adapted(&MERGE, arguments),
     refine = not_null,
     args(first = "A map or struct.", more = "Further ones, whose entries count more."), defaults(first = "nothing"), example(call = r#"cty.merge({"a" => 1, "b" => 2}, {"b" => 3})"#, result = r#"{"a" => 1, "b" => 3}"#),
     example(call = r#"cty.merge(struct{a => 1}, struct{b => "x"})"#, result = r#"struct{a => 1, b => "x"}"#)
@@ -271,7 +265,6 @@ fn merge_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(keys []str, values dynamic) dynamic",
     flags = MARKED,
     result_type = zipmap_type,
-    adapted = |arguments| infer_adapted(&ZIPMAP, arguments),
     refine = not_null,
     args(keys = "The keys, or names of fields.", values = "The values in the same order, as many as there are keys."), example(call = r#"cty.zipmap(["a", "b"], [1, 2])"#, result = r#"{"a" => 1, "b" => 2}"#)
 )]

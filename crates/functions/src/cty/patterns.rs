@@ -1,7 +1,7 @@
 //! Regular expressions, RE2 as in Go.
 
 use regex::Captures;
-use setpoint_value::{ArgumentError, CallError, Type, Value, function, infer_adapted};
+use setpoint_value::{ArgumentError, CallError, Type, Value, function};
 
 use super::{MODULE, argument, not_null, text};
 use crate::regexp::{Compiled, with_compiled};
@@ -98,7 +98,6 @@ fn replacement<'a>(by: &'a str, names: &[Option<String>]) -> Vec<Piece<'a>> {
     raw,
     signature = "func(pattern str, str str) dynamic",
     result_type = match_type,
-    adapted = |arguments| infer_adapted(&REGEX, arguments),
     refine = not_null,
     example(call = r#"cty.regex("[a-z]+", "12abc3")"#, result = r#""abc""#),
     example(call = r#"cty.regex("(\\d+)-(\\d+)", "10-20")"#, result = r#"["10", "20"]"#),
@@ -117,7 +116,6 @@ pub fn regex(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(pattern str, str str) []dynamic",
     result_type = |arguments| Ok(Type::list(match_type(arguments)?)),
-    adapted = |arguments| infer_adapted(&REGEX_ALL, arguments),
     refine = not_null,
     example(call = r#"cty.regex_all("[0-9]+", "1 and 22")"#, result = r#"["1", "22"]"#)
 )]

@@ -1,6 +1,6 @@
 //! Sets. Elements of different sets are converted to one type.
 
-use setpoint_value::{ArgumentError, CallError, Set, Type, Value, convert, function, infer_adapted, unify};
+use setpoint_value::{ArgumentError, CallError, Set, Type, Value, convert, function, unify};
 
 use super::{MODULE, argument, elements, not_null, outer_marks, plain, refuse, type_at};
 
@@ -12,7 +12,6 @@ const MOST_COMBINATIONS: usize = 1 << 18;
     raw,
     signature = "func(set set{dynamic}, elem dynamic) bool",
     result_type = |_| Ok(Type::Bool),
-    adapted = |arguments| infer_adapted(&SET_HAS_ELEMENT, arguments),
     refine = not_null,
     args(set = "The set to look into.", elem = "What to look for."), example(call = r#"cty.set_has_element(["a", "b"], "b")"#, result = "true")
 )]
@@ -38,7 +37,6 @@ pub fn set_has_element(arguments: &[Value], _: &Type) -> Result<Value, CallError
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
     result_type = common_type,
-    adapted = |arguments| infer_adapted(&SET_UNION, arguments),
     refine = not_null,
     args(first = "A set.", more = "Further sets."), example(call = "cty.set_union([1, 2], [2, 3])", result = "[1, 2, 3]")
 )]
@@ -52,7 +50,6 @@ pub fn set_union(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
     result_type = common_type,
-    adapted = |arguments| infer_adapted(&SET_INTERSECTION, arguments),
     refine = not_null,
     args(first = "A set.", more = "Further sets."), example(call = "cty.set_intersection([1, 2], [2, 3])", result = "[2]")
 )]
@@ -67,7 +64,6 @@ pub fn set_intersection(arguments: &[Value], ty: &Type) -> Result<Value, CallErr
     raw,
     signature = "func(a set{dynamic}, b set{dynamic}) set{dynamic}",
     result_type = common_type,
-    adapted = |arguments| infer_adapted(&SET_SUBTRACT, arguments),
     refine = not_null,
     args(a = "A set.", b = "What is taken out of it."), example(call = "cty.set_subtract([1, 2], [2, 3])", result = "[1]")
 )]
@@ -82,7 +78,6 @@ pub fn set_subtract(arguments: &[Value], ty: &Type) -> Result<Value, CallError> 
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
     result_type = common_type,
-    adapted = |arguments| infer_adapted(&SET_SYMMETRIC_DIFFERENCE, arguments),
     refine = not_null,
     args(first = "A set.", more = "Further sets."), example(call = "cty.set_symmetric_difference([1, 2], [2, 3])", result = "[1, 3]")
 )]
@@ -161,7 +156,6 @@ fn common_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(first dynamic, second dynamic, more dynamic…) dynamic",
     flags = &[super::flags("~#")],
     result_type = product_type,
-    adapted = |arguments| infer_adapted(&SET_PRODUCT, arguments),
     refine = not_null,
     args(first = "A list, set or tuple.", second = "Another one.", more = "Further ones."), example(call = r#"cty.set_product(["a", "b"], ["x", "y"])"#, result = r#"[["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]]"#)
 )]

@@ -8,6 +8,7 @@ use setpoint_value::{FunctionRef, Type, Value, operators};
 
 use super::Lowering;
 use super::templates::{BuilderId, Builders};
+use crate::adapt::{self, is_adapted};
 use crate::hir::{Callee, DefinitionId, ExprId, ExprKind, FunctionId, Part};
 use crate::types::{InstanceId, operator_spec};
 
@@ -229,8 +230,14 @@ impl Lowering<'_> {
         let operation = match callee {
             Callee::Library(function, directory) => {
                 let arguments = self.exprs(at, instance, arguments);
+                let function = if is_adapted(function) {
+                    let adapted = self.adapted.entry(function.clone());
+                    adapted.or_insert_with(|| adapt::adapted(function)).clone()
+                } else {
+                    function.clone()
+                };
                 Operation::Call {
-                    function: function.clone(),
+                    function,
                     arguments,
                     module_directory: directory.clone(),
                 }

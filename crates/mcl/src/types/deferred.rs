@@ -11,6 +11,7 @@ use super::completion::Check;
 use super::infer::{Inference, call_type};
 use super::instances::InstanceId;
 use super::messages::{Reason, shown};
+use crate::adapt::{infer as infer_adapted, is_adapted};
 use crate::hir::ExprId;
 
 /// What waits for a type to become known.
@@ -153,14 +154,12 @@ impl Inference<'_> {
     /// of its arguments; for any other only what the text makes evident counts.
     pub(super) fn decide_hooked(&mut self, call: &HookedCall, span: Span, last: bool) -> bool {
         let spec = &call.spec;
-        let Some(hook) = spec.infer else {
-            return true;
-        };
+        let is_adapted = is_adapted(spec);
         let mut evident = Vec::with_capacity(call.arguments.len());
         for (id, ty) in call.arguments.iter().zip(&call.types) {
             let found = self.syntactic_type(call.instance, *id).or_else(|| {
                 let inferred = self.solver.zonk(ty);
-                (spec.adapted && !matches!(inferred, Type::Variable(_))).then_some(inferred)
+                (is_adapted && !matches!(inferred, Type::Variable(_))).then_some(inferred)
             });
             evident.push(found);
         }
@@ -170,17 +169,23 @@ impl Inference<'_> {
             .map(|id| self.static_value(call.instance, *id))
             .collect();
         let is_open = |ty: &Option<Type>| ty.as_ref().is_none_or(Type::is_open);
-        match hook(&InferArguments {
+        let arguments = InferArguments {
             types: &evident,
             values: &values,
-        }) {
+        };
+        let inferred = match spec.infer {
+            _ if is_adapted => infer_adapted(spec, &arguments),
+            Some(hook) => hook(&arguments),
+            None => return true,
+        };
+        match inferred {
             Ok(inferred) => {
                 let signature = self.instantiate(&inferred.signature, &mut FxHashMap::default());
                 let wanted = call_type(&call.types, call.result.clone());
                 self.equate(&signature, &wanted, span, &Reason::LibraryCall(spec.clone()));
                 true
             }
-            Err(_) if spec.adapted && !last && evident.iter().any(is_open) => false,
+            Err(_) if is_adapted && !last && evident.iter().any(is_open) => false,
             Err(error) => {
                 let message = format!("`{}`: {error}", shown(spec));
                 let mut diagnostic = Diagnostic::error(&codes::BAD_ARGUMENTS, span, message);

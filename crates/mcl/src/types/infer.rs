@@ -14,6 +14,7 @@ use super::instances::{Instance, InstanceId, Typed};
 use super::messages::{Reason, conflict_diagnostic, counts, shown};
 use super::solver::{Conflict, Solver};
 use super::syntactic::SyntacticFacts;
+use crate::adapt::is_adapted;
 use crate::hir::{
     BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, Hir, IncludeId, Owner, Part,
     Statement,
@@ -699,7 +700,7 @@ impl<'a> Inference<'a> {
                 result
             }
             Callee::Library(spec, _) => {
-                if spec.infer.is_some() {
+                if spec.infer.is_some() || is_adapted(spec) {
                     let call = HookedCall {
                         instance,
                         spec: spec.clone(),

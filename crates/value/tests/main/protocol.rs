@@ -470,64 +470,6 @@ fn arguments_by_name_find_their_parameters() {
     assert_eq!(error(vec![], &[("z", "x")]), "there is no parameter `z`");
 }
 
-/// A set of the elements that both lists have; its type is found while it runs.
-static COMMON: FunctionSpec = FunctionSpec::pure(
-    "test",
-    "common",
-    &["func(a set{dynamic}, b set{dynamic}) dynamic"],
-    |a, result| {
-        let (Some(x), Some(y)) = (a[0].as_set(), a[1].as_set()) else {
-            return Err(CallError::fatal("sets are wanted"));
-        };
-        if x.is_empty() {
-            return Ok(Value::Null(result.clone()));
-        }
-        Ok(Value::set(
-            result.element().unwrap().clone(),
-            x.iter().filter(|v| y.contains(v)).cloned(),
-        ))
-    },
-)
-.typed_by(|arguments| Ok(arguments[0].ty()))
-.adapted_by(|arguments| infer_adapted(&COMMON, arguments));
-
-#[test]
-fn a_statically_typed_language_calls_functions_over_sets_with_lists() {
-    let strings = Some(ty("[]str"));
-    let infer = COMMON.infer.unwrap();
-    let inferred = infer(&InferArguments {
-        types: &[strings.clone(), strings],
-        values: &[None, None],
-    })
-    .unwrap();
-    assert_eq!(inferred.signature, ty("func([]str, []str) []str"));
-    let arguments = [
-        Value::strings(["c", "a", "b"]),
-        Value::strings(["b", "c", "d"]).sensitive(),
-    ];
-    let result = call_typed(&COMMON, &arguments, &ty("[]str"));
-    assert_eq!(result, Ok(Value::strings(["b", "c"]).sensitive()));
-    let none = [Value::strings([""; 0]), Value::strings(["b"])];
-    assert!(
-        call_typed(&COMMON, &none, &ty("[]str"))
-            .unwrap_err()
-            .is_catchable()
-    );
-    let refused = infer(&InferArguments {
-        types: &[Some(ty("[]str")), Some(Type::Int)],
-        values: &[None, None],
-    });
-    assert_eq!(refused.unwrap_err().to_string(), "`b`: int is not set{dynamic}");
-    let open = infer(&InferArguments {
-        types: &[None, Some(ty("[]str"))],
-        values: &[None, None],
-    });
-    assert_eq!(
-        open.unwrap_err().to_string(),
-        "argument 1: its type is not known, and the result's depends on it"
-    );
-}
-
 #[test]
 fn marks_are_a_sorted_set() {
     let named = |name: &str| Mark::Named(name.into());

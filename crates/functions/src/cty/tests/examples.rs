@@ -1,10 +1,6 @@
-//! The examples of the documentation, in both ways to call a function.
+//! The examples of the documentation, in the dynamic protocol; tests of the program run them in mcl.
 
-use setpoint_value::call::{call_typed, return_type_for_values};
-use setpoint_value::{
-    CallError, FunctionSpec, InferArguments, Map, Type, Value, convert, convert_arguments, equals,
-    static_type,
-};
+use setpoint_value::{FunctionSpec, Map, Type, Value, convert, convert_arguments};
 
 use super::super::MODULE;
 use super::spec;
@@ -37,15 +33,6 @@ fn every_function_has_documentation_and_an_example() {
 }
 
 #[test]
-fn examples_hold_in_a_statically_typed_language() {
-    for (spec, arguments, wanted) in all() {
-        let found = statically(spec, &arguments).unwrap_or_else(|error| panic!("{spec}: {error}"));
-        assert_eq!(found, wanted, "{spec} {arguments:?}");
-        assert_eq!(found.ty(), wanted.ty(), "{spec}");
-    }
-}
-
-#[test]
 fn examples_hold_in_the_dynamic_protocol() {
     for (spec, arguments, wanted) in all() {
         let found = spec
@@ -53,74 +40,6 @@ fn examples_hold_in_the_dynamic_protocol() {
             .unwrap_or_else(|e| panic!("{spec}: {e}"));
         let found = convert(&found, &wanted.ty()).unwrap_or_else(|e| panic!("{spec}: {e}"));
         assert_eq!(found, wanted, "{spec} {arguments:?}");
-    }
-}
-
-#[test]
-fn what_is_typed_without_values_is_typed_the_same_with_them() {
-    for (spec, arguments, wanted) in all() {
-        let Some(hook) = spec.infer else { continue };
-        let types: Vec<_> = arguments.iter().map(|a| Some(a.ty())).collect();
-        let none = vec![None; arguments.len()];
-        if let Ok(inferred) = hook(&InferArguments {
-            types: &types,
-            values: &none,
-        }) {
-            let result = resolved(&inferred.signature, &arguments);
-            let found = call_typed(spec, &arguments, &result).unwrap_or_else(|e| panic!("{spec}: {e}"));
-            assert!(
-                equals(&found, &wanted) == setpoint_value::Equality::Equal,
-                "{spec}: {found}"
-            );
-        }
-    }
-}
-
-/// Calls a function as mcl does: types first, then the value.
-pub(super) fn statically(spec: &FunctionSpec, arguments: &[Value]) -> Result<Value, CallError> {
-    let result = match spec.infer {
-        Some(hook) => {
-            let types: Vec<_> = arguments.iter().map(|a| Some(a.ty())).collect();
-            let values: Vec<_> = arguments.iter().cloned().map(Some).collect();
-            let inferred = hook(&InferArguments {
-                types: &types,
-                values: &values,
-            })?;
-            resolved(&inferred.signature, arguments)
-        }
-        None => {
-            let ty = return_type_for_values(spec, arguments)?;
-            static_type(&ty).unwrap_or_else(|| panic!("{spec} without a hook has the static type {ty}"))
-        }
-    };
-    call_typed(spec, arguments, &result)
-}
-
-/// The result of a signature for these arguments.
-fn resolved(signature: &Type, arguments: &[Value]) -> Type {
-    let func = signature.as_func().expect("a signature is a function type");
-    let mut bound = Vec::new();
-    for (parameter, argument) in func.parameters.iter().zip(arguments) {
-        bind(&parameter.ty, &argument.ty(), &mut bound);
-    }
-    func.result.replace(&mut |part| match part {
-        Type::Variable(variable) => bound
-            .iter()
-            .find(|(v, _)| v == variable)
-            .map(|(_, ty)| ty.clone()),
-        _ => None,
-    })
-}
-
-fn bind(parameter: &Type, argument: &Type, bound: &mut Vec<(u32, Type)>) {
-    match (parameter, argument) {
-        (Type::Variable(variable), ty) => bound.push((*variable, ty.clone())),
-        (Type::List(a), Type::List(b)) => bind(a, b, bound),
-        (Type::Map(a), Type::Map(b)) => {
-            bind(&a.0, &b.0, bound);
-            bind(&a.1, &b.1, bound);
-        }
-        _ => {}
     }
 }
 
@@ -191,7 +110,8 @@ impl Reader {
             }
             _ if self.rest.starts_with("cty.") => {
                 let (spec, arguments) = self.call_head();
-                statically(spec, &arguments).unwrap_or_else(|error| panic!("{spec}: {error}"))
+                spec.call(&convert_arguments(spec, &arguments))
+                    .unwrap_or_else(|error| panic!("{spec}: {error}"))
             }
             _ => match self.word() {
                 "true" => Value::Bool(true),

@@ -1,6 +1,6 @@
 //! What is particular to single functions: edges, errors, what is known of unknown results.
 
-use setpoint_value::call::{call_typed, return_type};
+use setpoint_value::call::return_type;
 use setpoint_value::{Bound, InferArguments, Map, Refinement, Type, Value, equals};
 
 use super::super::{conversion, format};
@@ -182,26 +182,6 @@ fn patterns_decide_the_type_of_their_matches() {
     assert_eq!(
         call("regex", &[Value::unknown(Type::Str), s("a")]),
         Ok(Value::unknown(Type::Dynamic))
-    );
-}
-
-#[test]
-fn in_mcl_a_group_that_took_no_part_can_be_caught() {
-    let arguments = [s("(a)|(b)"), s("b")];
-    assert!(
-        call_typed(spec("regex"), &arguments, &ty("[]str"))
-            .unwrap_err()
-            .is_catchable()
-    );
-    let hook = spec("regex").infer.unwrap();
-    let open = hook(&InferArguments {
-        types: &[Some(Type::Str), Some(Type::Str)],
-        values: &[None, None],
-    });
-    assert!(
-        open.unwrap_err()
-            .to_string()
-            .contains("not known while compiling")
     );
 }
 
@@ -552,20 +532,13 @@ fn lists_are_searched_thinned_and_cut() {
 }
 
 #[test]
-fn flattening_is_typed_in_mcl_whatever_the_lengths() {
+fn flattening_is_typed_beforehand_whatever_the_lengths() {
     let hook = spec("flatten").infer.unwrap();
     let inferred = hook(&InferArguments {
         types: &[Some(ty("[][][]int"))],
         values: &[None],
     });
     assert_eq!(inferred.unwrap().signature, ty("func([][][]int) []int"));
-    let value = Value::list(ty("[][]int"), [Value::list(ty("[]int"), [ints(&[1]), ints(&[])])]);
-    assert_eq!(
-        call_typed(spec("flatten"), &[value], &ty("[]int")),
-        Ok(ints(&[1]))
-    );
-    let empty = Value::list(ty("[]int"), []);
-    assert_eq!(call_typed(spec("flatten"), &[empty], &ty("[]int")), Ok(ints(&[])));
 }
 
 #[test]
@@ -674,10 +647,6 @@ fn conversions_say_what_does_not_convert() {
         values: &[Some(s("12"))],
     });
     assert_eq!(inferred.unwrap().signature, ty("func(str) float"));
-    assert_eq!(
-        call_typed(spec("to_number"), &[s("12")], &Type::Float),
-        Ok(f(12.0))
-    );
 }
 
 #[test]

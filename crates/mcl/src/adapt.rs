@@ -1,20 +1,33 @@
-//! Functions of the dynamic protocol in a statically typed language.
+//! Functions of the dynamic protocol in mcl.
 //!
 //! mcl has no tuples, sets, null or types that are decided later. A function that has them takes part by converting: its
-//! arguments to what its parameters ask for, its result to a list, struct or plain type. The type of a call is found by
-//! running the type function on what is known of the arguments while compiling.
+//! arguments to what its parameters ask for, its result to a list, struct or plain type. Which functions these are follows from
+//! their signatures. The type of a call is found by running the type function on what is known of the arguments while
+//! compiling; what is called then is another function, made around the first.
 
-use crate::call::{self, prepare};
-use crate::conformance::Matching;
-use crate::{
-    ArgumentError, CallError, FunctionSpec, InferArguments, Inferred, Signature, Type, Value, conforms,
-    convert, converts_safely, unify,
+use std::borrow::Cow;
+
+use setpoint_value::call::prepare;
+use setpoint_value::{
+    ArgumentError, CallError, FunctionRef, FunctionSpec, InferArguments, Inferred, ParameterFlags,
+    PureFunction, Type, Value, convert, convert_arguments, unify,
 };
+
+/// Whether a function takes part by conversion: its result's type follows from the arguments, by rules that know more types than
+/// mcl does.
+pub(crate) fn is_adapted(spec: &FunctionSpec) -> bool {
+    let lacks = || {
+        spec.alternatives().iter().any(|signature| {
+            let parameters = signature.parameters.iter().chain(&signature.variadic);
+            lacking(&signature.result) || parameters.into_iter().any(|parameter| lacking(&parameter.ty))
+        })
+    };
+    spec.result_type.is_some() && lacks()
+}
 
 /// The type that mcl uses for values of a type: lists for tuples and sets, the inner type of an optional. None when a
 /// part is not decided, or a tuple's elements have no type in common.
-#[must_use]
-pub fn static_type(ty: &Type) -> Option<Type> {
+fn static_type(ty: &Type) -> Option<Type> {
     static_type_with(ty, &mut || None)
 }
 
@@ -54,7 +67,7 @@ fn static_type_with(ty: &Type, element: &mut impl FnMut() -> Option<Type>) -> Op
     })
 }
 
-/// Types a call of a function of the dynamic protocol, for use in an inference hook.
+/// Types a call of a function of the dynamic protocol.
 ///
 /// An alternative that is written without anything mcl lacks (`func(list []?1) []?1`), and is the only one such that
 /// takes what is evident of the arguments, types the call as it stands; so the call also helps to infer its arguments.
@@ -62,7 +75,11 @@ fn static_type_with(ty: &Type, element: &mut impl FnMut() -> Option<Type>) -> Op
 ///
 /// # Errors
 /// An argument that does not fit, or a result whose type is not decided by what is known.
-pub fn infer_adapted(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
+pub(crate) fn infer(spec: &FunctionSpec, arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
+    // What the function itself says of calls in a statically typed language.
+    if let Some(Ok(inferred)) = spec.infer.map(|hook| hook(arguments)) {
+        return Ok(inferred);
+    }
     if let Some(signature) = static_alternative(spec, arguments.types) {
         return Ok(Inferred { signature });
     }
@@ -142,17 +159,9 @@ fn declared(spec: &FunctionSpec, index: usize, count: usize) -> Option<Type> {
 /// The type of the only alternative without tuples, sets, question marks and open places that takes these arguments.
 fn static_alternative(spec: &FunctionSpec, types: &[Option<Type>]) -> Option<Type> {
     let mut fitting = spec.alternatives().iter().filter(|signature| {
-        let mut matching = Matching::new(&signature.limits);
-        signature.accepts_count(types.len())
-            && !lacking(&signature.result)
-            && types.iter().enumerate().all(|(index, ty)| {
-                signature.parameter(index).is_some_and(|parameter| {
-                    !lacking(&parameter.ty)
-                        && ty
-                            .as_ref()
-                            .is_none_or(|ty| matching.matches(ty, &parameter.ty).is_ok())
-                })
-            })
+        !lacking(&signature.result)
+            && (0..types.len()).all(|index| signature.parameter(index).is_some_and(|p| !lacking(&p.ty)))
+            && signature.takes(types)
     });
     let only = fitting.next()?;
     if fitting.next().is_some() || !only.limits.is_empty() {
@@ -161,13 +170,34 @@ fn static_alternative(spec: &FunctionSpec, types: &[Option<Type>]) -> Option<Typ
     only.func_type(types.len())
 }
 
-/// Calls a function of the dynamic protocol with statically typed arguments, for a result type that [`infer_adapted`]
-/// decided.
-///
-/// # Errors
-/// Those of [`call::call`]; a null result is a catchable error.
-pub fn call_adapted(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Result<Value, CallError> {
-    let value = call::call(spec, &convert_arguments(spec, arguments))?;
+/// The function that a program calls in place of one that takes part by conversion.
+pub(crate) fn adapted(spec: &FunctionRef) -> FunctionRef {
+    let inner = spec.clone();
+    let call = move |arguments: &[Value], result: &Type| converting_call(&inner, arguments, result);
+    let made = FunctionSpec::made(
+        &*spec.module,
+        &*spec.name,
+        spec.signatures(),
+        PureFunction::made(call),
+    );
+    let Ok(mut made) = made else {
+        return spec.clone();
+    };
+    // The whole protocol is for the inner function to keep.
+    made.parameters = Cow::Borrowed(&[ParameterFlags {
+        allow_null: true,
+        allow_unknown: true,
+        allow_dynamic: true,
+        allow_marked: true,
+    }]);
+    made.unpredictable = spec.unpredictable;
+    made.into()
+}
+
+/// Calls a function of the dynamic protocol with statically typed arguments, for a result type that [`infer`] decided. A null
+/// result is a catchable error.
+fn converting_call(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> Result<Value, CallError> {
+    let value = spec.call(&convert_arguments(spec, arguments))?;
     if value.is_null() && !matches!(result, Type::Optional(_)) {
         return Err(CallError::catchable(format!(
             "`{spec}` has no result for these arguments"
@@ -175,7 +205,8 @@ pub fn call_adapted(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> 
     }
     convert(&value, result).map_err(|error| {
         let message = format!("the result of `{spec}` is not {result}: {error}");
-        if error.message == crate::convert::NULL {
+        // Nulls come from the data, anything else from the function.
+        if error.is_about_null() {
             CallError::catchable(message)
         } else {
             CallError::fatal(message)
@@ -183,50 +214,76 @@ pub fn call_adapted(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> 
     })
 }
 
-/// Converts arguments safely to the types of the parameters, where they differ and that is possible. What is not is left
-/// for the call to refuse.
-#[must_use]
-pub fn convert_arguments(spec: &FunctionSpec, arguments: &[Value]) -> Vec<Value> {
-    let candidates = || {
-        spec.alternatives()
-            .iter()
-            .filter(|s| s.accepts_count(arguments.len()))
-    };
-    let fits = |signature: &Signature| {
-        let mut matching = Matching::new(&signature.limits);
-        arguments.iter().enumerate().all(|(index, argument)| {
-            let parameter = signature.parameter(index);
-            argument.is_null() || parameter.is_some_and(|p| matching.matches(&argument.ty(), &p.ty).is_ok())
-        })
-    };
-    // What fits without conversion is not converted.
-    if candidates().any(fits) {
-        return arguments.to_vec();
-    }
-    let mut nearest = None;
-    for signature in candidates() {
-        let mut all = true;
-        let mut convert_one = |(index, argument): (usize, &Value)| {
-            let wanted = signature.parameter(index).map_or(&Type::Dynamic, |p| &p.ty);
-            let ty = argument.ty();
-            if argument.is_null() || conforms(&ty, wanted).is_ok() {
-                return argument.clone();
-            }
-            let converted = converts_safely(&ty, wanted)
-                .then(|| convert(argument, wanted).ok())
-                .flatten();
-            all &= converted.is_some();
-            converted.unwrap_or_else(|| argument.clone())
-        };
-        let converted: Vec<Value> = arguments.iter().enumerate().map(&mut convert_one).collect();
-        if all {
-            return converted;
-        }
-        nearest.get_or_insert(converted);
-    }
-    nearest.unwrap_or_else(|| arguments.to_vec())
-}
-
 fn without_variables(ty: &Type) -> Type {
     ty.replace(&mut |part| matches!(part, Type::Variable(_) | Type::Variant).then_some(Type::Dynamic))
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_value::call::call_typed;
+
+    use super::*;
+
+    fn ty(text: &str) -> Type {
+        Type::parse(text).unwrap()
+    }
+
+    /// A set of the elements that both lists have; its type is found while it runs.
+    static COMMON: FunctionSpec = FunctionSpec::pure(
+        "test",
+        "common",
+        &["func(a set{dynamic}, b set{dynamic}) dynamic"],
+        |a, result| {
+            let (Some(x), Some(y)) = (a[0].as_set(), a[1].as_set()) else {
+                return Err(CallError::fatal("sets are wanted"));
+            };
+            if x.is_empty() {
+                return Ok(Value::Null(result.clone()));
+            }
+            Ok(Value::set(
+                result.element().unwrap().clone(),
+                x.iter().filter(|v| y.contains(v)).cloned(),
+            ))
+        },
+    )
+    .typed_by(|arguments| Ok(arguments[0].ty()));
+
+    #[test]
+    fn a_statically_typed_language_calls_functions_over_sets_with_lists() {
+        let strings = Some(ty("[]str"));
+        assert!(is_adapted(&COMMON));
+        let infer = |arguments: &InferArguments<'_>| infer(&COMMON, arguments);
+        let function = adapted(&FunctionRef::from(&COMMON));
+        let inferred = infer(&InferArguments {
+            types: &[strings.clone(), strings],
+            values: &[None, None],
+        })
+        .unwrap();
+        assert_eq!(inferred.signature, ty("func([]str, []str) []str"));
+        let arguments = [
+            Value::strings(["c", "a", "b"]),
+            Value::strings(["b", "c", "d"]).sensitive(),
+        ];
+        let result = call_typed(&function, &arguments, &ty("[]str"));
+        assert_eq!(result, Ok(Value::strings(["b", "c"]).sensitive()));
+        let none = [Value::strings([""; 0]), Value::strings(["b"])];
+        assert!(
+            call_typed(&function, &none, &ty("[]str"))
+                .unwrap_err()
+                .is_catchable()
+        );
+        let refused = infer(&InferArguments {
+            types: &[Some(ty("[]str")), Some(Type::Int)],
+            values: &[None, None],
+        });
+        assert_eq!(refused.unwrap_err().to_string(), "`b`: int is not set{dynamic}");
+        let open = infer(&InferArguments {
+            types: &[None, Some(ty("[]str"))],
+            values: &[None, None],
+        });
+        assert_eq!(
+            open.unwrap_err().to_string(),
+            "argument 1: its type is not known, and the result's depends on it"
+        );
+    }
 }
