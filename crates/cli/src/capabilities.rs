@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use setpoint_host::Host;
 use setpoint_value::{
-    Background, Capabilities, Clock, Deploy, Effects, Files, HostFacts, HttpResponses, Network, Random,
-    Values, WorldReader,
+    Background, Capabilities, Clock, Deploy, Effects, Files, FunctionLog, HostFacts, HttpResponses, Network,
+    Random, Values, WorldReader,
 };
 
 use background::Threads;
@@ -50,6 +50,7 @@ pub struct RealCapabilities {
     values: Option<Arc<dyn Values>>,
     world: Option<Arc<dyn WorldReader>>,
     responses: Option<Arc<dyn HttpResponses>>,
+    log: Option<Arc<dyn FunctionLog>>,
 }
 
 impl RealCapabilities {
@@ -72,6 +73,7 @@ impl RealCapabilities {
             values: None,
             world: None,
             responses: None,
+            log: None,
         })
     }
 
@@ -103,6 +105,13 @@ impl RealCapabilities {
         self
     }
 
+    /// With somebody who listens to what is said of calls of functions.
+    #[must_use]
+    pub fn with_log(mut self, log: Option<Arc<dyn FunctionLog>>) -> RealCapabilities {
+        self.log = log;
+        self
+    }
+
     /// With a message bus at this address in the place of the system's.
     #[must_use]
     pub fn with_system_bus(mut self, address: &str) -> RealCapabilities {
@@ -114,6 +123,10 @@ impl RealCapabilities {
 impl Capabilities for RealCapabilities {
     fn background(&self) -> &dyn Background {
         &*self.background
+    }
+
+    fn log(&self) -> Option<&dyn FunctionLog> {
+        self.log.as_deref()
     }
 
     fn clock(&self) -> &dyn Clock {

@@ -7,7 +7,7 @@ use setpoint_graph::Library;
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
 use setpoint_resources::LocalValues;
-use setpoint_value::Capabilities;
+use setpoint_value::{Capabilities, FunctionLog};
 
 use crate::Assembly;
 use crate::arguments::ProgramArguments;
@@ -64,6 +64,7 @@ impl Session {
                 prefix.join("local/value"),
                 host.committer.clone(),
             )),
+            log: None,
             world: Arc::new(world),
             hostname: hostname.to_owned(),
             prefix,
@@ -84,11 +85,19 @@ pub(crate) struct LocalMachine {
     pub(crate) prefix: AbsolutePath,
     /// Its name, as programs see it.
     pub(crate) hostname: String,
+    /// What is said of calls of functions.
+    log: Option<Arc<dyn FunctionLog>>,
     world: Arc<LocalWorld>,
     output: Output,
 }
 
 impl LocalMachine {
+    /// With somebody who listens to what is said of calls of functions.
+    pub(crate) fn with_log(mut self, log: impl FunctionLog + 'static) -> LocalMachine {
+        self.log = Some(Arc::new(log));
+        self
+    }
+
     /// What the sources of a compiled program are given. With `effects` they may change the machine.
     pub(crate) fn capabilities(
         &self,
@@ -107,7 +116,8 @@ impl LocalMachine {
         let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
             .map_err(|error| Failure::io("start the clock", &error))?
             .with_values(self.values.clone())
-            .with_world(self.world.clone());
+            .with_world(self.world.clone())
+            .with_log(self.log.clone());
         Ok(Arc::new(match effects {
             true => capabilities.with_effects(RealEffects::saying(self.host.clone(), self.output.clone())),
             false => capabilities,

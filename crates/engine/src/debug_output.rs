@@ -16,11 +16,13 @@ pub struct DebugOutput {
     selection: RwLock<DebugSelection>,
 }
 
-/// Who is meant: all, or some kinds and resources. As text: `all`, or `KIND`, `KIND[NAME]` and so on between commas.
+/// Who is meant: all, or some kinds, resources and functions. As text: `all`, or `KIND`, `KIND[NAME]`, `MODULE.FUNCTION` and so on
+/// between commas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DebugSelection {
     all: bool,
-    kinds: BTreeSet<String>,
+    /// Kinds, and functions by their names.
+    names: BTreeSet<String>,
     resources: BTreeSet<ResourceId>,
 }
 
@@ -45,7 +47,17 @@ impl DebugOutput {
     pub fn is_on_for_kind(&self, kind: &str) -> bool {
         self.is_on.load(Ordering::Relaxed) && {
             let selection = self.selection.read();
-            selection.all || selection.kinds.contains(kind)
+            selection.all || selection.names.contains(kind)
+        }
+    }
+
+    /// Whether it is wanted of a function, which has one of these names. All does not mean functions: what they give may be a secret
+    /// that is marked only later, so that whoever wants to see it names them.
+    #[must_use]
+    pub fn is_on_for_function(&self, names: impl FnOnce() -> [String; 2]) -> bool {
+        self.is_on.load(Ordering::Relaxed) && {
+            let selection = self.selection.read();
+            !selection.names.is_empty() && names().iter().any(|name| selection.names.contains(name))
         }
     }
 
@@ -54,7 +66,7 @@ impl DebugOutput {
     pub fn is_on(&self, id: &ResourceId) -> bool {
         self.is_on.load(Ordering::Relaxed) && {
             let selection = self.selection.read();
-            selection.all || selection.kinds.contains(&*id.kind) || selection.resources.contains(id)
+            selection.all || selection.names.contains(&*id.kind) || selection.resources.contains(id)
         }
     }
 }
@@ -78,7 +90,7 @@ impl fmt::Display for NotSelected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is neither `all` nor a kind nor a resource like `file[/etc/motd]`",
+            "`{}` is neither `all` nor a kind, a resource like `file[/etc/motd]` or a function like `os.readfile`",
             self.0
         )
     }
@@ -113,7 +125,7 @@ impl FromStr for DebugSelection {
                 }
                 None if one == "all" => selection.all = true,
                 None if !one.is_empty() && !one.contains(char::is_whitespace) => {
-                    selection.kinds.insert(one.to_lowercase());
+                    selection.names.insert(one.to_lowercase());
                 }
                 _ => return Err(NotSelected(one.to_owned())),
             }
@@ -142,7 +154,14 @@ mod tests {
                 "{kind}[{name}]"
             );
         }
+        output.select("os.readfile".parse().unwrap());
+        let function = |name: &str| output.is_on_for_function(|| [format!("golang/{name}"), name.to_owned()]);
+        assert!(function("os.readfile") && !function("os.file_exists"));
         output.select(DebugSelection::all());
+        assert!(
+            !function("os.readfile"),
+            "what functions give is shown of those who are named"
+        );
         assert!(output.is_on(&ResourceId::new("print", "c")));
         output.select(DebugSelection::default());
         assert!(!output.is_on(&ResourceId::new("exec", "x")));

@@ -237,6 +237,11 @@ impl Engine {
         self.0.shared.inbox.input(Input::GraphRejected { diagnostics });
     }
 
+    /// A line of debug output that is of no resource.
+    pub fn debug(&self, line: String) {
+        self.0.shared.log(Level::Debug, line);
+    }
+
     /// Says whether sources of the program have changes that have not reached a graph yet.
     pub fn sources_busy(&self, busy: bool) {
         let input = Input::SourcesBusy(busy);

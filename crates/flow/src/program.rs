@@ -83,7 +83,7 @@ pub struct Template {
 pub struct TemplateNode {
     /// What it computes.
     pub operation: Operation,
-    /// Type of its value; [`Type::Nil`] for statements and instances without a result.
+    /// Type of its value; [`Type::Dynamic`] for statements and instances without a result.
     pub ty: Type,
     /// The expression or statement.
     pub span: Span,

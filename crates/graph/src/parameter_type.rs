@@ -87,7 +87,7 @@ impl fmt::Display for TypeMismatch {
 }
 
 impl ParameterType {
-    /// The type that languages see. Anything is `variant`.
+    /// The type that languages see. Anything is `dynamic`.
     #[must_use]
     pub fn ty(&self) -> Type {
         match self {
@@ -101,8 +101,8 @@ impl ParameterType {
                 Type::structure(fields.iter().map(|(name, field)| (*name, field.ty())))
             }
             ParameterType::Optional(inner) => inner.ty(),
-            ParameterType::Any => Type::Variant,
-            ParameterType::Func(signature) => Type::parse(signature).unwrap_or(Type::Variant),
+            ParameterType::Any => Type::Dynamic,
+            ParameterType::Func(signature) => Type::parse(signature).unwrap_or(Type::Dynamic),
         }
     }
 

@@ -63,7 +63,7 @@ fn static_type_with(ty: &Type, element: &mut impl FnMut() -> Option<Type>) -> Op
                 .collect::<Option<Vec<_>>>()?,
             static_type_with(&f.result, element)?,
         ),
-        Type::Nil | Type::Variant | Type::Dynamic | Type::Number | Type::Variable(_) => return None,
+        Type::Dynamic | Type::Number | Type::Variable(_) => return None,
     })
 }
 
@@ -139,7 +139,7 @@ fn lacking(ty: &Type) -> bool {
     ty.any_part(&mut |part| {
         matches!(
             part,
-            Type::Tuple(_) | Type::Set(_) | Type::Optional(_) | Type::Dynamic | Type::Variant | Type::Number
+            Type::Tuple(_) | Type::Set(_) | Type::Optional(_) | Type::Dynamic | Type::Number
         )
     })
 }
@@ -215,7 +215,7 @@ fn converting_call(spec: &FunctionSpec, arguments: &[Value], result: &Type) -> R
 }
 
 fn without_variables(ty: &Type) -> Type {
-    ty.replace(&mut |part| matches!(part, Type::Variable(_) | Type::Variant).then_some(Type::Dynamic))
+    ty.replace(&mut |part| matches!(part, Type::Variable(_)).then_some(Type::Dynamic))
 }
 
 #[cfg(test)]

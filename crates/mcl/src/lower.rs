@@ -199,11 +199,11 @@ impl Lowering<'_> {
             "`${}` is reachable from its uses",
             self.hir.definition(id).name
         );
-        let value = setpoint_value::Value::Null(Type::Nil);
+        let value = setpoint_value::Value::Null(Type::Dynamic);
         self.builders.push(
             to,
             Operation::Constant(value),
-            Type::Nil,
+            Type::Dynamic,
             self.hir.definition(id).span,
         )
     }
@@ -250,7 +250,7 @@ impl Lowering<'_> {
             template: builder.template(),
             arguments,
         };
-        let slot = self.builders.push(parent, operation, Type::Nil, include.span);
+        let slot = self.builders.push(parent, operation, Type::Dynamic, include.span);
         self.builders.placed(builder, parent, slot);
     }
 }

@@ -62,7 +62,7 @@ mod tests {
             Value::str(b"\xff\xfe".as_slice()),
             Value::strings(["a", ""]),
             Value::list(Type::list(Type::Int), [Value::list(Type::Int, [])]),
-            Value::list(Type::Variant, [Value::Int(1), Value::str("x")]),
+            Value::list(Type::Dynamic, [Value::Int(1), Value::str("x")]),
             Value::Map(Map::new(
                 Type::Str,
                 Type::Float,
@@ -78,7 +78,7 @@ mod tests {
                 Type::optional(Type::Int),
                 [Value::Int(1), Value::Null(Type::optional(Type::Int))],
             ),
-            Value::structure(Type::structure([("a", Type::Variant)]), vec![Value::Int(7)]),
+            Value::structure(Type::structure([("a", Type::Dynamic)]), vec![Value::Int(7)]),
         ] {
             let bytes = encode("name", &value).unwrap();
             assert_eq!(decode(&bytes), Ok(("name".to_owned(), value)));
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn types_that_earlier_versions_stored_by_their_spelling_are_read() {
         let stored =
-            br#"{"name":"n","type":"map{str: []variant}","value":[["k",[{"type":"int","value":5}]]]}"#;
-        let entry = Value::list(Type::Variant, [Value::Int(5)]);
-        let map = Map::new(Type::Str, Type::list(Type::Variant), [(Value::str("k"), entry)]);
+            br#"{"name":"n","type":"map{str: []dynamic}","value":[["k",[{"type":"int","value":5}]]]}"#;
+        let entry = Value::list(Type::Dynamic, [Value::Int(5)]);
+        let map = Map::new(Type::Str, Type::list(Type::Dynamic), [(Value::str("k"), entry)]);
         assert_eq!(decode(stored), Ok(("n".to_owned(), Value::Map(map))));
     }
 

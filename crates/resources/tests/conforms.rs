@@ -388,10 +388,10 @@ fn types_are_those_of_the_languages() {
         ("file", "content", "str"),
         ("file", "fragments", "[]str"),
         ("test", "func1", "func(int) str"),
-        ("test", "interface", "variant"),
+        ("test", "interface", "dynamic"),
         ("test", "mapintfloat", "map{int: float}"),
         ("timer", "interval", "int"),
-        ("value", "any", "variant"),
+        ("value", "any", "dynamic"),
     ] {
         assert_eq!(ty(kind, parameter).to_string(), wanted, "{kind} {parameter}");
     }

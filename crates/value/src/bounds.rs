@@ -85,9 +85,7 @@ fn spend(value: &Value, left: &mut usize) -> Result<(), TooLarge> {
 /// How many parts every value of a type has; none if that differs.
 fn parts_of(ty: &Type) -> Option<usize> {
     match ty {
-        Type::List(_) | Type::Map(_) | Type::Set(_) | Type::Dynamic | Type::Variant | Type::Variable(_) => {
-            None
-        }
+        Type::List(_) | Type::Map(_) | Type::Set(_) | Type::Dynamic | Type::Variable(_) => None,
         Type::Optional(inner) => parts_of(inner),
         Type::Struct(fields) => fields.fields.iter().try_fold(0usize, |sum, field| {
             Some(sum.saturating_add(parts_of(&field.ty)?))

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{HttpResponses, Network, Value, Values, WorldReader};
+use crate::{FunctionSpec, HttpResponses, Network, Value, Values, WorldReader};
 
 /// Tells the owner of a subscription that there is something to take. Cheap, from any thread, never blocks.
 #[derive(Clone)]
@@ -68,11 +68,25 @@ pub trait Capabilities: Send + Sync {
         None
     }
 
+    /// Where to say what helps to search for a mistake; none where nobody listens.
+    fn log(&self) -> Option<&dyn FunctionLog> {
+        None
+    }
+
     /// An option of the `provisioner` command by its function's name (`cli_network`); none when it was not given.
     fn provisioner_option(&self, name: &str) -> Option<Value> {
         let _ = name;
         None
     }
+}
+
+/// What is said of calls of functions, for those who search for a mistake.
+pub trait FunctionLog: Send + Sync {
+    /// Whether anything is to be said of this function.
+    fn wants(&self, function: &FunctionSpec) -> bool;
+
+    /// Says it: one line, without anything sensitive.
+    fn debug(&self, line: String);
 }
 
 /// Somewhere else than on the thread that evaluates, which never waits.

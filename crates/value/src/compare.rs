@@ -83,7 +83,7 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
 fn is_equal_to_itself(list: &crate::List) -> bool {
     let has_floats = list
         .element_type()
-        .any_part(&mut |part| matches!(part, Type::Float | Type::Dynamic | Type::Number | Type::Variant));
+        .any_part(&mut |part| matches!(part, Type::Float | Type::Dynamic | Type::Number));
     !has_floats && !list.contents().unknown
 }
 

@@ -50,7 +50,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// Whether a type conforms to a constraint. `dynamic`, `variant` and variables in the constraint take any type; a part
+/// Whether a type conforms to a constraint. `dynamic` and variables in the constraint take any type; a part
 /// of the type that is itself not known yet conforms to anything.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ pub fn conforms(ty: &Type, constraint: &Type) -> Result<(), Mismatch> {
 pub fn value_conforms(value: &Value, ty: &Type) -> Result<(), Mismatch> {
     match (value, ty) {
         (Value::Marked(inner), _) => value_conforms(&inner.0, ty),
-        (_, Type::Dynamic | Type::Variant | Type::Variable(_)) => Ok(()),
+        (_, Type::Dynamic | Type::Variable(_)) => Ok(()),
         (Value::Null(null), _) if null == ty => Ok(()),
         (Value::Null(null), Type::Optional(inner)) => conforms(plain(null), inner),
         (Value::Null(_), _) => Err(Mismatch::because(format!("null is not {ty}"))),
@@ -166,10 +166,10 @@ impl<'a> Matching<'a> {
     pub(crate) fn matches(&mut self, ty: &Type, constraint: &Type) -> Result<(), Mismatch> {
         let differs = || Err(Mismatch::new(ty, constraint));
         match (ty, constraint) {
-            (_, Type::Dynamic | Type::Variant) => Ok(()),
+            (_, Type::Dynamic) => Ok(()),
             (_, Type::Variable(variable)) => self.bind(*variable, ty),
             (_, Type::Number) => self.see_number(ty),
-            (Type::Dynamic | Type::Variant | Type::Variable(_), _) => {
+            (Type::Dynamic | Type::Variable(_), _) => {
                 self.open = true;
                 Ok(())
             }
@@ -222,14 +222,13 @@ impl<'a> Matching<'a> {
             (Type::Bool, Type::Bool)
             | (Type::Int, Type::Int)
             | (Type::Float, Type::Float)
-            | (Type::Str, Type::Str)
-            | (Type::Nil, Type::Nil) => Ok(()),
+            | (Type::Str, Type::Str) => Ok(()),
             _ => differs(),
         }
     }
 
     fn bind(&mut self, variable: u32, ty: &Type) -> Result<(), Mismatch> {
-        if matches!(ty, Type::Dynamic | Type::Variant | Type::Variable(_)) {
+        if matches!(ty, Type::Dynamic | Type::Variable(_)) {
             self.open = true;
             return Ok(());
         }
@@ -259,7 +258,7 @@ impl<'a> Matching<'a> {
             (Number::Unseen | Number::Int | Number::Float, Type::Float) | (Number::Float, Type::Int) => {
                 Number::Float
             }
-            (_, Type::Dynamic | Type::Variant | Type::Variable(_) | Type::Number)
+            (_, Type::Dynamic | Type::Variable(_) | Type::Number)
             | (Number::Open, Type::Int | Type::Float) => Number::Open,
             _ => return Err(Mismatch::new(ty, &Type::Number)),
         };
@@ -283,7 +282,7 @@ impl<'a> Matching<'a> {
                 Number::Float => Type::Float,
                 Number::Unseen | Number::Open => Type::Dynamic,
             }),
-            Type::Variant => Some(Type::Dynamic),
+            Type::Dynamic => Some(Type::Dynamic),
             _ => None,
         })
     }

@@ -90,8 +90,8 @@ pub fn conversion(from: &Type, to: &Type) -> Option<Safety> {
     };
     match (from, to) {
         _ if from == to => Some(Safe),
-        (_, Type::Dynamic | Type::Variant | Type::Variable(_)) => Some(Safe),
-        (Type::Dynamic | Type::Variant | Type::Variable(_), _) => Some(Unsafe),
+        (_, Type::Dynamic | Type::Variable(_)) => Some(Safe),
+        (Type::Dynamic | Type::Variable(_), _) => Some(Unsafe),
         (Type::Optional(from), Type::Optional(to)) => conversion(from, to),
         (_, Type::Optional(to)) => conversion(from, to),
         (Type::Optional(from), _) => conversion(from, to).map(|_| Unsafe),
@@ -155,7 +155,7 @@ pub fn converts_safely(from: &Type, to: &Type) -> bool {
 pub fn converted_type(from: &Type, to: &Type) -> Type {
     match (from, to) {
         _ if from == to => from.clone(),
-        (_, Type::Dynamic | Type::Variant | Type::Variable(_)) => from.clone(),
+        (_, Type::Dynamic | Type::Variable(_)) => from.clone(),
         (Type::Int | Type::Float, Type::Number) => from.clone(),
         (_, Type::Number) => Type::Dynamic,
         _ if !to.is_open() => to.clone(),
@@ -480,7 +480,7 @@ fn carried(refinement: &Refinement, from: &Type, to: &Type) -> Refinement {
 }
 
 pub(crate) fn is_hole(ty: &Type) -> bool {
-    matches!(ty, Type::Dynamic | Type::Variant | Type::Variable(_))
+    matches!(ty, Type::Dynamic | Type::Variable(_))
 }
 
 fn field_types(s: &crate::StructType) -> Vec<Type> {

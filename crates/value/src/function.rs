@@ -393,6 +393,15 @@ impl FunctionSpec {
         docs
     }
 
+    /// The name as a program has it when the module is imported under its own name: `strings.title` of `golang/strings`.
+    #[must_use]
+    pub fn called(&self) -> String {
+        match self.module.rsplit('/').next() {
+            Some(alias) if !alias.is_empty() => format!("{alias}.{}", self.name),
+            _ => self.name.clone().into_owned(),
+        }
+    }
+
     /// The flags of the parameter at a position.
     #[must_use]
     pub fn flags(&self, index: usize) -> ParameterFlags {

@@ -90,14 +90,9 @@ impl Type {
             Json::Array(std::iter::once(json!(self.kind_name())).chain(parts).collect())
         };
         match self {
-            Type::Bool
-            | Type::Str
-            | Type::Int
-            | Type::Float
-            | Type::Nil
-            | Type::Variant
-            | Type::Dynamic
-            | Type::Number => json!(self.kind_name()),
+            Type::Bool | Type::Str | Type::Int | Type::Float | Type::Dynamic | Type::Number => {
+                json!(self.kind_name())
+            }
             Type::Variable(number) => json!(["variable", number]),
             Type::Opaque(name) => json!(["opaque", &**name]),
             Type::List(inner) | Type::Set(inner) | Type::Optional(inner) => {

@@ -42,8 +42,8 @@ mod walk;
 pub use awaited::Awaited;
 pub use bounds::{LONGEST_TEXT, MOST_PARTS, TooLarge, check_size};
 pub use capabilities::{
-    AtOnce, Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, HostFact,
-    HostFacts, LARGEST_FILE, Random, RunningCommand, Timer, Wake, WatchDepth,
+    AtOnce, Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, FunctionLog,
+    HostFact, HostFacts, LARGEST_FILE, Random, RunningCommand, Timer, Wake, WatchDepth,
 };
 pub use compare::{Equality, MapKey, compare, equals};
 pub use conformance::{Mismatch, conforms, value_conforms};

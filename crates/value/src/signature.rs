@@ -66,7 +66,7 @@ impl Signature {
                     },
                     _ => SignatureParameter {
                         name: "args".to_owned(),
-                        ty: Type::Variant,
+                        ty: Type::Dynamic,
                     },
                 });
                 continue;

@@ -26,10 +26,6 @@ pub enum Type {
     Int,
     /// 64 bits, IEEE 754.
     Float,
-    /// The result of a function without one; no expression has it.
-    Nil,
-    /// Any type, in signatures and resource schemas written for mcl.
-    Variant,
     /// In a constraint any type at all; on a value, a type that is not known yet.
     Dynamic,
     /// A constraint that int and float satisfy.
@@ -217,8 +213,6 @@ impl Type {
             Type::Str => "str",
             Type::Int => "int",
             Type::Float => "float",
-            Type::Nil => "nil",
-            Type::Variant => "variant",
             Type::Dynamic => "dynamic",
             Type::Number => "number",
             Type::Variable(_) => "unknown type",
@@ -248,8 +242,6 @@ impl Type {
             | Type::Str
             | Type::Int
             | Type::Float
-            | Type::Nil
-            | Type::Variant
             | Type::Dynamic
             | Type::Number
             | Type::Variable(_)
@@ -283,8 +275,6 @@ impl Type {
             | Type::Str
             | Type::Int
             | Type::Float
-            | Type::Nil
-            | Type::Variant
             | Type::Dynamic
             | Type::Number
             | Type::Variable(_)
@@ -292,15 +282,10 @@ impl Type {
         }
     }
 
-    /// Whether a variable, `variant`, `dynamic` or `number` is left in it.
+    /// Whether a variable, `dynamic` or `number` is left in it.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.any_part(&mut |t| {
-            matches!(
-                t,
-                Type::Variable(_) | Type::Variant | Type::Dynamic | Type::Number
-            )
-        })
+        self.any_part(&mut |t| matches!(t, Type::Variable(_) | Type::Dynamic | Type::Number))
     }
 
     /// Whether a function is anywhere inside; such values cannot be compared, nor be map keys.
@@ -329,8 +314,6 @@ fn parse(text: &str, depth: usize) -> Option<Type> {
         "str" => return Some(Type::Str),
         "int" => return Some(Type::Int),
         "float" => return Some(Type::Float),
-        "nil" => return Some(Type::Nil),
-        "variant" => return Some(Type::Variant),
         "dynamic" => return Some(Type::Dynamic),
         "number" => return Some(Type::Number),
         _ => {}
@@ -406,12 +389,7 @@ fn parse_func(rest: &str, depth: usize) -> Option<Type> {
             parameters.push((name, parse(ty, depth)?));
         }
     }
-    let result = if result.is_empty() {
-        Type::Nil
-    } else {
-        parse(result, depth)?
-    };
-    Some(Type::func(parameters, result))
+    Some(Type::func(parameters, parse(result, depth)?))
 }
 
 /// Where the bracket that is open at the beginning of `text` closes.
@@ -515,26 +493,17 @@ fn write_type(ty: &Type, names: &mut HashMap<u32, usize>, f: &mut fmt::Formatter
                 }
                 write_type(&p.ty, names, f)?;
             }
-            f.write_str(")")?;
-            if func.result != Type::Nil {
-                f.write_str(" ")?;
-                write_type(&func.result, names, f)?;
-            }
-            Ok(())
+            f.write_str(") ")?;
+            write_type(&func.result, names, f)
         }
         Type::Optional(t) => {
             write_type(t, names, f)?;
             f.write_str("?")
         }
         Type::Opaque(name) => write!(f, "opaque({name})"),
-        Type::Bool
-        | Type::Str
-        | Type::Int
-        | Type::Float
-        | Type::Nil
-        | Type::Variant
-        | Type::Dynamic
-        | Type::Number => f.write_str(ty.kind_name()),
+        Type::Bool | Type::Str | Type::Int | Type::Float | Type::Dynamic | Type::Number => {
+            f.write_str(ty.kind_name())
+        }
     }
 }
 

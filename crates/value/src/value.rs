@@ -550,7 +550,7 @@ impl Value {
                 Value::structure(ty.clone(), fields)
             }
             Type::Func(_) => Value::Func(Func::new(ty.clone(), NoFunction)),
-            Type::Optional(_) | Type::Nil | Type::Variant => Value::Null(ty.clone()),
+            Type::Optional(_) => Value::Null(ty.clone()),
             Type::Dynamic | Type::Number | Type::Variable(_) | Type::Opaque(_) => return None,
         })
     }

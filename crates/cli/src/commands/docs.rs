@@ -185,13 +185,13 @@ fn functions(assembly: &Assembly, selection: &Selection) -> Result<String, Failu
     }
     let all = || modules.iter().flat_map(|module| visible(module));
     let found: Vec<&FunctionSpec> = all()
-        .filter(|spec| spec.to_string() == *name || written_name(spec) == *name)
+        .filter(|spec| spec.to_string() == *name || spec.called() == *name)
         .collect();
     if found.is_empty() {
         // Part of a name finds all that have it.
         let part = name.to_lowercase();
         let holding: Vec<&FunctionSpec> = all()
-            .filter(|spec| written_name(spec).to_lowercase().contains(&part))
+            .filter(|spec| spec.called().to_lowercase().contains(&part))
             .collect();
         if let [only] = holding.as_slice() {
             function_page(only, selection.markdown, &mut out);
@@ -263,7 +263,7 @@ fn calls(spec: &FunctionSpec) -> impl Iterator<Item = String> {
     let signatures = spec.signatures().into_iter();
     signatures.map(|signature| {
         let rest = signature.strip_prefix("func").unwrap_or(signature);
-        format!("{}{rest}", written_name(spec))
+        format!("{}{rest}", spec.called())
     })
 }
 
@@ -320,14 +320,6 @@ fn function_page(spec: &FunctionSpec, markdown: bool, out: &mut String) {
         out.push_str(fence);
     }
     out.push('\n');
-}
-
-/// The name behind the default alias: `strings.title` for `golang/strings.title`.
-fn written_name(spec: &FunctionSpec) -> String {
-    match spec.module.rsplit('/').next() {
-        Some(alias) if !alias.is_empty() => format!("{alias}.{}", spec.name),
-        _ => spec.name.clone().into_owned(),
-    }
 }
 
 fn heading(out: &mut String, markdown: bool, level: usize, text: &str) {

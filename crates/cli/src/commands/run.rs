@@ -16,6 +16,7 @@ use setpoint_engine::{
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::state::PrefixLock;
 use setpoint_resources::ProgramExit;
+use setpoint_value::{FunctionLog, FunctionSpec};
 use tokio::runtime::Runtime;
 
 use crate::arguments::{ProgramArguments, environment, parse_whole};
@@ -121,8 +122,8 @@ pub(super) struct Arguments {
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 
-    /// Say what helps to search for a mistake: of all, or only of these kinds and resources
-    #[arg(long, value_name = "KIND[NAME],…", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    /// Say what helps to search for a mistake: of all, or of these kinds and resources; of functions (`os.readfile`) only when they are named, with what they give
+    #[arg(long, value_name = "WHOM,…", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     debug: Option<DebugSelection>,
 
     /// Say only what goes wrong
@@ -236,11 +237,8 @@ fn keep(
     engine_options.state = Some(open_state(&prefix, &machine)?);
     let known = KnownFiles::take_in(&prefix.directory, &machine.host);
     let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
-    let services = services(
-        &machine,
-        engine_options.control.clone(),
-        arguments.debug_selection(),
-    );
+    let debug = Arc::new(DebugOutput::of(arguments.debug_selection()));
+    let services = services(&machine, engine_options.control.clone(), debug.clone());
     let engine = Engine::start(
         engine_options,
         &kinds,
@@ -251,7 +249,10 @@ fn keep(
     view.follow(&engine);
     let programs = program.map(|(source, compilation)| {
         let surroundings = Surroundings {
-            machine: machine.clone(),
+            machine: machine.clone().with_log(FunctionDebug {
+                engine: engine.clone(),
+                output: debug,
+            }),
             engine: engine.clone(),
             reporter: view.reporter(),
             follow: !arguments.no_stream_watch,
@@ -571,14 +572,32 @@ fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Fai
         .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))
 }
 
-fn services(machine: &LocalMachine, control: Control, debug: DebugSelection) -> Services {
+/// Debug output of those functions of whom it is wanted, among the engine's events.
+struct FunctionDebug {
+    engine: Engine,
+    output: Arc<DebugOutput>,
+}
+
+impl FunctionLog for FunctionDebug {
+    fn wants(&self, function: &FunctionSpec) -> bool {
+        // Nearly always nobody is asked for.
+        self.output
+            .is_on_for_function(|| [function.to_string(), function.called()])
+    }
+
+    fn debug(&self, line: String) {
+        self.engine.debug(line);
+    }
+}
+
+fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>) -> Services {
     let host = &machine.host;
     let exit = ProgramExit::new(move |code| control.exit(ExitReason::Requested(code)));
     Services {
         program: "setpoint".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         hostname: machine.hostname.clone(),
-        debug: Arc::new(DebugOutput::of(debug)),
+        debug,
         writable: true,
         committer: host.committer.clone(),
         verified: host.verified.clone(),

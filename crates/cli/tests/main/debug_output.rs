@@ -40,3 +40,47 @@ fn debug_output_is_shown_of_those_who_are_named_and_of_nobody_else() {
         );
     }
 }
+
+#[test]
+fn what_calls_of_a_function_give_is_shown_when_it_is_named_and_nothing_sensitive_of_it() {
+    let place = Hermetic::new();
+    let (motd, secret) = (place.write("motd", "Hello"), place.write("secret", "hunter2"));
+    let program = place.write(
+        "program.mcl",
+        format!(
+            "import \"os\"\nimport \"strings\"\n$there = os.file_exists(\"{0}\")\n$shout = strings.to_upper(os.readfile(\"{0}\"))\n\
+             $hidden = len(os.readfile(sensitive(\"{1}\")))\ntest \"${{shout}}\" {{ int64 => $hidden, interface => $there, }}\n",
+            motd.display(),
+            secret.display()
+        ),
+    );
+    let (program, prefix) = (
+        program.display().to_string(),
+        place.path("prefix").display().to_string(),
+    );
+    let lines = [
+        "os.readfile(\"$DIR/motd\") is \"Hello\"",
+        "os.readfile((sensitive)) is (sensitive)",
+        "strings.to_upper(\"Hello\") is \"HELLO\"",
+        "os.file_exists(\"$DIR/motd\") is true",
+    ];
+    for (debug, shown) in [
+        (None, [false; 4]),
+        (Some("--debug"), [false; 4]),
+        (Some("-vv"), [false; 4]),
+        (Some("--debug=os.readfile,exec"), [true, true, false, false]),
+        (
+            Some("--debug=strings.to_upper,os.file_exists,sensitive"),
+            [false, false, true, true],
+        ),
+    ] {
+        let mut arguments = vec!["run", "--once", "--no-raise-limits", "--prefix", &prefix];
+        arguments.extend(debug);
+        arguments.push(&program);
+        let finished = place.run(BINARY, &arguments);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        let is_shown = lines.iter().map(|line| finished.stderr.contains(line));
+        assert!(is_shown.eq(shown), "{debug:?}\n{}", finished.stderr);
+        assert!(!finished.stderr.contains("hunter2") && !finished.stderr.contains("secret\""));
+    }
+}

@@ -125,9 +125,7 @@ fn what_is_read_by_a_secret_name_is_secret() {
 /// An expression of a type whose texts are secret; none for function values.
 fn argument(ty: &Type) -> Option<String> {
     Some(match ty {
-        Type::Str | Type::Variable(_) | Type::Dynamic | Type::Variant => {
-            "sensitive(sys.getenv(\"SECRET\"))".to_owned()
-        }
+        Type::Str | Type::Variable(_) | Type::Dynamic => "sensitive(sys.getenv(\"SECRET\"))".to_owned(),
         Type::Int | Type::Number => "-1".to_owned(),
         Type::Float => "-1.0".to_owned(),
         Type::Bool => "true".to_owned(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use setpoint_value::{Func, Implementation, Value};
 use smallvec::SmallVec;
 
+use super::Evaluator;
 use super::arena::{Kind, Reference, Site};
 use super::environment::{Binding, Closure, Environment, EnvironmentId, ScopeId};
 use super::finding::{Found, Want};
@@ -17,7 +18,6 @@ use super::sources::SourceNode;
 use super::state::Link;
 use super::statements::Unrolling;
 use super::switches::Body;
-use super::{Evaluator, plain};
 use crate::{Operation, Program, Slot, TemplateId};
 
 /// Something to be done while instantiating.
@@ -385,7 +385,7 @@ impl Evaluator {
             })
             .collect();
         if let Some(constants) = constants
-            && let Ok(value) = plain::compute(&node.operation, &node.ty, &constants, self.unasked)
+            && let Ok(value) = self.value_of(node, &constants)
         {
             self.bind(environment, slot, Binding::Constant(value));
             return;

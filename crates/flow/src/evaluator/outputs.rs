@@ -148,7 +148,7 @@ fn share(old: &StatementOutput, new: &mut StatementOutput) -> bool {
 fn build(operation: &Operation, slots: &[Slot], values: &[Value]) -> (StatementOutput, Diagnostics) {
     let value = |slot: &Slot| match slots.binary_search(slot).ok().and_then(|at| values.get(at)) {
         Some(value) => value.clone(),
-        None => Value::Null(Type::Nil),
+        None => Value::Null(Type::Dynamic),
     };
     let mut diagnostics = Diagnostics::new();
     let (built, span) = match operation {

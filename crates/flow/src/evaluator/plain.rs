@@ -1,19 +1,16 @@
 //! What is computed from values alone: containers, fields and pure functions.
 
+use std::fmt::{self, Write};
+
 use setpoint_value::{CallError, FunctionSpec, Marks, Type, Value, call, check_size};
 
 use super::arena::Kind;
 use super::state::State;
 use super::{Evaluator, Unasked};
-use crate::Operation;
+use crate::{Operation, TemplateNode};
 
 /// The value of an operation for the values of its operands.
-pub(super) fn compute(
-    operation: &Operation,
-    ty: &Type,
-    values: &[Value],
-    unasked: Unasked,
-) -> Result<Value, CallError> {
+fn compute(operation: &Operation, ty: &Type, values: &[Value], unasked: Unasked) -> Result<Value, CallError> {
     match operation {
         Operation::Constant(value) => Ok(value.clone()),
         Operation::List(_) => {
@@ -75,7 +72,7 @@ fn map(ty: &Type, values: &[Value]) -> Value {
 }
 
 fn field(ty: &Type, of: Option<&Value>, index: u32) -> Result<Value, CallError> {
-    let absent = Value::Null(Type::Nil);
+    let absent = Value::Null(Type::Dynamic);
     let (plain, marks) = of.unwrap_or(&absent).unmark();
     match plain {
         Value::Struct(fields) => match fields.fields().get(index as usize) {
@@ -154,13 +151,68 @@ pub(super) fn guarded<T>(
     })
 }
 
+/// The longest text of a value in a line of the log, in bytes.
+const LONGEST_IN_LOG: usize = 200;
+
+/// A value for a line of the log, cut where it is long.
+fn brief(value: &Value) -> String {
+    struct Brief(String);
+    impl fmt::Write for Brief {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let room = LONGEST_IN_LOG.saturating_sub(self.0.len());
+            let end = text.floor_char_boundary(room);
+            self.0.push_str(&text[..end]);
+            if end < text.len() { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+    let mut brief = Brief(String::new());
+    if write!(brief, "{value}").is_err() {
+        brief.0.push('…');
+    }
+    brief.0
+}
+
 impl Evaluator {
+    /// The value of an operation for the values of its operands.
+    pub(super) fn value_of(&self, node: &TemplateNode, values: &[Value]) -> Result<Value, CallError> {
+        let given = compute(&node.operation, &node.ty, values, self.unasked);
+        if let Operation::Call { function, .. } = &node.operation {
+            self.log_call(function, values, Some(given.as_ref()));
+        }
+        given
+    }
+
+    /// Tells who searches for a mistake what a call has given, if it has given anything.
+    pub(super) fn log_call(
+        &self,
+        function: &FunctionSpec,
+        arguments: &[Value],
+        given: Option<Result<&Value, &CallError>>,
+    ) {
+        let log = self.capabilities.log();
+        let Some(log) = log.filter(|log| log.wants(function)) else {
+            return;
+        };
+        let is_hidden = given.is_some_and(|given| given.is_ok_and(Value::is_sensitive));
+        // What is hidden from here on is in the arguments of who hides it.
+        let arguments: Vec<String> = match is_hidden {
+            true => vec!["(sensitive)".to_owned()],
+            false => arguments.iter().map(brief).collect(),
+        };
+        let given = match given {
+            Some(Ok(value)) => format!("is {}", brief(value)),
+            Some(Err(error)) => format!("failed: {error}"),
+            None => "has no value yet".to_owned(),
+        };
+        log.debug(format!("{function}({}) {given}", arguments.join(", ")));
+    }
+
     pub(super) fn compute_plain(&mut self, index: u32) {
         let state = match self.gather(index) {
             Err(state) => state,
             Ok(values) => {
                 let node = Self::node_of(&self.program, self.arena.site[index as usize]);
-                match compute(&node.operation, &node.ty, &values, self.unasked) {
+                match self.value_of(node, &values) {
                     Ok(value) => State::Value(value),
                     Err(error) => self.fail(index, error),
                 }

@@ -334,7 +334,7 @@ impl Evaluator {
         {
             let results = |slot: usize| match self.input(index, slot + 1) {
                 State::Value(value) => value,
-                State::Pending | State::Failed(_) => Value::Null(setpoint_value::Type::Nil),
+                State::Pending | State::Failed(_) => Value::Null(setpoint_value::Type::Dynamic),
             };
             let operation = self.operation_of(index);
             let name: Arc<str> = match operation {

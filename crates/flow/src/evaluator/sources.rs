@@ -170,7 +170,16 @@ impl Evaluator {
                 source.holds = false;
                 state
             }
-            Ok(values) => self.follow(index, &mut source, &values),
+            Ok(values) => {
+                let state = self.follow(index, &mut source, &values);
+                let given = match &state {
+                    State::Value(value) => Some(Ok(value)),
+                    State::Failed(failure) => Some(Err(&failure.error)),
+                    State::Pending => None,
+                };
+                self.log_call(&source.function, &values, given);
+                state
+            }
         };
         self.arena.kind[at] = Kind::Source(source);
         self.set_state(index, state);

@@ -417,7 +417,7 @@ impl Evaluator {
             let mut inputs = arguments;
             inputs.extend(Self::captures(&captures, home));
             let result = self.build_in(owner, scope, environment, template, inputs, None, true);
-            return Ok(result.unwrap_or(Reference::Constant(Value::Null(Type::Nil))));
+            return Ok(result.unwrap_or(Reference::Constant(Value::Null(Type::Dynamic))));
         }
         let mut operands = vec![Reference::Constant(Value::Func(function.clone()))];
         for argument in arguments {

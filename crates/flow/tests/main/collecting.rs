@@ -29,7 +29,7 @@ fn program() -> Built {
         edges: Vec::new(),
         span: Span::new(FileId(0), 0, 1),
     });
-    entry.node(Operation::Collect { statement, exports }, Type::Nil);
+    entry.node(Operation::Collect { statement, exports }, Type::Dynamic);
     builder.finish(entry)
 }
 

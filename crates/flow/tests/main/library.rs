@@ -287,7 +287,7 @@ impl ShapeState for ElementsState {
         }
         builder.truncate(list.len());
         self.kept.truncate(list.len());
-        self.kept.resize(list.len(), Value::Null(Type::Nil));
+        self.kept.resize(list.len(), Value::Null(Type::Dynamic));
         self.list = Some(list.clone());
         self.function = Some(function.clone());
         Ok(())

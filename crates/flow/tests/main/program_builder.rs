@@ -208,7 +208,7 @@ impl TemplateBuilder {
             then,
             otherwise,
         };
-        self.node(operation, Type::Nil)
+        self.node(operation, Type::Dynamic)
     }
 
     pub(crate) fn except(&mut self, value: Slot, fallback: Block, ty: Type) -> Slot {
@@ -234,15 +234,15 @@ impl TemplateBuilder {
     }
 
     pub(crate) fn for_(&mut self, list: Slot, body: Block) -> Slot {
-        self.node(Operation::For { list, body }, Type::Nil)
+        self.node(Operation::For { list, body }, Type::Dynamic)
     }
 
     pub(crate) fn for_kv(&mut self, map: Slot, body: Block) -> Slot {
-        self.node(Operation::ForKv { map, body }, Type::Nil)
+        self.node(Operation::ForKv { map, body }, Type::Dynamic)
     }
 
     pub(crate) fn panic(&mut self, condition: Slot, message: Option<Slot>) -> Slot {
-        self.node(Operation::Panic { condition, message }, Type::Nil)
+        self.node(Operation::Panic { condition, message }, Type::Dynamic)
     }
 
     /// A resource of kind `test` with this value.
@@ -266,7 +266,7 @@ impl TemplateBuilder {
             edges: Vec::new(),
             span,
         };
-        self.node(Operation::Resource(Arc::new(statement)), Type::Nil)
+        self.node(Operation::Resource(Arc::new(statement)), Type::Dynamic)
     }
 
     /// `Test[from] -> Test[to]`.
@@ -282,7 +282,7 @@ impl TemplateBuilder {
             send: None,
             span,
         };
-        self.node(Operation::Edge(Arc::new(statement)), Type::Nil)
+        self.node(Operation::Edge(Arc::new(statement)), Type::Dynamic)
     }
 }
 

@@ -362,7 +362,7 @@ impl Generator<'_> {
             }
             9 => {
                 let (body, captures) = self.nested(open, depth, loops);
-                open.template.instance(body, &captures, Type::Nil);
+                open.template.instance(body, &captures, Type::Dynamic);
             }
             10 => {
                 let a = self.expression(open, Kind::Int, depth);

@@ -238,19 +238,19 @@ fn instances_share_nothing_and_export_their_slots() {
     class.exports.extend([more, unused]);
     let class = builder.add(class, None);
     let mut outer = builder.template("class d", 1);
-    let inner = outer.instance(class, &[Slot(0)], Type::Nil);
+    let inner = outer.instance(class, &[Slot(0)], Type::Dynamic);
     outer.exports.push(inner);
     let outer = builder.add(outer, None);
     let mut entry = builder.template("the entry", 0);
     let a = entry.outside("a", Type::Int);
     let ten = entry.int(10);
     let (first, second) = (
-        entry.instance(outer, &[a], Type::Nil),
-        entry.instance(outer, &[ten], Type::Nil),
+        entry.instance(outer, &[a], Type::Dynamic),
+        entry.instance(outer, &[ten], Type::Dynamic),
     );
     let names = [entry.str("first"), entry.str("second")];
     for (instance, name) in [first, second].into_iter().zip(names) {
-        let inner = entry.exported(instance, 0, Type::Nil);
+        let inner = entry.exported(instance, 0, Type::Dynamic);
         let value = entry.exported(inner, 0, Type::Int);
         entry.resource(name, value);
     }
@@ -335,7 +335,7 @@ fn an_instance_is_captured_by_a_loop_and_asked_for_its_exports_there() {
         entry.outside("list", Type::list(Type::Int)),
     );
     let fixed = entry.constant(ints(&[100]));
-    let included = entry.instance(class, &[a], Type::Nil);
+    let included = entry.instance(class, &[a], Type::Dynamic);
     entry.for_(fixed, block(body, &[included]));
     let conditional = entry.outside("condition", Type::Bool);
     let mut then = builder.template("then", 2);

@@ -430,11 +430,10 @@ fn flatten_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// In a statically typed language all elements have one type, whatever the lengths.
 fn infer_flatten(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
-    let mut innermost = match arguments.types {
-        [Some(ty @ Type::List(_))] => ty,
-        _ => return Err(ArgumentError::whole("only of lists the type is known beforehand")),
+    let [Some(list @ Type::List(_))] = arguments.types else {
+        return Err(ArgumentError::whole("only of lists the type is known beforehand"));
     };
-    let list = innermost.clone();
+    let mut innermost = list;
     while let Type::List(element) = innermost {
         innermost = element;
     }
@@ -442,7 +441,7 @@ fn infer_flatten(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErr
         return Err(ArgumentError::at(0, "its type is not known"));
     }
     Ok(Inferred {
-        signature: Type::func([("list", list)], Type::list(innermost.clone())),
+        signature: Type::func([("list", list.clone())], Type::list(innermost.clone())),
     })
 }
 

@@ -101,7 +101,7 @@ fn closed(ty: &Type, signature: &Signature) -> Type {
                     .unwrap_or(Type::Str),
             )
         }
-        Type::Variant => Some(Type::Int),
+        Type::Dynamic => Some(Type::Int),
         _ => None,
     })
 }

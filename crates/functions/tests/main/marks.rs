@@ -182,7 +182,7 @@ const CANARIES: &[&str] = &[
 /// A value of a type, whose texts are the secret one.
 fn filled(ty: &Type, secret: &Value) -> Value {
     match ty {
-        Type::Str | Type::Variable(_) | Type::Dynamic | Type::Variant => secret.clone(),
+        Type::Str | Type::Variable(_) | Type::Dynamic => secret.clone(),
         Type::List(element) => {
             let item = filled(element, secret);
             Value::list(item.ty(), [item])

@@ -132,14 +132,14 @@ impl Lowering<'_> {
                 let holder = self.typed.through(self.hir, instance, path);
                 let holder = holder.and_then(|holder| self.typed.outward(holder, definition_owner));
                 let found = holder.and_then(|holder| self.typed.instance(holder).definitions.get(definition));
-                found.cloned().unwrap_or(Type::Nil)
+                found.cloned().unwrap_or(Type::Dynamic)
             }
             _ => self
                 .typed
                 .types
                 .get(&(instance, id))
                 .cloned()
-                .unwrap_or(Type::Nil),
+                .unwrap_or(Type::Dynamic),
         }
     }
 

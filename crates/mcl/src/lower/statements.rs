@@ -86,7 +86,7 @@ impl Lowering<'_> {
                 )
             }
         };
-        self.builders.push(at, operation, Type::Nil, span);
+        self.builders.push(at, operation, Type::Dynamic, span);
     }
 
     fn optional_block(

@@ -169,7 +169,7 @@ impl Builders {
             builder.parent,
         ) {
             (Some(outer), Some(parent)) => self.describe(parent, *outer),
-            _ => (Type::Nil, Span::new(setpoint_diagnostics::FileId(0), 0, 0)),
+            _ => (Type::Dynamic, Span::new(setpoint_diagnostics::FileId(0), 0, 0)),
         }
     }
 

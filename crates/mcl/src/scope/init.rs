@@ -326,7 +326,7 @@ fn literal_type(ast: &Ast, id: ExprId) -> Option<Type> {
                 .map(|f| Some((f.name.text.clone(), literal_type(ast, f.value)?)));
             Some(Type::structure(fields.collect::<Option<Vec<_>>>()?))
         }
-        ExprKind::Lambda(_) => Some(Type::func(Vec::<(String, Type)>::new(), Type::Nil)),
+        ExprKind::Lambda(_) => Some(Type::func(Vec::<(String, Type)>::new(), Type::Variable(1))),
         _ => None,
     }
 }

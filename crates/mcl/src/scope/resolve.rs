@@ -761,7 +761,7 @@ pub(super) fn annotation_type(ty: &TypeExpr) -> Type {
         TypeKind::Str => Type::Str,
         TypeKind::Int => Type::Int,
         TypeKind::Float => Type::Float,
-        TypeKind::Variant => Type::Variant,
+        TypeKind::Variant => Type::Dynamic,
         TypeKind::List(element) => Type::list(annotation_type(element)),
         TypeKind::Map { key, value } => Type::map(annotation_type(key), annotation_type(value)),
         TypeKind::Struct(fields) => Type::structure(

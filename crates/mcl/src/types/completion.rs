@@ -7,7 +7,7 @@ use setpoint_value::{FunctionRef, Type};
 use super::codes;
 use super::infer::Inference;
 use super::instances::Typed;
-use super::messages::{Reason, shown};
+use super::messages::Reason;
 
 /// What is looked at when all types are known.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ impl Inference<'_> {
                 }
                 let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
                 let name = match name {
-                    CheckedName::Library(spec) => shown(&spec),
+                    CheckedName::Library(spec) => spec.called(),
                     CheckedName::Word(word) => word.to_owned(),
                 };
                 let message = format!("`{name}` does not work on {ty}");
@@ -199,7 +199,7 @@ impl Inference<'_> {
                     .map(|f| f.parameters.iter().map(|p| p.ty.to_string()).collect::<Vec<_>>());
                 let arguments = arguments.unwrap_or_default().join(", ");
                 let forms = spec.signatures().join("` or `");
-                let message = format!("`{}` cannot be called with ({arguments})", shown(&spec));
+                let message = format!("`{}` cannot be called with ({arguments})", spec.called());
                 self.unsupported(order, span, message, Some(format!("it is `{forms}`")));
             }
         }

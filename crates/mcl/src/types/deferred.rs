@@ -10,7 +10,7 @@ use super::codes;
 use super::completion::Check;
 use super::infer::{Inference, call_type};
 use super::instances::InstanceId;
-use super::messages::{Reason, shown};
+use super::messages::Reason;
 use crate::adapt::{infer as infer_adapted, is_adapted};
 use crate::hir::ExprId;
 
@@ -187,7 +187,7 @@ impl Inference<'_> {
             }
             Err(_) if is_adapted && !last && evident.iter().any(is_open) => false,
             Err(error) => {
-                let message = format!("`{}`: {error}", shown(spec));
+                let message = format!("`{}`: {error}", spec.called());
                 let mut diagnostic = Diagnostic::error(&codes::BAD_ARGUMENTS, span, message);
                 let argument = error.index.filter(|index| *index < call.arguments.len());
                 if let Some(index) = argument {

@@ -11,7 +11,7 @@ use super::codes;
 use super::completion::Check;
 use super::deferred::{Deferred, DeferredKind, HookedCall};
 use super::instances::{Instance, InstanceId, Typed};
-use super::messages::{Reason, conflict_diagnostic, counts, shown};
+use super::messages::{Reason, conflict_diagnostic, counts};
 use super::solver::{Conflict, Solver};
 use super::syntactic::SyntacticFacts;
 use crate::adapt::is_adapted;
@@ -733,7 +733,7 @@ impl<'a> Inference<'a> {
         let Some(first) = candidates.next() else {
             let most = alternatives.iter().map(|a| a.parameters.len()).max().unwrap_or(0);
             let wanted = counts(alternatives);
-            let message = format!("`{}` takes {wanted}, given {}", shown(spec), types.len());
+            let message = format!("`{}` takes {wanted}, given {}", spec.called(), types.len());
             if types.len() > most {
                 self.generation
                     .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
@@ -793,7 +793,7 @@ impl<'a> Inference<'a> {
         }
         let result = self.instantiate(&signature.result, &mut variables);
         if let Some(conflict) = conflict {
-            let ty = signature.func_type(types.len()).unwrap_or(Type::Nil);
+            let ty = signature.func_type(types.len()).unwrap_or(Type::Dynamic);
             let wanted = self.instantiate(&ty, &mut variables);
             let call = call_type(types, result.clone());
             let error = self.conflict(conflict, &wanted, &call, span, reason);
@@ -814,7 +814,7 @@ impl<'a> Inference<'a> {
         result
     }
 
-    /// A signature's type with variables of its own. `variant` stands for a type of its own at each place, `number` for one
+    /// A signature's type with variables of its own. `dynamic` stands for a type of its own at each place, `number` for one
     /// and the same int or float.
     pub(super) fn instantiate(&mut self, ty: &Type, variables: &mut FxHashMap<u32, Type>) -> Type {
         let solver = &mut self.solver;
@@ -831,7 +831,7 @@ impl<'a> Inference<'a> {
                     .or_insert_with(|| solver.fresh())
                     .clone(),
             ),
-            Type::Variant | Type::Dynamic => Some(solver.fresh()),
+            Type::Dynamic => Some(solver.fresh()),
             _ => None,
         })
     }

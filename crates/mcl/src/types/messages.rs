@@ -1,7 +1,7 @@
 //! What inference says, in words.
 
 use setpoint_diagnostics::{Diagnostic, Span};
-use setpoint_value::{FunctionRef, FunctionSpec, Signature, Type};
+use setpoint_value::{FunctionRef, Signature, Type};
 use std::sync::Arc;
 
 use super::codes;
@@ -36,16 +36,6 @@ pub(super) enum Reason {
     Map,
     Argument(Span),
     Panic,
-}
-
-/// A function as a user writes it: `fmt.printf`.
-pub(super) fn shown(spec: &FunctionSpec) -> String {
-    let alias = spec.module.rsplit('/').next().unwrap_or_default();
-    if alias.is_empty() {
-        spec.name.clone().into_owned()
-    } else {
-        format!("{alias}.{}", spec.name)
-    }
 }
 
 /// How many arguments a function takes.
@@ -87,6 +77,17 @@ pub(super) fn conflict_diagnostic(
     if conflict == Conflict::Infinite {
         let error = Diagnostic::error(code, span, "this would have to be a type that contains itself");
         return error.note(format!("{actual} and {expect} cannot be the same"));
+    }
+    // Only `variant` is written so.
+    if [expect, actual]
+        .iter()
+        .any(|ty| ty.any_part(&mut |part| *part == Type::Dynamic))
+    {
+        let error = Diagnostic::error(code, span, "no value has the type `variant`");
+        return match reason {
+            Reason::Annotation(bind) => error.because(*bind, "declared here"),
+            _ => error,
+        };
     }
     let mut label = format!("this is {actual}");
     let mut secondary: Option<(Span, String)> = None;
@@ -148,7 +149,7 @@ pub(super) fn conflict_diagnostic(
         Reason::LibraryCall(spec) => {
             label = format!("called as {actual}");
             help = Some(format!("it is `{}`", spec.signatures().join("` or `")));
-            let name = shown(spec);
+            let name = spec.called();
             match difference(expect, actual) {
                 Some((takes, given)) => format!("`{name}` takes {takes} where the call has {given}"),
                 None => format!("`{name}` does not take these arguments"),

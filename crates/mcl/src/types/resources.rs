@@ -120,7 +120,7 @@ impl Inference<'_> {
         let solver = &mut self.solver;
         parameter_type
             .ty()
-            .replace(&mut |part| matches!(part, Type::Variant).then(|| solver.fresh()))
+            .replace(&mut |part| matches!(part, Type::Dynamic).then(|| solver.fresh()))
     }
 
     fn meta_struct(&mut self, evident: Option<&Type>, ty: &Type, span: Span) {

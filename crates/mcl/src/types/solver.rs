@@ -144,8 +144,6 @@ impl Solver {
             | Type::Str
             | Type::Int
             | Type::Float
-            | Type::Nil
-            | Type::Variant
             | Type::Dynamic
             | Type::Number
             | Type::Opaque(_) => return Some(0),
@@ -235,8 +233,7 @@ impl Solver {
             }
             (Type::Struct(a), Type::Struct(b)) => self.unify_structs(a, b),
             (Type::Func(a), Type::Func(b)) => self.unify_funcs(a, b),
-            (Type::Variant | Type::Nil | Type::Dynamic | Type::Number, _)
-            | (_, Type::Variant | Type::Nil | Type::Dynamic | Type::Number) => Err(Conflict::Kinds),
+            (Type::Dynamic | Type::Number, _) | (_, Type::Dynamic | Type::Number) => Err(Conflict::Kinds),
             (a, b) if a == b => Ok(()),
             _ => Err(Conflict::Kinds),
         }
@@ -336,8 +333,6 @@ impl Solver {
             | Type::Str
             | Type::Int
             | Type::Float
-            | Type::Nil
-            | Type::Variant
             | Type::Dynamic
             | Type::Number
             | Type::Opaque(_) => false,

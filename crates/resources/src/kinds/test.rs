@@ -150,7 +150,7 @@ impl Parameter for Function {
     fn encode(&self) -> Value {
         self.0
             .clone()
-            .map_or_else(|| Value::Null(Type::Variant), Value::Func)
+            .map_or_else(|| Value::Null(Type::Dynamic), Value::Func)
     }
 }
 

@@ -22,7 +22,7 @@ proptest! {
     fn values_come_back_with_their_type((ty, value) in any_value()) {
         let json = through_text(&value.to_json().unwrap());
         prop_assert_eq!(Value::from_json(&json), Ok(value.clone()));
-        for reader in [ty, Type::Variant, Type::Dynamic, Type::optional(Type::Variant)] {
+        for reader in [ty, Type::Dynamic, Type::optional(Type::Dynamic)] {
             let json = through_text(&value.to_json_as(&reader).unwrap());
             prop_assert_eq!(Value::from_json_as(&reader, &json), Ok(value.clone()));
         }
@@ -30,7 +30,7 @@ proptest! {
 
     #[test]
     fn what_is_read_as_a_type_is_of_that_type((_, value) in any_value(), other in any_type()) {
-        for json in [value.to_json(), value.to_json_as(&value.ty()), value.to_json_as(&Type::Variant)] {
+        for json in [value.to_json(), value.to_json_as(&value.ty()), value.to_json_as(&Type::Dynamic)] {
             if let Ok(read) = Value::from_json_as(&other, &json.unwrap()) {
                 prop_assert!(read.is_null() || value_conforms(&read, &other).is_ok(), "{} as {}", read, other);
             }
@@ -62,7 +62,7 @@ fn types_whose_spelling_is_ambiguous_come_back() {
         Type::optional(Type::list(Type::Int)),
         Type::structure([("a b; c", Type::Bool), ("", Type::Number)]),
         Type::func(
-            [("x", Type::Variable(7)), ("1", Type::Nil)],
+            [("x", Type::Variable(7)), ("1", Type::Dynamic)],
             Type::optional(Type::Dynamic),
         ),
         Type::Opaque("a)".into()),
@@ -97,17 +97,17 @@ fn what_is_no_type_is_refused() {
 
 #[test]
 fn open_places_and_odd_floats_come_back() {
-    let open = Type::structure([("a", Type::Variant), ("b", Type::list(Type::Number))]);
+    let open = Type::structure([("a", Type::Dynamic), ("b", Type::list(Type::Number))]);
     let numbers = List::new(Type::Number, [Value::Int(1), Value::float(1.0)]);
     for value in [
         Value::structure(open, vec![Value::str("x"), Value::List(numbers)]),
         Value::list(
-            Type::optional(Type::Variant),
-            [Value::Int(5), Value::Null(Type::optional(Type::Variant))],
+            Type::optional(Type::Dynamic),
+            [Value::Int(5), Value::Null(Type::optional(Type::Dynamic))],
         ),
         Value::list(
-            Type::Variant,
-            [Value::Null(Type::Int), Value::Null(Type::Variant)],
+            Type::Dynamic,
+            [Value::Null(Type::Int), Value::Null(Type::Dynamic)],
         ),
         Value::list(Type::optional(Type::Int), [Value::Null(Type::Int)]),
         Value::Null(Type::Int),
@@ -132,7 +132,7 @@ fn what_was_tampered_with_is_refused() {
         ("map{str: int}", r#"[["a"]]"#),
         ("struct{a int}", r#"[1,2]"#),
         ("tuple(int, int)", r#"[1]"#),
-        ("variant", r#"1"#),
+        ("dynamic", r#"1"#),
         ("func() int", r#"1"#),
     ];
     for (ty, text) in cases {

@@ -4,8 +4,7 @@ use setpoint_value::call::{
     arrange_arguments, call, call_typed, call_unpredictable, prepare, return_type, return_type_for_values,
 };
 use setpoint_value::{
-    ArgumentError, Bound, CallError, FunctionSpec, InferArguments, Mark, Marks, ParameterFlags, Refinement,
-    Type, Value, infer_adapted,
+    ArgumentError, Bound, CallError, FunctionSpec, Mark, Marks, ParameterFlags, Refinement, Type, Value,
 };
 
 const DEFAULT: ParameterFlags = ParameterFlags {
