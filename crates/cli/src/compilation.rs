@@ -1,8 +1,11 @@
 //! One compilation: an input, what is known about its text, and what is wrong with it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
+use setpoint_flow::Program;
 use setpoint_graph::Library;
 use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
 
@@ -43,6 +46,17 @@ pub(crate) struct Compilation {
     pub(crate) diagnostics: Diagnostics,
     /// What compiling gave; none when there was no input.
     pub(crate) compiled: Option<Compiled>,
+}
+
+/// Which version of a program was compiled. The texts themselves, and what was made of them, belong to the program that runs, which
+/// frees them when it needs them no longer.
+pub(crate) struct Version {
+    /// As [`Compilation::files`] says.
+    pub(crate) files: Option<Vec<PathBuf>>,
+    /// Whether it is wrong.
+    pub(crate) has_errors: bool,
+    /// Equal in versions of the same texts.
+    pub(crate) texts: u64,
 }
 
 impl Compilation {
@@ -95,20 +109,33 @@ impl Compilation {
         shown
     }
 
+    /// What running it takes: the program, none if it is wrong, and the texts for what may go wrong then.
+    pub(crate) fn into_program(self) -> Option<(Arc<Program>, SourceMap)> {
+        let sources = self.shown_sources();
+        Some((self.compiled?.program?, sources))
+    }
+
     /// Says what is wrong, with all of it.
     pub(crate) fn report(&self, output: &Output) {
         output.diagnostics(&self.diagnostics, &self.shown_sources());
     }
 
-    /// Whether it is made of the same texts as another one.
-    pub(crate) fn has_texts_of(&self, other: &Compilation) -> bool {
-        let texts = |compilation: &'_ Compilation| -> Vec<(String, String)> {
-            let files = compilation.sources.files();
-            files
-                .map(|(_, file)| (file.name.to_string(), file.text.to_string()))
-                .collect()
-        };
-        texts(self) == texts(other)
+    /// What tells its texts from others.
+    fn texts(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for (_, file) in self.sources.files() {
+            (&file.name, &file.text).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// What is kept of it while its program runs.
+    pub(crate) fn version(&self) -> Version {
+        Version {
+            files: self.files(),
+            has_errors: self.diagnostics.has_errors(),
+            texts: self.texts(),
+        }
     }
 
     /// The files on disk that the program is made of, as absolute paths; none for a program that was given as text, which cannot

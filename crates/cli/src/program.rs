@@ -53,7 +53,7 @@ impl Program {
     /// Starts a compiled program. It tells when its first graph is accepted, or that there will be none.
     pub(crate) fn start(
         number: u64,
-        compilation: Arc<Compilation>,
+        compilation: Compilation,
         surroundings: &Surroundings,
         gate: &Arc<Gate>,
         tell: Sender<Message>,
@@ -75,7 +75,7 @@ impl Program {
             .name("program".to_owned())
             .spawn(move || {
                 let _alive: Sender<()> = alive;
-                if let Err(Ended) = work.evaluate(&compilation, capabilities, &waker) {
+                if let Err(Ended) = work.evaluate(compilation, capabilities, &waker) {
                     let _ = work.tell.send(Message::Refused(number));
                 }
             })
@@ -123,19 +123,14 @@ struct Work {
 impl Work {
     fn evaluate(
         &self,
-        compilation: &Compilation,
+        compilation: Compilation,
         capabilities: Arc<dyn Capabilities>,
         woken: &Woken,
     ) -> Result<(), Ended> {
         let engine = &self.engine;
-        let Some(program) = compilation
-            .compiled
-            .as_ref()
-            .and_then(|compiled| compiled.program.clone())
-        else {
+        let Some((program, sources)) = compilation.into_program() else {
             return Err(Ended);
         };
-        let sources = compilation.shown_sources();
         let (waking, busy) = (woken.clone(), engine.clone());
         let mut evaluator = Evaluator::new(
             program,
@@ -162,6 +157,8 @@ impl Work {
             }
             if !evaluator.has_sources() || (has_graph && !self.follow) {
                 engine.sources_busy(false);
+                // Nothing will be computed any more: the engine has the graph, and whatever else the program is made of can go.
+                drop((evaluator, sources));
                 woken.wait_for_close();
                 return Ok(());
             }

@@ -20,7 +20,7 @@ use setpoint_host::sync::Mutex;
 use setpoint_host::watch::{Depth, Follow, Subscriber, WatchEvent, WatchHandle, WatchSink, WatchToken};
 use tokio::sync::Notify;
 
-use crate::compilation::{Compilation, ProgramSource};
+use crate::compilation::{Compilation, ProgramSource, Version};
 use crate::output::Importance;
 use crate::program::{Gate, Program};
 use crate::session::LocalMachine;
@@ -82,13 +82,13 @@ impl Programs {
             ended: ended.clone(),
             running: Vec::new(),
             newest: 0,
-            compilation: Arc::new(compilation),
+            version: compilation.version(),
             watched: None,
         };
         let work = move || {
             reloader.watched = watch.then(|| Watched::new(&reloader));
             reloader.watch();
-            reloader.begin();
+            reloader.begin(compilation);
             reloader.serve(&receiver);
         };
         let thread = std::thread::Builder::new()
@@ -135,7 +135,7 @@ struct Reloader {
     running: Vec<Program>,
     newest: u64,
     /// The newest, right or wrong.
-    compilation: Arc<Compilation>,
+    version: Version,
     watched: Option<Watched>,
 }
 
@@ -169,11 +169,11 @@ impl Reloader {
     }
 
     /// Starts the newest compilation.
-    fn begin(&mut self) {
+    fn begin(&mut self, compilation: Compilation) {
         self.newest += 1;
         let started = Program::start(
             self.newest,
-            self.compilation.clone(),
+            compilation,
             &self.surroundings,
             &self.gate,
             self.sender.clone(),
@@ -190,7 +190,7 @@ impl Reloader {
     /// Reads the program again. Where nobody asked for it, it only counts if the text differs.
     fn reload(&mut self, asked: bool) {
         let reporter = &self.surroundings.reporter;
-        if self.compilation.files().is_none() {
+        if self.version.files.is_none() {
             if asked {
                 reporter
                     .output
@@ -198,22 +198,23 @@ impl Reloader {
             }
             return;
         }
-        let compilation = Arc::new(self.source.compile());
-        if !asked && compilation.has_texts_of(&self.compilation) {
+        let compilation = self.source.compile();
+        let version = compilation.version();
+        if !asked && version.texts == self.version.texts {
             return;
         }
-        self.compilation = compilation;
+        self.version = version;
         self.watch();
         let reporter = &self.surroundings.reporter;
-        let found = &self.compilation.diagnostics;
-        reporter.diagnostics(found, &self.compilation.shown_sources());
+        let found = &compilation.diagnostics;
+        reporter.diagnostics(found, &compilation.shown_sources());
         if found.has_errors() {
             let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
             self.surroundings.engine.reject(messages.join("\n"));
             self.say_kept();
             return;
         }
-        self.begin();
+        self.begin(compilation);
     }
 
     fn say_kept(&self) {
@@ -244,8 +245,8 @@ impl Reloader {
     fn watch(&mut self) {
         let Some(watched) = &mut self.watched else { return };
         let mut wanted: Vec<(PathBuf, Depth)> = Vec::new();
-        let files = self.compilation.files().unwrap_or_default();
-        if self.compilation.diagnostics.has_errors() {
+        let files = self.version.files.clone().unwrap_or_default();
+        if self.version.has_errors {
             // What is missing may come in any of these directories.
             let directories = files.iter().filter_map(|file| file.parent());
             wanted.extend(directories.map(|directory| (directory.to_owned(), Depth::Children)));

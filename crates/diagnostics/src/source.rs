@@ -1,6 +1,6 @@
 //! Source files and spans: which bytes of which text.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A file of a [`SourceMap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,23 +57,25 @@ pub struct SourceFile {
     pub name: Arc<str>,
     /// The whole text.
     pub text: Arc<str>,
-    line_starts: Arc<[u32]>,
+    /// Found when somebody asks for a line: most texts are right.
+    line_starts: OnceLock<Arc<[u32]>>,
 }
 
 impl SourceFile {
     fn new(name: Arc<str>, text: Arc<str>) -> SourceFile {
-        let mut line_starts = vec![0];
-        line_starts.extend(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, b)| *b == b'\n')
-                .map(|(i, _)| i as u32 + 1),
-        );
         SourceFile {
             name,
             text,
-            line_starts: line_starts.into(),
+            line_starts: OnceLock::new(),
         }
+    }
+
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
+            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            let starts = ends.map(|(end, _)| end as u32 + 1);
+            std::iter::once(0).chain(starts).collect()
+        })
     }
 
     /// The place of a byte. Offsets past the end, or inside a character, give the nearest place before.
@@ -83,11 +85,9 @@ impl SourceFile {
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let line = self
-            .line_starts
-            .partition_point(|start| *start as usize <= offset)
-            - 1;
-        let start = self.line_starts[line] as usize;
+        let starts = self.line_starts();
+        let line = starts.partition_point(|start| *start as usize <= offset) - 1;
+        let start = starts[line] as usize;
         let column = self.text[start..offset].chars().count();
         Position {
             line: line as u32 + 1,
@@ -98,7 +98,7 @@ impl SourceFile {
     /// The row of a byte, from 0.
     #[must_use]
     pub fn row(&self, offset: u32) -> u32 {
-        self.line_starts.partition_point(|start| *start <= offset) as u32 - 1
+        self.line_starts().partition_point(|start| *start <= offset) as u32 - 1
     }
 }
 
