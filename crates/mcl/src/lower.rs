@@ -26,6 +26,11 @@ use templates::{BuilderId, Builders};
 pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &mut Diagnostics) -> Program {
     let mut builders = Builders::default();
     let entry = builders.open("the program", None, 0);
+    // Room for all that may go there. What is not used of it is never touched, and so costs nothing; growing would copy.
+    builders.reserve(
+        entry,
+        hir.exprs.len() + hir.bodies.first().map_or(0, |body| body.statements.len()),
+    );
     let mut lowering = Lowering {
         hir,
         typed,

@@ -112,7 +112,8 @@ impl Lowering<'_> {
             kind: resource.kind.clone(),
             schema,
             name,
-            fields: Vec::new(),
+            // Nearly every item is one.
+            fields: Vec::with_capacity(resource.items.len()),
             meta: Vec::new(),
             edges: Vec::new(),
             span: resource.span,

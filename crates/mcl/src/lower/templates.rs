@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::Span;
 use setpoint_flow::{Block, Operation, Slot, Template, TemplateId, TemplateNode};
-use setpoint_graph::{EdgeEndpoint, EdgeItem, EdgeStatement, FieldItem, MetaItem, ResourceStatement};
+use setpoint_graph::ResourceStatement;
 use setpoint_value::Type;
 use std::sync::Arc;
 
@@ -61,6 +61,11 @@ impl Builders {
             imported: FxHashMap::default(),
         });
         BuilderId(self.list.len() - 1)
+    }
+
+    /// Makes room for so many nodes.
+    pub(super) fn reserve(&mut self, of: BuilderId, nodes: usize) {
+        self.list[of.0].nodes.reserve_exact(nodes);
     }
 
     pub(super) fn push(&mut self, to: BuilderId, operation: Operation, ty: Type, span: Span) -> Slot {
@@ -270,20 +275,26 @@ fn renumbered(operation: Operation, place: &impl Fn(Slot) -> Slot) -> Operation 
             map: place(map),
             body: block(body),
         },
-        Operation::Resource(statement) => Operation::Resource(Arc::new(resource(&statement, place))),
-        Operation::Collect { statement, exports } => Operation::Collect {
-            statement: Arc::new(resource(&statement, place)),
-            exports: place(exports),
-        },
-        Operation::Edge(statement) => Operation::Edge(Arc::new(EdgeStatement {
-            endpoints: statement
-                .endpoints
-                .iter()
-                .map(|endpoint| edge_endpoint(endpoint, place))
-                .collect(),
-            send: statement.send.clone(),
-            span: statement.span,
-        })),
+        Operation::Resource(mut statement) => {
+            renumber_resource(Arc::make_mut(&mut statement), place);
+            Operation::Resource(statement)
+        }
+        Operation::Collect {
+            mut statement,
+            exports,
+        } => {
+            renumber_resource(Arc::make_mut(&mut statement), place);
+            Operation::Collect {
+                statement,
+                exports: place(exports),
+            }
+        }
+        Operation::Edge(mut statement) => {
+            for endpoint in &mut Arc::make_mut(&mut statement).endpoints {
+                endpoint.name = place(endpoint.name);
+            }
+            Operation::Edge(statement)
+        }
         Operation::Panic { condition, message } => Operation::Panic {
             condition: place(condition),
             message: message.map(place),
@@ -291,40 +302,18 @@ fn renumbered(operation: Operation, place: &impl Fn(Slot) -> Slot) -> Operation 
     }
 }
 
-fn resource(statement: &ResourceStatement<Slot>, place: &impl Fn(Slot) -> Slot) -> ResourceStatement<Slot> {
-    let fields = statement.fields.iter().map(|item| FieldItem {
-        parameter: item.parameter,
-        value: place(item.value),
-        condition: item.condition.map(place),
-        span: item.span,
-    });
-    let meta = statement.meta.iter().map(|item| MetaItem {
-        name: item.name,
-        value: place(item.value),
-        condition: item.condition.map(place),
-        span: item.span,
-    });
-    let edges = statement.edges.iter().map(|item| EdgeItem {
-        property: item.property,
-        endpoint: edge_endpoint(&item.endpoint, place),
-        condition: item.condition.map(place),
-        span: item.span,
-    });
-    ResourceStatement {
-        kind: statement.kind.clone(),
-        schema: statement.schema,
-        name: place(statement.name),
-        fields: fields.collect(),
-        meta: meta.collect(),
-        edges: edges.collect(),
-        span: statement.span,
+fn renumber_resource(statement: &mut ResourceStatement<Slot>, place: &impl Fn(Slot) -> Slot) {
+    statement.name = place(statement.name);
+    for item in &mut statement.fields {
+        item.value = place(item.value);
+        item.condition = item.condition.map(place);
     }
-}
-
-fn edge_endpoint(endpoint: &EdgeEndpoint<Slot>, place: &impl Fn(Slot) -> Slot) -> EdgeEndpoint<Slot> {
-    EdgeEndpoint {
-        kind: endpoint.kind.clone(),
-        name: place(endpoint.name),
-        span: endpoint.span,
+    for item in &mut statement.meta {
+        item.value = place(item.value);
+        item.condition = item.condition.map(place);
+    }
+    for item in &mut statement.edges {
+        item.endpoint.name = place(item.endpoint.name);
+        item.condition = item.condition.map(place);
     }
 }

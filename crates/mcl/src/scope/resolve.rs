@@ -316,6 +316,8 @@ impl Resolver<'_> {
         let found = cycles::check(&parsed.ast, &nesting);
         self.report_all(Step::Clashes, found.clashes, &imports, &order);
         self.report_all(Step::Cycles, found.cycles, &imports, &order);
+        // A text has about as many expressions here as there; only names in strings are more.
+        self.hir.exprs.reserve(parsed.ast.expr_count());
         self.files.push(File {
             ast: Arc::new(parsed.ast),
             nesting: Arc::new(nesting),
