@@ -6,8 +6,8 @@ use std::sync::Arc;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_graph::{
-    Assembler, DesiredEdge, DesiredResource, KindSchema, MetaParameters, ParameterSchema, ParameterType,
-    Parameters, ResourceId, StatementOutput, diff,
+    Assembler, DesiredEdge, DesiredResource, KindSchema, Meta, ParameterSchema, ParameterType, Parameters,
+    ResourceId, StatementOutput, diff,
 };
 use setpoint_value::Value;
 
@@ -47,7 +47,7 @@ fn output(number: u32, content: &str, edges: bool) -> Option<Arc<StatementOutput
         id: id(number),
         schema: &KIND,
         parameters: Parameters::new([("content", Value::str(content))]),
-        meta: MetaParameters::default(),
+        meta: Meta::default(),
         span,
         parameter_spans: Arc::new([("content", span)]),
     };

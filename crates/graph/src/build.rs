@@ -267,7 +267,7 @@ impl<'a, S> Building<'a, S> {
                 id,
                 schema,
                 parameters,
-                meta,
+                meta: meta.into(),
                 span: self.statement.span,
                 parameter_spans: spans.clone(),
             }));

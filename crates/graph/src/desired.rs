@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::Span;
 use setpoint_value::Value;
 
-use crate::{KindSchema, MetaParameters, UnknownPart};
+use crate::{KindSchema, Meta, UnknownPart};
 
 /// Identity of a resource: its kind and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,7 +101,7 @@ pub struct DesiredResource {
     /// What the program sets.
     pub parameters: Parameters,
     /// What the engine is told.
-    pub meta: MetaParameters,
+    pub meta: Meta,
     /// The statement that made it.
     pub span: Span,
     /// Spans of the parameters that are set, by name, for messages.

@@ -37,7 +37,7 @@ pub use diff::{GraphChange, HiddenChange, diff};
 pub use exported::{build_collect, decode_exported, encode_exported};
 pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, SendKey};
 pub use library::Library;
-pub use meta::{MetaName, MetaParameters, Written};
+pub use meta::{Meta, MetaName, MetaParameters, Written};
 pub use parameter_type::{ParameterType, TypeMismatch};
 pub use statement::{
     EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, MetaItem, ResourceStatement,

@@ -1,5 +1,7 @@
 //! Meta parameters: what the engine is told about a resource (rules of mcl, 7.3).
 
+use std::ops::Deref;
+
 use setpoint_value::{Type, Value};
 
 /// The meta parameters of a resource, with defaults filled in.
@@ -84,31 +86,64 @@ impl Eq for MetaParameters {}
 
 impl Eq for Written {}
 
+impl MetaParameters {
+    /// What holds where a program writes nothing.
+    pub const DEFAULT: MetaParameters = MetaParameters {
+        noop: false,
+        retry: 0,
+        retryreset: false,
+        delay: 0,
+        timeout: 0,
+        poll: 0,
+        limit: f64::INFINITY,
+        burst: 0,
+        reset: false,
+        sema: Vec::new(),
+        rewatch: false,
+        realize: false,
+        dollar: false,
+        hidden: false,
+        export: Vec::new(),
+        reverse: false,
+        autoedge: true,
+        autogroup: true,
+        written: Written(0),
+    };
+}
+
 impl Default for MetaParameters {
     fn default() -> MetaParameters {
-        MetaParameters {
-            noop: false,
-            retry: 0,
-            retryreset: false,
-            delay: 0,
-            timeout: 0,
-            poll: 0,
-            limit: f64::INFINITY,
-            burst: 0,
-            reset: false,
-            sema: Vec::new(),
-            rewatch: false,
-            realize: false,
-            dollar: false,
-            hidden: false,
-            export: Vec::new(),
-            reverse: false,
-            autoedge: true,
-            autogroup: true,
-            written: Written::default(),
-        }
+        MetaParameters::DEFAULT
     }
 }
+
+/// The meta parameters of one of many resources. Most write none, and then these take no memory of their own.
+#[derive(Debug, Clone, Default)]
+pub struct Meta(Option<Box<MetaParameters>>);
+
+impl From<MetaParameters> for Meta {
+    fn from(meta: MetaParameters) -> Meta {
+        let is_default = meta == MetaParameters::DEFAULT && meta.written.is_same(Written(0));
+        Meta((!is_default).then(|| Box::new(meta)))
+    }
+}
+
+impl Deref for Meta {
+    type Target = MetaParameters;
+
+    fn deref(&self) -> &MetaParameters {
+        static DEFAULT: MetaParameters = MetaParameters::DEFAULT;
+        self.0.as_deref().unwrap_or(&DEFAULT)
+    }
+}
+
+impl PartialEq for Meta {
+    fn eq(&self, other: &Meta) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Meta {}
 
 impl MetaParameters {
     /// Sets one from a known value and notes that it was written.

@@ -167,7 +167,7 @@ impl Graph {
             id: id.clone(),
             schema: spec.schema,
             parameters: Parameters::new(parameters.iter().cloned()),
-            meta,
+            meta: meta.into(),
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
         };

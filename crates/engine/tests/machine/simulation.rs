@@ -134,7 +134,7 @@ impl Graph {
             id: id.clone(),
             schema,
             parameters: Parameters::new(entries),
-            meta,
+            meta: meta.into(),
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
         });

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_flow::{EXPORTS, Operation};
-use setpoint_graph::{
-    DesiredResource, MetaParameters, Parameters, ResourceId, ResourceStatement, encode_exported,
-};
+use setpoint_graph::{DesiredResource, Meta, Parameters, ResourceId, ResourceStatement, encode_exported};
 use setpoint_value::{Exported, Type, Value};
 
 use crate::library;
@@ -38,7 +36,7 @@ fn export(name: &str, host: &str, value: i64) -> Exported {
         id: ResourceId::new("test", name),
         schema: &library::TEST,
         parameters: Parameters::new([(library::TEST.parameters[0].name, Value::Int(value))]),
-        meta: MetaParameters::default(),
+        meta: Meta::default(),
         span: Span::new(FileId(0), 0, 1),
         parameter_spans: Arc::default(),
     };
