@@ -16,6 +16,7 @@ mod check;
 mod convergence;
 mod edges;
 mod exchange;
+mod index;
 mod input;
 mod life;
 mod lifecycle;
@@ -36,7 +37,6 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use setpoint_graph::{DesiredGraph, DesiredResource, MetaName, ResourceId};
-use smallvec::SmallVec;
 
 pub use action::{Action, Actions, Check, ExitReport, RunRequest};
 pub use input::{Armed, ExitReason, Initialised, Input, RunResult, StopStage};
@@ -46,6 +46,7 @@ pub use vertex::VertexId;
 use crate::{Cause, Event, EventKind};
 use convergence::Convergence;
 use edges::Edges;
+use index::Index;
 use life::{Attention, Life, Next, Pending, Wait, Why};
 use ready::{Ready, Waiters};
 use semaphores::Semaphores;
@@ -117,8 +118,7 @@ pub struct Machine {
     free: Vec<u32>,
     /// Resources that manage one and the same thing, each with all of its group.
     sharing: FxHashMap<ResourceId, Arc<[ResourceId]>>,
-    /// Slots by identity: the normal one and hidden ones.
-    index: FxHashMap<ResourceId, SmallVec<[u32; 2]>>,
+    index: Index,
     edges: Edges,
     timers: Timers,
     semaphores: Semaphores,
@@ -162,7 +162,7 @@ impl Machine {
             vertices: Vec::new(),
             free: Vec::new(),
             sharing: FxHashMap::default(),
-            index: FxHashMap::default(),
+            index: Index::default(),
             edges: Edges::default(),
             timers: Timers::default(),
             semaphores: Semaphores::default(),

@@ -214,7 +214,7 @@ impl Machine {
         if self.stopping.is_some() {
             return;
         }
-        for slot in self.index.get(id).cloned().unwrap_or_default() {
+        for slot in self.index.get(id, &self.vertices) {
             let vertex = self.vertex(slot);
             let Some(life) = vertex.life.as_ref().filter(|life| !life.is_leaving()) else {
                 continue;
@@ -313,12 +313,7 @@ impl Machine {
 
     /// The slot is free for another identity.
     fn forget(&mut self, slot: u32, id: &ResourceId) {
-        if let Some(slots) = self.index.get_mut(id) {
-            slots.retain(|other| *other != slot);
-            if slots.is_empty() {
-                self.index.remove(id);
-            }
-        }
+        self.index.remove(id, slot);
         self.free.push(slot);
     }
 

@@ -436,7 +436,7 @@ impl Machine {
             return;
         };
         for other in group.iter().filter(|other| **other != id) {
-            for other in self.index.get(other).cloned().unwrap_or_default() {
+            for other in self.index.get(other, &self.vertices) {
                 self.watch_event(other, Cause::Watch(id.to_string().into()));
             }
         }

@@ -108,7 +108,7 @@ impl Machine {
         }
         for resource in hidden_added {
             self.note_extended(&resource.id, &mut extended);
-            let slot = self.new_slot(resource.id.clone());
+            let slot = self.new_slot(&resource.id);
             let vertex = self.vertex_mut(slot);
             vertex.hidden = true;
             vertex.wanted = Some(resource);
@@ -178,8 +178,8 @@ impl Machine {
 
     /// The slot of an identity's resource that is not hidden, living or waiting to.
     fn normal_slot(&self, id: &ResourceId) -> Option<u32> {
-        let slots = self.index.get(id)?;
-        slots.iter().copied().find(|slot| !self.vertex(*slot).hidden)
+        let slots = self.index.get(id, &self.vertices);
+        slots.into_iter().find(|slot| !self.vertex(*slot).hidden)
     }
 
     /// The slot in which a resource that is new to the graph will live: that of its identity, if an older one is still
@@ -187,13 +187,13 @@ impl Machine {
     fn normal_slot_for(&mut self, resource: Arc<DesiredResource>) -> u32 {
         let slot = match self.normal_slot(&resource.id) {
             Some(slot) => slot,
-            None => self.new_slot(resource.id.clone()),
+            None => self.new_slot(&resource.id),
         };
         self.vertex_mut(slot).wanted = Some(resource);
         slot
     }
 
-    fn new_slot(&mut self, id: ResourceId) -> u32 {
+    fn new_slot(&mut self, id: &ResourceId) -> u32 {
         let slot = match self.free.pop() {
             Some(slot) => {
                 let vertex = self.vertex_mut(slot);
@@ -207,7 +207,7 @@ impl Machine {
                 slot
             }
         };
-        self.index.entry(id).or_default().push(slot);
+        self.index.insert(id, slot);
         slot
     }
 
@@ -219,7 +219,7 @@ impl Machine {
         gone: &mut Vec<u32>,
         added: &mut Vec<Arc<DesiredResource>>,
     ) {
-        let mut there: SmallVec<[u32; 2]> = self.index.get(id).cloned().unwrap_or_default();
+        let mut there = self.index.get(id, &self.vertices);
         there.retain(|slot| {
             let vertex = self.vertex(*slot);
             vertex.hidden && vertex.wanted.is_some()
@@ -241,15 +241,15 @@ impl Machine {
 
     /// Notes an identity that had a resource before the one that comes now: its edges may not be among those that come.
     fn note_extended(&self, id: &ResourceId, extended: &mut BTreeSet<ResourceId>) {
-        let there = self.index.get(id).into_iter().flatten();
-        if there.into_iter().any(|slot| self.vertex(*slot).wanted.is_some()) {
+        let there = self.index.get(id, &self.vertices);
+        if there.into_iter().any(|slot| self.vertex(slot).wanted.is_some()) {
             extended.insert(id.clone());
         }
     }
 
     /// Slots of the new graph under an identity.
     fn ends(&self, id: &ResourceId) -> SmallVec<[u32; 2]> {
-        let mut slots = self.index.get(id).cloned().unwrap_or_default();
+        let mut slots = self.index.get(id, &self.vertices);
         slots.retain(|slot| self.vertex(*slot).wanted.is_some());
         slots
     }
@@ -293,8 +293,8 @@ impl Machine {
         receivers: &mut BTreeSet<u32>,
     ) {
         let (from, to) = (&desired.from, &desired.to);
-        let from: SmallVec<[u32; 2]> = self.index.get(from).cloned().unwrap_or_default();
-        let to: SmallVec<[u32; 2]> = self.index.get(to).cloned().unwrap_or_default();
+        let from = self.index.get(from, &self.vertices);
+        let to = self.index.get(to, &self.vertices);
         for from in &from {
             for to in &to {
                 let Some(index) = self.edges.find(*from, *to) else {

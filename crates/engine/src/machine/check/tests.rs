@@ -48,7 +48,7 @@ fn graph() -> DesiredGraph {
             id: id(name),
             schema: &THING,
             parameters: Parameters::new([]),
-            meta,
+            meta: meta.into(),
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
         };
@@ -73,7 +73,7 @@ fn desired_edge(from: &str, to: &str, notify: bool) -> DesiredEdge {
 }
 
 fn slot(machine: &Machine, name: &str) -> usize {
-    machine.index[&id(name)][0] as usize
+    machine.index.get(&id(name), &machine.vertices)[0] as usize
 }
 
 /// Gives an input, and answers all that the machine asks for. Runs of `stay` do not end, those of `fail` fail.
