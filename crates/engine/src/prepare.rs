@@ -62,8 +62,8 @@ pub(crate) struct Preparer {
     kinds: Arc<Kinds>,
     automatic_edges: bool,
     /// The graph as it came last, and as it was given on.
-    came: DesiredGraph,
-    given: DesiredGraph,
+    last_input: DesiredGraph,
+    last_output: DesiredGraph,
     edges: AutomaticEdges,
     /// Whether no graph was prepared yet: what others know of earlier ones is void.
     is_first: bool,
@@ -74,15 +74,15 @@ impl Preparer {
         Preparer {
             kinds,
             automatic_edges,
-            came: DesiredGraph::default(),
-            given: DesiredGraph::default(),
+            last_input: DesiredGraph::default(),
+            last_output: DesiredGraph::default(),
             edges: AutomaticEdges::default(),
             is_first: true,
         }
     }
 
     /// One that has seen nothing.
-    pub(crate) fn anew(&self) -> Preparer {
+    pub(crate) fn fresh(&self) -> Preparer {
         Preparer::new(self.kinds.clone(), self.automatic_edges)
     }
 
@@ -91,7 +91,7 @@ impl Preparer {
     /// # Errors
     /// Everything that is wrong with it. Nothing has changed then.
     pub(crate) fn prepare(&mut self, graph: &DesiredGraph) -> Result<Prepared, Diagnostics> {
-        let change = setpoint_graph::diff(&self.came, graph);
+        let change = setpoint_graph::diff(&self.last_input, graph);
         let mut diagnostics = Diagnostics::new();
         let changed = change.changed.iter().map(|(_, new)| new);
         let wanted: Vec<&Arc<DesiredResource>> = change.added.iter().chain(changed).collect();
@@ -138,13 +138,13 @@ impl Preparer {
             }
             !is_same
         });
-        let mut given = change.apply(&self.given);
+        let mut output = change.apply(&self.last_output);
         for pair in found
             .removed
             .iter()
             .filter(|pair| !graph.edges.contains_key(*pair))
         {
-            given.edges.remove(pair);
+            output.edges.remove(pair);
         }
         // Those that were written until now, and still follow by themselves.
         let no_longer_written = change
@@ -155,13 +155,13 @@ impl Preparer {
             if !graph.edges.contains_key(&pair)
                 && let Some(edge) = self.edges.edge(graph, &pair.0, &pair.1)
             {
-                given.edges.insert(pair, edge);
+                output.edges.insert(pair, edge);
             }
         }
-        self.came = graph.clone();
-        self.given = given.clone();
+        self.last_input = graph.clone();
+        self.last_output = output.clone();
         Ok(Prepared {
-            graph: given,
+            graph: output,
             instances,
             removed: change.removed.len(),
             view: found.view,
@@ -226,7 +226,7 @@ impl Preparer {
 
     /// Whether the kind says that a resource which differs is the same to it. The old one stays in the graph then.
     fn is_the_same(&self, old: &Arc<DesiredResource>, new: &Arc<DesiredResource>) -> bool {
-        let given = self.given.resources.get(&new.id).unwrap_or(old);
+        let given = self.last_output.resources.get(&new.id).unwrap_or(old);
         self.kinds.get(&*new.id.kind).is_some_and(|spec| {
             let same = || (spec.same)(&new.id.name, &given.parameters, &new.parameters);
             given.meta.is_same(&new.meta) && crate::workers::guarded("compare", same).unwrap_or(false)

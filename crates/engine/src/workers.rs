@@ -364,7 +364,7 @@ fn prepare_all(shared: &Shared, submissions: &Mutex<Submissions>, mut preparer: 
             }
             Err(failure) => {
                 // Whatever it was amid: begin from nothing with the next.
-                preparer = preparer.anew();
+                preparer = preparer.fresh();
                 let diagnostics = format!("failed to {}", failure.chain());
                 shared.inbox.input(Input::GraphRejected { diagnostics });
                 Submitted::Rejected(Diagnostics::new())

@@ -13,9 +13,9 @@ use crate::{Failure, KindTask, Level};
 
 /// The kinds that have a task, and of which there are resources.
 #[derive(Default)]
-pub(super) struct KindTasks(FxHashMap<&'static str, State>);
+pub(super) struct KindTasks(FxHashMap<&'static str, TasksOfKind>);
 
-struct State {
+struct TasksOfKind {
     cancellation: CancellationToken,
     resources: usize,
     phase: Phase,
@@ -39,7 +39,7 @@ impl KindTasks {
             return Some(task);
         };
         let kind = spec.schema.kind;
-        let state = self.0.entry(kind).or_insert_with(|| State {
+        let state = self.0.entry(kind).or_insert_with(|| TasksOfKind {
             cancellation: start(shared, kind, background),
             resources: 0,
             phase: Phase::Starting,

@@ -94,7 +94,7 @@ const MOST_IN_PASSING: usize = 64;
 const LOG_LINES: usize = 10_000;
 
 #[derive(Default)]
-struct State {
+struct Arrived {
     messages: Vec<Message>,
     /// Watches whose event is among the messages.
     events: FxHashSet<WatchId>,
@@ -111,14 +111,14 @@ struct State {
 
 #[derive(Default)]
 pub(super) struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<Arrived>,
     arrived: Condvar,
     /// The owner, at rest; none before the start, while it works, and after the end.
     owner: Mutex<Option<Owner>>,
 }
 
 impl Inbox {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Arrived> {
         self.state.lock()
     }
 
@@ -164,7 +164,7 @@ impl Inbox {
     }
 
     /// Wakes the owner's thread if there is something for it.
-    fn call(&self, state: MutexGuard<'_, State>) {
+    fn call(&self, state: MutexGuard<'_, Arrived>) {
         let calls = state.thread_sleeps && !state.messages.is_empty();
         drop(state);
         if calls {
@@ -237,7 +237,7 @@ impl Inbox {
     }
 }
 
-impl State {
+impl Arrived {
     fn put(&mut self, messages: impl IntoIterator<Item = Message>) {
         for message in messages {
             match &message {

@@ -125,7 +125,7 @@ pub(super) enum Delivery {
     Left,
 }
 
-struct State<W: Work> {
+struct PoolState<W: Work> {
     queue: Queue<W>,
     threads: usize,
     /// Threads that wait and were not called.
@@ -174,13 +174,13 @@ pub(super) struct Pool<W: Work>(Arc<Shared<W>>);
 
 struct Shared<W: Work> {
     few: usize,
-    state: Mutex<State<W>>,
+    state: Mutex<PoolState<W>>,
     available: Condvar,
     deliver: Box<dyn Fn(Vec<W::Answer>, Delivery) + Send + Sync>,
 }
 
 impl<W: Work> Shared<W> {
-    fn lock(&self) -> MutexGuard<'_, State<W>> {
+    fn lock(&self) -> MutexGuard<'_, PoolState<W>> {
         self.state.lock()
     }
 }
@@ -199,7 +199,7 @@ impl<W: Work> Pool<W> {
     ) -> Pool<W> {
         Pool(Arc::new(Shared {
             few: few.max(1),
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 queue: Queue::default(),
                 threads: 0,
                 idle: 0,
@@ -231,7 +231,7 @@ impl<W: Work> Pool<W> {
     }
 
     /// Wakes or starts threads for what is queued, and one to keep an eye on them if they are all at work.
-    fn call_threads(&self, mut state: MutexGuard<'_, State<W>>) {
+    fn call_threads(&self, mut state: MutexGuard<'_, PoolState<W>>) {
         if state.queue.is_empty() || state.closed {
             return;
         }
@@ -325,9 +325,9 @@ impl<W: Work> Pool<W> {
 
     fn wait<'a>(
         &'a self,
-        state: MutexGuard<'a, State<W>>,
+        state: MutexGuard<'a, PoolState<W>>,
         patience: Option<Duration>,
-    ) -> (MutexGuard<'a, State<W>>, bool) {
+    ) -> (MutexGuard<'a, PoolState<W>>, bool) {
         match patience {
             None => (wait(&self.0.available, state), false),
             Some(patience) => wait_timeout(&self.0.available, state, patience),
@@ -335,7 +335,7 @@ impl<W: Work> Pool<W> {
     }
 
     /// Takes the most urgent jobs, the next one last.
-    fn take_batch(&self, state: &mut State<W>) -> Vec<Queued<W>> {
+    fn take_batch(&self, state: &mut PoolState<W>) -> Vec<Queued<W>> {
         let share = (state.queue.len / (2 * self.0.few)).clamp(1, BATCH);
         let mut batch = Vec::with_capacity(share);
         while batch.len() < share
@@ -357,9 +357,9 @@ impl<W: Work> Pool<W> {
 
     fn work<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State<W>>,
+        mut state: MutexGuard<'a, PoolState<W>>,
         batch: Vec<Queued<W>>,
-    ) -> MutexGuard<'a, State<W>> {
+    ) -> MutexGuard<'a, PoolState<W>> {
         state.looking += 1;
         let lane = Lane {
             pool: self.clone(),
@@ -406,7 +406,7 @@ impl<W: Work> Pool<W> {
     }
 
     /// No longer counts threads that are at one job for too long, and takes from them what they took along.
-    fn pass_over_slow(&self, state: &mut State<W>) {
+    fn pass_over_slow(&self, state: &mut PoolState<W>) {
         let mut late = Vec::new();
         let mut read = false;
         for lane in state.lanes.clone() {
