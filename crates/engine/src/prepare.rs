@@ -127,7 +127,8 @@ impl Preparer {
         fresh.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let removed = change.removed.iter().map(|resource| resource.id.clone());
         let mut found = self.edges.update(graph, removed, fresh);
-        found.view.is_anew = std::mem::take(&mut self.is_first);
+        let is_first = std::mem::take(&mut self.is_first);
+        found.view.is_anew = is_first;
 
         // Built from what was given before, so that the two share what did not change.
         let mut change = change;
@@ -157,6 +158,10 @@ impl Preparer {
             {
                 output.edges.insert(pair, edge);
             }
+        }
+        if is_first && output.edges.len() == graph.edges.len() {
+            // Nothing was added, and so the two can be one.
+            output = graph.clone();
         }
         self.last_input = graph.clone();
         self.last_output = output.clone();

@@ -16,15 +16,15 @@
 //! Nothing recurses: instantiation, heights, removal and the wave work on explicit stacks.
 
 mod arena;
+mod computation;
 mod environment;
 mod errors;
-mod finding;
 mod instantiate;
 mod loops;
 mod outputs;
-mod plain;
 mod prepared;
 mod queue;
+mod resolution;
 mod shapes;
 mod sources;
 mod state;
@@ -43,12 +43,12 @@ use smallvec::SmallVec;
 use self::arena::{Arena, Input, Kind, Reference, Site};
 use self::environment::{Environment, Scope, ScopeId, Slab};
 use self::errors::Problem;
-use self::instantiate::Place;
+use self::instantiate::InstanceSite;
 use self::outputs::{OutputKey, Outputs};
 use self::prepared::Prepared;
 use self::queue::HeightQueue;
 use self::sources::Sources;
-use self::state::{Link, State};
+use self::state::{Link, NodeState};
 use crate::{Operation, Program, Slot, TemplateId, TemplateNode};
 
 /// A running program. It is stepped by its owner and does nothing by itself.
@@ -287,7 +287,7 @@ impl Evaluator {
     }
 
     fn put_entry_in_place(&mut self) {
-        let place = Place {
+        let place = InstanceSite {
             scope: self.entry_scope,
             parent: None,
             path: OutputKey::default(),
@@ -347,7 +347,7 @@ impl Evaluator {
     }
 
     /// Gives a node a state and, if it is another one, its dependants something to do.
-    fn set_state(&mut self, index: u32, state: State) {
+    fn set_state(&mut self, index: u32, state: NodeState) {
         let at = index as usize;
         if self.arena.state[at].is_same(&state) {
             return;
@@ -549,16 +549,16 @@ impl Evaluator {
     }
 
     /// The state of an input.
-    fn input(&self, index: u32, port: usize) -> State {
+    fn input(&self, index: u32, port: usize) -> NodeState {
         match self.arena.inputs[index as usize].get(port) {
-            Some(Input::Constant(value)) => State::Value(value.clone()),
+            Some(Input::Constant(value)) => NodeState::Value(value.clone()),
             Some(Input::Node { index, .. }) => self.arena.state[*index as usize].clone(),
-            Some(Input::Nothing) | None => State::Pending,
+            Some(Input::Nothing) | None => NodeState::Pending,
         }
     }
 
     /// The values of all inputs, unless one failed or has none: then what that means for a node computed from them.
-    fn gather(&self, index: u32) -> Result<SmallVec<[setpoint_value::Value; 4]>, State> {
+    fn gather(&self, index: u32) -> Result<SmallVec<[setpoint_value::Value; 4]>, NodeState> {
         let inputs = &self.arena.inputs[index as usize];
         let mut values = SmallVec::with_capacity(inputs.len());
         let mut pending = false;
@@ -566,14 +566,18 @@ impl Evaluator {
             match input {
                 Input::Constant(value) => values.push(value.clone()),
                 Input::Node { index, .. } => match &self.arena.state[*index as usize] {
-                    State::Value(value) => values.push(value.clone()),
-                    State::Failed(failure) => return Err(State::Failed(failure.clone())),
-                    State::Pending => pending = true,
+                    NodeState::Value(value) => values.push(value.clone()),
+                    NodeState::Failed(failure) => return Err(NodeState::Failed(failure.clone())),
+                    NodeState::Pending => pending = true,
                 },
                 Input::Nothing => pending = true,
             }
         }
-        if pending { Err(State::Pending) } else { Ok(values) }
+        if pending {
+            Err(NodeState::Pending)
+        } else {
+            Ok(values)
+        }
     }
 }
 

@@ -90,6 +90,9 @@ impl Message {
 /// What is done in passing by whoever brings it, in resources; more is left to the owner's own thread.
 const MOST_IN_PASSING: usize = 64;
 
+/// Messages for which there is room while nothing happens.
+pub(super) const MOST_SPARE: usize = 256;
+
 /// Lines for the log that may wait.
 const LOG_LINES: usize = 10_000;
 
@@ -180,6 +183,8 @@ impl Inbox {
         let mut messages = std::mem::take(owner.spare());
         self.lock().take(&mut messages);
         owner.work(&mut messages);
+        // What a burst needed is not kept.
+        messages.shrink_to(MOST_SPARE);
         *owner.spare() = messages;
         let (deadline, has_ended) = (owner.deadline(), owner.has_ended());
         *place = Some(owner);

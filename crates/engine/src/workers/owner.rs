@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::background::KindTasks;
 use super::execute::{Cell, Run, Task, run_as_task};
-use super::inbox::{Message, Status, WatchId};
+use super::inbox::{MOST_SPARE, Message, Status, WatchId};
 use super::{SWEEP_EVERY, Shared};
 use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
 use crate::prepare::Instances;
@@ -120,6 +120,7 @@ impl Owner {
         self.sweep(now);
         if !self.jobs.is_empty() {
             self.shared.start(self.jobs.drain(..));
+            self.jobs.shrink_to(MOST_SPARE);
         }
         // Last: the work is under way, and whoever listens is woken once.
         self.emitted

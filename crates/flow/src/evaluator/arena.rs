@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::environment::ScopeId;
 use super::outputs::OutputKey;
 use super::sources::SourceNode;
-use super::state::{Link, State};
+use super::state::{Link, NodeState};
 use super::switches::Switch;
 use crate::TemplateId;
 
@@ -76,7 +76,7 @@ pub(super) enum Kind {
 /// See [`Kind::Join`].
 pub(super) struct Join {
     /// Shown while the second input is nothing.
-    pub(super) fixed: State,
+    pub(super) fixed: NodeState,
     /// Go onto every value.
     pub(super) marks: setpoint_value::Marks,
 }
@@ -85,7 +85,7 @@ pub(super) struct Join {
 #[derive(Default)]
 pub(super) struct Gather {
     /// Shown instead of what the shape makes, when there is something.
-    pub(super) fixed: Option<State>,
+    pub(super) fixed: Option<NodeState>,
     /// Slots with news since the last time it was computed.
     pub(super) changed: Vec<u32>,
     /// Slots with news that the shape has not been told.
@@ -106,7 +106,7 @@ pub(super) struct Output {
 #[derive(Default)]
 pub(super) struct Arena {
     pub(super) kind: Vec<Kind>,
-    pub(super) state: Vec<State>,
+    pub(super) state: Vec<NodeState>,
     pub(super) inputs: Vec<SmallVec<[Input; 2]>>,
     pub(super) dependants: Vec<SmallVec<[Dependant; 2]>>,
     /// Above those of all inputs and of the switch that owns the scope.
@@ -136,7 +136,7 @@ impl Arena {
         if let Some(index) = self.free.pop() {
             let at = index as usize;
             self.kind[at] = kind;
-            self.state[at] = State::Pending;
+            self.state[at] = NodeState::Pending;
             self.height[at] = height;
             self.scope[at] = scope;
             self.site[at] = site;
@@ -146,7 +146,7 @@ impl Arena {
         }
         let index = u32::try_from(self.kind.len()).expect("fewer than 2³² nodes fit into memory");
         self.kind.push(kind);
-        self.state.push(State::Pending);
+        self.state.push(NodeState::Pending);
         self.inputs.push(SmallVec::new());
         self.dependants.push(SmallVec::new());
         self.height.push(height);
@@ -231,7 +231,7 @@ impl Arena {
     pub(super) fn remove(&mut self, index: u32) {
         let at = index as usize;
         self.kind[at] = Kind::Free;
-        self.state[at] = State::Pending;
+        self.state[at] = NodeState::Pending;
         self.inputs[at].clear();
         self.dependants[at].clear();
         self.chain[at] = None;

@@ -7,8 +7,8 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, without_system_numbers
 use setpoint_value::{CallError, FunctionRef, Value, operators};
 
 use super::Evaluator;
-use super::plain::is_calm;
-use super::state::{Failure, Link, State};
+use super::computation::is_calm;
+use super::state::{Failure, Link, NodeState};
 use crate::{Operation, codes};
 
 /// Something that is wrong at a node.
@@ -26,7 +26,7 @@ pub(super) enum Problem {
 
 impl Evaluator {
     /// The state of a node that fails now by itself. What nothing can catch is noted as wrong.
-    pub(super) fn fail(&mut self, index: u32, error: CallError) -> State {
+    pub(super) fn fail(&mut self, index: u32, error: CallError) -> NodeState {
         let at = index as usize;
         let what: Arc<str> = match self.operation_of(index) {
             Operation::Call { function, .. } if is_lookup(function) => "this lookup".into(),
@@ -44,7 +44,7 @@ impl Evaluator {
             let problem = Problem::Fatal(failure.clone());
             self.problems.entry(index).or_default().push(problem);
         }
-        State::Failed(failure)
+        NodeState::Failed(failure)
     }
 
     /// A statement has got this failure instead of a value that it needs.
@@ -58,7 +58,7 @@ impl Evaluator {
 
     pub(super) fn compute_panic(&mut self, index: u32) {
         self.inputs_failed(index);
-        let State::Value(condition) = self.input(index, 0) else {
+        let NodeState::Value(condition) = self.input(index, 0) else {
             return;
         };
         if is_calm(&condition) {
@@ -66,8 +66,8 @@ impl Evaluator {
         }
         let text = match (&condition, self.arena.inputs[index as usize].len()) {
             (_, 2) => match self.input(index, 1) {
-                State::Value(message) => Some(message),
-                State::Pending | State::Failed(_) => return,
+                NodeState::Value(message) => Some(message),
+                NodeState::Pending | NodeState::Failed(_) => return,
             },
             (Value::Bool(_), _) => None,
             _ => Some(condition),
@@ -83,7 +83,7 @@ impl Evaluator {
     pub(super) fn inputs_failed(&mut self, index: u32) -> bool {
         let mut failures: Vec<Arc<Failure>> = Vec::new();
         for port in 0..self.arena.inputs[index as usize].len() {
-            if let State::Failed(failure) = self.input(index, port)
+            if let NodeState::Failed(failure) = self.input(index, port)
                 && !failures.iter().any(|known| Arc::ptr_eq(known, &failure))
             {
                 failures.push(failure);

@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 use super::Evaluator;
 use super::arena::{Kind, Reference, Site};
 use super::environment::{Binding, Closure, Environment, EnvironmentId, ScopeId};
-use super::finding::{Found, Want};
 use super::outputs::OutputKey;
+use super::resolution::{Resolution, Want};
 use super::sources::SourceNode;
 use super::state::Link;
 use super::statements::Unrolling;
@@ -33,7 +33,7 @@ pub(super) enum Task {
 }
 
 /// Where an instance is put.
-pub(super) struct Place {
+pub(super) struct InstanceSite {
     pub(super) scope: ScopeId,
     /// The instance whose life it shares; without one it belongs to the scope directly.
     pub(super) parent: Option<EnvironmentId>,
@@ -47,7 +47,7 @@ impl Evaluator {
         &mut self,
         template: TemplateId,
         inputs: Vec<Binding>,
-        place: Place,
+        place: InstanceSite,
         tasks: &mut Vec<Task>,
     ) -> EnvironmentId {
         let body = self.program.template(template);
@@ -142,7 +142,7 @@ impl Evaluator {
         slot: Slot,
         tasks: &mut Vec<Task>,
     ) {
-        let Found::Unresolved(environment, slot) = self.find(environment, slot, Want::Instance) else {
+        let Resolution::Unresolved(environment, slot) = self.find(environment, slot, Want::Instance) else {
             return;
         };
         match self.operation(program, environment, slot) {
@@ -174,7 +174,7 @@ impl Evaluator {
             Task::Value(environment, slot)
         };
         match self.find(environment, instance, Want::Instance) {
-            Found::Instance(inner) => {
+            Resolution::Instance(inner) => {
                 let exported = self
                     .environments
                     .get(inner.0)
@@ -184,11 +184,11 @@ impl Evaluator {
                 self.bind(environment, slot, Binding::Same(inner, exported, None));
                 tasks.push(again);
             }
-            Found::Unresolved(..) => {
+            Resolution::Unresolved(..) => {
                 tasks.push(again);
                 tasks.push(Task::Handle(environment, instance));
             }
-            Found::Reference(_) | Found::Gone => {
+            Resolution::Reference(_) | Resolution::Gone => {
                 let gone = Binding::Same(environment, Slot(u32::MAX), None);
                 self.bind(environment, slot, gone);
             }
@@ -222,7 +222,7 @@ impl Evaluator {
         node: u32,
         template: TemplateId,
         further: Option<u32>,
-    ) -> Place {
+    ) -> InstanceSite {
         let around = self
             .environments
             .get(environment.0)
@@ -244,7 +244,7 @@ impl Evaluator {
             path.push(node);
             path.extend(further);
         }
-        Place {
+        InstanceSite {
             scope: around.scope,
             parent: Some(environment),
             path,
@@ -259,7 +259,7 @@ impl Evaluator {
         slot: Slot,
         tasks: &mut Vec<Task>,
     ) {
-        let Found::Unresolved(environment, slot) = self.find(environment, slot, Want::Value) else {
+        let Resolution::Unresolved(environment, slot) = self.find(environment, slot, Want::Value) else {
             return;
         };
         let Some((site, operation)) = self.operation(program, environment, slot) else {

@@ -10,7 +10,7 @@ use setpoint_value::{CallError, List, Map, MapKey, Marks, Value};
 use super::Evaluator;
 use super::arena::Kind;
 use super::environment::{Binding, EnvironmentId, ScopeId};
-use super::state::{State, differing, has_subtle_keys};
+use super::state::{NodeState, differing, has_subtle_keys};
 use super::switches::Decided;
 use crate::Operation;
 
@@ -74,9 +74,9 @@ impl Evaluator {
                 index,
                 CallError::fatal("the loop is over something that is not a list"),
             ),
-            Decided::Pending => State::Pending,
-            Decided::Failed(failure) => State::Failed(failure),
-            Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),
+            Decided::Pending => NodeState::Pending,
+            Decided::Failed(failure) => NodeState::Failed(failure),
+            Decided::Unknown(marks) => NodeState::Value(self.unknown_of(index).with_marks(&marks)),
         };
         self.settle(index, environment, None, state);
         body.list = None;
@@ -137,9 +137,9 @@ impl Evaluator {
                 index,
                 CallError::fatal("the loop is over something that is not a map"),
             ),
-            Decided::Pending => State::Pending,
-            Decided::Failed(failure) => State::Failed(failure),
-            Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),
+            Decided::Pending => NodeState::Pending,
+            Decided::Failed(failure) => NodeState::Failed(failure),
+            Decided::Unknown(marks) => NodeState::Value(self.unknown_of(index).with_marks(&marks)),
         };
         self.settle(index, environment, None, state);
         self.clear_key_loop(body);
@@ -245,7 +245,7 @@ impl Evaluator {
         let at = owner as usize;
         let (site, chain) = (self.arena.site[at], self.arena.chain[at].clone());
         let given = self.add_node(Kind::Given, site, scope, chain, &[]);
-        self.arena.state[given as usize] = State::Value(value);
+        self.arena.state[given as usize] = NodeState::Value(value);
         self.arena.pinned[given as usize] = true;
         if let Some(scope) = self.scopes.get_mut(scope.0) {
             scope.given.push(given);
@@ -255,6 +255,6 @@ impl Evaluator {
 
     /// Sets the value of such a node.
     pub(super) fn give(&mut self, given: u32, value: Value) {
-        self.set_state(given, State::Value(value));
+        self.set_state(given, NodeState::Value(value));
     }
 }

@@ -16,8 +16,8 @@ use setpoint_value::{Type, Value};
 use smallvec::SmallVec;
 
 use super::arena::{Kind, Output, Reference, Site};
+use super::computation::guarded;
 use super::environment::EnvironmentId;
-use super::plain::guarded;
 use super::{Evaluator, Pending, Step};
 use crate::{Operation, Slot, codes};
 

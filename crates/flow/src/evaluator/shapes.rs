@@ -8,9 +8,9 @@ use setpoint_value::{
 
 use super::Evaluator;
 use super::arena::{Input, Join, Kind, NodeId, Reference};
+use super::computation::{guarded, redacted, unknown_result};
 use super::environment::{Binding, EnvironmentId, ScopeId};
-use super::plain::{guarded, redacted, unknown_result};
-use super::state::State;
+use super::state::NodeState;
 use crate::Operation;
 
 /// What there is inside a call of a shape.
@@ -99,7 +99,7 @@ impl Evaluator {
                     self.enqueue(join);
                     return;
                 }
-                Ok(Some(unknown)) => State::Value(unknown),
+                Ok(Some(unknown)) => NodeState::Value(unknown),
                 Err(error) => self.fail(index, redacted(error, &values)),
             },
         };
@@ -265,7 +265,7 @@ impl Evaluator {
         let (site, scope) = (self.arena.site[place], self.arena.scope[place]);
         let chain = self.arena.chain[place].clone();
         let kind = Kind::Join(Box::new(Join {
-            fixed: State::Pending,
+            fixed: NodeState::Pending,
             marks: Marks::none(),
         }));
         // Above the switch, which may give it another scope to show, but without an edge from it: that would keep the switch
@@ -293,18 +293,18 @@ impl Evaluator {
         for slot in std::mem::take(&mut gather.changed) {
             gather.untold.insert(slot);
             match self.input(index, slot as usize + 1) {
-                State::Value(_) => gather.without.remove(&slot),
-                State::Pending | State::Failed(_) => gather.without.insert(slot),
+                NodeState::Value(_) => gather.without.remove(&slot),
+                NodeState::Pending | NodeState::Failed(_) => gather.without.insert(slot),
             };
         }
         let failed = gather.without.iter().find_map(|slot| {
             let state = self.input(index, *slot as usize + 1);
-            matches!(state, State::Failed(_)).then_some(state)
+            matches!(state, NodeState::Failed(_)).then_some(state)
         });
         let state = match (&gather.fixed, failed) {
             (Some(fixed), _) => fixed.clone(),
             (None, Some(failed)) => failed,
-            (None, None) if !gather.without.is_empty() => State::Pending,
+            (None, None) if !gather.without.is_empty() => NodeState::Pending,
             (None, None) => {
                 let changed: Vec<usize> = std::mem::take(&mut gather.untold)
                     .into_iter()
@@ -318,23 +318,23 @@ impl Evaluator {
     }
 
     /// Lets a shape make its result.
-    fn collect(&mut self, index: u32, changed: &[usize]) -> State {
+    fn collect(&mut self, index: u32, changed: &[usize]) -> NodeState {
         let Some(Input::Node { index: switch, .. }) = self.arena.inputs[index as usize].first() else {
-            return State::Pending;
+            return NodeState::Pending;
         };
         let switch = *switch as usize;
         let kind = std::mem::replace(&mut self.arena.kind[switch], Kind::Plain);
         let Kind::Switch(mut owner) = kind else {
             self.arena.kind[switch] = kind;
-            return State::Pending;
+            return NodeState::Pending;
         };
-        let mut state = State::Pending;
+        let mut state = NodeState::Pending;
         if let super::switches::Body::Shape(body) = &mut owner.body
             && let Some(shape) = &mut body.state
         {
             let results = |slot: usize| match self.input(index, slot + 1) {
-                State::Value(value) => value,
-                State::Pending | State::Failed(_) => Value::Null(setpoint_value::Type::Dynamic),
+                NodeState::Value(value) => value,
+                NodeState::Pending | NodeState::Failed(_) => Value::Null(setpoint_value::Type::Dynamic),
             };
             let operation = self.operation_of(index);
             let name: Arc<str> = match operation {
@@ -346,7 +346,7 @@ impl Evaluator {
                 check_size(&value)?;
                 Ok(value)
             }) {
-                Ok(value) => State::Value(value.with_marks(&body.marks)),
+                Ok(value) => NodeState::Value(value.with_marks(&body.marks)),
                 Err(error) => {
                     let is_secret = !body.marks.is_empty();
                     let hidden: &[Value] = &[Value::Bool(true).with_marks(&body.marks)];

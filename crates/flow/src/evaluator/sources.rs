@@ -18,8 +18,8 @@ use setpoint_value::{
 };
 
 use super::arena::Kind;
-use super::plain::{guarded, redacted, unknown_result};
-use super::state::{State, is_identical};
+use super::computation::{guarded, redacted, unknown_result};
+use super::state::{NodeState, is_identical};
 use super::{Evaluator, SourceId};
 
 /// A call of a source.
@@ -161,10 +161,10 @@ impl Evaluator {
         };
         self.sources.pending.remove(&index);
         let state = match values {
-            Err(State::Failed(failure)) => {
+            Err(NodeState::Failed(failure)) => {
                 self.detach(&mut source);
                 source.holds = false;
-                State::Failed(failure)
+                NodeState::Failed(failure)
             }
             Err(state) => {
                 source.holds = false;
@@ -173,9 +173,9 @@ impl Evaluator {
             Ok(values) => {
                 let state = self.follow(index, &mut source, &values);
                 let given = match &state {
-                    State::Value(value) => Some(Ok(value)),
-                    State::Failed(failure) => Some(Err(&failure.error)),
-                    State::Pending => None,
+                    NodeState::Value(value) => Some(Ok(value)),
+                    NodeState::Failed(failure) => Some(Err(&failure.error)),
+                    NodeState::Pending => None,
                 };
                 self.log_call(&source.function, &values, given);
                 state
@@ -186,7 +186,7 @@ impl Evaluator {
     }
 
     /// Sees to it that a call follows what its arguments say; the state that it has then.
-    fn follow(&mut self, index: u32, source: &mut SourceNode, values: &[Value]) -> State {
+    fn follow(&mut self, index: u32, source: &mut SourceNode, values: &[Value]) -> NodeState {
         let function = source.function.clone();
         let flags = |at: usize| function.flags(at);
         let is_unknown = |(at, value): (usize, &Value)| !flags(at).allow_unknown && value.is_unknown();
@@ -194,7 +194,7 @@ impl Evaluator {
             self.detach(source);
             source.holds = false;
             let ty = &Self::node_of(&self.program, self.arena.site[index as usize]).ty;
-            return State::Value(unknown_result(&function, values, ty));
+            return NodeState::Value(unknown_result(&function, values, ty));
         }
         source.marks = Marks::none();
         let mut arguments = Vec::with_capacity(values.len());
@@ -216,7 +216,7 @@ impl Evaluator {
         match latest {
             Some(Ok(value)) => {
                 source.holds = true;
-                State::Value(value.with_marks(&source.marks))
+                NodeState::Value(value.with_marks(&source.marks))
             }
             Some(Err(error)) => {
                 source.holds = true;
@@ -233,7 +233,7 @@ impl Evaluator {
             None if source.holds => self.held(index),
             None => {
                 self.sources.pending.insert(index);
-                State::Pending
+                NodeState::Pending
             }
         }
     }
@@ -245,10 +245,10 @@ impl Evaluator {
     }
 
     /// The state of a call that waits for news and shows the old meanwhile; a fatal failure stays noted as wrong.
-    fn held(&mut self, index: u32) -> State {
+    fn held(&mut self, index: u32) -> NodeState {
         let state = self.arena.state[index as usize].clone();
         match state {
-            State::Failed(failure) => self.fail(index, failure.error.clone()),
+            NodeState::Failed(failure) => self.fail(index, failure.error.clone()),
             state => state,
         }
     }

@@ -7,7 +7,7 @@ use setpoint_value::{CallError, List, Map, Value};
 
 /// The state of a node.
 #[derive(Clone)]
-pub(super) enum State {
+pub(super) enum NodeState {
     /// No value yet.
     Pending,
     /// This value.
@@ -16,13 +16,13 @@ pub(super) enum State {
     Failed(Arc<Failure>),
 }
 
-impl State {
+impl NodeState {
     /// Whether a change from the one to the other need not be told to anybody.
-    pub(super) fn is_same(&self, other: &State) -> bool {
+    pub(super) fn is_same(&self, other: &NodeState) -> bool {
         match (self, other) {
-            (State::Pending, State::Pending) => true,
-            (State::Value(a), State::Value(b)) => is_identical(a, b),
-            (State::Failed(a), State::Failed(b)) => Arc::ptr_eq(a, b) || a == b,
+            (NodeState::Pending, NodeState::Pending) => true,
+            (NodeState::Value(a), NodeState::Value(b)) => is_identical(a, b),
+            (NodeState::Failed(a), NodeState::Failed(b)) => Arc::ptr_eq(a, b) || a == b,
             _ => false,
         }
     }

@@ -4,10 +4,10 @@ use setpoint_value::Value;
 
 use super::arena::{Kind, Reference, Site};
 use super::environment::{Binding, EnvironmentId};
-use super::finding::{Found, Want};
 use super::instantiate::Task;
+use super::resolution::{Resolution, Want};
 use super::switches::Body;
-use super::{Evaluator, plain};
+use super::{Evaluator, computation};
 use crate::{Block, Operation, Program, Slot};
 
 /// The rest of a loop over a constant.
@@ -43,7 +43,7 @@ impl Evaluator {
             tasks.push(Task::Effects(environment, at + 1));
             if matches!(
                 self.find(environment, slot, Want::Instance),
-                Found::Unresolved(..)
+                Resolution::Unresolved(..)
             ) {
                 self.put_in_place(program, environment, slot, tasks);
             }
@@ -76,7 +76,7 @@ impl Evaluator {
             }
             Operation::Panic { .. } => {
                 let is_constant = operands.iter().all(|o| matches!(o, Reference::Constant(_)));
-                if !(is_constant && constant.is_some_and(plain::is_calm)) {
+                if !(is_constant && constant.is_some_and(computation::is_calm)) {
                     self.make_root(environment, site, Kind::Panic, operands);
                 }
             }

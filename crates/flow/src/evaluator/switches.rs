@@ -7,11 +7,11 @@ use setpoint_value::{CallError, Func, Marks, Shape, Shared, Type, Value};
 use super::Evaluator;
 use super::arena::{Input, Join, Kind, Reference, Site};
 use super::environment::{Binding, Closure, EnvironmentId, Scope, ScopeId};
-use super::instantiate::{Place, Task};
+use super::instantiate::{InstanceSite, Task};
 use super::loops::{ForLoop, KeyLoop};
 use super::outputs::OutputKey;
 use super::shapes::ShapeCalls;
-use super::state::{Link, State};
+use super::state::{Link, NodeState};
 use crate::{Block, Operation, TemplateId};
 
 /// A node that owns scopes.
@@ -121,7 +121,7 @@ impl Evaluator {
         let kind = match &body {
             Body::Shape(_) => Kind::Gather(Box::default()),
             _ => Kind::Join(Box::new(Join {
-                fixed: State::Pending,
+                fixed: NodeState::Pending,
                 marks: Marks::none(),
             })),
         };
@@ -210,9 +210,9 @@ impl Evaluator {
     /// What the first input of a switch says.
     pub(super) fn decided(&self, index: u32) -> Decided {
         match self.input(index, 0) {
-            State::Pending => Decided::Pending,
-            State::Failed(failure) => Decided::Failed(failure),
-            State::Value(value) => {
+            NodeState::Pending => Decided::Pending,
+            NodeState::Failed(failure) => Decided::Failed(failure),
+            NodeState::Value(value) => {
                 let (plain, marks) = value.unmark();
                 match plain {
                     Value::Unknown(_) => Decided::Unknown(marks),
@@ -273,9 +273,9 @@ impl Evaluator {
                 return;
             }
             Decided::Known(..) => self.fail(index, CallError::fatal("the condition is not a bool")),
-            Decided::Pending => State::Pending,
-            Decided::Failed(failure) => State::Failed(failure),
-            Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),
+            Decided::Pending => NodeState::Pending,
+            Decided::Failed(failure) => NodeState::Failed(failure),
+            Decided::Unknown(marks) => NodeState::Value(self.unknown_of(index).with_marks(&marks)),
         };
         self.settle(index, environment, join, state);
         if let Some((_, Some(scope), _)) = chosen.take() {
@@ -294,7 +294,7 @@ impl Evaluator {
             return;
         };
         match self.input(index, 0) {
-            State::Failed(failure) if failure.is_catchable() => {
+            NodeState::Failed(failure) if failure.is_catchable() => {
                 if fallback.is_some() {
                     return;
                 }
@@ -311,12 +311,12 @@ impl Evaluator {
                 }
                 return;
             }
-            State::Value(value) if value.is_unknown() => {
+            NodeState::Value(value) if value.is_unknown() => {
                 let (_, marks) = value.unmark();
                 let unknown = self.unknown_of(index).with_marks(&marks);
-                self.show_fixed(join, State::Value(unknown));
+                self.show_fixed(join, NodeState::Value(unknown));
             }
-            State::Value(value) => {
+            NodeState::Value(value) => {
                 let reference = match self.arena.inputs[index as usize].first() {
                     Some(Input::Node { index, .. }) => Reference::Node(self.arena.id(*index)),
                     _ => Reference::Constant(value),
@@ -383,9 +383,9 @@ impl Evaluator {
                 return;
             }
             Decided::Known(..) => self.fail(index, CallError::fatal("what is called is not a function")),
-            Decided::Pending => State::Pending,
-            Decided::Failed(failure) => State::Failed(failure),
-            Decided::Unknown(marks) => State::Value(self.unknown_of(index).with_marks(&marks)),
+            Decided::Pending => NodeState::Pending,
+            Decided::Failed(failure) => NodeState::Failed(failure),
+            Decided::Unknown(marks) => NodeState::Value(self.unknown_of(index).with_marks(&marks)),
         };
         self.settle(index, environment, join, state);
         if let Some((_, scope, _)) = called.take() {
@@ -476,7 +476,7 @@ impl Evaluator {
             path.push(site.node);
             path.extend(further);
         }
-        let place = Place {
+        let place = InstanceSite {
             scope,
             parent: None,
             path,
@@ -507,12 +507,18 @@ impl Evaluator {
     }
 
     /// What a switch comes to that has no scope to show: its join shows it; a statement notes it.
-    pub(super) fn settle(&mut self, index: u32, environment: EnvironmentId, join: Option<u32>, state: State) {
+    pub(super) fn settle(
+        &mut self,
+        index: u32,
+        environment: EnvironmentId,
+        join: Option<u32>,
+        state: NodeState,
+    ) {
         match (join, state) {
             (Some(join), state) => self.show_fixed(join, state),
-            (None, State::Failed(failure)) => self.not_caught(index, failure),
-            (None, State::Value(_)) => self.unknown_block(index, environment),
-            (None, State::Pending) => {}
+            (None, NodeState::Failed(failure)) => self.not_caught(index, failure),
+            (None, NodeState::Value(_)) => self.unknown_block(index, environment),
+            (None, NodeState::Pending) => {}
         }
     }
 
@@ -540,7 +546,7 @@ impl Evaluator {
     }
 
     /// Lets a join show a state.
-    pub(super) fn show_fixed(&mut self, join: u32, state: State) {
+    pub(super) fn show_fixed(&mut self, join: u32, state: NodeState) {
         if let Kind::Gather(gather) = &mut self.arena.kind[join as usize] {
             gather.fixed = Some(state);
             self.enqueue(join);
@@ -573,7 +579,7 @@ impl Evaluator {
         let state = match &self.arena.inputs[index as usize][1] {
             Input::Nothing => join.fixed.clone(),
             Input::Constant(_) | Input::Node { .. } => match self.input(index, 1) {
-                State::Value(value) => State::Value(value.with_marks(&join.marks)),
+                NodeState::Value(value) => NodeState::Value(value.with_marks(&join.marks)),
                 state => state,
             },
         };

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use setpoint_value::{CallError, FunctionSpec, Marks, Type, Value, call, check_size};
 
 use super::arena::Kind;
-use super::state::State;
+use super::state::NodeState;
 use super::{Evaluator, Unasked};
 use crate::{Operation, TemplateNode};
 
@@ -213,7 +213,7 @@ impl Evaluator {
             Ok(values) => {
                 let node = Self::node_of(&self.program, self.arena.site[index as usize]);
                 match self.value_of(node, &values) {
-                    Ok(value) => State::Value(value),
+                    Ok(value) => NodeState::Value(value),
                     Err(error) => self.fail(index, error),
                 }
             }
@@ -230,18 +230,18 @@ impl Evaluator {
         self.set_state(index, state);
     }
 
-    fn call_direct(&mut self, index: u32, values: &[Value]) -> State {
+    fn call_direct(&mut self, index: u32, values: &[Value]) -> NodeState {
         let Some((Value::Func(function), arguments)) = values.split_first() else {
             return self.fail(index, CallError::fatal("what is called is not a function"));
         };
         let mut marks = Marks::none();
         let unmarked: Vec<Value> = arguments.iter().map(|a| a.unmark_deep(&mut marks)).collect();
         if let (Type::Func(ty), true) = (function.ty(), unmarked.iter().any(Value::is_unknown)) {
-            return State::Value(Value::unknown(ty.result.clone()).with_marks(&marks));
+            return NodeState::Value(Value::unknown(ty.result.clone()).with_marks(&marks));
         }
         let called = guarded(&"a function value", || function.implementation().call(&unmarked));
         match called {
-            Ok(value) => State::Value(value.with_marks(&marks)),
+            Ok(value) => NodeState::Value(value.with_marks(&marks)),
             Err(error) => self.fail(index, redacted(error, arguments)),
         }
     }

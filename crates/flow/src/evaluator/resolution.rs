@@ -19,7 +19,7 @@ pub(super) enum Want {
 }
 
 /// Where looking for a slot ends.
-pub(super) enum Found {
+pub(super) enum Resolution {
     Reference(Reference),
     Instance(EnvironmentId),
     /// At an operation that nobody has asked for yet.
@@ -38,7 +38,7 @@ impl Evaluator {
 
     /// What a slot that was asked for stands for; a broken node if it cannot be found.
     pub(super) fn reference(&mut self, environment: EnvironmentId, slot: Slot) -> Reference {
-        if let Found::Reference(reference) = self.find(environment, slot, Want::Value) {
+        if let Resolution::Reference(reference) = self.find(environment, slot, Want::Value) {
             return reference;
         }
         let (site, scope, chain) = match self.environments.get(environment.0) {
@@ -59,48 +59,48 @@ impl Evaluator {
     }
 
     /// Follows a slot as far as it has been asked for.
-    pub(super) fn find(&mut self, environment: EnvironmentId, slot: Slot, want: Want) -> Found {
+    pub(super) fn find(&mut self, environment: EnvironmentId, slot: Slot, want: Want) -> Resolution {
         let (mut at, mut steps) = ((environment, slot), 0u32);
         let found = loop {
             let Some(current) = self.environments.get(at.0.0) else {
-                break Found::Gone;
+                break Resolution::Gone;
             };
             match current.slots.get(at.1.0 as usize) {
-                None => break Found::Gone,
+                None => break Resolution::Gone,
                 Some(Binding::Unresolved) => {
                     // An input is never waiting to be made.
                     let is_input = at.1.0 < self.program.template(current.template).inputs;
                     break if is_input {
-                        Found::Gone
+                        Resolution::Gone
                     } else {
-                        Found::Unresolved(at.0, at.1)
+                        Resolution::Unresolved(at.0, at.1)
                     };
                 }
                 Some(Binding::Constant(value)) => {
-                    break Found::Reference(Reference::Constant(value.clone()));
+                    break Resolution::Reference(Reference::Constant(value.clone()));
                 }
                 Some(Binding::Node(id)) if self.arena.is_alive(*id) => {
-                    break Found::Reference(Reference::Node(*id));
+                    break Resolution::Reference(Reference::Node(*id));
                 }
                 Some(Binding::Node(_)) => {
                     // An operation can be set up again; an input that its owner set does not come back.
                     let is_input = at.1.0 < self.program.template(current.template).inputs;
                     break if is_input {
-                        Found::Gone
+                        Resolution::Gone
                     } else {
-                        Found::Unresolved(at.0, at.1)
+                        Resolution::Unresolved(at.0, at.1)
                     };
                 }
-                Some(Binding::Instance(id)) if want == Want::Instance => break Found::Instance(*id),
+                Some(Binding::Instance(id)) if want == Want::Instance => break Resolution::Instance(*id),
                 Some(Binding::Instance(id)) => {
                     let inner = self.environments.get(id.0);
                     match inner.and_then(|inner| self.program.template(inner.template).result) {
                         Some(result) => at = (*id, result),
-                        None => break Found::Gone,
+                        None => break Resolution::Gone,
                     }
                 }
                 Some(Binding::Same(_, _, Some(id))) if self.arena.is_alive(*id) => {
-                    break Found::Reference(Reference::Node(*id));
+                    break Resolution::Reference(Reference::Node(*id));
                 }
                 Some(Binding::Same(next, slot, _)) => {
                     at = (*next, *slot);
@@ -109,7 +109,7 @@ impl Evaluator {
             }
         };
         if steps > 1
-            && let Found::Reference(Reference::Node(id)) = &found
+            && let Resolution::Reference(Reference::Node(id)) = &found
         {
             self.shorten(environment, slot, *id);
         }
@@ -170,8 +170,8 @@ impl Evaluator {
         for at in 0..count {
             let operand = self.prepared.of(site.template).operands(site.node)[at];
             match self.find(environment, operand, Want::Value) {
-                Found::Reference(reference) => references.push(reference),
-                Found::Unresolved(home, slot) => match self.operation(program, home, slot) {
+                Resolution::Reference(reference) => references.push(reference),
+                Resolution::Unresolved(home, slot) => match self.operation(program, home, slot) {
                     // Most of what is missing in a program's text is a literal.
                     Some((_, Operation::Constant(value))) => {
                         self.bind(home, slot, Binding::Constant(value.clone()));
@@ -179,7 +179,7 @@ impl Evaluator {
                     }
                     _ => tasks.push(Task::Value(home, slot)),
                 },
-                Found::Instance(_) | Found::Gone => {
+                Resolution::Instance(_) | Resolution::Gone => {
                     is_broken = true;
                     references.push(Reference::Constant(Value::Bool(false)));
                 }
