@@ -9,7 +9,7 @@
 //! Everything in a scope is higher than its switch, so a scope that goes away does so before its nodes would be computed.
 //! A join that comes to lie too low is raised with all that depends on it; heights never go down.
 //!
-//! **Demand** ([`instantiate`], [`finding`], [`statements`]): statements are there because the program says them, everything else because somebody
+//! **Demand** ([`instantiate`], [`resolution`], [`statements`]): statements are there because the program says them, everything else because somebody
 //! asks for it, and for as long. What a branch captures is made when the branch is taken. What depends on no source is a
 //! constant and no node.
 //!

@@ -222,7 +222,7 @@ fn a_newer_file_overrules_the_guards() {
     exec.apply().drifted(&["run"]);
     set_time(&directory, old);
     exec.apply().is_ok();
-    std::fs::remove_file(bench.path("prefix/engine/state/resource/var/mtimes")).unwrap();
+    std::fs::remove_file(bench.path(&bench.own("var/mtimes"))).unwrap();
     exec.apply().drifted(&["run"]);
     std::fs::remove_file(&input).unwrap();
     let failure = exec.check().failure();
@@ -236,7 +236,7 @@ fn an_equal_time_is_not_newer() {
     let guards = [("mtimes", texts(&[&input])), ("ifcmd", text("false"))];
     let mut exec = guarded(&bench, &guards);
     exec.apply().drifted(&["run"]);
-    let last = std::fs::metadata(bench.path("prefix/engine/state/resource/var/mtimes")).unwrap();
+    let last = std::fs::metadata(bench.path(&bench.own("var/mtimes"))).unwrap();
     std::fs::File::open(&input)
         .unwrap()
         .set_modified(last.modified().unwrap())
@@ -294,16 +294,16 @@ fn what_is_sent_survives_a_restart_and_a_failure() {
             .any(|(level, line)| *level == Level::Error && line.contains("No such file"))
     );
     assert_eq!(exec.apply().sent("stdout"), Some(text("first")));
-    assert_eq!(bench.mode("prefix/engine/state/resource/var"), 0o700);
-    assert_eq!(bench.mode("prefix/engine/state/resource"), 0o700);
-    assert_eq!(bench.mode("prefix/engine/state/resource/var/sent"), 0o600);
+    assert_eq!(bench.mode(&bench.own("var")), 0o700);
+    assert_eq!(bench.mode(&bench.own("")), 0o700);
+    assert_eq!(bench.mode(&bench.own("var/sent")), 0o600);
 }
 
 #[test]
 fn what_another_version_has_sent_is_forgotten() {
     let bench = Bench::new();
     shell(&bench, "echo hello", &[]).apply().drifted(&["run"]);
-    let stored = bench.path("prefix/engine/state/resource/var/sent");
+    let stored = bench.path(&bench.own("var/sent"));
     let mut bytes = std::fs::read(&stored).unwrap();
     assert!(bytes.starts_with(b"setpoint-state 1\n"), "{bytes:?}");
     let stopped = || shell(&bench, "echo hello", &[("ifcmd", text("false"))]);

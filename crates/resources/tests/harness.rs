@@ -100,6 +100,15 @@ impl Bench {
         String::from_utf8_lossy(&std::fs::read(self.path(relative)).unwrap()).into_owned()
     }
 
+    /// Something in the private directory of the only resource that has made one.
+    pub(crate) fn own(&self, inside: &str) -> String {
+        const STATE: &str = "prefix/engine/state";
+        let mut all = std::fs::read_dir(self.path(STATE)).unwrap();
+        let own = all.next().expect("a resource has kept something").unwrap();
+        assert!(all.next().is_none(), "only one resource has kept something");
+        format!("{STATE}/{}/{inside}", own.file_name().display())
+    }
+
     pub(crate) fn exists(&self, relative: &str) -> bool {
         std::fs::symlink_metadata(self.path(relative)).is_ok()
     }
