@@ -39,9 +39,18 @@ pub(crate) struct Program {
 /// How long the end of everything waits for the call that is being computed to come to an end.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
-/// Which of the programs of a run the engine listens to: the newest that has given it a graph.
+/// What the engine was given by the programs of a run. It listens to the newest that has given it a graph.
 #[derive(Default)]
-pub(crate) struct Gate(Mutex<u64>);
+pub(crate) struct Gate(Mutex<Given>);
+
+#[derive(Default)]
+struct Given {
+    /// The number of that program.
+    program: u64,
+    /// How many graphs there were, of all programs: each program counts its own from the beginning, and the engine takes no graph
+    /// that is older than the one that runs.
+    graphs: u64,
+}
 
 /// What is said of a program that describes nothing: a truncated one would look healthy.
 pub(crate) const NO_RESOURCES: &str = "the program describes no resources, so there is nothing to keep right";
@@ -191,16 +200,18 @@ impl Work {
         has_graph: &mut bool,
     ) -> Result<(), Ended> {
         let mut found = step.diagnostics;
-        if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
+        if let Some(mut graph) = step.graph.filter(|_| !found.has_errors()) {
             let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
             // Held until the answer is there: no graph of an older program comes after one of a newer.
-            let mut newest = self.gate.0.lock();
-            if *newest > self.number {
+            let mut given = self.gate.0.lock();
+            if given.program > self.number {
                 return Ok(());
             }
+            given.graphs += 1;
+            graph.generation = given.graphs;
             match self.engine.submit(graph).blocking_recv() {
                 Ok(Submitted::Accepted | Submitted::Superseded) => {
-                    *newest = self.number;
+                    given.program = self.number;
                     if !std::mem::replace(has_graph, true) {
                         if is_empty {
                             self.reporter.output.warning(NO_RESOURCES);

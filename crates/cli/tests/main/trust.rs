@@ -292,6 +292,36 @@ fn a_hangup_reads_the_program_again_and_a_broken_text_keeps_the_old_one() {
 }
 
 #[test]
+fn a_program_whose_values_have_changed_is_read_again_too() {
+    let place = Hermetic::new();
+    let (file, input) = (place.path("file"), place.write("input", "0"));
+    let text = |version: &str| {
+        format!(
+            "import \"os\"\n$input = os.readfile(\"{}\")\nfile \"{}\" {{\n\tcontent => \"{version} ${{input}}\",\n}}\n",
+            input.display(),
+            file.display()
+        )
+    };
+    let program = place.write("p.mcl", text("old"));
+    let holds = |wanted: &str| std::fs::read_to_string(&file).is_ok_and(|found| found == wanted);
+    let running = Running::start(run_command(&place, &["--json", &program.display().to_string()]));
+    until("first content", || holds("old 0"));
+    // Each makes another graph of the old text.
+    for number in ["1", "2", "3"] {
+        std::fs::write(&input, number).unwrap();
+        until("content of the new value", || holds(&format!("old {number}")));
+    }
+    std::fs::write(&program, text("new")).unwrap();
+    running.signal("HUP");
+    until("content of the new text", || holds("new 3"));
+    std::fs::write(&input, "4").unwrap();
+    until("a value of the new text", || holds("new 4"));
+    running.signal("TERM");
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+}
+
+#[test]
 fn a_hangup_while_the_first_program_is_compiled_does_not_end_the_run() {
     let place = Hermetic::new();
     let many: String = (0..3000)
