@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 use setpoint_diagnostics::Diagnostics;
 use setpoint_graph::{DesiredGraph, ResourceId};
 use setpoint_host::files::AbsolutePath;
-use setpoint_host::sync::Mutex;
+use setpoint_host::sync::{Condvar, Mutex};
 use setpoint_host::watch::{Cause, PollReason, Subscriber, WatchEvent, WatchHub, WatchSink};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
@@ -131,6 +131,10 @@ pub(crate) struct Shared {
     services: Arc<Services>,
     kinds: Arc<Kinds>,
     state: Option<StateFiles>,
+    /// How many notifications that were served are still to be forgotten.
+    clearing: Mutex<usize>,
+    /// One was.
+    cleared: Condvar,
     /// Below which each resource has, or would have, its own directory.
     directories: Arc<AbsolutePath>,
     runtime: Runtime,
@@ -188,6 +192,8 @@ impl Engine {
             inbox,
             services: Arc::new(services),
             kinds: kinds.clone(),
+            clearing: Mutex::new(0),
+            cleared: Condvar::new(),
             directories: Arc::new(match &options.state {
                 Some(state) => state.directories().clone(),
                 None => AbsolutePath::new(NOWHERE).expect("the constant begins with a slash"),

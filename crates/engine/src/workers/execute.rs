@@ -143,17 +143,7 @@ impl Work for Job {
                 receiver,
                 senders,
                 up_to_run,
-            } => {
-                if let Some(state) = &shared.state
-                    && let Err(error) = state.clear(&receiver, &senders, up_to_run)
-                {
-                    // At worst the receiver is refreshed once too often after a restart.
-                    shared.log(
-                        Level::Warning,
-                        format!("failed to clear the notifications of {receiver}: {error}"),
-                    );
-                }
-            }
+            } => clear_refresh(shared, &receiver, &senders, up_to_run),
             Task::Sweep(graph, now) => {
                 if let Some(state) = &shared.state
                     && let Err(error) = state.sweep(graph.resources.keys(), now)
@@ -164,6 +154,35 @@ impl Work for Job {
                     );
                 }
             }
+        }
+    }
+}
+
+/// Forgets notifications that were served.
+fn clear_refresh(shared: &Shared, receiver: &ResourceId, senders: &[ResourceId], up_to_run: u64) {
+    if let Some(state) = &shared.state
+        && let Err(error) = state.clear(receiver, senders, up_to_run)
+    {
+        // At worst the receiver is refreshed once too often after a restart.
+        shared.log(
+            Level::Warning,
+            format!("failed to clear the notifications of {receiver}: {error}"),
+        );
+    }
+    *shared.clearing.lock() -= 1;
+    shared.cleared.notify_all();
+}
+
+/// Does what must not be lost of the jobs that found no thread until the end.
+pub(super) fn finish(jobs: Vec<Job>) {
+    for Job { shared, task } in jobs {
+        if let Task::ClearRefresh {
+            receiver,
+            senders,
+            up_to_run,
+        } = task
+        {
+            clear_refresh(&shared, &receiver, &senders, up_to_run);
         }
     }
 }

@@ -5,15 +5,19 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use setpoint_graph::{DesiredResource, ResourceId};
+use setpoint_host::sync::wait_timeout;
 use tokio::sync::watch;
 
 use super::background::KindTasks;
-use super::execute::{Cell, Run, Task, run_as_task};
+use super::execute::{Cell, Run, Task, finish, run_as_task};
 use super::inbox::{MOST_SPARE, Message, Status, WatchId};
 use super::{SWEEP_EVERY, Shared};
 use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
 use crate::prepare::Instances;
 use crate::{Cancellation, Event, EventSink, Level, RunShape};
+
+/// How long the end waits until it is stored that notifications were served.
+const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// What is known here of one vertex.
 struct Record {
@@ -345,6 +349,7 @@ impl Owner {
                 up_to_run,
             } => {
                 if self.shared.state.is_some() {
+                    *self.shared.clearing.lock() += 1;
                     self.jobs.push(Task::ClearRefresh {
                         receiver,
                         senders,
@@ -455,6 +460,28 @@ impl Owner {
         }
     }
 
+    /// Ends the pool. What was served must not be served again by the next process; but a disk that hangs does not keep us.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a thread that may be left behind, and the time until then"
+    )]
+    fn forget_served(&self) {
+        let left = self.shared.pool.close();
+        let mut clearing = self.shared.clearing.lock();
+        if *clearing == 0 {
+            return;
+        }
+        std::thread::spawn(move || finish(left));
+        let end = Instant::now() + PATIENCE_AT_END;
+        while *clearing > 0 {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            clearing = wait_timeout(&self.shared.cleared, clearing, left).0;
+        }
+    }
+
     /// Takes everything down.
     pub(super) fn end(mut self) {
         // The hooks of the last transition come before the end.
@@ -462,7 +489,7 @@ impl Owner {
         if let Some(hook) = self.hook.take() {
             let _ = hook.join();
         }
-        self.shared.pool.close();
+        self.forget_served();
         if let Some(state) = &self.shared.state {
             state.release();
         }

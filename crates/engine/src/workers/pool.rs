@@ -270,15 +270,16 @@ impl<W: Work> Pool<W> {
         }
     }
 
-    /// Lets threads end; jobs that wait are dropped.
-    pub(super) fn close(&self) {
+    /// Lets threads end after what they are at. Answers the jobs that wait, most urgent first.
+    pub(super) fn close(&self) -> Vec<W> {
         let mut state = self.0.lock();
         state.closed = true;
-        let waiting = std::mem::take(&mut state.queue);
+        let mut waiting = std::mem::take(&mut state.queue);
         let stuck = std::mem::take(&mut state.stuck.waiting);
         drop(state);
         self.0.available.notify_all();
-        drop((waiting, stuck));
+        let waiting = std::iter::from_fn(move || waiting.pop());
+        waiting.chain(stuck).map(|queued| queued.work).collect()
     }
 
     fn serve(self) {
