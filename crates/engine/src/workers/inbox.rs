@@ -77,7 +77,7 @@ pub struct Status {
 }
 
 impl Message {
-    /// How much is to be done for it, in resources.
+    /// How much is to be done for it, in resources. Stopping and telling the status go through all of them.
     fn weight(&self) -> usize {
         match self {
             Message::Prepared(prepared) => 1 + prepared.instances.len() + prepared.removed,
@@ -135,7 +135,7 @@ impl Inbox {
         self.push(Message::Input(input));
     }
 
-    /// Puts in what the machine must know before anything else that arrives, and not at once.
+    /// Puts an input in without waking anybody: the owner takes it, in its order, with whatever it takes next.
     pub(super) fn note(&self, input: Input) {
         self.lock().put([Message::Input(input)]);
     }

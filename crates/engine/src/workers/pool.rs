@@ -397,7 +397,7 @@ impl<W: Work> Pool<W> {
         if answers.is_empty() {
             return state;
         }
-        // What follows from the answers may be the next job of this thread; so nobody is called for it.
+        // What follows from the answers may be the next job of this thread: until then it counts as one that comes.
         state.finishing += 1;
         drop(state);
         (self.0.deliver)(answers, Delivery::Served);
