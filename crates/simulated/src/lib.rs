@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use setpoint_value::{
-    Background, Capabilities, Exported, HostFact, Interface, Timer, Value, Wake, WatchDepth, WorldQuery,
+    Background, Capabilities, Exported, FunctionLog, FunctionSpec, HostFact, Interface, Timer, Value, Wake,
+    WatchDepth, WorldQuery,
 };
 
 mod offers;
@@ -23,6 +24,30 @@ pub struct SimulatedCapabilities {
     state: Arc<Mutex<MachineState>>,
     effects: bool,
     background: SimulatedBackground,
+    log: Option<SimulatedLog>,
+}
+
+/// Keeps what is said of calls of some functions.
+#[derive(Clone)]
+struct SimulatedLog {
+    functions: Arc<[String]>,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl SimulatedLog {
+    fn lock(&self) -> MutexGuard<'_, Vec<String>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FunctionLog for SimulatedLog {
+    fn wants(&self, function: &FunctionSpec) -> bool {
+        self.functions.iter().any(|name| *name == function.to_string())
+    }
+
+    fn debug(&self, line: String) {
+        self.lock().push(line);
+    }
 }
 
 /// The background of a simulated machine: work is done at once, or when the owner says so.
@@ -174,6 +199,7 @@ impl SimulatedCapabilities {
             state: Arc::new(Mutex::new(state)),
             effects: true,
             background: SimulatedBackground::default(),
+            log: None,
         }
     }
 
@@ -181,10 +207,31 @@ impl SimulatedCapabilities {
     #[must_use]
     pub fn without_effects(&self) -> SimulatedCapabilities {
         SimulatedCapabilities {
-            state: self.state.clone(),
             effects: false,
-            background: self.background.clone(),
+            ..self.clone()
         }
+    }
+
+    /// The same machine, seen by somebody who is told of the calls of these functions, named as `module.function`.
+    #[must_use]
+    pub fn listening_to(&self, functions: &[&str]) -> SimulatedCapabilities {
+        let functions = functions.iter().map(|name| (*name).to_owned()).collect();
+        SimulatedCapabilities {
+            log: Some(SimulatedLog {
+                functions,
+                lines: Arc::default(),
+            }),
+            ..self.clone()
+        }
+    }
+
+    /// What was said of calls since this was asked last.
+    #[must_use]
+    pub fn said(&self) -> Vec<String> {
+        self.log
+            .as_ref()
+            .map(|log| std::mem::take(&mut *log.lock()))
+            .unwrap_or_default()
     }
 
     /// Keeps what is to be done in the background until [`SimulatedCapabilities::do_background_work`].

@@ -8,14 +8,18 @@ use std::time::Duration;
 
 use crate::{Entry, SimulatedCapabilities, Watched, normal};
 use setpoint_value::{
-    Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, HostFact, HostFacts,
-    HttpResponses, Interface, Network, Random, RunningCommand, Timer, Value, Values, Wake, WatchDepth,
-    WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+    Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, FunctionLog, HostFact,
+    HostFacts, HttpResponses, Interface, Network, Random, RunningCommand, Timer, Value, Values, Wake,
+    WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
 };
 
 impl Capabilities for SimulatedCapabilities {
     fn background(&self) -> &dyn Background {
         &self.background
+    }
+
+    fn log(&self) -> Option<&dyn FunctionLog> {
+        self.log.as_ref().map(|log| log as &dyn FunctionLog)
     }
 
     fn clock(&self) -> &dyn Clock {

@@ -356,7 +356,23 @@ impl Evaluator {
             };
         }
         self.arena.kind[switch] = Kind::Switch(owner);
+        self.log_shape(switch as u32, &state);
         state
+    }
+
+    /// Tells who searches for a mistake what a call of a shape has given.
+    fn log_shape(&self, switch: u32, state: &NodeState) {
+        let given = match state {
+            NodeState::Value(value) => Ok(value),
+            NodeState::Failed(failure) => Err(&failure.error),
+            NodeState::Pending => return,
+        };
+        if let (Operation::Call { function, .. }, true) =
+            (self.operation_of(switch), self.capabilities.log().is_some())
+            && let Ok(arguments) = self.gather(switch)
+        {
+            self.log_call(function, &arguments, Some(given));
+        }
     }
 }
 

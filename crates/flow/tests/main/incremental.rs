@@ -50,6 +50,7 @@ fn a_change_computes_what_depends_on_it_and_nothing_else() {
         &[("a", Value::Int(1)), ("b", Value::Int(5))],
     );
     assert_eq!(world.resources(), ["ra=2", "rb=6"]);
+    assert!(world.evaluator.has_sources());
     world.recomputed();
     assert!(world.set_int("a", 2).graph.is_some());
     assert_eq!(world.recomputed(), ["a", "a+1", "ra"]);
@@ -170,6 +171,57 @@ fn branches_nested_two_thousand_deep_come_and_go_without_a_stack() {
     assert_eq!(world.evaluator.live_nodes(), 2);
     world.set("a", Value::Bool(true));
     assert_eq!(world.resources(), ["deep=true"]);
+}
+
+#[test]
+fn a_node_that_is_made_again_in_the_place_of_one_that_has_gone_is_told_apart_from_it() {
+    let mut builder = ProgramBuilder::new();
+    let mut branch = builder.template("branch", 1);
+    let one = branch.int(1);
+    let sum = branch.add(setpoint_flow::Slot(0), one);
+    let name = branch.str("r");
+    branch.resource(name, sum);
+    let branch = builder.add(branch, None);
+    let mut entry = builder.template("the entry", 0);
+    let (condition, b) = (
+        entry.outside("condition", Type::Bool),
+        entry.outside("b", Type::Int),
+    );
+    entry.if_statement(condition, Some(block(branch, &[b])), None);
+    let values = [("condition", Value::Bool(true)), ("b", Value::Int(1))];
+    let mut world = World::started(builder.finish(entry), &values);
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let record = world.evaluator.take_record();
+        let of_the_branch: Vec<u64> = record
+            .iter()
+            .filter(|node| node.template == branch)
+            .map(|node| node.node)
+            .collect();
+        assert!(!of_the_branch.is_empty());
+        assert!(of_the_branch.iter().all(|node| seen.insert(*node)), "{seen:?}");
+        world.set("condition", Value::Bool(false));
+        world.evaluator.take_record();
+        world.set("condition", Value::Bool(true));
+    }
+}
+
+#[test]
+fn a_statement_that_is_looked_at_anew_and_wants_the_same_as_before_gives_no_graph() {
+    let builder = ProgramBuilder::new();
+    let mut entry = builder.template("the entry", 0);
+    let a = entry.outside("a", Type::Int);
+    let names = entry.constant(Value::list(Type::Str, ["r", "s"].map(Value::str)));
+    let never = entry.outside("never", Type::Bool);
+    let resource = entry.resource_if(names, a, Some(never));
+    entry.named("the resources", resource);
+    let values = [("a", Value::Int(1)), ("never", Value::Bool(false))];
+    let mut world = World::started(builder.finish(entry), &values);
+    assert_eq!(world.resources(), ["r", "s"]);
+    world.recomputed();
+    let step = world.set_int("a", 2);
+    assert_eq!(world.recomputed(), ["a", "the resources"]);
+    assert!(step.graph.is_none(), "{step:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod background;
 mod collecting;
+mod debug_output;
 mod failures;
 mod incremental;
 mod library;

@@ -117,6 +117,35 @@ fn a_failure_in_a_call_is_that_of_the_shape_and_can_be_caught_outside() {
 }
 
 #[test]
+fn a_function_of_more_arguments_than_it_is_given_is_told_as_a_failure() {
+    let mut builder = ProgramBuilder::new();
+    let mut body = builder.template("a function", 2);
+    let sum = body.add(Slot(0), Slot(1));
+    let body = builder.add(body, Some(sum));
+    let mut entry = builder.template("the entry", 0);
+    let list = entry.outside("list", Type::list(Type::Int));
+    let function = entry.closure(block(body, &[]), int_to_int());
+    let value = entry.call(&library::MAP, &[list, function], Type::list(Type::Int));
+    let one = entry.outside("one", Type::Int);
+    let applied = entry.apply(function, &[one], Type::Int);
+    for (name, value) in [("mapped", value), ("applied", applied)] {
+        let name = entry.str(name);
+        entry.resource(name, value);
+    }
+    let values = [("list", ints(&[1])), ("one", Value::Int(1))];
+    let mut world = World::new(builder.finish(entry), &values);
+    let step = world.step();
+    assert!(step.graph.is_none());
+    let told: Vec<&str> = step.diagnostics.iter().map(|found| &*found.message).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told.iter()
+            .all(|text| text.contains("another number of arguments")),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn a_shape_that_nobody_asks_for_any_more_is_gone_with_all_its_calls() {
     let mut builder = ProgramBuilder::new();
     let mut body = builder.template("a function", 1);
