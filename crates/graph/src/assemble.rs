@@ -1,4 +1,4 @@
-//! The desired graph of all statements, kept up to date (rules of mcl, 7.8).
+//! The desired graph of all statements, kept up to date (rules graph.2 to graph.7 of the language).
 //!
 //! An [`Assembler`] knows what every statement gives at present. A change of some statements touches only the identities,
 //! edges and receivers that these mention: they are combined anew, everything else stays as it is, shared with the graph

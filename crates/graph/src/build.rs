@@ -1,4 +1,4 @@
-//! From a statement and its current values to resources and edges (rules of mcl, 7).
+//! From a statement and its current values to resources and edges (rules resources.1 to edges.14 of the language).
 //!
 //! Everything that is wrong with a statement is reported, in the order in which the language rejects it: values that do
 //! not fit at their field, then at the resource its name, its meta parameters and what its kind says. A resource whose

@@ -1,4 +1,4 @@
-//! Meta parameters: what the engine is told about a resource (rules of mcl, 7.3).
+//! Meta parameters: what the engine is told about a resource (rule resources.17 of the language).
 
 use std::ops::Deref;
 

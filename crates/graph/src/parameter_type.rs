@@ -1,4 +1,4 @@
-//! The types of parameters: how a kind stores one, and which values fit (rules of mcl, 7.2).
+//! The types of parameters: how a kind stores one, and which values fit (rules resources.6 to resources.13 of the language).
 
 use std::fmt;
 

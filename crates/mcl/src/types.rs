@@ -1,6 +1,6 @@
 //! Type inference: every expression that is reachable from a statement with output gets one closed type.
 //!
-//! Equations are solved as they are collected, in the order of the rules of mcl, 6.3, by unification; errors are kept apart by
+//! Equations are solved as they are collected, in the order of the rules typing.5 and typing.6, by unification; errors are kept apart by
 //! phase (raised while collecting, by solving, by what stays open) because an error of an earlier phase hides the later
 //! ones. What cannot be decided when it is met (which container a lookup is in, which alternative of a library function is
 //! meant, whether a name is one or many) is *deferred* and decided when solving has found more; this accepts more than one

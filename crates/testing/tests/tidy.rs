@@ -285,11 +285,158 @@ fn comments_refer_to_texts_that_are_here() {
             .filter(|(_, line)| line.trim_start().starts_with("//") && line.contains('§'));
         wrong.extend(references.map(|(number, line)| {
             format!(
-                "{}:{}: refers to a section of a text that is not in the repository; docs/reference/mcl.md has the rules: {line}",
+                "{}:{}: refers to a section of a text that is not in the repository; docs/reference/language has the rules: {line}",
                 path.display(),
                 number + 1
             )
         }));
+    }
+    fail_if_any(&wrong);
+}
+
+/// Page and number of a rule, from `names.7`.
+fn page_and_number(rule: &str) -> Option<(&str, u32)> {
+    let (page, number) = rule.split_once('.')?;
+    Some((page, number.parse().ok()?))
+}
+
+/// The rules that the pages of the language's reference define, with their texts. A line that begins with `**names.7** ` begins one.
+fn rules_of_the_language() -> BTreeMap<String, String> {
+    let mut rules: BTreeMap<String, String> = BTreeMap::new();
+    for path in files("docs/reference/language", "md") {
+        let page = path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut last: Option<String> = None;
+        for line in read(&repository().join(&path)).lines() {
+            let begins = line.strip_prefix("**").and_then(|rest| rest.split_once("** "));
+            if let Some((rule, _)) = begins {
+                let number = page_and_number(rule).filter(|(named, _)| *named == page);
+                let before = last.as_deref().and_then(page_and_number);
+                assert!(
+                    number.is_some() && number > before,
+                    "{}: `{rule}` should be `{page}.` and a number greater than those before it",
+                    path.display()
+                );
+                last = Some(rule.to_owned());
+            }
+            if let Some(rule) = last.as_ref().filter(|_| !line.starts_with('#')) {
+                let text = rules.entry(rule.clone()).or_default();
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    rules
+}
+
+/// `tests/rules.tsv` has a line for each rule: the rule, a tab, the names of the cases that show it. What no case can show is a
+/// test, as `crates/x/tests/y.rs::its_name`.
+#[test]
+fn every_rule_of_the_language_has_a_case() {
+    let mut wrong = Vec::new();
+    let mut without: BTreeSet<String> = rules_of_the_language().into_keys().collect();
+    for line in read(&repository().join("tests/rules.tsv")).lines() {
+        let (rule, cases) = line.split_once('\t').unwrap_or((line, ""));
+        if !without.remove(rule) {
+            wrong.push(format!(
+                "{rule}: the reference does not have it, or the table has it twice"
+            ));
+        }
+        if cases.trim().is_empty() {
+            wrong.push(format!("{rule}: there is no case"));
+        }
+        for case in cases.split_whitespace() {
+            let is_there = match case.split_once("::") {
+                Some((file, test)) => std::fs::read_to_string(repository().join(file))
+                    .is_ok_and(|text| text.contains(&format!("fn {test}("))),
+                None => {
+                    let path = repository().join("tests/cases").join(case);
+                    path.join("expect").is_file() || path.with_extension("expect").is_file()
+                }
+            };
+            if !is_there {
+                wrong.push(format!("{rule}: the case `{case}` does not exist"));
+            }
+        }
+    }
+    let forgotten = without.iter();
+    wrong.extend(forgotten.map(|rule| format!("{rule}: the table does not have it")));
+    fail_if_any(&wrong);
+}
+
+/// The page of a code ends with the rules that name it.
+#[test]
+fn pages_of_errors_name_the_rules_behind_them() {
+    let mut rules: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (rule, text) in rules_of_the_language() {
+        let links = text.split("](../../errors/").skip(1);
+        let codes: BTreeSet<&str> = links
+            .filter_map(|rest| rest.split_once(".md)"))
+            .map(|(code, _)| code)
+            .collect();
+        for code in codes {
+            rules.entry(code.to_owned()).or_default().push(rule.clone());
+        }
+    }
+    let mut wrong = Vec::new();
+    for path in files("docs/errors", "md") {
+        let code = path.file_stem().unwrap_or_default().to_string_lossy();
+        let page = read(&repository().join(&path));
+        let last = page.lines().last().unwrap_or_default();
+        let line = rules.remove(code.as_ref()).map(|mut rules| {
+            rules.sort_by(|a, b| page_and_number(a).cmp(&page_and_number(b)));
+            let rules: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+            format!(
+                "Rules of [the reference](../reference/mcl.md): {}.",
+                rules.join(", ")
+            )
+        });
+        let is_right = match &line {
+            Some(line) => last == line,
+            None => !last.starts_with("Rules of "),
+        };
+        if !is_right {
+            wrong.push(format!("{}: should end with {line:?}", path.display()));
+        }
+    }
+    wrong.extend(
+        rules
+            .keys()
+            .map(|code| format!("rules name {code}, which has no page")),
+    );
+    fail_if_any(&wrong);
+}
+
+/// Comments, pages and cases refer to rules by name, as in `names.7`.
+#[test]
+fn references_to_rules_lead_to_rules() {
+    let rules = rules_of_the_language();
+    let pages: BTreeSet<&str> = rules
+        .keys()
+        .filter_map(|rule| Some(page_and_number(rule)?.0))
+        .collect();
+    let is_wrong = |word: &str| {
+        page_and_number(word).is_some_and(|(page, _)| pages.contains(page)) && !rules.contains_key(word)
+    };
+    let mut wrong = Vec::new();
+    for (folder, extension) in [("docs", "md"), ("crates", "rs"), ("tests/cases", "mcl")] {
+        for path in files(folder, extension) {
+            for (number, line) in read(&repository().join(&path)).lines().enumerate() {
+                if extension == "rs" && !line.trim_start().starts_with("//") {
+                    continue;
+                }
+                let words = line.split(|c: char| !c.is_ascii_alphanumeric() && !"._-$/".contains(c));
+                for word in words
+                    .map(|word| word.trim_end_matches('.'))
+                    .filter(|word| is_wrong(word))
+                {
+                    wrong.push(format!(
+                        "{}:{}: there is no rule `{word}`",
+                        path.display(),
+                        number + 1
+                    ));
+                }
+            }
+        }
     }
     fail_if_any(&wrong);
 }

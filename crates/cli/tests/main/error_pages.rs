@@ -23,11 +23,11 @@ fn every_code_has_a_page_with_its_summary() {
     }
 }
 
-/// The table at the end of the rules of mcl.
+/// The table at the end of the first page of the reference.
 #[test]
 fn every_rule_about_an_error_is_in_the_book_with_its_code() {
     let path = setpoint_testing::repository().join("docs/reference/mcl.md");
-    let book = std::fs::read_to_string(path).expect("the rules of mcl are part of the book");
+    let book = std::fs::read_to_string(path).expect("the reference is part of the book");
     let rows: Vec<String> = codes::all()
         .iter()
         .filter(|code| !code.rule.is_empty())

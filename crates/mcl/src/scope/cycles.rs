@@ -1,4 +1,4 @@
-//! What a file says too often or in a circle, found over the whole file before names are resolved (rules of mcl, 4.4): names that
+//! What a file says too often or in a circle, found over the whole file before names are resolved (rules names.10 and names.13): names that
 //! a block produces twice, and definitions that depend on themselves.
 //!
 //! Nodes are what statements produce: binds, functions, classes, aliased includes. A node depends on what it mentions and on

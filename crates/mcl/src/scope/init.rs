@@ -1,4 +1,4 @@
-//! Structural checks of single statements (rules of mcl, 6.1), before any name is looked up.
+//! Structural checks of single statements (rules types.14, types.15, names.12, resources.9), before any name is looked up.
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, did_you_mean};

@@ -1,4 +1,4 @@
-//! Imports: what an import string means, where its module lies, and its `metadata.yaml` (rules of mcl, 5).
+//! Imports: what an import string means, where its module lies, and its `metadata.yaml` (rules modules.1 to modules.20).
 
 use serde::Deserialize;
 use setpoint_diagnostics::Loader;

@@ -1,4 +1,4 @@
-//! Colon classes: `class a:b` beside `class a` lives inside `a` as `class b` (rules of mcl, 4.8).
+//! Colon classes: `class a:b` beside `class a` lives inside `a` as `class b` (rule classes.15).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

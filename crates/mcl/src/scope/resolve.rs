@@ -196,7 +196,7 @@ pub(super) struct RankedDiagnostic {
 /// file that it imports; of the blocks around the error, and of the error itself.
 pub(super) type Order = Vec<(Step, u32)>;
 
-/// The steps of resolving a block, in the order in which their errors count (rules of mcl, 4.4).
+/// The steps of resolving a block, in the order in which their errors count (rule names.22).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     /// Its imports are followed.

@@ -61,11 +61,12 @@ impl StringError {
             .help("bind a computed value to a variable first, and write `${name}`, without spaces")
             .help(literal_dollar),
             StringErrorKind::UnknownEscape(character) => {
-                let diagnostic = Diagnostic::error(
-                    &codes::BAD_ESCAPE,
-                    self.literal,
-                    format!("there is no escape `\\{}`", character.escape_debug()),
-                )
+                let message = match character {
+                    '\n' => "a backslash stands at the end of a line, where it escapes nothing".to_owned(),
+                    other if other.is_control() => format!("there is no escape `\\{}`", other.escape_debug()),
+                    other => format!("there is no escape `\\{other}`"),
+                };
+                let diagnostic = Diagnostic::error(&codes::BAD_ESCAPE, self.literal, message)
                 .because(self.inner, "unknown escape")
                 .note(
                     "the escapes are `\\a`, `\\b`, `\\f`, `\\n`, `\\r`, `\\t`, `\\v`, `\\\\`, `\\\"`, `\\$`",

@@ -1,4 +1,4 @@
-//! Equations of statements and expressions, in the order of the rules of mcl, 6.3, placed as 6.4 says.
+//! Equations of statements and expressions, in the order of the rules typing.5 and typing.6, placed as typing.7 says.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is plain from the text before solving: evident types (rules of mcl, 6.9) and static values.
+//! What is plain from the text before solving: evident types (rule typing.8) and static values.
 
 use rustc_hash::FxHashMap;
 use setpoint_value::{Map, Type, Value, call, check_size, operators};
