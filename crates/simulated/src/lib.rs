@@ -250,6 +250,16 @@ impl SimulatedCapabilities {
         count
     }
 
+    /// Does the first piece of what was kept; whether there was one.
+    pub fn do_first_background_work(&self) -> bool {
+        let first = match &mut *self.background.lock() {
+            Some(kept) if !kept.is_empty() => kept.remove(0),
+            _ => return false,
+        };
+        first();
+        true
+    }
+
     /// As what sources are given.
     #[must_use]
     pub fn shared(&self) -> Arc<dyn Capabilities> {

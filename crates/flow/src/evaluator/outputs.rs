@@ -256,14 +256,12 @@ impl Evaluator {
         let site = self.arena.site[index as usize];
         let mut key = around.path.clone();
         key.push(site.node);
-        let span = self.span_of(index);
         let part = UnknownPart {
-            span,
+            span: self.span_of(index),
             what: UnknownWhat::Block,
         };
         let output = Arc::new(StatementOutput {
             unknown: vec![part],
-            span: Some(span),
             ..StatementOutput::default()
         });
         self.outputs.record(key.clone(), None, Some(output.clone()));

@@ -1,7 +1,7 @@
 //! Answers that come later, and the end of an evaluation at any moment.
 
 use setpoint_flow::Stop;
-use setpoint_value::{Class, FunctionSpec, ReadOnce, Type, Value};
+use setpoint_value::{Class, FunctionSpec, ReadOnce, Type, Value, operators};
 
 use crate::program_builder::ProgramBuilder;
 use crate::world::{World, ints};
@@ -55,6 +55,35 @@ fn nothing_is_seen_beside_an_answer_to_what_it_was_before() {
     assert_eq!(world.resources(), ["22=0"]);
     assert!(world.step().is_finished);
     assert_eq!(world.resources(), ["22=7"]);
+}
+
+#[test]
+fn of_several_answers_the_first_moves_nothing_above_before_the_last_is_there() {
+    let builder = ProgramBuilder::new();
+    let mut entry = builder.template("the entry", 0);
+    let list = entry.outside("list", Type::list(Type::Int));
+    let mut answers = Vec::new();
+    for at in 0..2 {
+        let at = entry.int(at);
+        let number = entry.call(&operators::LIST_LOOKUP, &[list, at], Type::Int);
+        answers.push(entry.call(&TENFOLD, &[number], Type::Int));
+    }
+    let sum = entry.add(answers[0], answers[1]);
+    entry.named("sum", sum);
+    let name = entry.str("r");
+    entry.resource(name, sum);
+    let mut world = World::started(builder.finish(entry), &[("list", ints(&[1, 2]))]);
+    assert_eq!(world.resources(), ["r=30"]);
+    world.machine.keep_background_work();
+    assert!(!world.set("list", ints(&[3, 4])).is_finished);
+    world.recomputed();
+    assert!(world.machine.do_first_background_work());
+    assert!(!world.step().is_finished);
+    assert!(!world.recomputed().contains(&"sum".to_owned()));
+    assert!(world.machine.do_first_background_work());
+    assert!(!world.machine.do_first_background_work());
+    assert!(world.step().is_finished);
+    assert_eq!(world.resources(), ["r=70"]);
 }
 
 #[test]
