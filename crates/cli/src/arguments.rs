@@ -1,6 +1,7 @@
 //! What commands have in common on the command line.
 
 use std::num::{IntErrorKind, ParseIntError};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use setpoint_mcl::CompileOptions;
 use crate::capabilities::system_hostname;
 use crate::failure::Failure;
 use crate::later::CompileLater;
+use crate::modules::{Fetch, ModulePolicy};
 use crate::output::Output;
+use crate::prefix::Prefix;
 
 /// Which program, and how it is compiled.
 #[derive(Debug, Clone, Args)]
@@ -19,7 +22,7 @@ pub(crate) struct ProgramArguments {
     #[arg(value_name = "INPUT", num_args = 1..=2, required = true)]
     words: Vec<String>,
 
-    /// Where modules from elsewhere are; ends in `/`. Also the variable SETPOINT_MODULE_PATH
+    /// Where modules from elsewhere are; ends in `/`. Also the variable SETPOINT_MODULE_PATH [default: modules/ below the prefix]
     #[arg(long, value_name = "DIR")]
     module_path: Option<String>,
 
@@ -51,41 +54,52 @@ impl ProgramArguments {
         &self.words
     }
 
-    /// How to compile.
+    /// How to compile, and where modules from elsewhere are.
     pub(crate) fn compile_options(
         &self,
+        modules: &mut ModulePolicy,
+        prefix: Option<PathBuf>,
         skip_types: bool,
         output: &Output,
     ) -> Result<CompileOptions, Failure> {
-        self.later.check(output)?;
-        let given = self.module_path.clone().or_else(|| environment("MODULE_PATH"));
-        let Some(directory) = given else {
-            return Ok(CompileOptions {
-                modules_directory: None,
-                skip_types,
-            });
+        self.later.check(output);
+        let modules_directory = match self.module_path.clone().or_else(|| environment("MODULE_PATH")) {
+            Some(directory) => Some(absolute_directory(&directory)?),
+            // Without a home there is none, which only matters to whoever has such modules.
+            None => Prefix::place(prefix).ok().map(|prefix| {
+                let directory = format!("{}/modules/", prefix.display());
+                modules.prefix = Some(prefix);
+                directory
+            }),
         };
-        if !directory.ends_with('/') {
-            return Err(Failure::usage(format!(
-                "the module path `{directory}` must end in `/`"
-            )));
-        }
-        let absolute = std::path::absolute(&directory).map_err(|error| {
-            Failure::io(
-                format_args!("find the working directory for `{directory}`"),
-                &error,
-            )
-        })?;
-        let mut text = absolute.to_string_lossy().into_owned();
-        if !text.ends_with('/') {
-            text.push('/');
-        }
         Ok(CompileOptions {
-            modules_directory: Some(text),
+            modules_directory,
             skip_types,
         })
     }
+}
 
+/// A modules directory that the user names, as an absolute path that ends in `/`.
+fn absolute_directory(directory: &str) -> Result<String, Failure> {
+    if !directory.ends_with('/') {
+        return Err(Failure::usage(format!(
+            "the module path `{directory}` must end in `/`"
+        )));
+    }
+    let absolute = std::path::absolute(directory).map_err(|error| {
+        Failure::io(
+            format_args!("find the working directory for `{directory}`"),
+            &error,
+        )
+    })?;
+    let mut text = absolute.to_string_lossy().into_owned();
+    if !text.ends_with('/') {
+        text.push('/');
+    }
+    Ok(text)
+}
+
+impl ProgramArguments {
     /// Whether the name of this host was given.
     pub(crate) fn has_hostname(&self) -> bool {
         self.hostname.is_some()
@@ -110,6 +124,54 @@ impl ProgramArguments {
         Err(Failure::usage(format!(
             "`{name}` is not a host name: it takes {rule}"
         )))
+    }
+}
+
+/// What is done about modules from elsewhere.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModuleArguments {
+    /// Fetch the modules that are imported by address and missing, with git
+    #[arg(long)]
+    download: bool,
+
+    /// With --download: replace modules that are there by their newest version
+    #[arg(long)]
+    update: bool,
+
+    /// End when imports were followed, and with --download modules fetched
+    #[arg(long)]
+    pub(crate) only_download: bool,
+
+    /// Take modules only as the lock file beside the program says
+    #[arg(long)]
+    locked: bool,
+
+    #[command(flatten)]
+    patience: DownloadPatience,
+}
+
+/// How long fetching may take.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DownloadPatience {
+    /// Seconds that git may take for one module
+    #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "300")]
+    pub(crate) download_timeout: Duration,
+}
+
+impl ModuleArguments {
+    /// What they ask for.
+    pub(crate) fn policy(&self, output: &Output) -> ModulePolicy {
+        if self.update && !self.download {
+            output.warning("`--update` has no effect without `--download`");
+        }
+        ModulePolicy {
+            fetch: self.download.then_some(Fetch {
+                update: self.update,
+                patience: self.patience.download_timeout,
+            }),
+            locked: self.locked,
+            prefix: None,
+        }
     }
 }
 

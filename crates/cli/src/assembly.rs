@@ -1,7 +1,9 @@
 //! What a program can use: kinds, functions, constants. Put together here, and handed on by argument.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use setpoint_diagnostics::MemoryLoader;
 use setpoint_engine::KindSpec;
 use setpoint_graph::Library;
 use setpoint_value::{Module, Registry, Value};
@@ -11,6 +13,7 @@ use setpoint_value::{Module, Registry, Value};
 pub struct Assembly {
     kinds: Vec<&'static KindSpec>,
     modules: Vec<&'static Module>,
+    embedded: MemoryLoader,
 }
 
 /// Constants of kinds that are not there yet, so that programs that mention them in other kinds' parameters keep their meaning:
@@ -44,6 +47,7 @@ impl Assembly {
         Assembly {
             kinds: setpoint_resources::KINDS.to_vec(),
             modules: setpoint_functions::MODULES.to_vec(),
+            embedded: MemoryLoader::new(),
         }
     }
 
@@ -58,6 +62,20 @@ impl Assembly {
     #[must_use]
     pub fn with_module(mut self, module: &'static Module) -> Assembly {
         self.modules.push(module);
+        self
+    }
+
+    /// With a further module that is written in mcl and comes with the program, imported by its name, `embedded/greeter`: its
+    /// files by their paths in it, `main.mcl` among them.
+    #[must_use]
+    pub fn with_embedded_module<'a>(
+        mut self,
+        name: &str,
+        files: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Assembly {
+        for (file, text) in files {
+            self.embedded = self.embedded.with(format!("{name}/{file}"), text);
+        }
         self
     }
 
@@ -93,6 +111,7 @@ impl Assembly {
         for (name, value) in foreign {
             library.variables.entry(name).or_insert(value);
         }
+        library.modules = Arc::new(self.embedded.clone());
         library
     }
 }

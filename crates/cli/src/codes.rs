@@ -4,6 +4,7 @@ use setpoint_diagnostics::CodeInfo;
 
 setpoint_diagnostics::codes! {
     pub
+    NOT_LOCKED = "E0119" "" Scope "a module that is not what the lock file says";
     UNFORMATTED = "W0010" "" Format "a file that is not formatted";
 }
 

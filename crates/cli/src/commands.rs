@@ -6,6 +6,7 @@ mod docs;
 mod explain;
 mod fmt;
 mod graph;
+mod modules;
 mod run;
 
 use std::ffi::OsString;
@@ -40,6 +41,7 @@ enum Command {
     Graph(graph::Arguments),
     Check(check::Arguments),
     Fmt(fmt::Arguments),
+    Modules(modules::Arguments),
     Docs(docs::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -77,6 +79,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Graph(arguments) => graph::run(session, &arguments),
         Command::Check(arguments) => check::run(session, &arguments),
         Command::Fmt(arguments) => fmt::run(output, &arguments),
+        Command::Modules(arguments) => modules::run(session, &arguments),
         Command::Docs(arguments) => docs::run(session, &arguments),
         Command::Explain(arguments) => explain::run(output, &arguments),
         Command::Completions(arguments) => completions::run(output, &arguments),

@@ -11,7 +11,9 @@ use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
 
 use crate::codes;
 use crate::directory_loader::DirectoryLoader;
-use crate::input::Input;
+use crate::failure::Failure;
+use crate::input::{BadInput, Input};
+use crate::modules::{ModulePolicy, fetch_missing, verify};
 use crate::output::Output;
 
 /// Which program, and how it is compiled: as often as its text changes.
@@ -23,12 +25,46 @@ pub(crate) struct ProgramSource {
     pub(crate) options: CompileOptions,
     /// What the program can use.
     pub(crate) library: Library,
+    /// What is done about modules from elsewhere.
+    pub(crate) modules: ModulePolicy,
 }
 
 impl ProgramSource {
-    /// Finds and compiles the program as it is now.
+    /// Finds and compiles the program as it is now. Nothing is fetched.
     pub(crate) fn compile(&self) -> Compilation {
-        Compilation::of(self)
+        match self.find() {
+            Ok(input) => self.locked(Compilation::of(self, input)),
+            Err(bad) => Compilation::without_input(self, bad),
+        }
+    }
+
+    /// Finds and compiles the program, after its modules from elsewhere were fetched, if that is asked for.
+    ///
+    /// # Errors
+    /// When nothing can be fetched at all.
+    pub(crate) fn fetch_and_compile(&self, output: &Output) -> Result<Compilation, Failure> {
+        let Some(fetch) = self.modules.fetch else {
+            return Ok(self.compile());
+        };
+        let input = match self.find() {
+            Ok(input) => input,
+            Err(bad) => return Ok(Compilation::without_input(self, bad)),
+        };
+        let fetched = fetch_missing(self, &input, fetch, output)?;
+        let mut compilation = Compilation::of(self, input);
+        fetched.explain(&mut compilation);
+        Ok(self.locked(compilation))
+    }
+
+    fn find(&self) -> Result<Input, BadInput> {
+        Input::find(&self.argument, &mut std::io::stdin().lock())
+    }
+
+    fn locked(&self, mut compilation: Compilation) -> Compilation {
+        if self.modules.locked {
+            verify(&mut compilation);
+        }
+        compilation
     }
 }
 
@@ -60,25 +96,28 @@ pub(crate) struct Version {
 }
 
 impl Compilation {
-    fn of(source: &ProgramSource) -> Compilation {
-        let modules_directory = source.options.modules_directory.clone();
-        let mut compilation = Compilation {
+    fn empty(source: &ProgramSource) -> Compilation {
+        Compilation {
             input: None,
             loader: DirectoryLoader::new(""),
-            modules_directory,
+            modules_directory: source.options.modules_directory.clone(),
             sources: SourceMap::new(),
             diagnostics: Diagnostics::new(),
             compiled: None,
-        };
-        let input = match Input::find(&source.argument, &mut std::io::stdin().lock()) {
-            Ok(input) => input,
-            Err(bad) => {
-                let file = compilation.sources.add(source.argument.as_str(), "");
-                let error = Diagnostic::error(codes::module_not_found(), Span::new(file, 0, 0), bad.message);
-                compilation.diagnostics.push(error.help_if(bad.help));
-                return compilation;
-            }
-        };
+        }
+    }
+
+    fn without_input(source: &ProgramSource, bad: BadInput) -> Compilation {
+        let mut compilation = Compilation::empty(source);
+        let file = compilation.sources.add(source.argument.as_str(), "");
+        let error = Diagnostic::error(codes::module_not_found(), Span::new(file, 0, 0), bad.message);
+        compilation.diagnostics.push(error.help_if(bad.help));
+        compilation
+    }
+
+    /// Compiles what was found.
+    pub(crate) fn of(source: &ProgramSource, input: Input) -> Compilation {
+        let mut compilation = Compilation::empty(source);
         let loader = DirectoryLoader::new(&input.root).with_modules(compilation.modules_directory.as_deref());
         compilation.loader = match &input.entry {
             Entry::File(file) => loader.with_entry(file),

@@ -98,11 +98,7 @@ impl Failure {
             FailureKind::Wrong => exit_code::WRONG,
             FailureKind::ClosedPipe => return exit_code::DONE,
         };
-        let mut text = visible(&self.message).into_owned();
-        for cause in &self.causes {
-            text.push_str(": ");
-            text.push_str(&visible(cause));
-        }
+        let mut text = visible(&self.to_string()).into_owned();
         for hint in &self.hints {
             text.push_str("\n  help: ");
             text.push_str(&visible(hint));
@@ -112,6 +108,13 @@ impl Failure {
         }
         output.error(text);
         code
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.causes.iter().try_for_each(|cause| write!(f, ": {cause}"))
     }
 }
 

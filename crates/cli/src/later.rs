@@ -11,12 +11,6 @@ use crate::output::Output;
 /// Options of compiling.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CompileLater {
-    #[arg(long, hide = true)]
-    download: bool,
-    #[arg(long, hide = true)]
-    only_download: bool,
-    #[arg(long, hide = true)]
-    update: bool,
     #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true)]
     depth: Option<i64>,
     #[arg(long, hide = true, value_name = "N", allow_negative_numbers = true)]
@@ -28,13 +22,8 @@ pub(crate) struct CompileLater {
 }
 
 impl CompileLater {
-    /// Refuses what cannot be done, and says what has no effect.
-    pub(crate) fn check(&self, output: &Output) -> Result<(), Failure> {
-        refuse(&[
-            ("--download", self.download),
-            ("--only-download", self.only_download),
-            ("--update", self.update),
-        ])?;
+    /// Says what has no effect.
+    pub(crate) fn check(&self, output: &Output) {
         let without_effect = [
             ("--depth", self.depth.is_some()),
             ("--retry", self.retry.is_some()),
@@ -44,7 +33,6 @@ impl CompileLater {
         for (name, _) in without_effect.iter().filter(|(_, given)| *given) {
             output.warning(format!("`{name}` has no effect"));
         }
-        Ok(())
     }
 }
 

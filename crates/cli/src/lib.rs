@@ -26,6 +26,7 @@ mod failure;
 mod input;
 mod known_files;
 mod later;
+mod modules;
 mod output;
 mod pages;
 mod prefix;

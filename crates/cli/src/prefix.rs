@@ -26,6 +26,13 @@ pub(crate) struct PrefixArguments {
     allow_tmp_prefix: bool,
 }
 
+impl PrefixArguments {
+    /// The directory that the command line names.
+    pub(crate) fn given(&self) -> Option<PathBuf> {
+        self.prefix.clone()
+    }
+}
+
 /// A working directory that exists, and that nobody else can write in.
 #[derive(Debug)]
 pub(crate) struct Prefix {

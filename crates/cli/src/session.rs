@@ -14,6 +14,7 @@ use crate::arguments::ProgramArguments;
 use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities, RealEffects};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
+use crate::modules::ModulePolicy;
 use crate::output::Output;
 use crate::process::command_path;
 
@@ -34,17 +35,22 @@ impl Session {
         }
     }
 
-    /// The program that the command line names, and how it is compiled.
+    /// The program that the command line names, and how it is compiled. Modules from elsewhere lie below `prefix`, or the usual one,
+    /// where nobody names another directory.
     pub(crate) fn program(
         &self,
         arguments: &ProgramArguments,
+        mut modules: ModulePolicy,
+        prefix: Option<PathBuf>,
         skip_types: bool,
     ) -> Result<ProgramSource, Failure> {
         let library: Library = self.assembly.library(&arguments.hostname()?);
+        let options = arguments.compile_options(&mut modules, prefix, skip_types, &self.output)?;
         Ok(ProgramSource {
             argument: arguments.input()?.to_owned(),
-            options: arguments.compile_options(skip_types, &self.output)?,
+            options,
             library,
+            modules,
         })
     }
 

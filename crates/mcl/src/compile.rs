@@ -6,7 +6,7 @@ use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
 use setpoint_flow::Program;
 use setpoint_graph::Library;
 
-use crate::scope::{Entry, resolve};
+use crate::scope::{Entry, RemoteImport, resolve};
 use crate::{lower, types};
 
 /// How to compile.
@@ -29,6 +29,9 @@ pub struct Compiled {
     pub plain: bool,
     /// Root directory of the program; empty or ending in `/`.
     pub directory: String,
+    /// Imports of modules from elsewhere, in the order in which they were met: those that are there, and those that are missing,
+    /// each of which is an error too.
+    pub remote_imports: Vec<RemoteImport>,
 }
 
 /// What bounded recursion over the deepest program may need. Only what is touched is taken from the machine.
@@ -69,6 +72,7 @@ fn stages(
         files: resolved.files,
         plain: resolved.plain,
         directory: resolved.directory,
+        remote_imports: resolved.remote_imports,
     };
     if diagnostics.has_errors() || options.skip_types {
         return compiled;

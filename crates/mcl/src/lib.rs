@@ -23,7 +23,7 @@ mod compile;
 mod lower;
 
 pub use compile::{CompileOptions, Compiled, compile};
-pub use scope::{Entry, Metadata};
+pub use scope::{Entry, Metadata, RemoteImport};
 
 /// Every code that this language raises, stage by stage. Those of values that flow are `setpoint_flow`'s, those of the
 /// resource graph `setpoint_graph`'s.

@@ -17,5 +17,5 @@ mod recursion;
 mod resolve;
 
 pub(crate) use codes::CODES;
-pub use modules::Metadata;
+pub use modules::{Metadata, RemoteImport};
 pub use resolve::{Entry, Resolved, resolve};

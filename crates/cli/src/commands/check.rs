@@ -1,5 +1,6 @@
 //! `setpoint check`: everything that can be said about a program without running it.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
@@ -10,7 +11,8 @@ use setpoint_mcl::format;
 use setpoint_mcl::syntax::{StmtKind, parse};
 
 use super::graph::errors_first;
-use crate::arguments::ProgramArguments;
+use super::modules::follow_imports;
+use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::codes::UNFORMATTED;
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
@@ -26,6 +28,13 @@ use crate::session::Session;
 pub(super) struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
+
+    #[command(flatten)]
+    modules: ModuleArguments,
+
+    /// Working directory of `setpoint run`, below which modules are looked for [default: as there]
+    #[arg(long, value_name = "DIR")]
+    prefix: Option<PathBuf>,
 
     /// Print the diagnostics as one JSON object
     #[arg(long)]
@@ -43,9 +52,17 @@ pub(super) struct Arguments {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     use_huge_pages(true);
     let output = &session.output;
-    let source = session.program(&arguments.program, arguments.skip_unify)?;
+    let source = session.program(
+        &arguments.program,
+        arguments.modules.policy(output),
+        arguments.prefix.clone(),
+        arguments.skip_unify,
+    )?;
+    if arguments.modules.only_download {
+        return follow_imports(source, output);
+    }
     let begin = Instant::now();
-    let mut compilation = source.compile();
+    let mut compilation = source.fetch_and_compile(output)?;
     let took = begin.elapsed();
     if !arguments.skip_fmt {
         check_layout(&mut compilation);

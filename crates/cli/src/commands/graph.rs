@@ -9,7 +9,8 @@ use setpoint_engine::automatic_edges;
 use setpoint_graph::{DesiredGraph, PrintedGraph, dot, json, text};
 use setpoint_value::{Type, Value};
 
-use crate::arguments::{ProgramArguments, parse_seconds};
+use super::modules::follow_imports;
+use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
 use crate::compilation::Compilation;
 use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
@@ -26,6 +27,9 @@ use crate::session::Session;
 pub(super) struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
+
+    #[command(flatten)]
+    modules: ModuleArguments,
 
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -62,12 +66,20 @@ enum Format {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    let mut source = session.program(&arguments.program, false)?;
+    let mut source = session.program(
+        &arguments.program,
+        arguments.modules.policy(&session.output),
+        arguments.prefix.clone(),
+        false,
+    )?;
+    if arguments.modules.only_download {
+        return follow_imports(source, &session.output);
+    }
     if arguments.pure && !arguments.program.has_hostname() {
         let name = Value::unknown(Type::Str);
         source.library.variables.insert("hostname".to_owned(), name);
     }
-    let mut compilation = source.compile();
+    let mut compilation = source.fetch_and_compile(&session.output)?;
     let (mut graph, mut unknown) = (None, Vec::new());
     let program = compilation
         .compiled

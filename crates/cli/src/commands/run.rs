@@ -19,7 +19,9 @@ use setpoint_resources::ProgramExit;
 use setpoint_value::{FunctionLog, FunctionSpec};
 use tokio::runtime::Runtime;
 
-use crate::arguments::{ProgramArguments, environment, parse_whole};
+use super::modules::follow_imports;
+use crate::arguments::{ModuleArguments, ProgramArguments, environment, parse_whole};
+use crate::compilation::ProgramSource;
 use crate::failure::{Failure, exit_code, system_text};
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
@@ -42,6 +44,9 @@ const DEFAULT_JOBS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
 pub(super) struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
+
+    #[command(flatten)]
+    modules: ModuleArguments,
 
     #[command(flatten)]
     prefix: PrefixArguments,
@@ -143,6 +148,16 @@ impl Arguments {
         }
     }
 
+    /// The program, and what is done about modules from elsewhere: without repairs nothing is fetched either.
+    fn source(&self, session: &Session) -> Result<ProgramSource, Failure> {
+        let mut modules = self.modules.policy(&session.output);
+        if self.noop && modules.fetch.take().is_some() {
+            session.output.warning("with `--noop` no modules are fetched");
+        }
+        let prefix = self.prefix.given();
+        session.program(&self.program, modules, prefix, false)
+    }
+
     fn verbosity(&self) -> Verbosity {
         match self.verbose {
             _ if self.quiet => Verbosity::Quiet,
@@ -156,6 +171,9 @@ impl Arguments {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     arguments.later.check()?;
     let output = &session.output;
+    if arguments.modules.only_download && arguments.program.words() != ["empty"] {
+        return follow_imports(arguments.source(session)?, output);
+    }
     let settings = Settings::of(arguments, output)?;
     let options = ViewOptions {
         json: arguments.json,
@@ -213,8 +231,8 @@ fn keep(
     let program = match arguments.program.words() == ["empty"] {
         true => None,
         false => {
-            let source = session.program(&arguments.program, false)?;
-            let compilation = source.compile();
+            let source = arguments.source(session)?;
+            let compilation = source.fetch_and_compile(output)?;
             view.reporter()
                 .diagnostics(&compilation.diagnostics, &compilation.shown_sources());
             if compilation.diagnostics.has_errors() {

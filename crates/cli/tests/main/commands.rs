@@ -194,7 +194,6 @@ fn what_is_not_there_yet_is_refused_by_name() {
     for arguments in [
         &["run", "--seeds", "http://a", "test \"a\" {}"][..],
         &["run", "--prometheus", "empty"],
-        &["run", "--download", "test \"a\" {}"],
         &["run", "yaml", "x.yaml"],
     ] {
         let finished = setpoint(&place, arguments);

@@ -7,7 +7,9 @@ use setpoint_diagnostics::{Diagnostic, Loader, Span, did_you_mean};
 
 use super::codes;
 use super::cycles::{alias_of, alias_twice, import_twice};
-use super::modules::{Missing, ModuleLocation, Target, default_alias, enter_directory, parse_import};
+use super::modules::{
+    Missing, ModuleLocation, RemoteImport, Target, default_alias, enter_directory, parse_import,
+};
 use super::nesting::Entry as NestedEntry;
 use super::resolve::{Alias, FrameId, Resolver, Step, join};
 use crate::syntax::{Ast, ImportAlias, StmtKind};
@@ -63,7 +65,9 @@ impl Resolver<'_> {
                 }
                 aliases.insert(alias.clone(), span);
             }
-            let scope = self.follow(frame, &target, span).unwrap_or(Alias::Failed);
+            let scope = self
+                .follow(frame, &target, &import.path.text, span)
+                .unwrap_or(Alias::Failed);
             match alias {
                 Some(alias) => {
                     self.frames[frame.0].aliases.insert(alias, scope);
@@ -74,7 +78,7 @@ impl Resolver<'_> {
     }
 
     /// Follows an import. None after an error, which is reported.
-    fn follow(&mut self, frame: FrameId, target: &Target, span: Span) -> Option<Alias> {
+    fn follow(&mut self, frame: FrameId, target: &Target, import: &Arc<str>, span: Span) -> Option<Alias> {
         let place = self.files[self.file_of(frame)].place;
         let loader: &dyn Loader = if self.places[place].embedded {
             &*self.library.modules
@@ -110,7 +114,7 @@ impl Resolver<'_> {
                     }
                 }
             }
-            Target::Remote(module) => self.find_remote(frame, place, module, span)?,
+            Target::Remote(module) => self.find_remote(frame, place, module, import, span)?,
         };
         self.enter(frame, next, span).map(Alias::Module)
     }
@@ -149,6 +153,7 @@ impl Resolver<'_> {
         frame: FrameId,
         importer: usize,
         module: &str,
+        import: &Arc<str>,
         span: Span,
     ) -> Option<ModuleLocation> {
         let mut candidates: Vec<String> = Vec::new();
@@ -166,23 +171,36 @@ impl Resolver<'_> {
             at = self.places[index].parent;
         }
         candidates.extend(self.modules_directory.map(str::to_owned));
-        for candidate in &candidates {
-            let directory = format!("{candidate}{module}");
-            if self.loader.is_file(&format!("{directory}metadata.yaml")) {
-                return match enter_directory(self.loader, &directory, Some(importer), true) {
-                    Ok(place) => Some(place),
-                    Err(missing) => {
-                        self.missing(frame, span, missing);
-                        None
-                    }
-                };
-            }
+        let found = candidates
+            .iter()
+            .find(|candidate| self.loader.is_file(&format!("{candidate}{module}metadata.yaml")));
+        self.remote_imports.push(RemoteImport {
+            import: import.clone(),
+            module: module.to_owned(),
+            modules_directory: found.or(candidates.first()).cloned(),
+            is_there: found.is_some(),
+            span,
+        });
+        if let Some(found) = found {
+            let directory = format!("{found}{module}");
+            return match enter_directory(self.loader, &directory, Some(importer), true) {
+                Ok(place) => Some(place),
+                Err(missing) => {
+                    self.missing(frame, span, missing);
+                    None
+                }
+            };
         }
         let message = match candidates.first() {
             Some(first) => format!("there is no module at `{first}{module}` (it needs a `metadata.yaml`)"),
             None => format!("the module `{module}` cannot be looked for: there is no modules directory"),
         };
-        let help = "set `path` in the module's `metadata.yaml`, or give a directory with `--module-path`";
+        let help = match candidates.is_empty() {
+            true => "set `path` in the module's `metadata.yaml`, or give a directory with `--module-path`",
+            false => {
+                "`setpoint modules get` fetches what a program imports, and so does the flag `--download`"
+            }
+        };
         self.not_found(frame, span, message, Some(help));
         None
     }

@@ -1,7 +1,9 @@
 //! Imports: what an import string means, where its module lies, and its `metadata.yaml` (rules modules.1 to modules.20).
 
+use std::sync::Arc;
+
 use serde::Deserialize;
-use setpoint_diagnostics::Loader;
+use setpoint_diagnostics::{Loader, Span};
 
 /// What an import string asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +147,22 @@ fn is_clean(path: &str) -> bool {
             true
         }
     })
+}
+
+/// An import of a module from elsewhere, and where such a module is kept. This crate only looks there: whoever compiles may fetch
+/// what is missing, and compile again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteImport {
+    /// The import string.
+    pub import: Arc<str>,
+    /// The module's directory below a modules directory: `HOST/PATH/`.
+    pub module: String,
+    /// The modules directory in which it is, or to which it would be fetched; it ends in `/`. None where there is no such directory.
+    pub modules_directory: Option<String>,
+    /// Whether it is there.
+    pub is_there: bool,
+    /// The import statement.
+    pub span: Span,
 }
 
 /// `metadata.yaml` of a module.

@@ -13,7 +13,7 @@ use setpoint_graph::Library;
 use setpoint_value::{FunctionRef, Type};
 
 use super::classes::{ClassSource, IncludeSource};
-use super::modules::{Missing, ModuleLocation, enter_directory};
+use super::modules::{Missing, ModuleLocation, RemoteImport, enter_directory};
 use super::nesting::{Entry as NestedEntry, Nesting};
 use super::{codes, cycles, init, recursion};
 use crate::hir::{
@@ -49,6 +49,8 @@ pub struct Resolved {
     pub plain: bool,
     /// Root directory of the program.
     pub directory: String,
+    /// Imports of modules from elsewhere, in the order in which they were met.
+    pub remote_imports: Vec<RemoteImport>,
 }
 
 /// Resolves a program. Errors go to the sink, in the order in which they count.
@@ -77,6 +79,7 @@ pub fn resolve(
         depth: 0,
         errors: Vec::new(),
         touched: Vec::new(),
+        remote_imports: Vec::new(),
     };
     let place = match entry {
         Entry::Code { .. } => Ok(ModuleLocation {
@@ -103,6 +106,7 @@ pub fn resolve(
         files: Vec::new(),
         plain: true,
         directory: String::new(),
+        remote_imports: Vec::new(),
     };
     let place = match place {
         Ok(place) => place,
@@ -137,6 +141,7 @@ pub fn resolve(
         }
     }
     resolved.files = std::mem::take(&mut resolver.touched);
+    resolved.remote_imports = std::mem::take(&mut resolver.remote_imports);
     let mut errors = std::mem::take(&mut resolver.errors);
     let failed = errors
         .iter()
@@ -184,6 +189,7 @@ pub(super) struct Resolver<'a> {
     pub(super) depth: u32,
     pub(super) errors: Vec<RankedDiagnostic>,
     touched: Vec<String>,
+    pub(super) remote_imports: Vec<RemoteImport>,
 }
 
 /// An error with its place in the order in which errors count.
@@ -336,6 +342,11 @@ impl Resolver<'_> {
             Some(_) => self.places[place].directory.clone(),
             None => self.places[place].base(),
         };
+        // The global modules directory is `/modules/` there, wherever it lies here.
+        let global = self.modules_directory.and_then(|global| own.strip_prefix(global));
+        if let Some(module) = global {
+            return format!("/modules/{module}").into();
+        }
         let relative = own.strip_prefix(root.as_str()).unwrap_or(&own);
         let relative = relative.trim_matches('/');
         if relative.is_empty() {

@@ -1,0 +1,135 @@
+//! The lock file of a program: which commit of each module it was last given, and what that holds.
+//!
+//! It lies beside the program and belongs into its repository. It is JSON, sorted, so that versions of it compare line by line.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use setpoint_host::files::{AbsolutePath, Committer, Replace};
+use setpoint_mcl::{Entry, RemoteImport};
+
+use crate::failure::{Failure, system_text};
+use crate::input::Input;
+
+const VERSION: u32 = 1;
+
+/// The lock file of a program, there or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LockFile {
+    /// Where it is, as the user can open it.
+    pub(crate) path: PathBuf,
+    /// Modules by their directories in a deploy; none while there is no file.
+    modules: Option<BTreeMap<String, LockedModule>>,
+}
+
+/// A module in a lock file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LockedModule {
+    /// Where it comes from.
+    pub(crate) url: String,
+    /// Its commit; none where it is not a repository.
+    pub(crate) commit: Option<String>,
+    /// What its files hold.
+    pub(crate) sha256: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    modules: BTreeMap<String, LockedModule>,
+}
+
+impl LockFile {
+    /// The lock file of a program; none for a program that is not a file.
+    ///
+    /// # Errors
+    /// When there is one that cannot be used.
+    pub(crate) fn of(input: &Input) -> Result<Option<LockFile>, Failure> {
+        let name = match &input.entry {
+            Entry::Code { .. } => return Ok(None),
+            Entry::Directory(_) => "setpoint.lock".to_owned(),
+            Entry::File(name) => format!("{name}.lock"),
+        };
+        let path = PathBuf::from(format!("{}{name}", input.root));
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Some(LockFile { path, modules: None }));
+            }
+            Err(error) => return Err(Failure::io(format_args!("read {}", path.display()), &error)),
+        };
+        let unusable = |why: String| {
+            Failure::wrong(format!("the lock file {} cannot be used", path.display()))
+                .because(why)
+                .hint("remove it, and `setpoint modules get` writes another one")
+        };
+        let version = serde_json::from_slice::<serde_json::Value>(&bytes)
+            .map_err(|error| unusable(error.to_string()))?
+            .get("version")
+            .and_then(serde_json::Value::as_u64);
+        if version.is_some_and(|version| version > u64::from(VERSION)) {
+            return Err(unusable("a newer version of setpoint has written it".to_owned()));
+        }
+        let stored: Stored = serde_json::from_slice(&bytes).map_err(|error| unusable(error.to_string()))?;
+        for (directory, module) in &stored.modules {
+            // These become arguments of git.
+            let is_commit = |commit: &String| {
+                matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+            };
+            if !module.commit.as_ref().is_none_or(is_commit) {
+                return Err(unusable(format!("the commit of `{directory}` is not one")));
+            }
+        }
+        Ok(Some(LockFile {
+            path,
+            modules: Some(stored.modules),
+        }))
+    }
+
+    /// Whether there is a file.
+    pub(crate) fn is_there(&self) -> bool {
+        self.modules.is_some()
+    }
+
+    /// What it says of an import.
+    pub(crate) fn get(&self, import: &RemoteImport, global: Option<&str>) -> Option<&LockedModule> {
+        self.modules.as_ref()?.get(&key(import, global)?)
+    }
+
+    /// Makes it hold these modules. Answers whether that is a change.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn replace(&mut self, modules: BTreeMap<String, LockedModule>) -> Result<bool, Failure> {
+        if self.modules.as_ref() == Some(&modules) || (self.modules.is_none() && modules.is_empty()) {
+            return Ok(false);
+        }
+        let stored = Stored {
+            version: VERSION,
+            modules,
+        };
+        let shown = self.path.display().to_string();
+        let failed = |why: String| Failure::wrong(format!("failed to write {shown}")).because(why);
+        let mut text = serde_json::to_string_pretty(&stored).map_err(|error| failed(error.to_string()))?;
+        text.push('\n');
+        let path = std::path::absolute(&self.path).map_err(|error| failed(system_text(&error)))?;
+        let path = AbsolutePath::new(path).map_err(|error| failed(error.to_string()))?;
+        Committer::new()
+            .replace(Replace::bytes(path, text.into_bytes()))
+            .map_err(|error| failed(error.to_string()))?;
+        self.modules = Some(stored.modules);
+        Ok(true)
+    }
+}
+
+/// The directory of an import in a deploy, which is the same wherever the program and the modules lie. None where there is no directory
+/// for it.
+pub(super) fn key(import: &RemoteImport, global: Option<&str>) -> Option<String> {
+    let directory = import.modules_directory.as_ref()?;
+    let place = format!("{directory}{}", import.module);
+    Some(match global.and_then(|global| place.strip_prefix(global)) {
+        Some(rest) => format!("/modules/{rest}"),
+        None => place,
+    })
+}
