@@ -1,8 +1,6 @@
 //! The evaluator, through its public face.
 //!
-//! Where the checklist of the dataflow specification is tested: 15 `incremental::a_diamond_…`; 16, 18, 26 `scopes`; 17
-//! `scopes::a_loop_…` and `incremental::a_loop_…`; 19 `scopes::a_branch_without_…` and `incremental::a_value_that_…`; 20 to
-//! 23 `failures`; 24 `incremental::several_events_…`; 25 is one of values; 27 `sharing::equal_calls_…`.
+//! `tests/rules.tsv` says which of these tests show rules of the language that no case can show.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
