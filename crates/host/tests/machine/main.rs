@@ -7,6 +7,7 @@
     reason = "tests change the machine by other means than those that they test, and say what they skip"
 )]
 
+mod access_lists;
 mod contents;
 mod files;
 mod history;
