@@ -774,3 +774,21 @@ fn entries_are_listed_by_name() {
     assert_eq!(directory.entry("a").open_directory().unwrap().list().unwrap(), []);
     directory.entry("c").open_directory().unwrap_err();
 }
+
+#[test]
+fn an_empty_directory_is_removed_and_one_with_something_in_it_is_not() {
+    let place = Place::new();
+    place.directory("empty");
+    place.directory("full/inner");
+    Entry::at(&place.path("empty"))
+        .unwrap()
+        .remove_directory()
+        .unwrap();
+    assert!(!place.std("empty").exists());
+    let error = Entry::at(&place.path("full"))
+        .unwrap()
+        .remove_directory()
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DirectoryNotEmpty, "{error}");
+    assert!(place.std("full/inner").exists());
+}

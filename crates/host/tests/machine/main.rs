@@ -12,6 +12,7 @@ mod contents;
 mod files;
 mod history;
 mod place;
+mod power_loss;
 mod processes;
 mod state;
 mod tree;
