@@ -792,3 +792,64 @@ fn an_empty_directory_is_removed_and_one_with_something_in_it_is_not() {
     assert_eq!(error.kind(), ErrorKind::DirectoryNotEmpty, "{error}");
     assert!(place.std("full/inner").exists());
 }
+
+#[test]
+fn only_a_directory_is_opened_as_one() {
+    let place = Place::new();
+    place.directory("directory");
+    place.write("file", "");
+    place.link("link", place.std("directory"));
+    assert!(
+        Entry::at(&place.path("directory"))
+            .unwrap()
+            .open_directory()
+            .is_ok()
+    );
+    for name in ["file", "link"] {
+        let error = Entry::at(&place.path(name))
+            .unwrap()
+            .open_directory()
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotADirectory, "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_hard_link_is_refused_only_where_somebody_else_may_have_put_it() {
+    let Some(place) = Place::of_root() else { return };
+    let of_everybody = 0o1777;
+    for (directory_of, mode, file_of, links, is_refused) in [
+        (0, of_everybody, USER, 1, false),
+        (0, of_everybody, USER, 2, true),
+        (0, of_everybody, USER, 3, true),
+        (0, of_everybody, 0, 2, true),
+        (0, 0o755, USER, 2, false),
+        (USER, 0o755, USER, 2, false),
+        (USER, 0o775, USER, 2, true),
+        (USER, 0o755, 0, 2, true),
+    ] {
+        let what = format!("{directory_of} {mode:o} {file_of} {links}");
+        let directory = format!("{directory_of}-{mode:o}-{file_of}-{links}");
+        place.directory(&directory);
+        let name = format!("{directory}/file");
+        let path = place.write(&name, "");
+        place.chown(&name, file_of);
+        for link in 1..links {
+            fs::hard_link(&path, place.std(&format!("{directory}/link{link}"))).unwrap();
+        }
+        place.chown(&directory, directory_of);
+        place.chmod(&directory, mode);
+        let changed = Entry::at(&place.path(&name)).unwrap().set_mode(0o600);
+        match changed {
+            Ok(()) => assert!(!is_refused, "{what}"),
+            Err(error) => {
+                assert!(is_refused, "{what}: {error}");
+                assert!(
+                    matches!(error, FileError::UnsafeHardLink { .. }),
+                    "{what}: {error}"
+                );
+                assert_ne!(place.mode(&name), 0o600, "{what}");
+            }
+        }
+    }
+}
