@@ -853,3 +853,13 @@ fn a_hard_link_is_refused_only_where_somebody_else_may_have_put_it() {
         }
     }
 }
+
+#[test]
+fn an_open_file_is_read_like_any_other() {
+    let place = Place::new();
+    place.write("f", "some text");
+    let mut text = String::new();
+    let mut file = Entry::at(&place.path("f")).unwrap().open().unwrap();
+    std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+    assert_eq!(text, "some text");
+}

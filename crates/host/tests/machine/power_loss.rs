@@ -1,10 +1,11 @@
 //! What is there after a loss of power: a file system's image is copied while it is mounted, and the copy, which has only what was
-//! made durable, is mounted in its place.
+//! made durable, is mounted in its place. And what is told of a disk that breaks.
 
 use crate::place::{Place, is_root};
-use setpoint_host::files::{Committer, Replace};
-use std::path::{Path, PathBuf};
+use setpoint_host::files::{Committer, FileError, Lead, Party, Replace, Replaced};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 /// An ext4 file system in an image, mounted until the end of the test. It writes nothing down by itself for ten minutes.
 struct Disk {
@@ -40,26 +41,33 @@ impl Disk {
         done(mount.arg(self.place.std(image)).arg(self.place.std(at)))
     }
 
+    /// Fails every read and write from now on, as a disk that breaks does.
+    fn break_down(&self) {
+        // The request of ext4 to shut down, without writing anything more.
+        let script = r#"open(D, "<", $ARGV[0]) or die; $f = pack("L", 2); ioctl(D, 0x8004587d, $f) or die"#;
+        let mut shut_down = Command::new("perl");
+        assert!(done(
+            shut_down.args(["-e", script]).arg(self.place.std("mounted"))
+        ));
+    }
+
     /// Loses power: `look` sees what was durable.
     fn after_power_loss(&self, look: impl FnOnce(&Path)) {
         std::fs::copy(self.place.std("image"), self.place.std("copy")).unwrap();
         let found = self.place.directory("found");
         assert!(self.mount("copy", "found"));
         look(&found);
-        assert!(unmount(&found));
+        assert!(done(Command::new("umount").arg(&found)));
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
+        // Also where a test that fails has left a file open.
         for name in ["found", "mounted"] {
-            unmount(&self.place.std(name));
+            done(Command::new("umount").arg("--lazy").arg(self.place.std(name)));
         }
     }
-}
-
-fn unmount(path: &PathBuf) -> bool {
-    done(Command::new("umount").arg(path))
 }
 
 fn done(command: &mut Command) -> bool {
@@ -109,4 +117,48 @@ fn few_files_that_were_replaced_together_are_there_after_a_loss_of_power() {
 #[test]
 fn many_files_that_were_replaced_together_are_there_after_a_loss_of_power() {
     survives(60);
+}
+
+/// Keeps what became of each ticket.
+#[derive(Default)]
+struct Kept(Mutex<Vec<(u64, Result<Replaced, FileError>)>>);
+
+impl Party for Kept {
+    fn before(&self, _: &mut Vec<u64>) {}
+
+    fn ended(&self, results: Vec<(u64, Result<Replaced, FileError>)>) {
+        self.0.lock().unwrap().extend(results);
+    }
+}
+
+#[test]
+fn a_disk_that_breaks_fails_every_file_with_its_cause() {
+    for count in [1, 40] {
+        let Some(disk) = Disk::new() else { return };
+        let committer = Committer::new();
+        let kept = Arc::new(Kept::default());
+        let party: Arc<dyn Party> = kept.clone();
+        let paths: Vec<_> = (0..count)
+            .map(|number| disk.place.path(&format!("mounted/{number}")))
+            .collect();
+        let mut leads: Vec<Lead> = Vec::new();
+        for (ticket, path) in (0..).zip(&paths) {
+            let prepared = committer
+                .prepare(Replace::bytes(path.clone(), b"new".to_vec()))
+                .unwrap();
+            leads.extend(committer.submit(prepared, &party, ticket));
+        }
+        disk.break_down();
+        leads.into_iter().for_each(Lead::run);
+        let told = std::mem::take(&mut *kept.0.lock().unwrap());
+        assert_eq!(told.len(), count);
+        for (_, result) in told {
+            let error = result.unwrap_err();
+            let text = error.to_string();
+            assert!(error.path().starts_with(disk.place.std("mounted")), "{text}");
+            assert!(error.path() != disk.place.std("mounted"), "{text}");
+            assert_eq!(text.matches("Input/output error").count(), 1, "{text}");
+            assert_eq!(text.matches("sync").count(), 1, "{text}");
+        }
+    }
 }
