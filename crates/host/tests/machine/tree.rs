@@ -186,3 +186,50 @@ fn depth_costs_no_descriptors() {
         },
     );
 }
+
+#[test]
+fn a_purge_that_looks_into_everything_looks_into_directories_only() {
+    let place = Place::new();
+    place.directory("t/a");
+    place.write("t/f", "");
+    place.write("t/a/g", "");
+    let directory = Arc::new(Directory::open(&place.path("t")).unwrap());
+    let purged = directory
+        .purge(Removal::Perform, |_: &Path| Fate::Descend)
+        .unwrap();
+    assert!(purged.removed.is_empty(), "{purged:?}");
+    assert!(purged.leftovers.into_first().is_none());
+    assert_eq!(place.names("t"), ["a", "f"]);
+}
+
+#[test]
+fn of_very_many_that_cannot_be_removed_the_first_is_told_and_all_are_counted() {
+    let place = Place::new();
+    place.directory("t");
+    for number in 0..50 {
+        place.write(&format!("t/{number:02}"), "");
+    }
+    let immutable = |flag: &str| {
+        let script = r#"chattr "$1" "$0"/*"#;
+        let mut change = std::process::Command::new("sh");
+        let change = change.arg("-c").arg(script).arg(place.std("t")).arg(flag);
+        change
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    };
+    if !immutable("+i") {
+        eprintln!("skipped: nothing can be made immutable here");
+        return;
+    }
+    let directory = Arc::new(Directory::open(&place.path("t")).unwrap());
+    let purged = directory
+        .purge(Removal::Perform, |_: &Path| Fate::Remove)
+        .unwrap();
+    assert!(immutable("-i"));
+    let (first, others) = purged.leftovers.into_first().unwrap();
+    assert_eq!(first.path(), place.std("t/00"));
+    assert_eq!(others, 49);
+    assert_eq!(place.names("t").len(), 50);
+}
