@@ -1,7 +1,9 @@
 //! Directories that others can write in, and what they may have put there.
 
 use crate::place::{Place, is_root};
-use setpoint_host::files::{Committer, Entry, FileError, Method, Replace};
+use setpoint_host::files::{
+    AbsolutePath, Committer, Entry, FileError, Method, Replace, directory_open_to_others,
+};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::Command;
@@ -227,4 +229,59 @@ fn what_a_user_serves_is_not_believed_to_be_roots() {
             assert!(Committer::new().replace(replace).is_err());
         },
     );
+}
+
+#[test]
+fn a_group_of_ones_own_is_nobody_else() {
+    use std::os::unix::fs::chown;
+    const OTHER: u32 = 100;
+    let cases = [
+        ("own", 0o775, USER, USER, false),
+        ("of-another-group", 0o775, USER, OTHER, true),
+        ("of-everybody", 0o777, USER, USER, true),
+        ("closed", 0o755, USER, OTHER, false),
+        ("of-root", 0o755, 0, 0, false),
+        ("of-roots-group", 0o775, 0, USER, true),
+        ("sticky", 0o1777, USER, USER, false),
+    ];
+    let is_inside = rustix::process::geteuid().as_raw() == USER;
+    let Some(place) = (if is_inside {
+        Some(Place::new())
+    } else {
+        Place::of_root()
+    }) else {
+        return;
+    };
+    if !is_inside {
+        for (name, mode, owner, group, _) in cases {
+            place.directory(name);
+            chown(place.std(name), Some(owner), Some(group)).unwrap();
+            place.chmod(name, mode);
+        }
+    }
+    let user = USER.to_string();
+    crate::watch::inside(
+        &["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups"],
+        "trust::a_group_of_ones_own_is_nobody_else",
+        &place,
+        |directory| {
+            for (name, _, _, _, is_open) in cases {
+                let path = AbsolutePath::new(directory.join(name)).unwrap();
+                let found = directory_open_to_others(&path, None).unwrap();
+                assert_eq!(found.as_ref() == Some(&path), is_open, "{name}");
+                assert_eq!(found.is_some(), is_open, "{name}");
+            }
+        },
+    );
+}
+
+#[test]
+fn root_knows_what_others_have_made() {
+    let Some(place) = Place::of_root() else { return };
+    place.write("own", "");
+    place.write("theirs", "");
+    place.chown("theirs", USER);
+    let stat = |name: &str| Entry::at(&place.path(name)).unwrap().stat().unwrap().unwrap();
+    assert!(stat("theirs").is_made_by_others());
+    assert!(!stat("own").is_made_by_others());
 }
