@@ -295,8 +295,11 @@ impl Generator {
                 continue;
             }
             let path = format!("{}{}", self.way_up, self.modules[index].path);
+            let exported = &self.modules[index].exports.variables;
+            let exported = |kept: &String| exported.iter().any(|(name, _)| plain(name) == plain(kept));
+            let hides_kept = env.kept.iter().any(exported);
             let alias = match self.random.below(4) {
-                0 => None,
+                0 if !hides_kept => None,
                 1 => Some(format!("m{index}")),
                 _ => Some(self.fresh(Namespace::Alias)),
             };
@@ -552,12 +555,13 @@ impl Generator {
     }
 
     fn resource(&mut self, env: &mut Environment) -> String {
-        let kind = ["test", "test", "print", "noop"][self.random.below(4)];
-        let first = self.instance_name(env, "r");
+        let kind = ["test", "test", "test", "print", "print", "noop", "noop", "file"][self.random.below(8)];
+        let prefix = if kind == "file" { "/f/r" } else { "r" };
+        let first = self.instance_name(env, prefix);
         let mut names = vec![first.clone()];
         let name = match self.random.below(9) {
             0 => {
-                let second = self.instance_name(env, "r");
+                let second = self.instance_name(env, prefix);
                 names.push(second.clone());
                 format!("[{first}, {second}, {first}]")
             }
@@ -566,7 +570,7 @@ impl Generator {
                 "if {} {{ {first} }} else {{ {first} }}",
                 self.expression(env, &Ty::Bool, 2)
             ),
-            3 => {
+            3 if kind != "file" => {
                 names.clear();
                 let list = self.expression(env, &Ty::list(Ty::Str), 2);
                 match env.core("iter.map") {
@@ -574,7 +578,7 @@ impl Generator {
                     None => "[]".to_owned(),
                 }
             }
-            4 if self.is_risky => {
+            4 if self.is_risky && kind != "file" => {
                 names.clear();
                 self.expression(env, &Ty::Str, 2)
             }
@@ -634,6 +638,7 @@ impl Generator {
                 ("interface", anything),
             ],
             "print" => vec![("msg", Ty::Str)],
+            "file" => vec![("content", Ty::Str)],
             _ => Vec::new(),
         };
         let mut items: Vec<(&str, String)> = Vec::new();
