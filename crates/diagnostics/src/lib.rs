@@ -10,6 +10,7 @@
 mod codes;
 mod diagnostic;
 mod loader;
+mod merged;
 mod render;
 mod similar;
 mod source;

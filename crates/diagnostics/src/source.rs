@@ -59,6 +59,8 @@ pub struct SourceFile {
     pub text: Arc<str>,
     /// Found when somebody asks for a line: most texts are right.
     line_starts: OnceLock<Arc<[u32]>>,
+    /// Where bytes are that go on with a character, so that a column is found without counting along a line.
+    inner_bytes: OnceLock<Arc<[u32]>>,
 }
 
 impl SourceFile {
@@ -67,6 +69,7 @@ impl SourceFile {
             name,
             text,
             line_starts: OnceLock::new(),
+            inner_bytes: OnceLock::new(),
         }
     }
 
@@ -76,6 +79,17 @@ impl SourceFile {
             let starts = ends.map(|(end, _)| end as u32 + 1);
             std::iter::once(0).chain(starts).collect()
         })
+    }
+
+    /// How many bytes between two offsets go on with a character.
+    fn inner_between(&self, start: usize, end: usize) -> usize {
+        let inner = self.inner_bytes.get_or_init(|| {
+            let bytes = self.text.bytes().enumerate();
+            let inner = bytes.filter(|(_, byte)| byte & 0b1100_0000 == 0b1000_0000);
+            inner.map(|(at, _)| at as u32).collect()
+        });
+        let before = |offset: usize| inner.partition_point(|at| (*at as usize) < offset);
+        before(end) - before(start)
     }
 
     /// The place of a byte. Offsets past the end, or inside a character, give the nearest place before.
@@ -88,7 +102,7 @@ impl SourceFile {
         let starts = self.line_starts();
         let line = starts.partition_point(|start| *start as usize <= offset) - 1;
         let start = starts[line] as usize;
-        let column = self.text[start..offset].chars().count();
+        let column = offset - start - self.inner_between(start, offset);
         Position {
             line: line as u32 + 1,
             column: column as u32 + 1,

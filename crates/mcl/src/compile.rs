@@ -54,7 +54,9 @@ pub fn compile(
         Some(ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked)))
     });
     // Without room for a large stack, the one that is there does for every usual program.
-    compiled.unwrap_or_else(|| stages(entry, options, loader, library, sources, diagnostics))
+    let compiled = compiled.unwrap_or_else(|| stages(entry, options, loader, library, sources, diagnostics));
+    diagnostics.merge(sources);
+    compiled
 }
 
 fn stages(

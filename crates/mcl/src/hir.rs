@@ -99,23 +99,22 @@ impl Hir {
 }
 
 impl Hir {
-    /// The variables that an expression mentions, bodies of lambdas in it included. Without recursion.
-    #[must_use]
-    pub fn variables(&self, expr: ExprId) -> Vec<(&[IncludeId], DefinitionId)> {
-        let mut found = Vec::new();
-        self.for_each_part(expr, |id| {
-            if let ExprKind::Variable { path, definition } = &self.expr(id).kind {
-                found.push((&**path, *definition));
-            }
-        });
-        found
-    }
-
     /// Visits an expression and all in it, bodies of lambdas included. Without recursion.
     pub(crate) fn for_each_part(&self, expr: ExprId, mut visit: impl FnMut(ExprId)) {
+        self.for_each_part_but(expr, |id| {
+            visit(id);
+            None
+        });
+    }
+
+    /// The same, but where `visit` answers a part, only that one of all parts is gone into.
+    pub(crate) fn for_each_part_but(&self, expr: ExprId, mut visit: impl FnMut(ExprId) -> Option<ExprId>) {
         let mut open = vec![expr];
         while let Some(id) = open.pop() {
-            visit(id);
+            if let Some(only) = visit(id) {
+                open.push(only);
+                continue;
+            }
             match &self.expr(id).kind {
                 ExprKind::Literal(_) | ExprKind::Variable { .. } => {}
                 ExprKind::Interpolation(parts) => open.extend(parts.iter().filter_map(|part| match part {

@@ -7,6 +7,7 @@
 
 mod codes;
 mod expressions;
+mod order;
 mod statements;
 mod templates;
 
@@ -20,6 +21,7 @@ use setpoint_value::{FunctionRef, Type};
 
 use crate::hir::{BodyId, DefinitionId, DefinitionKind, Hir, IncludeId, Owner};
 use crate::types::{InstanceId, Typed};
+use order::Need;
 use templates::{BuilderId, Builders};
 
 /// Lowers a program without type errors.
@@ -38,9 +40,9 @@ pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &m
         builders,
         slots: FxHashMap::default(),
         bodies: FxHashMap::default(),
+        functions: FxHashMap::default(),
         adapted: FxHashMap::default(),
         entry,
-        depth: 0,
         diagnostics,
     };
     if let Some(top) = typed.tops.get(&BodyId(0)) {
@@ -61,16 +63,13 @@ struct Lowering<'a> {
     slots: FxHashMap<(InstanceId, DefinitionId), (BuilderId, Slot)>,
     /// The templates of bodies.
     bodies: FxHashMap<(InstanceId, BodyId), BuilderId>,
+    /// The templates of named functions.
+    functions: FxHashMap<InstanceId, BuilderId>,
     /// What is called in place of functions that take part by conversion.
     adapted: FxHashMap<FunctionRef, FunctionRef>,
     entry: BuilderId,
-    /// How many definitions are being lowered inside each other.
-    depth: u32,
     diagnostics: &'a mut Diagnostics,
 }
-
-/// Deeper chains of definitions than this are lowered from their far end, so that the stack stays bounded.
-const CHAIN: u32 = 100;
 
 impl Lowering<'_> {
     /// The template that the statements of a body belong to. The tops of files all live in the entry.
@@ -123,50 +122,18 @@ impl Lowering<'_> {
         if let Some((home, slot)) = self.slots.get(&(holder, id)).copied() {
             return self.builders.access(home, slot, to);
         }
-        self.depth += 1;
-        if self.depth > CHAIN {
-            self.lower_far_end_first(holder, id);
-        }
-        let slot = self.new_definition(holder, id, to);
-        self.depth -= 1;
-        slot
+        self.lower_needs(Need::Definition(holder, id));
+        let (home, slot) = self.new_definition(holder, id);
+        self.builders.access(home, slot, to)
     }
 
-    /// Lowers the binds that a bind needs before itself, with a stack of its own.
-    fn lower_far_end_first(&mut self, holder: InstanceId, id: DefinitionId) {
-        let hir = self.hir;
-        let mut open = vec![(holder, id, false)];
-        while let Some((holder, id, seen)) = open.pop() {
-            if self.slots.contains_key(&(holder, id)) {
-                continue;
-            }
-            let definition = hir.definition(id);
-            let DefinitionKind::Bind { value, .. } = &definition.kind else {
-                continue;
-            };
-            if seen {
-                let home = definition.body.map_or(self.entry, |body| self.home(holder, body));
-                self.new_definition(holder, id, home);
-                continue;
-            }
-            open.push((holder, id, true));
-            for (path, needed) in hir.variables(*value) {
-                let reached = self.through(holder, path);
-                let holder = self
-                    .typed
-                    .outward(reached, hir.definition(needed).owner)
-                    .unwrap_or(reached);
-                open.push((holder, needed, false));
-            }
-        }
-    }
-
-    fn new_definition(&mut self, holder: InstanceId, id: DefinitionId, to: BuilderId) -> Slot {
+    /// Lowers a definition, what it needs being lowered. Answers where it is.
+    fn new_definition(&mut self, holder: InstanceId, id: DefinitionId) -> (BuilderId, Slot) {
         let definition = self.hir.definition(id);
-        if let Some((home, slot)) = self.slots.get(&(holder, id)).copied() {
-            return self.builders.access(home, slot, to);
+        if let Some(found) = self.slots.get(&(holder, id)) {
+            return *found;
         }
-        let (home, slot) = match &definition.kind {
+        let found = match &definition.kind {
             DefinitionKind::Bind { value, .. } => {
                 let home = definition.body.map_or(self.entry, |body| self.home(holder, body));
                 (home, self.expr(home, holder, *value))
@@ -184,21 +151,21 @@ impl Lowering<'_> {
                         let home = self.home(site, body);
                         (home, self.expr(home, site, argument))
                     }
-                    None => (to, self.nothing(to, id)),
+                    None => (self.entry, self.nothing(id)),
                 }
             }
             // Parameters and loop variables are entered with their body, before anything in it is lowered.
             DefinitionKind::Parameter { .. }
             | DefinitionKind::LoopKey
             | DefinitionKind::LoopValue
-            | DefinitionKind::Library(_) => (to, self.nothing(to, id)),
+            | DefinitionKind::Library(_) => (self.entry, self.nothing(id)),
         };
-        self.slots.insert((holder, id), (home, slot));
-        self.builders.access(home, slot, to)
+        self.slots.insert((holder, id), found);
+        found
     }
 
     /// Stands for a definition that cannot be reached; inference and resolution exclude it.
-    fn nothing(&mut self, to: BuilderId, id: DefinitionId) -> Slot {
+    fn nothing(&mut self, id: DefinitionId) -> Slot {
         debug_assert!(
             false,
             "`${}` is reachable from its uses",
@@ -206,7 +173,7 @@ impl Lowering<'_> {
         );
         let value = setpoint_value::Value::Null(Type::Dynamic);
         self.builders.push(
-            to,
+            self.entry,
             Operation::Constant(value),
             Type::Dynamic,
             self.hir.definition(id).span,

@@ -18,4 +18,5 @@ mod resolve;
 
 pub(crate) use codes::CODES;
 pub use modules::{Metadata, RemoteImport};
+pub(crate) use recursion::depends_on_itself;
 pub use resolve::{Entry, Resolved, resolve};

@@ -15,8 +15,11 @@ mod deferred;
 mod infer;
 mod instances;
 mod messages;
+mod order;
 mod panics;
+mod places;
 mod resources;
+mod schemes;
 mod solver;
 mod syntactic;
 

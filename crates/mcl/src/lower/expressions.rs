@@ -1,15 +1,14 @@
 //! Expressions to nodes.
 
-use std::sync::Arc;
-
 use setpoint_diagnostics::Span;
 use setpoint_flow::{Operation, Slot};
 use setpoint_value::{FunctionRef, Type, Value, operators};
 
 use super::Lowering;
+use super::order::Need;
 use super::templates::{BuilderId, Builders};
 use crate::adapt::{self, is_adapted};
-use crate::hir::{Callee, DefinitionId, ExprId, ExprKind, FunctionId, Part};
+use crate::hir::{Callee, DefinitionId, ExprId, ExprKind, FunctionId, Owner, Part};
 use crate::types::{InstanceId, operator_spec};
 
 impl Lowering<'_> {
@@ -71,12 +70,10 @@ impl Lowering<'_> {
                 self.library(at, instance, (&operators::CONTAINS).into(), &[*left, *right])
             }
             ExprKind::Lookup { base, index } => {
-                let spec = self
-                    .typed
-                    .lookups
-                    .get(&(instance, id))
-                    .cloned()
-                    .unwrap_or((&operators::LIST_LOOKUP).into());
+                let spec = match self.type_of(instance, *base) {
+                    Type::Map(_) => (&operators::MAP_LOOKUP).into(),
+                    _ => (&operators::LIST_LOOKUP).into(),
+                };
                 self.library(at, instance, spec, &[*base, *index])
             }
             ExprKind::Field { base, field } => {
@@ -143,7 +140,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn field_index(&self, instance: InstanceId, base: ExprId, field: &str) -> Option<u32> {
+    pub(super) fn field_index(&self, instance: InstanceId, base: ExprId, field: &str) -> Option<u32> {
         let ty = self.type_of(instance, base);
         ty.as_struct()
             .and_then(|s| s.index(field))
@@ -188,25 +185,48 @@ impl Lowering<'_> {
     }
 
     fn lambda(&mut self, at: BuilderId, instance: InstanceId, id: FunctionId) -> Operation {
-        let builder = self.function_body(at, instance, id, "a lambda");
-        Operation::Closure(self.builders.block(builder))
-    }
-
-    fn function_body(
-        &mut self,
-        at: BuilderId,
-        instance: InstanceId,
-        id: FunctionId,
-        name: &str,
-    ) -> BuilderId {
         let function = self.hir.function(id);
         let builder = self
             .builders
-            .open(name, Some(at), function.parameters.len() as u32);
+            .open("a lambda", Some(at), function.parameters.len() as u32);
+        self.function_body(builder, instance, id);
+        Operation::Closure(self.builders.block(builder))
+    }
+
+    /// The template of a named function's body, in one of its instances; the same for all calls that have this instance.
+    pub(super) fn function(&mut self, instance: InstanceId) -> BuilderId {
+        if let Some(found) = self.functions.get(&instance) {
+            return *found;
+        }
+        self.lower_needs(Need::Function(instance));
+        self.new_function(instance)
+    }
+
+    /// Lowers a named function, what it needs being lowered.
+    pub(super) fn new_function(&mut self, instance: InstanceId) -> BuilderId {
+        if let Some(found) = self.functions.get(&instance) {
+            return *found;
+        }
+        let Owner::Function(id) = self.typed.instance(instance).owner else {
+            debug_assert!(false, "a call leads to an instance of a function");
+            return self.entry;
+        };
+        let function = self.hir.function(id);
+        let name = function.name.as_deref().unwrap_or("function");
+        let name = format!("the function `{name}`");
+        let builder = self
+            .builders
+            .open_function(&name, function.parameters.len() as u32);
+        self.function_body(builder, instance, id);
+        self.functions.insert(instance, builder);
+        builder
+    }
+
+    fn function_body(&mut self, builder: BuilderId, instance: InstanceId, id: FunctionId) {
+        let function = self.hir.function(id);
         self.enter(builder, instance, &function.parameters);
         let result = self.expr(builder, instance, function.body);
         self.builders.set_result(builder, result);
-        builder
     }
 
     /// Enters definitions that are the first inputs of a template.
@@ -249,24 +269,12 @@ impl Lowering<'_> {
                     arguments: self.exprs(at, instance, arguments),
                 }
             }
-            Callee::Function { path, function } => {
+            Callee::Function { path, .. } => {
                 self.through(instance, path);
                 let mut arguments = self.exprs(at, instance, arguments);
-                let inner = self
-                    .typed
-                    .instance(instance)
-                    .calls
-                    .get(&id)
-                    .copied()
-                    .unwrap_or(instance);
-                let name = self
-                    .hir
-                    .function(*function)
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| Arc::from("function"));
-                let builder = self.function_body(at, inner, *function, &format!("the function `{name}`"));
-                arguments.extend(self.builders.close(builder));
+                let called = self.typed.instance(instance).calls.get(&id).copied();
+                let builder = self.function(called.unwrap_or(instance));
+                arguments.extend(self.builders.captures_of_call(builder, at));
                 Operation::Instance {
                     template: builder.template(),
                     arguments,

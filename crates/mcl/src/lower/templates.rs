@@ -31,10 +31,13 @@ struct Builder {
     name: Arc<str>,
     /// The template around it.
     parent: Option<BuilderId>,
+    /// Whether it is the body of a named function. Many calls use it, so nothing is around it, and it takes what it needs from
+    /// wherever that is.
+    is_function: bool,
     parameters: u32,
-    /// Slots of the parent that are inputs here, after the parameters.
-    captures: Vec<Slot>,
-    captured: FxHashMap<Slot, Slot>,
+    /// Slots of other templates that are inputs here, after the parameters: of the parent, if there is one.
+    captures: Vec<(BuilderId, Slot)>,
+    captured: FxHashMap<(BuilderId, Slot), Slot>,
     nodes: Vec<TemplateNode>,
     result: Option<Slot>,
     exports: Vec<Slot>,
@@ -50,6 +53,7 @@ impl Builders {
         self.list.push(Builder {
             name: name.into(),
             parent,
+            is_function: false,
             parameters,
             captures: Vec::new(),
             captured: FxHashMap::default(),
@@ -61,6 +65,13 @@ impl Builders {
             imported: FxHashMap::default(),
         });
         BuilderId(self.list.len() - 1)
+    }
+
+    /// The body of a named function.
+    pub(super) fn open_function(&mut self, name: &str, parameters: u32) -> BuilderId {
+        let builder = self.open(name, None, parameters);
+        self.list[builder.0].is_function = true;
+        builder
     }
 
     /// Makes room for so many nodes.
@@ -85,7 +96,20 @@ impl Builders {
 
     /// What a template captures of the one around it. Nothing may be captured afterwards.
     pub(super) fn close(&mut self, builder: BuilderId) -> Vec<Slot> {
-        self.list[builder.0].captures.clone()
+        self.list[builder.0]
+            .captures
+            .iter()
+            .map(|(_, slot)| *slot)
+            .collect()
+    }
+
+    /// What the body of a function captures, as seen from a call in `at`.
+    pub(super) fn captures_of_call(&mut self, function: BuilderId, at: BuilderId) -> Vec<Slot> {
+        let captures = self.list[function.0].captures.clone();
+        captures
+            .into_iter()
+            .map(|(home, slot)| self.access(home, slot, at))
+            .collect()
     }
 
     /// Closes a template into a block.
@@ -106,11 +130,14 @@ impl Builders {
         if home == to {
             return slot;
         }
-        if self.is_around(home, to)
+        if self.list[to.0].is_function {
+            return self.capture(to, home, slot);
+        }
+        if (self.is_around(home, to) || self.is_in_function(to))
             && let Some(parent) = self.list[to.0].parent
         {
             let outer = self.access(home, slot, parent);
-            return self.capture(to, outer);
+            return self.capture(to, parent, outer);
         }
         let Some((parent, instance)) = self.list[home.0].place else {
             debug_assert!(false, "only what an include exports is used from outside");
@@ -140,14 +167,21 @@ impl Builders {
         false
     }
 
-    fn capture(&mut self, to: BuilderId, outer: Slot) -> Slot {
+    fn is_in_function(&self, mut at: BuilderId) -> bool {
+        while let Some(parent) = self.list[at.0].parent {
+            at = parent;
+        }
+        self.list[at.0].is_function
+    }
+
+    fn capture(&mut self, to: BuilderId, home: BuilderId, outer: Slot) -> Slot {
         let builder = &mut self.list[to.0];
-        if let Some(found) = builder.captured.get(&outer) {
+        if let Some(found) = builder.captured.get(&(home, outer)) {
             return *found;
         }
         let slot = Slot(builder.parameters + builder.captures.len() as u32);
-        builder.captures.push(outer);
-        builder.captured.insert(outer, slot);
+        builder.captures.push((home, outer));
+        builder.captured.insert((home, outer), slot);
         slot
     }
 
@@ -169,12 +203,9 @@ impl Builders {
             return (node.ty.clone(), node.span);
         }
         let captured = (slot.0 as usize).checked_sub(builder.parameters as usize);
-        match (
-            captured.and_then(|index| builder.captures.get(index)),
-            builder.parent,
-        ) {
-            (Some(outer), Some(parent)) => self.describe(parent, *outer),
-            _ => (Type::Dynamic, Span::new(setpoint_diagnostics::FileId(0), 0, 0)),
+        match captured.and_then(|index| builder.captures.get(index)) {
+            Some((home, outer)) => self.describe(*home, *outer),
+            None => (Type::Dynamic, Span::new(setpoint_diagnostics::FileId(0), 0, 0)),
         }
     }
 

@@ -45,11 +45,16 @@ pub(super) fn check(hir: &Hir) -> Vec<Diagnostic> {
                 (format!("the function `{name}`"), function.span)
             }
         };
-        let error = Diagnostic::error(&codes::CYCLE, span, format!("{what} depends on itself"));
-        let error = error.label("part of the cycle").because(at, "defined here");
-        error.help_if(outer.get(&span).cloned())
+        depends_on_itself(&what, span)
+            .because(at, "defined here")
+            .help_if(outer.get(&span).cloned())
     };
     found.into_iter().map(report).collect()
+}
+
+/// S6, at a reference that is part of the circle.
+pub(crate) fn depends_on_itself(what: &str, span: Span) -> Diagnostic {
+    Diagnostic::error(&codes::CYCLE, span, format!("{what} depends on itself")).label("part of the cycle")
 }
 
 /// Where a name behind an alias means what is outside of the class that the alias stands for, what to say of it.

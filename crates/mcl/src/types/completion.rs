@@ -7,18 +7,21 @@ use setpoint_value::{FunctionRef, Type};
 use super::codes;
 use super::infer::Inference;
 use super::instances::Typed;
-use super::messages::Reason;
+use super::messages::{Calls, Reason};
+use super::places::Place;
 
 /// What is looked at when all types are known.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Check {
     /// Where it stands among the equations.
-    order: u32,
-    span: Span,
+    pub(super) place: Place,
+    pub(super) span: Span,
+    /// The calls through which it came here, if it is of a function's scheme.
+    calls: Calls,
     what: Checked,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Checked {
     /// The variable of an operator or function stands for one of these types.
     OneOf {
@@ -34,50 +37,94 @@ enum Checked {
     Unsupported { spec: FunctionRef, call: Type },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum CheckedName {
     Library(FunctionRef),
     Word(&'static str),
 }
 
 impl Check {
+    fn new(place: Place, span: Span, what: Checked) -> Check {
+        Check {
+            place,
+            span,
+            calls: Calls::default(),
+            what,
+        }
+    }
+
+    /// The type that is looked at.
+    pub(super) fn ty_mut(&mut self) -> &mut Type {
+        match &mut self.what {
+            Checked::OneOf { ty, .. }
+            | Checked::Comparable(ty)
+            | Checked::Key(ty)
+            | Checked::Unsupported { call: ty, .. } => ty,
+        }
+    }
+
+    /// What is asked of the type. Of two checks with one meaning only the first can tell anything new.
+    pub(super) fn meaning(&self) -> (u8, Type, Vec<Type>) {
+        match &self.what {
+            Checked::OneOf { ty, allowed, .. } => (0, ty.clone(), allowed.clone()),
+            Checked::Comparable(ty) => (1, ty.clone(), Vec::new()),
+            Checked::Key(ty) => (2, ty.clone(), Vec::new()),
+            Checked::Unsupported { call, .. } => (3, call.clone(), Vec::new()),
+        }
+    }
+
+    /// The same for a call of the function that it is part of.
+    pub(super) fn for_call(&self, call: Span, put: &dyn Fn(&Type) -> Type) -> Check {
+        let mut copy = self.clone();
+        copy.calls.push(call);
+        let ty = copy.ty_mut();
+        *ty = put(ty);
+        copy
+    }
+
     /// What a limited variable of a signature has become.
-    pub(super) fn limit(order: u32, span: Span, spec: FunctionRef, ty: Type, allowed: &[Type]) -> Check {
+    pub(super) fn limit(place: Place, span: Span, spec: FunctionRef, ty: Type, allowed: &[Type]) -> Check {
         let what = Checked::OneOf {
             name: CheckedName::Library(spec),
             ty,
             allowed: allowed.to_vec(),
         };
-        Check { order, span, what }
+        Check::new(place, span, what)
     }
 
     /// The argument of a statement of the language.
-    pub(super) fn one_of(order: u32, span: Span, word: &'static str, ty: Type, allowed: Vec<Type>) -> Check {
+    pub(super) fn one_of(
+        place: Place,
+        span: Span,
+        word: &'static str,
+        ty: Type,
+        allowed: Vec<Type>,
+    ) -> Check {
         let what = Checked::OneOf {
             name: CheckedName::Word(word),
             ty,
             allowed,
         };
-        Check { order, span, what }
+        Check::new(place, span, what)
     }
 
     /// What is compared.
-    pub(super) fn comparable(order: u32, span: Span, ty: Type) -> Check {
+    pub(super) fn comparable(place: Place, span: Span, ty: Type) -> Check {
         let what = Checked::Comparable(ty);
-        Check { order, span, what }
+        Check::new(place, span, what)
     }
 
     /// The key type of a map literal.
-    pub(super) fn key(order: u32, span: Span, ty: Type) -> Check {
+    pub(super) fn key(place: Place, span: Span, ty: Type) -> Check {
         let what = Checked::Key(ty);
-        Check { order, span, what }
+        Check::new(place, span, what)
     }
 
     /// A call for which no signature is left.
-    pub(super) fn unsupported(order: u32, span: Span, spec: FunctionRef, call: &Type) -> Check {
+    pub(super) fn unsupported(place: Place, span: Span, spec: FunctionRef, call: &Type) -> Check {
         let call = call.clone();
         let what = Checked::Unsupported { spec, call };
-        Check { order, span, what }
+        Check::new(place, span, what)
     }
 }
 
@@ -87,8 +134,8 @@ impl Inference<'_> {
         self.resolve_deferred(false);
         self.impose();
         self.resolve_deferred(false);
-        for (order, ty, span) in std::mem::take(&mut self.names) {
-            self.replayed = Some(order);
+        for (place, ty, span) in std::mem::take(&mut self.names) {
+            self.replayed = Some(place);
             self.name_type(&ty, span);
             self.replayed = None;
         }
@@ -99,19 +146,27 @@ impl Inference<'_> {
                 let _ = self.solver.unify(&result, &Type::Bool);
             }
         }
+        let mut ambiguous = None;
+        if self.generation.is_empty() && self.solving.is_empty() {
+            ambiguous = self.complete();
+        } else {
+            self.completion.clear();
+        }
         let is_unknown_kind = |error: &Diagnostic| error.code == &codes::UNKNOWN_KIND;
-        if self.generation.iter().any(is_unknown_kind) {
+        if self.generation.iter().any(|(_, error)| is_unknown_kind(error)) {
             for (kind, span, kind_span) in std::mem::take(&mut self.bare_unknown_kinds) {
                 self.unknown_kind(&kind, span, kind_span);
             }
         }
-        let unsolved = self.take_unsolved();
-        let clean = self.generation.is_empty() && unsolved.is_empty();
-        if clean {
-            self.complete(diagnostics);
+        // The phases one after the other, each in the order of the equations.
+        let order = self.places.order();
+        for mut phase in [self.generation, self.solving] {
+            phase.sort_by_key(|(place, _)| order.rank(*place));
+            diagnostics.extend(phase.into_iter().map(|(_, error)| error));
         }
-        diagnostics.append(self.generation);
-        diagnostics.extend(unsolved.into_iter().map(|(_, error)| error));
+        diagnostics.extend(ambiguous);
+        self.completion.sort_by_key(|(place, _)| order.rank(*place));
+        diagnostics.extend(self.completion.into_iter().map(|(_, error)| error));
         self.typed
     }
 
@@ -123,18 +178,22 @@ impl Inference<'_> {
         }
     }
 
-    fn complete(&mut self, diagnostics: &mut Diagnostics) {
+    /// Tells all expressions their types, and answers the first that has none.
+    fn complete(&mut self) -> Option<Diagnostic> {
         let recorded = std::mem::take(&mut self.recorded);
         let mut types = FxHashMap::default();
         types.reserve(recorded.len());
-        let mut open = None;
-        for (key, ty) in recorded {
-            let ty = self.solver.zonk(&ty);
-            if open.is_none() && is_open(&ty) {
-                open = Some((key.1, ty.clone()));
+        let mut open = Vec::new();
+        for entry in recorded {
+            let ty = self.solver.zonk(&entry.ty);
+            if is_open(&ty) {
+                open.push((entry.place, entry.expr, ty.clone()));
             }
-            types.insert(key, ty);
+            if let Some(instance) = entry.instance {
+                types.insert((instance, entry.expr), ty);
+            }
         }
+        self.instances_of_functions(&mut types);
         for index in 0..self.typed.instances.len() {
             let mut definitions = std::mem::take(&mut self.typed.instances[index].definitions);
             #[expect(clippy::iter_over_hash_type, reason = "each entry is solved on its own")]
@@ -144,24 +203,29 @@ impl Inference<'_> {
             self.typed.instances[index].definitions = definitions;
         }
         self.typed.types = types;
-        if let Some((id, ty)) = open {
-            let message = format!("nothing determines the type of this: {ty}");
-            let error = Diagnostic::error(&codes::AMBIGUOUS, self.hir.expr(id).span, message);
-            let help = "write the type where the value is bound: `$name []str = []`";
-            diagnostics.push(error.label("of what type?").help(help));
-        } else {
+        let order = self.places.order();
+        let first = open.into_iter().min_by_key(|(place, ..)| order.rank(*place));
+        let Some((_, id, ty)) = first else {
             for check in std::mem::take(&mut self.checks) {
                 self.check_solved(check);
             }
-        }
-        // In the order of the equations: what is first is found with the expression that is told its type first.
-        let mut found = std::mem::take(&mut self.completion);
-        found.sort_by_key(|(order, _)| *order);
-        diagnostics.extend(found.into_iter().map(|(_, error)| error));
+            self.through = Calls::default();
+            return None;
+        };
+        let message = format!("nothing determines the type of this: {ty}");
+        let error = Diagnostic::error(&codes::AMBIGUOUS, self.hir.expr(id).span, message);
+        let help = "write the type where the value is bound: `$name []str = []`";
+        Some(error.label("of what type?").help(help))
     }
 
     fn check_solved(&mut self, check: Check) {
-        let Check { order, span, what } = check;
+        let Check {
+            place,
+            span,
+            calls,
+            what,
+        } = check;
+        self.through = calls;
         match what {
             Checked::OneOf { name, ty, allowed } => {
                 let ty = self.solver.zonk(&ty);
@@ -175,13 +239,13 @@ impl Inference<'_> {
                 };
                 let message = format!("`{name}` does not work on {ty}");
                 let help = format!("it works on {}", allowed.join(", "));
-                self.unsupported(order, span, message, Some(help));
+                self.unsupported(place, span, message, Some(help));
             }
             Checked::Comparable(ty) => {
                 let ty = self.solver.zonk(&ty);
                 if ty.contains_func() {
                     let message = format!("functions cannot be compared, and {ty} holds one");
-                    self.unsupported(order, span, message, None);
+                    self.unsupported(place, span, message, None);
                 }
             }
             Checked::Key(ty) => {
@@ -189,7 +253,7 @@ impl Inference<'_> {
                 if ty.contains_func() {
                     let message = format!("a map key cannot hold a function, and {ty} does");
                     let error = Diagnostic::error(&codes::UNHASHABLE, span, message);
-                    self.completion.push((order, error));
+                    self.incomplete(place, error);
                 }
             }
             Checked::Unsupported { spec, call } => {
@@ -200,7 +264,7 @@ impl Inference<'_> {
                 let arguments = arguments.unwrap_or_default().join(", ");
                 let forms = spec.signatures().join("` or `");
                 let message = format!("`{}` cannot be called with ({arguments})", spec.called());
-                self.unsupported(order, span, message, Some(format!("it is `{forms}`")));
+                self.unsupported(place, span, message, Some(format!("it is `{forms}`")));
             }
         }
     }

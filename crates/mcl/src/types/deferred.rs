@@ -4,34 +4,53 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
-use setpoint_value::{FunctionRef, InferArguments, StructType, Type, operators};
+use setpoint_value::{FunctionRef, InferArguments, StructType, Type};
 
 use super::codes;
 use super::completion::Check;
 use super::infer::{Inference, call_type};
 use super::instances::InstanceId;
-use super::messages::Reason;
+use super::messages::{Calls, Reason};
+use super::places::Place;
 use crate::adapt::{infer as infer_adapted, is_adapted};
 use crate::hir::ExprId;
 
 /// What waits for a type to become known.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Deferred {
     /// Where it stands among the equations.
-    pub(super) order: u32,
+    pub(super) place: Place,
     pub(super) span: Span,
+    /// The calls through which it came here, if it is of a function's scheme.
+    pub(super) calls: Calls,
     pub(super) what: DeferredKind,
 }
 
-#[derive(Debug)]
+impl Deferred {
+    pub(super) fn new(place: Place, span: Span, what: DeferredKind) -> Deferred {
+        Deferred {
+            place,
+            span,
+            calls: Calls::default(),
+            what,
+        }
+    }
+
+    /// The same for a call of the function that it is part of.
+    pub(super) fn for_call(&self, call: Span, put: &dyn Fn(&Type) -> Type) -> Deferred {
+        let mut copy = self.clone();
+        copy.calls.push(call);
+        for ty in copy.what.types_mut() {
+            *ty = put(ty);
+        }
+        copy
+    }
+}
+
+#[derive(Debug, Clone)]
 pub(super) enum DeferredKind {
     /// `base[index]`, which is not plainly a list or a map.
-    Lookup {
-        key: (InstanceId, ExprId),
-        base: Type,
-        index: Type,
-        result: Type,
-    },
+    Lookup { base: Type, index: Type, result: Type },
     /// `base->field`, with or without a default of the result's type.
     Field {
         base: Type,
@@ -55,8 +74,75 @@ pub(super) enum DeferredKind {
     },
 }
 
+impl DeferredKind {
+    /// The types in it, but those of a hooked call, which is no part of a scheme.
+    pub(super) fn types_mut(&mut self) -> Vec<&mut Type> {
+        match self {
+            DeferredKind::Lookup { base, index, result } => vec![base, index, result],
+            DeferredKind::Field { base, result, .. } => vec![base, result],
+            DeferredKind::Overload { call, .. } => vec![call],
+            DeferredKind::Imposed { wanted, actual, .. } => vec![wanted, actual],
+            DeferredKind::Hooked(_) => Vec::new(),
+        }
+    }
+
+    /// What it asks, and what the answer is called. Equal questions have equal answers.
+    pub(super) fn question(&self) -> Option<(Question, Type)> {
+        let question = |asked: Vec<Type>| Question {
+            asked,
+            field: None,
+            function: None,
+        };
+        match self {
+            DeferredKind::Lookup { base, index, result } => {
+                Some((question(vec![base.clone(), index.clone()]), result.clone()))
+            }
+            DeferredKind::Field {
+                base,
+                field,
+                result,
+                has_default,
+            } => {
+                // A default may be of another type where there is no such field.
+                let asked = if *has_default {
+                    vec![base.clone(), result.clone()]
+                } else {
+                    vec![base.clone()]
+                };
+                let field = Some(field.clone());
+                Some((
+                    Question {
+                        field,
+                        ..question(asked)
+                    },
+                    result.clone(),
+                ))
+            }
+            DeferredKind::Overload { spec, call, .. } => {
+                let call = call.as_func()?;
+                let asked = call.parameters.iter().map(|p| p.ty.clone()).collect();
+                let function = Some(spec.called());
+                let question = Question {
+                    function,
+                    ..question(asked)
+                };
+                Some((question, call.result.clone()))
+            }
+            DeferredKind::Hooked(_) | DeferredKind::Imposed { .. } => None,
+        }
+    }
+}
+
+/// What waits, without its answer.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Question {
+    pub(super) asked: Vec<Type>,
+    field: Option<Arc<str>>,
+    function: Option<String>,
+}
+
 /// A call of a library function that types its calls by their arguments.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct HookedCall {
     pub(super) instance: InstanceId,
     pub(super) spec: FunctionRef,
@@ -72,8 +158,10 @@ impl Inference<'_> {
         loop {
             let before = self.deferred.len();
             for deferred in std::mem::take(&mut self.deferred) {
-                self.replayed = Some(deferred.order);
+                self.replayed = Some(deferred.place);
+                self.through = deferred.calls.clone();
                 let decided = self.decide(&deferred, last);
+                self.through = Calls::default();
                 self.replayed = None;
                 if !decided {
                     self.deferred.push(deferred);
@@ -88,6 +176,7 @@ impl Inference<'_> {
     /// Imposes types on variables, after all equations that could find them.
     pub(super) fn impose(&mut self) {
         for deferred in std::mem::take(&mut self.imposed) {
+            self.through = deferred.calls.clone();
             if let DeferredKind::Imposed {
                 wanted,
                 actual,
@@ -96,21 +185,23 @@ impl Inference<'_> {
                 && let Err(conflict) = self.solver.unify(wanted, actual)
             {
                 let error = self.conflict(conflict, wanted, actual, deferred.span, reason);
-                self.completion.push((deferred.order, error));
+                self.incomplete(deferred.place, error);
             }
+            self.through = Calls::default();
         }
+    }
+
+    /// Notes an error of the last phase.
+    pub(super) fn incomplete(&mut self, place: Place, error: Diagnostic) {
+        let error = self.through.on(error);
+        self.completion.push((place, error));
     }
 
     /// Tries to decide what was deferred. `last`: nothing more will become known.
     fn decide(&mut self, deferred: &Deferred, last: bool) -> bool {
-        let (order, span) = (deferred.order, deferred.span);
+        let (place, span) = (deferred.place, deferred.span);
         match &deferred.what {
-            DeferredKind::Lookup {
-                key,
-                base,
-                index,
-                result,
-            } => self.decide_lookup(deferred, *key, base, index, result),
+            DeferredKind::Lookup { base, index, result } => self.decide_lookup(deferred, base, index, result),
             DeferredKind::Field {
                 base,
                 field,
@@ -122,12 +213,12 @@ impl Inference<'_> {
                     match s.field(field) {
                         Some(ty) => {
                             let what = format!("the field `{field}`");
-                            self.equate_built(order, span, &what, ty, result);
+                            self.equate_built(place, span, &what, ty, result);
                         }
                         None if *has_default => {}
                         None => {
                             self.failed.push(result.clone());
-                            self.no_field(order, span, &s, field);
+                            self.no_field(place, span, &s, field);
                         }
                     }
                     true
@@ -136,7 +227,7 @@ impl Inference<'_> {
                     let other = self.solver.zonk(&other);
                     let message = format!("{other} is not a struct and has no field `{field}`");
                     self.failed.push(result.clone());
-                    self.unsupported(order, span, message, None);
+                    self.unsupported(place, span, message, None);
                     true
                 }
             },
@@ -199,76 +290,52 @@ impl Inference<'_> {
                         );
                     }
                 }
-                self.generation.push(diagnostic);
+                self.refuse(diagnostic);
                 true
             }
         }
     }
 
-    fn decide_lookup(
-        &mut self,
-        deferred: &Deferred,
-        key: (InstanceId, ExprId),
-        base: &Type,
-        index: &Type,
-        result: &Type,
-    ) -> bool {
-        let (order, span) = (deferred.order, deferred.span);
-        let (wanted, found, spec) = match (self.solver.shallow(base), self.solver.shallow(index)) {
-            (Type::List(element), _) => (Type::Int, (*element).clone(), &operators::LIST_LOOKUP),
-            (Type::Map(kv), _) => (kv.0.clone(), kv.1.clone(), &operators::MAP_LOOKUP),
+    fn decide_lookup(&mut self, deferred: &Deferred, base: &Type, index: &Type, result: &Type) -> bool {
+        let (place, span) = (deferred.place, deferred.span);
+        let (wanted, found) = match (self.solver.shallow(base), self.solver.shallow(index)) {
+            (Type::List(element), _) => (Type::Int, (*element).clone()),
+            (Type::Map(kv), _) => (kv.0.clone(), kv.1.clone()),
             (Type::Variable(_), Type::Variable(_) | Type::Int) => return false,
             (Type::Variable(_), _) => {
-                self.map_lookup(key, base, index, result, span);
+                self.map_lookup(base, index, result, span);
                 return true;
             }
             (other, _) => {
                 self.failed.push(result.clone());
-                self.nothing_to_look_up(order, &other, span);
+                self.nothing_to_look_up(place, &other, span);
                 return true;
             }
         };
-        self.equate_built(order, span, "what this is looked up with", index, &wanted);
-        self.equate_built(order, span, "what is found here", &found, result);
-        self.typed.lookups.insert(key, spec.into());
+        self.equate_built(place, span, "what this is looked up with", index, &wanted);
+        self.equate_built(place, span, "what is found here", &found, result);
         true
     }
 
     /// A lookup in what must be a list.
-    pub(super) fn list_lookup(
-        &mut self,
-        key: (InstanceId, ExprId),
-        base: &Type,
-        index: &Type,
-        result: &Type,
-        span: Span,
-    ) {
+    pub(super) fn list_lookup(&mut self, base: &Type, index: &Type, result: &Type, span: Span) {
         self.equate(&Type::list(result.clone()), base, span, &Reason::Index);
         self.equate(&Type::Int, index, span, &Reason::Index);
-        self.typed.lookups.insert(key, (&operators::LIST_LOOKUP).into());
     }
 
     /// A lookup in what must be a map.
-    pub(super) fn map_lookup(
-        &mut self,
-        key: (InstanceId, ExprId),
-        base: &Type,
-        index: &Type,
-        result: &Type,
-        span: Span,
-    ) {
+    pub(super) fn map_lookup(&mut self, base: &Type, index: &Type, result: &Type, span: Span) {
         let key_type = self.solver.fresh();
         let wanted = Type::map(key_type.clone(), result.clone());
         self.equate(&wanted, base, span, &Reason::Index);
         self.equate(&key_type, index, span, &Reason::Index);
-        self.typed.lookups.insert(key, (&operators::MAP_LOOKUP).into());
     }
 
     /// A lookup in what is neither a list nor a map.
-    pub(super) fn nothing_to_look_up(&mut self, order: u32, base: &Type, span: Span) {
+    pub(super) fn nothing_to_look_up(&mut self, place: Place, base: &Type, span: Span) {
         let message = format!("{} has no elements to look up", self.solver.zonk(base));
         let help = "`[…]` looks into a list or a map; a field is read with `->`";
-        self.unsupported(order, span, message, Some(help.to_owned()));
+        self.unsupported(place, span, message, Some(help.to_owned()));
     }
 
     fn decide_overload(
@@ -297,7 +364,7 @@ impl Inference<'_> {
             [] => {
                 self.failed.push(wanted.result.clone());
                 self.checks.push(Check::unsupported(
-                    deferred.order,
+                    deferred.place,
                     deferred.span,
                     spec.clone(),
                     call,
@@ -308,7 +375,7 @@ impl Inference<'_> {
                 let types: Vec<Type> = wanted.parameters.iter().map(|p| p.ty.clone()).collect();
                 let reason = Reason::LibraryCall(spec.clone());
                 let found =
-                    self.use_alternative(spec, signature, &types, deferred.order, deferred.span, &reason);
+                    self.use_alternative(spec, signature, &types, deferred.place, deferred.span, &reason);
                 self.equate(&found, &wanted.result, deferred.span, &reason);
             }
             // Undecided to the end stays open and is reported as such.
@@ -318,11 +385,11 @@ impl Inference<'_> {
     }
 
     /// Makes two types equal where a conflict means that a built-in does not support the type (U7).
-    fn equate_built(&mut self, order: u32, span: Span, what: &str, has: &Type, needed: &Type) {
+    fn equate_built(&mut self, place: Place, span: Span, what: &str, has: &Type, needed: &Type) {
         if self.solver.unify(has, needed).is_err() {
             let (has, needed) = (self.solver.zonk(has), self.solver.zonk(needed));
             self.unsupported(
-                order,
+                place,
                 span,
                 format!("{what} is {has}, where {needed} is needed"),
                 None,
@@ -330,19 +397,19 @@ impl Inference<'_> {
         }
     }
 
-    fn no_field(&mut self, order: u32, span: Span, s: &StructType, field: &str) {
+    fn no_field(&mut self, place: Place, span: Span, s: &StructType, field: &str) {
         let message = format!("the struct has no field `{field}`");
         let names: Vec<&str> = s.fields.iter().map(|f| &*f.name).collect();
         let help = did_you_mean(field, names.iter().copied()).unwrap_or_else(|| match names.as_slice() {
             [] => "it has no fields at all".to_owned(),
             names => format!("its fields are `{}`", names.join("`, `")),
         });
-        self.unsupported(order, span, message, Some(help));
+        self.unsupported(place, span, message, Some(help));
     }
 
     /// Notes that a built-in cannot be built for the types that it has got.
-    pub(super) fn unsupported(&mut self, order: u32, span: Span, message: String, help: Option<String>) {
+    pub(super) fn unsupported(&mut self, place: Place, span: Span, message: String, help: Option<String>) {
         let error = Diagnostic::error(&codes::UNSUPPORTED, span, message).help_if(help);
-        self.completion.push((order, error));
+        self.incomplete(place, error);
     }
 }

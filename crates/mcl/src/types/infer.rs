@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
 use setpoint_value::{FunctionRef, FunctionSpec, Signature, Type, operators};
@@ -11,13 +11,16 @@ use super::codes;
 use super::completion::Check;
 use super::deferred::{Deferred, DeferredKind, HookedCall};
 use super::instances::{Instance, InstanceId, Typed};
-use super::messages::{Reason, conflict_diagnostic, counts};
+use super::messages::{Calls, Reason, conflict_diagnostic, counts};
+use super::order::Node;
+use super::places::{Place, Places, Segment};
+use super::schemes::{Application, FunctionTyping, Scheme};
 use super::solver::{Conflict, Solver};
 use super::syntactic::SyntacticFacts;
 use crate::adapt::is_adapted;
 use crate::hir::{
-    BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, Hir, IncludeId, Owner, Part,
-    Statement,
+    BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, IncludeId,
+    Owner, Part, Statement,
 };
 use crate::syntax::Operator;
 
@@ -28,20 +31,26 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         library,
         solver: Solver::default(),
         typed: Typed::default(),
+        places: Places::default(),
+        ahead: FxHashMap::default(),
+        in_progress: FxHashSet::default(),
+        functions: FxHashMap::default(),
+        schemes: Vec::new(),
+        applications: Vec::new(),
+        definitions_typed: 0,
         recorded: Vec::new(),
         deferred: Vec::new(),
         imposed: Vec::new(),
         failed: Vec::new(),
         checks: Vec::new(),
         names: Vec::new(),
-        generation: Diagnostics::new(),
+        generation: Vec::new(),
         bare_unknown_kinds: Vec::new(),
         solving: Vec::new(),
-        steps: 0,
         replayed: None,
+        through: Calls::default(),
         completion: Vec::new(),
         syntactic: SyntacticFacts::default(),
-        depth: 0,
         nesting: 0,
         calls: 0,
     };
@@ -58,8 +67,20 @@ pub(super) struct Inference<'a> {
     pub(super) library: &'a Library,
     pub(super) solver: Solver,
     pub(super) typed: Typed,
+    pub(super) places: Places,
+    /// What was typed before its first use, with the equations that are to stand there.
+    pub(super) ahead: FxHashMap<Node, Segment>,
+    /// What is being typed. A circle would come back to it.
+    pub(super) in_progress: FxHashSet<Node>,
+    /// The functions that were called, by the instance that defines them.
+    pub(super) functions: FxHashMap<(InstanceId, FunctionId), FunctionTyping>,
+    pub(super) schemes: Vec<Arc<Scheme>>,
+    /// Calls of functions with schemes, outside of such functions.
+    pub(super) applications: Vec<Application>,
+    /// How many definitions have been typed.
+    pub(super) definitions_typed: usize,
     /// Types of expressions in the order in which they were met.
-    pub(super) recorded: Vec<((InstanceId, ExprId), Type)>,
+    pub(super) recorded: Vec<Recorded>,
     pub(super) deferred: Vec<Deferred>,
     /// Types written for what is a variable's value.
     pub(super) imposed: Vec<Deferred>,
@@ -68,41 +89,47 @@ pub(super) struct Inference<'a> {
     /// Checks on solved types.
     pub(super) checks: Vec<Check>,
     /// Names of resources and edge endpoints that are not evident: str or list of str.
-    pub(super) names: Vec<(u32, Type, Span)>,
-    pub(super) generation: Diagnostics,
+    pub(super) names: Vec<(Place, Type, Span)>,
+    /// Errors of collecting equations, each with its place among them.
+    pub(super) generation: Vec<(Place, Diagnostic)>,
     /// Kinds that do not exist, of resources without parameters. By themselves they are refused later; beside an error of this
     /// stage they are told with it.
     pub(super) bare_unknown_kinds: Vec<(Arc<str>, Span, Span)>,
     /// Errors of solving, each with its place among the equations.
-    solving: Vec<(u32, Diagnostic)>,
-    /// How many equations there are, and what else has a place among them.
-    steps: u32,
+    pub(super) solving: Vec<(Place, Diagnostic)>,
     /// The place of what is decided now, if it was met earlier.
-    pub(super) replayed: Option<u32>,
+    pub(super) replayed: Option<Place>,
+    /// The calls through which that came.
+    pub(super) through: Calls,
     /// Errors of the last phase, each with its place among the equations.
-    pub(super) completion: Vec<(u32, Diagnostic)>,
+    pub(super) completion: Vec<(Place, Diagnostic)>,
     /// What was found to be plain from the text.
     pub(super) syntactic: SyntacticFacts,
-    /// How many definitions are being typed inside each other.
-    depth: u32,
     /// How many expressions are being typed inside each other.
     nesting: u32,
-    /// How many calls of named functions are being typed inside each other.
-    calls: u32,
+    /// How many calls of functions without a scheme are being typed inside each other.
+    pub(super) calls: u32,
 }
 
-/// Deeper chains of definitions than this are typed from their far end, so that the stack stays bounded.
-const CHAIN: u32 = 100;
+/// The type of an expression.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub(super) place: Place,
+    /// Where it is; none for what stands only for a part that a call must decide.
+    pub(super) instance: Option<InstanceId>,
+    pub(super) expr: ExprId,
+    pub(super) ty: Type,
+}
 
 /// Expressions inside expressions, through definitions and calls, beyond this are refused, so that the stack stays bounded.
 const MAXIMUM_EXPRESSIONS: u32 = 60_000;
 
-/// Calls inside calls inside calls beyond this are refused.
-const MAXIMUM_CALLS: u32 = 400;
+/// Calls inside calls inside calls beyond this are refused, where each needs a copy of the function's body.
+pub(super) const MAXIMUM_CALLS: u32 = 400;
 
 /// A program with more includes and calls than this has grown out of hand (classes that include two classes that include
 /// two classes …).
-const MAXIMUM_INSTANCES: usize = 1 << 18;
+pub(super) const MAXIMUM_INSTANCES: usize = 1 << 18;
 
 impl<'a> Inference<'a> {
     pub(super) fn top(&mut self, body: BodyId) -> InstanceId {
@@ -114,7 +141,7 @@ impl<'a> Inference<'a> {
         id
     }
 
-    fn instance(&mut self, owner: Owner, parent: Option<InstanceId>) -> InstanceId {
+    pub(super) fn instance(&mut self, owner: Owner, parent: Option<InstanceId>) -> InstanceId {
         self.typed.instances.push(Instance {
             owner,
             parent,
@@ -270,58 +297,38 @@ impl<'a> Inference<'a> {
     }
 
     /// Reports, once, that the program cannot be unfolded.
-    fn too_much(&mut self, span: Span) {
-        let told = self.generation.iter().any(|d| d.code == &codes::TOO_DEEP);
+    pub(super) fn too_much(&mut self, span: Span) {
+        let told = self.generation.iter().any(|(_, d)| d.code == &codes::TOO_DEEP);
         if !told {
             let message = "this unfolds into more calls and includes than can be handled";
             let note =
                 format!("at most {MAXIMUM_CALLS} calls inside each other, and {MAXIMUM_INSTANCES} in all");
-            self.generation
-                .push(Diagnostic::error(&codes::TOO_DEEP, span, message).note(note));
+            self.refuse(Diagnostic::error(&codes::TOO_DEEP, span, message).note(note));
         }
     }
 
     /// The type of a definition, found by its first use.
     fn definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
-        if let Some(found) = self.typed.instance(holder).definitions.get(&id) {
-            return found.clone();
+        let node = Node::Definition(holder, id);
+        if let Some(found) = self.typed.instance(holder).definitions.get(&id).cloned() {
+            self.used(node);
+            return found;
         }
-        self.depth += 1;
-        if self.depth > CHAIN {
-            self.type_far_end_first(holder, id);
+        if let DefinitionKind::Library(value) = &self.hir.definition(id).kind {
+            return value.ty();
         }
+        self.type_needs(node);
         let ty = self.new_definition_type(holder, id);
-        self.depth -= 1;
+        self.in_progress.remove(&node);
         ty
     }
 
-    /// Types the binds that a bind needs before itself, with a stack of its own.
-    fn type_far_end_first(&mut self, holder: InstanceId, id: DefinitionId) {
-        let hir = self.hir;
-        let mut open = vec![(holder, id, false)];
-        while let Some((holder, id, seen)) = open.pop() {
-            if self.typed.instance(holder).definitions.contains_key(&id) {
-                continue;
-            }
-            let DefinitionKind::Bind { value, .. } = &hir.definition(id).kind else {
-                continue;
-            };
-            if seen {
-                self.new_definition_type(holder, id);
-                continue;
-            }
-            open.push((holder, id, true));
-            for (path, needed) in hir.variables(*value) {
-                let holder = self.follow(holder, path, hir.definition(needed).owner);
-                open.push((holder, needed, false));
-            }
-        }
-    }
-
-    fn new_definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
+    /// The type of a definition whose needs are typed.
+    pub(super) fn new_definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
         if let Some(found) = self.typed.instance(holder).definitions.get(&id) {
             return found.clone();
         }
+        self.definitions_typed += 1;
         let hir = self.hir;
         let definition = hir.definition(id);
         let ty = match &definition.kind {
@@ -366,42 +373,45 @@ impl<'a> Inference<'a> {
     /// Says what a variable must be, without letting that decide anything.
     fn check_later(&mut self, wanted: Type, actual: &Type, span: Span, reason: Reason) {
         let actual = actual.clone();
-        let order = self.order();
-        self.imposed.push(Deferred {
-            order,
-            span,
-            what: DeferredKind::Imposed {
-                wanted,
-                actual,
-                reason,
-            },
-        });
+        let place = self.places.next();
+        let what = DeferredKind::Imposed {
+            wanted,
+            actual,
+            reason,
+        };
+        self.imposed.push(Deferred::new(place, span, what));
     }
 
-    /// The next place among the equations.
-    pub(super) fn order(&mut self) -> u32 {
-        self.steps += 1;
-        self.steps
+    /// Notes an error of collecting equations.
+    pub(super) fn refuse(&mut self, error: Diagnostic) {
+        let place = self.place();
+        let error = self.through.on(error);
+        self.generation.push((place, error));
     }
 
     /// Notes an error of solving.
     pub(super) fn unsolved(&mut self, error: Diagnostic) {
-        let order = match self.replayed {
-            Some(order) => order,
-            None => self.order(),
-        };
-        self.solving.push((order, error));
+        let place = self.place();
+        let error = self.through.on(error);
+        self.solving.push((place, error));
     }
 
-    /// The errors of solving, those that count first in front.
-    pub(super) fn take_unsolved(&mut self) -> Vec<(u32, Diagnostic)> {
-        let mut found = std::mem::take(&mut self.solving);
-        found.sort_by_key(|(order, _)| *order);
-        found
+    /// The place of what is met now, or was met when what is decided now was deferred.
+    fn place(&mut self) -> Place {
+        match self.replayed {
+            Some(place) => place,
+            None => self.places.next(),
+        }
     }
 
-    fn record(&mut self, instance: InstanceId, id: ExprId, ty: Type) -> Type {
-        self.recorded.push(((instance, id), ty.clone()));
+    fn record(&mut self, instance: InstanceId, expr: ExprId, ty: Type) -> Type {
+        let place = self.places.next();
+        self.recorded.push(Recorded {
+            place,
+            instance: Some(instance),
+            expr,
+            ty: ty.clone(),
+        });
         ty
     }
 
@@ -466,8 +476,8 @@ impl<'a> Inference<'a> {
                         &Reason::MapValue(hir.expr(entries[0].1).span),
                     );
                 }
-                let order = self.order();
-                self.checks.push(Check::key(order, span, key.clone()));
+                let place = self.places.next();
+                self.checks.push(Check::key(place, span, key.clone()));
                 self.bounded(Type::map(key, value), span)
             }
             ExprKind::Struct(fields) => {
@@ -521,7 +531,7 @@ impl<'a> Inference<'a> {
                     &Reason::Operands("in"),
                 )
             }
-            ExprKind::Lookup { base, index } => self.lookup((instance, id), *base, *index, span),
+            ExprKind::Lookup { base, index } => self.lookup(instance, *base, *index, span),
             ExprKind::Field { base, field } => {
                 let ty = self.infer(instance, *base);
                 self.contradictions(instance, &[*base]);
@@ -550,54 +560,46 @@ impl<'a> Inference<'a> {
 
     /// `base[index]`: a list or a map where that is plain from the text, a map for an index that is plainly no int, and
     /// otherwise whatever solving finds.
-    fn lookup(&mut self, key: (InstanceId, ExprId), base: ExprId, index: ExprId, span: Span) -> Type {
-        let instance = key.0;
+    fn lookup(&mut self, instance: InstanceId, base: ExprId, index: ExprId, span: Span) -> Type {
         let (base_type, index_type) = (self.infer(instance, base), self.infer(instance, index));
         self.contradictions(instance, &[base, index]);
         let result = self.solver.fresh();
         match self.syntactic_type(instance, base) {
-            Some(Type::List(_)) => self.list_lookup(key, &base_type, &index_type, &result, span),
-            Some(Type::Map(_)) => self.map_lookup(key, &base_type, &index_type, &result, span),
+            Some(Type::List(_)) => self.list_lookup(&base_type, &index_type, &result, span),
+            Some(Type::Map(_)) => self.map_lookup(&base_type, &index_type, &result, span),
             Some(other) => {
                 self.failed.push(result.clone());
-                let order = self.order();
-                self.nothing_to_look_up(order, &other, span);
+                let place = self.places.next();
+                self.nothing_to_look_up(place, &other, span);
             }
             None if self
                 .syntactic_type(instance, index)
                 .is_some_and(|ty| ty != Type::Int) =>
             {
-                self.map_lookup(key, &base_type, &index_type, &result, span);
+                self.map_lookup(&base_type, &index_type, &result, span);
             }
             None => {
-                let order = self.order();
-                self.deferred.push(Deferred {
-                    order,
-                    span,
-                    what: DeferredKind::Lookup {
-                        key,
-                        base: base_type,
-                        index: index_type,
-                        result: result.clone(),
-                    },
-                });
+                let place = self.places.next();
+                let what = DeferredKind::Lookup {
+                    base: base_type,
+                    index: index_type,
+                    result: result.clone(),
+                };
+                self.deferred.push(Deferred::new(place, span, what));
             }
         }
         result
     }
 
     fn park_field(&mut self, base: Type, field: &Arc<str>, result: &Type, has_default: bool, span: Span) {
-        let order = self.order();
-        self.deferred.push(Deferred {
-            order,
-            span,
-            what: DeferredKind::Field {
-                base,
-                field: field.clone(),
-                result: result.clone(),
-                has_default,
-            },
-        });
+        let place = self.places.next();
+        let what = DeferredKind::Field {
+            base,
+            field: field.clone(),
+            result: result.clone(),
+            has_default,
+        };
+        self.deferred.push(Deferred::new(place, span, what));
     }
 
     /// Arguments of a built-in with a computed signature that are plainly not of the type written for them.
@@ -607,7 +609,7 @@ impl<'a> Inference<'a> {
                 let message = format!("this is said to be {written}, but its value is {found}");
                 let span = self.hir.expr(*argument).span;
                 let error = Diagnostic::error(&codes::MISMATCH, span, message);
-                self.generation.push(error.label(format!("this is {found}")));
+                self.refuse(error.label(format!("this is {found}")));
             }
         }
     }
@@ -621,7 +623,7 @@ impl<'a> Inference<'a> {
     }
 
     /// The type of a function whose body is in `instance`, with the equations of its body.
-    fn function_type(&mut self, instance: InstanceId, id: crate::hir::FunctionId) -> Type {
+    pub(super) fn function_type(&mut self, instance: InstanceId, id: crate::hir::FunctionId) -> Type {
         let hir = self.hir;
         let function = hir.function(id);
         let mut parameters = Vec::with_capacity(function.parameters.len());
@@ -644,7 +646,7 @@ impl<'a> Inference<'a> {
     }
 
     /// The type, if it is of a size that can be handled; else that is an error.
-    fn bounded(&mut self, ty: Type, span: Span) -> Type {
+    pub(super) fn bounded(&mut self, ty: Type, span: Span) -> Type {
         if self.solver.is_bounded(&ty) {
             return ty;
         }
@@ -683,20 +685,13 @@ impl<'a> Inference<'a> {
                 result
             }
             Callee::Function { path, function } => {
-                let definition = hir.function(*function);
-                if self.calls >= MAXIMUM_CALLS || self.typed.instances.len() >= MAXIMUM_INSTANCES {
-                    self.too_much(span);
-                    return self.solver.fresh();
-                }
-                let parent = self.follow(instance, path, definition.owner);
-                let inner = self.instance(Owner::Function(*function), Some(parent));
-                self.typed.instances[instance.0 as usize].calls.insert(id, inner);
-                self.calls += 1;
-                let found = self.function_type(inner, *function);
-                self.calls -= 1;
+                let parent = self.definer(instance, path, *function);
                 let result = self.solver.fresh();
-                let wanted = call_type(&types, result.clone());
-                self.equate(&wanted, &found, definition.span, &Reason::Call(span));
+                if let Some(found) = self.called_function(instance, id, parent, *function, span) {
+                    let wanted = call_type(&types, result.clone());
+                    let at = hir.function(*function).span;
+                    self.equate(&wanted, &found, at, &Reason::Call(span));
+                }
                 result
             }
             Callee::Library(spec, _) => {
@@ -709,14 +704,11 @@ impl<'a> Inference<'a> {
                         result: self.solver.fresh(),
                     };
                     self.contradictions(instance, arguments);
-                    let order = self.order();
+                    let place = self.places.next();
                     let result = call.result.clone();
                     if !self.decide_hooked(&call, span, false) {
-                        self.deferred.push(Deferred {
-                            order,
-                            span,
-                            what: DeferredKind::Hooked(call),
-                        });
+                        let what = DeferredKind::Hooked(call);
+                        self.deferred.push(Deferred::new(place, span, what));
                     }
                     return result;
                 }
@@ -735,16 +727,15 @@ impl<'a> Inference<'a> {
             let wanted = counts(alternatives);
             let message = format!("`{}` takes {wanted}, given {}", spec.called(), types.len());
             if types.len() > most {
-                self.generation
-                    .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
+                self.refuse(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
             } else {
                 self.unsolved(Diagnostic::error(&codes::ARGUMENT_COUNT, span, message));
             }
             return self.solver.fresh();
         };
         let Some(second) = candidates.next() else {
-            let order = self.order();
-            return self.use_alternative(spec, &alternatives[first], types, order, span, reason);
+            let place = self.places.next();
+            return self.use_alternative(spec, &alternatives[first], types, place, span, reason);
         };
         let candidates: Vec<usize> = [first, second].into_iter().chain(candidates).collect();
         // What all of them agree on is known at once.
@@ -755,16 +746,13 @@ impl<'a> Inference<'a> {
         }
         let result = agreed(alternatives, &candidates, |s| Some(&s.result));
         let result = result.unwrap_or_else(|| self.solver.fresh());
-        let order = self.order();
-        self.deferred.push(Deferred {
-            order,
-            span,
-            what: DeferredKind::Overload {
-                spec: spec.clone(),
-                candidates,
-                call: call_type(types, result.clone()),
-            },
-        });
+        let place = self.places.next();
+        let what = DeferredKind::Overload {
+            spec: spec.clone(),
+            candidates,
+            call: call_type(types, result.clone()),
+        };
+        self.deferred.push(Deferred::new(place, span, what));
         result
     }
 
@@ -774,7 +762,7 @@ impl<'a> Inference<'a> {
         spec: &FunctionRef,
         signature: &Signature,
         types: &[Type],
-        order: u32,
+        place: Place,
         span: Span,
         reason: &Reason,
     ) -> Type {
@@ -802,14 +790,14 @@ impl<'a> Inference<'a> {
         for (variable, allowed) in &signature.limits {
             if let Some(ty) = variables.get(variable) {
                 self.checks
-                    .push(Check::limit(order, span, spec.clone(), ty.clone(), allowed));
+                    .push(Check::limit(place, span, spec.clone(), ty.clone(), allowed));
             }
         }
         let compares: [&FunctionSpec; 3] = [&operators::EQUAL, &operators::NOT_EQUAL, &operators::CONTAINS];
         if compares.iter().any(|compare| spec.is(compare))
             && let Some(ty) = variables.get(&1)
         {
-            self.checks.push(Check::comparable(order, span, ty.clone()));
+            self.checks.push(Check::comparable(place, span, ty.clone()));
         }
         result
     }

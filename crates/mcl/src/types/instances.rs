@@ -1,7 +1,7 @@
 //! Instances: what each include and each call of a named function has for itself.
 
 use rustc_hash::FxHashMap;
-use setpoint_value::{FunctionRef, Type};
+use setpoint_value::Type;
 
 use crate::hir::{BodyId, DefinitionId, ExprId, Hir, IncludeId, Owner};
 
@@ -39,8 +39,6 @@ pub struct Typed {
     pub tops: FxHashMap<BodyId, InstanceId>,
     /// Types of expressions, but for literals and variables.
     pub types: FxHashMap<(InstanceId, ExprId), Type>,
-    /// The function that a lookup means, where inference had to decide.
-    pub lookups: FxHashMap<(InstanceId, ExprId), FunctionRef>,
 }
 
 impl Typed {

@@ -38,6 +38,29 @@ pub(super) enum Reason {
     Panic,
 }
 
+/// The calls through which something came, innermost first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Calls(Vec<Span>);
+
+impl Calls {
+    /// So many are kept: of a long way the first and the last steps.
+    const KEPT: usize = 8;
+
+    pub(super) fn push(&mut self, call: Span) {
+        if self.0.len() == Calls::KEPT {
+            self.0.remove(Calls::KEPT / 2);
+        }
+        self.0.push(call);
+    }
+
+    /// An error with the way on which it came.
+    pub(super) fn on(&self, error: Diagnostic) -> Diagnostic {
+        self.0
+            .iter()
+            .fold(error, |error, call| error.via(*call, "called here"))
+    }
+}
+
 /// How many arguments a function takes.
 pub(super) fn counts(alternatives: &[Signature]) -> String {
     let mut counts: Vec<String> = alternatives

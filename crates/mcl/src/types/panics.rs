@@ -16,9 +16,9 @@ impl Inference<'_> {
         match types.as_slice() {
             [condition] => {
                 let allowed = vec![Type::Bool, Type::Str];
-                let order = self.order();
+                let place = self.places.next();
                 self.checks
-                    .push(Check::one_of(order, span, "panic", condition.clone(), allowed));
+                    .push(Check::one_of(place, span, "panic", condition.clone(), allowed));
             }
             [condition, message] => {
                 self.equate(&Type::Bool, condition, span, &Reason::Panic);
@@ -30,8 +30,7 @@ impl Inference<'_> {
             }
             _ => {
                 let message = format!("`panic` takes one or two arguments, given {}", types.len());
-                self.generation
-                    .push(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
+                self.refuse(Diagnostic::error(&codes::TOO_MANY_ARGUMENTS, span, message));
             }
         }
     }

@@ -87,8 +87,8 @@ impl Inference<'_> {
             }
             Some(_) => self.equate(&Type::list(Type::Str), ty, span, &Reason::Name),
             None => {
-                let order = self.order();
-                self.names.push((order, ty.clone(), span));
+                let place = self.places.next();
+                self.names.push((place, ty.clone(), span));
             }
         }
     }
@@ -150,7 +150,7 @@ impl Inference<'_> {
             error = error.because(kind_span, "not known");
         }
         let help = help.unwrap_or_else(|| "`setpoint docs kinds` lists the kinds that there are".to_owned());
-        self.generation.push(error.help(help));
+        self.refuse(error.help(help));
     }
 
     fn unknown_parameter(&mut self, schema: &KindSchema, name: &str, span: Span, name_span: Span) {
@@ -171,15 +171,14 @@ impl Inference<'_> {
             }
         });
         let error = Diagnostic::error(&codes::UNKNOWN_PARAMETER, span, message);
-        self.generation
-            .push(error.because(name_span, "not known").help(help));
+        self.refuse(error.because(name_span, "not known").help(help));
     }
 
     pub(super) fn edge(&mut self, instance: InstanceId, edge: &Edge) {
         if let [lonely] = edge.endpoints.as_slice() {
             let error = Diagnostic::error(&codes::LONELY_EDGE, edge.span, "an edge needs a second end");
             let help = format!("write `{} -> Other[\"name\"]`", capitalised(&lonely.kind) + "[…]");
-            self.generation.push(error.help(help));
+            self.refuse(error.help(help));
         }
         if let [from, to] = edge.endpoints.as_slice()
             && let (Some(key), Some(parameter)) = (&from.field, &to.field)
@@ -205,14 +204,15 @@ impl Inference<'_> {
         };
         if sender.sends.is_empty() {
             let message = format!("`{}` sends nothing", sender.kind);
-            self.generation
-                .push(Diagnostic::error(&codes::CANNOT_SEND, span, message).because(from.span, "the sender"));
+            self.refuse(
+                Diagnostic::error(&codes::CANNOT_SEND, span, message).because(from.span, "the sender"),
+            );
             return;
         }
         if !receiver.receives {
             let message = format!("`{}` cannot receive", receiver.kind);
             let error = Diagnostic::error(&codes::CANNOT_RECEIVE, span, message);
-            self.generation.push(error.because(to.span, "the receiver"));
+            self.refuse(error.because(to.span, "the receiver"));
             return;
         }
         let Some(send_key) = sender.send_key(key) else {
@@ -220,16 +220,14 @@ impl Inference<'_> {
             let help = did_you_mean(key, names.iter().copied())
                 .unwrap_or_else(|| format!("it sends {}", names.join(", ")));
             let message = format!("`{}` does not send `{key}`", sender.kind);
-            self.generation
-                .push(Diagnostic::error(&codes::BAD_SEND, span, message).help(help));
+            self.refuse(Diagnostic::error(&codes::BAD_SEND, span, message).help(help));
             return;
         };
         let Some(schema) = receiver.parameter(parameter) else {
             let names: Vec<&str> = receiver.parameters.iter().map(|p| p.name).collect();
             let message = format!("`{}` has no parameter `{parameter}` to receive", receiver.kind);
             let help = did_you_mean(parameter, names.iter().copied());
-            self.generation
-                .push(Diagnostic::error(&codes::BAD_SEND, span, message).help_if(help));
+            self.refuse(Diagnostic::error(&codes::BAD_SEND, span, message).help_if(help));
             return;
         };
         let loose = |parameter_type: &ParameterType| {
@@ -246,8 +244,7 @@ impl Inference<'_> {
                 receiver.kind,
                 describe(schema.parameter_type),
             );
-            self.generation
-                .push(Diagnostic::error(&codes::BAD_SEND, span, message));
+            self.refuse(Diagnostic::error(&codes::BAD_SEND, span, message));
         }
     }
 }

@@ -6,6 +6,18 @@ use setpoint_value::{FuncType, StructType, Type};
 #[derive(Debug, Default)]
 pub(super) struct Solver {
     variables: Vec<Binding>,
+    /// The first of the variables that were decided since [`Solver::begin_reach`].
+    reach: Reach,
+}
+
+/// The number of a variable; none is beyond all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Reach(u32);
+
+impl Default for Reach {
+    fn default() -> Reach {
+        Reach(u32::MAX)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +64,26 @@ impl Solver {
     pub(super) fn fresh(&mut self) -> Type {
         self.variables.push(Binding::Free(0));
         Type::Variable(self.variables.len() as u32 - 1)
+    }
+
+    /// How many variables there are.
+    pub(super) fn count(&self) -> u32 {
+        self.variables.len() as u32
+    }
+
+    /// From now on it is noted how far back the variables are that get a type. Answers what was noted before.
+    pub(super) fn begin_reach(&mut self) -> Reach {
+        std::mem::take(&mut self.reach)
+    }
+
+    /// Whether one of the first `count` variables has got a type, or become the same as another one.
+    pub(super) fn reaches_below(&self, count: u32) -> bool {
+        self.reach.0 < count
+    }
+
+    /// Goes on with what was noted before.
+    pub(super) fn end_reach(&mut self, before: Reach) {
+        self.reach = self.reach.min(before);
     }
 
     /// The type, as far as its outermost form is known.
@@ -214,6 +246,7 @@ impl Solver {
                 if depth.is_some_and(|depth| depth > MAXIMUM_DEPTH) {
                     return Err(Conflict::TooDeep);
                 }
+                self.reach = self.reach.min(Reach(*variable));
                 self.variables[*variable as usize] = Binding::Bound(Known {
                     ty: known.clone(),
                     depth,
@@ -293,6 +326,7 @@ impl Solver {
         if a == b {
             return;
         }
+        self.reach = self.reach.min(Reach(a)).min(Reach(b));
         let rank = |binding: &Binding| {
             if let Binding::Free(rank) = binding {
                 *rank

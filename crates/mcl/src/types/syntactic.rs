@@ -12,17 +12,10 @@ use crate::hir::{Callee, DefinitionId, DefinitionKind, ExprId, ExprKind};
 pub(super) struct SyntacticFacts {
     types: FxHashMap<(InstanceId, DefinitionId), Option<Type>>,
     values: FxHashMap<(InstanceId, DefinitionId), Option<Value>>,
-    /// How many steps are being looked ahead.
-    depth: u32,
-    /// Whether this look ended early, so that nothing that it does not find may be kept.
-    cut_off: bool,
 }
 
-/// Texts of more bytes are not put together ahead of time.
-const LONGEST: usize = 1 << 16;
-
-/// How many steps from definition to definition are followed.
-const PLAIN: u32 = 1000;
+/// Texts of more bytes are not put together ahead of time: each step of a chain of definitions would keep one.
+const LONGEST: usize = 1 << 12;
 
 impl Inference<'_> {
     /// The type that the text makes evident.
@@ -31,23 +24,7 @@ impl Inference<'_> {
         if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
             return Some(value.ty());
         }
-        self.deeper(|this| this.evident_of(instance, id))
-    }
-
-    /// Looks one step further, unless it is one too many.
-    fn deeper<T>(&mut self, look: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        // Beyond a long chain of definitions nothing is plain any more.
-        if self.syntactic.depth > PLAIN {
-            self.syntactic.cut_off = true;
-            return None;
-        }
-        self.syntactic.depth += 1;
-        let found = look(self);
-        self.syntactic.depth -= 1;
-        if self.syntactic.depth == 0 {
-            self.syntactic.cut_off = false;
-        }
-        found
+        self.evident_of(instance, id)
     }
 
     /// The evident type of a bind or a class parameter.
@@ -55,8 +32,12 @@ impl Inference<'_> {
         if let Some(found) = self.syntactic.types.get(&(holder, id)) {
             return found.clone();
         }
+        self.fact((holder, id), |this| &mut this.syntactic.types, Self::find_evident)
+    }
+
+    fn find_evident(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Type> {
         let hir = self.hir;
-        let found = match &hir.definition(id).kind {
+        match &hir.definition(id).kind {
             DefinitionKind::Bind { value, annotation } => {
                 annotation.clone().or_else(|| self.syntactic_type(holder, *value))
             }
@@ -68,11 +49,7 @@ impl Inference<'_> {
             DefinitionKind::Parameter { annotation, .. } => annotation.clone(),
             DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
             DefinitionKind::Library(value) => Some(value.ty()),
-        };
-        if !self.syntactic.cut_off {
-            self.syntactic.types.insert((holder, id), found.clone());
         }
-        found
     }
 
     fn evident_of(&mut self, instance: InstanceId, id: ExprId) -> Option<Type> {
@@ -159,53 +136,62 @@ impl Inference<'_> {
         }
     }
 
+    /// What a variable stands for, through further variables, up to the first one of which `ends` holds: there, or at what is no
+    /// variable, it stops.
+    pub(super) fn meaning(
+        &mut self,
+        mut instance: InstanceId,
+        mut id: ExprId,
+        ends: impl Fn(&DefinitionKind) -> bool,
+    ) -> (InstanceId, ExprId) {
+        let hir = self.hir;
+        while let ExprKind::Variable { path, definition } = &hir.expr(id).kind {
+            let definition = hir.definition(*definition);
+            if ends(&definition.kind) {
+                break;
+            }
+            let holder = self.follow(instance, path, definition.owner);
+            let next = match &definition.kind {
+                DefinitionKind::Bind { value, .. } => Some((holder, *value)),
+                DefinitionKind::ClassParameter { index, .. } => self.argument(holder, *index),
+                DefinitionKind::Parameter { .. }
+                | DefinitionKind::LoopKey
+                | DefinitionKind::LoopValue
+                | DefinitionKind::Library(_) => None,
+            };
+            let Some(next) = next else { break };
+            (instance, id) = next;
+        }
+        (instance, id)
+    }
+
     /// Whether the text of a value, or of the bind or argument that it is, is a struct with its fields.
     pub(super) fn is_struct_literal(&mut self, instance: InstanceId, id: ExprId) -> bool {
-        let hir = self.hir;
-        let found = self.deeper(|this| match &hir.expr(id).kind {
-            ExprKind::Struct(_) => Some(()),
-            ExprKind::Variable { path, definition } => {
-                let holder = this.follow(instance, path, hir.definition(*definition).owner);
-                let (site, value) = match &hir.definition(*definition).kind {
-                    DefinitionKind::Bind { value, .. } => (holder, *value),
-                    DefinitionKind::ClassParameter { index, .. } => this.argument(holder, *index)?,
-                    _ => return None,
-                };
-                this.is_struct_literal(site, value).then_some(())
-            }
-            _ => None,
-        });
-        found.is_some()
+        let (_, id) = self.meaning(instance, id, |_| false);
+        matches!(self.hir.expr(id).kind, ExprKind::Struct(_))
     }
 
     /// What is said to be of one type by the text of its definition, and is of another one by its value.
     pub(super) fn contradiction(&mut self, instance: InstanceId, id: ExprId) -> Option<(Type, Type)> {
         let hir = self.hir;
+        let written = |kind: &DefinitionKind| match kind {
+            DefinitionKind::Bind { annotation, .. } => annotation.is_some(),
+            _ => false,
+        };
+        let (instance, id) = self.meaning(instance, id, written);
         let ExprKind::Variable { path, definition } = &hir.expr(id).kind else {
             return None;
         };
+        let DefinitionKind::Bind {
+            annotation: Some(written),
+            ..
+        } = &hir.definition(*definition).kind
+        else {
+            return None;
+        };
         let holder = self.follow(instance, path, hir.definition(*definition).owner);
-        match &hir.definition(*definition).kind {
-            DefinitionKind::Bind {
-                value,
-                annotation: Some(written),
-            } => {
-                let found = self.static_value(holder, *value)?.ty();
-                (found != *written).then(|| (written.clone(), found))
-            }
-            DefinitionKind::Bind {
-                value,
-                annotation: None,
-            } => self.deeper(|this| this.contradiction(holder, *value)),
-            DefinitionKind::ClassParameter { index, .. } => {
-                let (site, id) = self.argument(holder, *index)?;
-                self.deeper(|this| this.contradiction(site, id))
-            }
-            DefinitionKind::Parameter { .. }
-            | DefinitionKind::LoopKey
-            | DefinitionKind::LoopValue
-            | DefinitionKind::Library(_) => None,
-        }
+        let found = self.static_definition(holder, *definition)?.ty();
+        (found != *written).then(|| (written.clone(), found))
     }
 
     /// The value, where the text alone gives it.
@@ -213,7 +199,7 @@ impl Inference<'_> {
         if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
             return Some(value.clone());
         }
-        self.deeper(|this| this.static_value_of(instance, id))
+        self.static_value_of(instance, id)
     }
 
     /// The static value of a bind or a class parameter.
@@ -221,8 +207,12 @@ impl Inference<'_> {
         if let Some(found) = self.syntactic.values.get(&(holder, id)) {
             return found.clone();
         }
+        self.fact((holder, id), |this| &mut this.syntactic.values, Self::find_static)
+    }
+
+    fn find_static(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Value> {
         let hir = self.hir;
-        let found = match &hir.definition(id).kind {
+        match &hir.definition(id).kind {
             DefinitionKind::Bind { value, .. } => self.static_value(holder, *value),
             DefinitionKind::ClassParameter { index, .. } => {
                 let argument = self.argument(holder, *index);
@@ -230,11 +220,7 @@ impl Inference<'_> {
             }
             DefinitionKind::Library(value) => Some(value.clone()),
             DefinitionKind::Parameter { .. } | DefinitionKind::LoopKey | DefinitionKind::LoopValue => None,
-        };
-        if !self.syntactic.cut_off {
-            self.syntactic.values.insert((holder, id), found.clone());
         }
-        found
     }
 
     fn static_value_of(&mut self, instance: InstanceId, id: ExprId) -> Option<Value> {
