@@ -161,6 +161,18 @@ impl Diagnostic {
         self
     }
 
+    /// The same as a warning, if it is an error, with a note that says why it is none.
+    pub fn as_warning(self, why: &str) -> Diagnostic {
+        match self.severity {
+            Severity::Warning => self,
+            Severity::Error => Diagnostic {
+                severity: Severity::Warning,
+                ..self
+            }
+            .note(why),
+        }
+    }
+
     /// Moves it to another stage (an error inside a module is an error of stage *scope*).
     pub fn at_stage(mut self, stage: Stage) -> Diagnostic {
         self.stage = stage;

@@ -9,6 +9,7 @@
 
 mod codes;
 mod diagnostic;
+mod documents;
 mod loader;
 mod merged;
 mod render;
@@ -18,8 +19,9 @@ mod visible;
 
 pub use codes::{CodeInfo, Stage};
 pub use diagnostic::{Diagnostic, Diagnostics, Edit, Help, Label, Severity};
+pub use documents::{Document, Documents, Overlay};
 pub use loader::{LoadError, Loader, MemoryLoader};
 pub use render::{RenderStyle, render};
 pub use similar::{closest, did_you_mean};
-pub use source::{FileId, Position, SourceFile, SourceMap, Span};
+pub use source::{FileId, Position, SourceFile, SourceMap, Span, Utf16Position};
 pub use visible::{visible, visible_lines, without_system_numbers};

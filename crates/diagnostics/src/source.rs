@@ -50,6 +50,15 @@ pub struct Position {
     pub column: u32,
 }
 
+/// A place as editors count: line and column from 0, a column is a UTF-16 code unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Utf16Position {
+    /// Line, from 0.
+    pub line: u32,
+    /// Code units before it on its line.
+    pub column: u32,
+}
+
 /// One text with the name under which users know it.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
@@ -58,9 +67,68 @@ pub struct SourceFile {
     /// The whole text.
     pub text: Arc<str>,
     /// Found when somebody asks for a line: most texts are right.
-    line_starts: OnceLock<Arc<[u32]>>,
-    /// Where bytes are that go on with a character, so that a column is found without counting along a line.
-    inner_bytes: OnceLock<Arc<[u32]>>,
+    lines: OnceLock<Arc<Lines>>,
+}
+
+/// Where lines begin, and which characters are longer than a byte.
+#[derive(Debug)]
+struct Lines {
+    starts: Vec<u32>,
+    /// Where characters of more than one byte begin, with how many bytes more than characters, and than UTF-16 code units, there are up
+    /// to their ends.
+    wide: Vec<Wide>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wide {
+    start: u32,
+    bytes_over_characters: u32,
+    bytes_over_units: u32,
+}
+
+impl Lines {
+    fn of(text: &str) -> Lines {
+        let bytes = text.bytes().enumerate();
+        let ends = bytes.clone().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(end, _)| end as u32 + 1));
+        let mut wide = Vec::new();
+        let (mut over_characters, mut over_units) = (0, 0);
+        // The first byte of a character of several says how many they are.
+        for (start, byte) in bytes.filter(|(_, byte)| *byte >= 0xc0) {
+            let (length, units) = match byte {
+                0xf0.. => (4, 2),
+                0xe0.. => (3, 1),
+                _ => (2, 1),
+            };
+            over_characters += length - 1;
+            over_units += length - units;
+            wide.push(Wide {
+                start: start as u32,
+                bytes_over_characters: over_characters,
+                bytes_over_units: over_units,
+            });
+        }
+        Lines {
+            starts: starts.collect(),
+            wide,
+        }
+    }
+
+    fn row(&self, offset: u32) -> usize {
+        self.starts.partition_point(|start| *start <= offset) - 1
+    }
+
+    /// How many bytes more than characters, and than code units, there are before a place.
+    fn over(&self, offset: u32) -> (u32, u32) {
+        let before = self.wide.partition_point(|wide| wide.start < offset);
+        match before.checked_sub(1) {
+            Some(last) => (
+                self.wide[last].bytes_over_characters,
+                self.wide[last].bytes_over_units,
+            ),
+            None => (0, 0),
+        }
+    }
 }
 
 impl SourceFile {
@@ -68,51 +136,79 @@ impl SourceFile {
         SourceFile {
             name,
             text,
-            line_starts: OnceLock::new(),
-            inner_bytes: OnceLock::new(),
+            lines: OnceLock::new(),
         }
     }
 
-    fn line_starts(&self) -> &[u32] {
-        self.line_starts.get_or_init(|| {
-            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-            let starts = ends.map(|(end, _)| end as u32 + 1);
-            std::iter::once(0).chain(starts).collect()
-        })
-    }
-
-    /// How many bytes between two offsets go on with a character.
-    fn inner_between(&self, start: usize, end: usize) -> usize {
-        let inner = self.inner_bytes.get_or_init(|| {
-            let bytes = self.text.bytes().enumerate();
-            let inner = bytes.filter(|(_, byte)| byte & 0b1100_0000 == 0b1000_0000);
-            inner.map(|(at, _)| at as u32).collect()
-        });
-        let before = |offset: usize| inner.partition_point(|at| (*at as usize) < offset);
-        before(end) - before(start)
+    fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| Arc::new(Lines::of(&self.text)))
     }
 
     /// The place of a byte. Offsets past the end, or inside a character, give the nearest place before.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
+        let (row, start, offset) = self.on_line(offset);
+        let lines = self.lines();
+        let wide = lines.over(offset).0 - lines.over(start).0;
+        Position {
+            line: row as u32 + 1,
+            column: offset - start - wide + 1,
+        }
+    }
+
+    /// The place of a byte as editors count. Offsets past the end, or inside a character, give the nearest place before.
+    #[must_use]
+    pub fn utf16_position(&self, offset: u32) -> Utf16Position {
+        let (row, start, offset) = self.on_line(offset);
+        let lines = self.lines();
+        let wide = lines.over(offset).1 - lines.over(start).1;
+        Utf16Position {
+            line: row as u32,
+            column: offset - start - wide,
+        }
+    }
+
+    /// The byte at a place as editors count. Lines past the end give the end; columns past the end of a line, or inside a
+    /// character, the nearest place before.
+    #[must_use]
+    pub fn offset(&self, position: Utf16Position) -> u32 {
+        let lines = self.lines();
+        let length = self.text.len() as u32;
+        let Some(start) = lines.starts.get(position.line as usize).copied() else {
+            return length;
+        };
+        let next = lines.starts.get(position.line as usize + 1);
+        let end = next.map_or(length, |next| next - 1);
+        let line = &self.text[start as usize..end as usize];
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.is_ascii() {
+            return start + position.column.min(line.len() as u32);
+        }
+        let mut units = 0;
+        for (at, character) in line.char_indices() {
+            units += character.len_utf16() as u32;
+            if units > position.column {
+                return start + at as u32;
+            }
+        }
+        start + line.len() as u32
+    }
+
+    /// The row of a byte, its line's first byte, and the byte itself, moved to where a character begins.
+    fn on_line(&self, offset: u32) -> (usize, u32, u32) {
         let mut offset = (offset as usize).min(self.text.len());
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let starts = self.line_starts();
-        let line = starts.partition_point(|start| *start as usize <= offset) - 1;
-        let start = starts[line] as usize;
-        let column = offset - start - self.inner_between(start, offset);
-        Position {
-            line: line as u32 + 1,
-            column: column as u32 + 1,
-        }
+        let offset = offset as u32;
+        let row = self.lines().row(offset);
+        (row, self.lines().starts[row], offset)
     }
 
     /// The row of a byte, from 0.
     #[must_use]
     pub fn row(&self, offset: u32) -> u32 {
-        self.line_starts().partition_point(|start| *start <= offset) as u32 - 1
+        self.lines().row(offset) as u32
     }
 }
 
@@ -133,6 +229,15 @@ impl SourceMap {
     pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> FileId {
         self.files.push(SourceFile::new(name.into(), text.into()));
         FileId(self.files.len() as u32 - 1)
+    }
+
+    /// Replaces the text of a file, which keeps its name and its id.
+    ///
+    /// # Panics
+    /// With an id of another map.
+    pub fn replace(&mut self, id: FileId, text: impl Into<Arc<str>>) {
+        let file = &mut self.files[id.0 as usize];
+        *file = SourceFile::new(file.name.clone(), text.into());
     }
 
     /// The file behind an id of this map.
@@ -188,6 +293,33 @@ mod tests {
         assert_eq!(map.file(file).position(3), Position { line: 1, column: 3 });
         assert_eq!(map.file(file).position(8), Position { line: 2, column: 2 });
         assert_eq!(map.file(file).position(99), Position { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn editors_count_utf16_code_units_from_zero() {
+        let mut map = SourceMap::new();
+        let file = map.add("a.mcl", "a😀é$x\r\n\n€y");
+        let file = map.file(file);
+        let columns = |offset| {
+            let at = file.utf16_position(offset);
+            (at.line, at.column)
+        };
+        // The bytes: a 0, 😀 1 to 4, é 5 and 6, $ 7, x 8, the end of the line 9 and 10, € 12 to 14, y 15.
+        assert_eq!(
+            [0, 1, 5, 7, 8].map(columns),
+            [(0, 0), (0, 1), (0, 3), (0, 4), (0, 5)]
+        );
+        assert_eq!(
+            [11, 12, 15, 16, 99].map(columns),
+            [(1, 0), (2, 0), (2, 1), (2, 2), (2, 2)]
+        );
+        for offset in [0, 1, 5, 7, 8, 9, 11, 12, 15, 16] {
+            assert_eq!(file.offset(file.utf16_position(offset)), offset);
+        }
+        let offset = |line, column| file.offset(Utf16Position { line, column });
+        // Inside of a character, past the end of a line, past the last line.
+        assert_eq!([offset(0, 2), offset(0, 99), offset(7, 0)], [1, 9, 16]);
+        assert_eq!(file.position(8), Position { line: 1, column: 5 });
     }
 
     #[test]

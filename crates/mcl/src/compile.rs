@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
-use setpoint_flow::Program;
+use setpoint_flow::{Program, Stop};
 use setpoint_graph::Library;
 
-use crate::scope::{Entry, RemoteImport, resolve};
+use crate::hir::Hir;
+use crate::scope::{Entry, Extent, ParseCache, RemoteImport, ResolveInput, resolve};
+use crate::types::Typed;
 use crate::{lower, types};
 
 /// How to compile.
@@ -46,17 +48,25 @@ pub fn compile(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Compiled {
-    let compiled = std::thread::scope(|scope| {
+    let compiled = with_room(|| stages(entry, options, loader, library, sources, diagnostics));
+    diagnostics.merge(sources);
+    compiled
+}
+
+/// Runs the stages on a stack that is deep enough.
+pub(crate) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let mut work = Some(work);
+    let mut run = || work.take().map(|work| work());
+    let ran = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("compile".to_owned());
-        let work = || stages(entry, options, loader, library, sources, diagnostics);
-        let thread = thread.stack_size(STACK).spawn_scoped(scope, work).ok()?;
+        let thread = thread.stack_size(STACK).spawn_scoped(scope, &mut run).ok()?;
         let ended = thread.join();
         Some(ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked)))
     });
     // Without room for a large stack, the one that is there does for every usual program.
-    let compiled = compiled.unwrap_or_else(|| stages(entry, options, loader, library, sources, diagnostics));
-    diagnostics.merge(sources);
-    compiled
+    ran.flatten()
+        .or_else(run)
+        .expect("the work is done once, on either stack")
 }
 
 fn stages(
@@ -67,27 +77,41 @@ fn stages(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Compiled {
-    let modules = options.modules_directory.as_deref();
-    let resolved = resolve(entry, loader, library, modules, sources, diagnostics);
-    let mut compiled = Compiled {
-        program: None,
+    let input = ResolveInput {
+        entry,
+        loader,
+        library,
+        modules_directory: options.modules_directory.as_deref(),
+        extent: Extent::Program,
+        stop: &Stop::default(),
+    };
+    let resolved = resolve(&input, &mut ParseCache::new(), sources, diagnostics);
+    let program = match diagnostics.has_errors() || options.skip_types {
+        true => None,
+        false => typed_program(&resolved.hir, library, diagnostics).1,
+    };
+    Compiled {
+        program,
         files: resolved.files,
         plain: resolved.plain,
         directory: resolved.directory,
         remote_imports: resolved.remote_imports,
-    };
-    if diagnostics.has_errors() || options.skip_types {
-        return compiled;
     }
-    let typed = types::infer(&resolved.hir, library, diagnostics);
+}
+
+/// The types of a resolved program, and what it is made into, where nothing is wrong.
+pub(crate) fn typed_program(
+    hir: &Hir,
+    library: &Library,
+    diagnostics: &mut Diagnostics,
+) -> (Typed, Option<Arc<Program>>) {
+    let typed = types::infer(hir, library, diagnostics);
     if diagnostics.has_errors() {
-        return compiled;
+        return (typed, None);
     }
-    let program = lower::lower(&resolved.hir, &typed, library, diagnostics);
-    if !diagnostics.has_errors() {
-        compiled.program = Some(Arc::new(program));
-    }
-    compiled
+    let program = lower::lower(hir, &typed, library, diagnostics);
+    let program = (!diagnostics.has_errors()).then(|| Arc::new(program));
+    (typed, program)
 }
 
 #[cfg(test)]

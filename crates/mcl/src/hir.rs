@@ -121,7 +121,7 @@ impl Hir {
                     Part::Variable(id) => Some(*id),
                     Part::Text(_) => None,
                 })),
-                ExprKind::List(items) => open.extend(items),
+                ExprKind::List(items) | ExprKind::Unknown(items) => open.extend(items),
                 ExprKind::Map(entries) => open.extend(entries.iter().flat_map(|(k, v)| [*k, *v])),
                 ExprKind::Struct(fields) => open.extend(fields.iter().map(|(_, value)| *value)),
                 ExprKind::Call { callee, arguments } => {
@@ -172,6 +172,8 @@ pub struct Definition {
     pub name: Arc<str>,
     /// Where it is defined: the bind statement, the parameter, the loop variable.
     pub span: Span,
+    /// Where its name stands, without a dollar. Empty for variables of the library.
+    pub name_span: Span,
     /// What kind of thing it is.
     pub kind: DefinitionKind,
     /// Whose instance it belongs to.
@@ -227,6 +229,8 @@ pub struct Function {
     pub body: ExprId,
     /// The lambda or the statement.
     pub span: Span,
+    /// Where its name stands; none for lambdas.
+    pub name_span: Option<Span>,
     /// Whose instance defines it.
     pub owner: Owner,
 }
@@ -242,6 +246,8 @@ pub struct Class {
     pub body: Option<BodyId>,
     /// The statement.
     pub span: Span,
+    /// Where its name stands.
+    pub name_span: Span,
     /// Whose instance defines it.
     pub owner: Owner,
 }
@@ -411,6 +417,9 @@ pub struct Expr {
 /// The forms of expressions.
 #[derive(Debug)]
 pub enum ExprKind {
+    /// A name that means nothing here, or what was not understood. That was reported; nothing more is to be said about its
+    /// value. Never part of a program without errors.
+    Unknown(Vec<ExprId>),
     /// A bool, int or float, or a string without variables.
     Literal(Value),
     /// A string with variables.

@@ -5,13 +5,15 @@
 //!            └──── format: Ast and comments to text
 //! ```
 //!
-//! [`compile()`] is the whole way. Every stage gives its best result and reports beside it; the next one runs only when none of
+//! [`compile()`] is the whole way; [`analysis`] is the same way for those who want to know what was found on it, also of half-written
+//! texts. Every stage gives its best result and reports beside it; the next one runs only when none of
 //! what was reported is an error, because compatibility is judged by the first stage that rejects. The crate reads files
 //! through a [`Loader`](setpoint_diagnostics::Loader) and knows functions and kinds only from the
 //! [`Library`](setpoint_graph::Library) that it is given.
 
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod format;
 pub mod hir;
 pub mod scope;

@@ -3,8 +3,8 @@
 //! [`parse`] never fails: it gives the best [`Ast`] it can and reports beside it. The lossless layer is the flat
 //! array of all [`Tokens`], white space and comments included, whose texts joined are the input; the abstract
 //! syntax points into the text by spans. The formatter and an editor need no more than these two, so there is no
-//! separate tree of all tokens. Statements and body items that do not parse are reported and left out, hence
-//! every node of an [`Ast`] is complete.
+//! separate tree of all tokens. Statements and body items that do not parse are reported; what was understood of them is
+//! kept, with [`ExprKind::Unfinished`] for values that were not, so that one mistake does not hide the names of a file.
 //!
 //! Nesting is bounded ([`MAXIMUM_NESTING`], [`MAXIMUM_HEIGHT`]), so later stages may recurse over the syntax.
 
@@ -23,7 +23,7 @@ mod types;
 
 pub use ast::*;
 pub use codes::*;
-pub(crate) use interpolation::check_string;
+pub(crate) use interpolation::check_strings;
 pub use interpolation::{Piece, StringError, StringErrorKind, interpolate};
 pub use parser::{Comment, MAXIMUM_HEIGHT, MAXIMUM_NESTING, Parsed, parse};
 pub use token::{TokenKind, Tokens};

@@ -1,4 +1,6 @@
-//! The cases of the stages *parse* and *format*.
+//! The cases of the stages *parse*, *format* and *analysis*.
+
+mod analysis;
 
 use std::process::ExitCode;
 
@@ -7,10 +9,13 @@ use setpoint_mcl::{format, syntax};
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
 
 fn main() -> ExitCode {
-    cases::main(&[Stage::Parse, Stage::Format], run)
+    cases::main(&[Stage::Parse, Stage::Format, Stage::Analysis], run)
 }
 
 fn run(case: &Case) -> Result<String, String> {
+    if case.stage == Stage::Analysis {
+        return analysis::run(case);
+    }
     let text = case.text()?;
     let name = case
         .path

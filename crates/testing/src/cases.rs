@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A folder with a `main.mcl` or a `metadata.yaml` is one case. How far a case goes follows from the folder below `tests/cases`
-//! that it is in: `parse` and `format` end there, all others go through to the graph. A first line `#: stage` says otherwise;
+//! that it is in: `parse`, `format` and `analysis` end there, all others go through to the graph. A first line `#: stage` says otherwise;
 //! one that repeats what holds anyway is an error, and so is a stage that there is none of. `UPDATE=1` rewrites expectations; with
 //! `CI=true` it is refused. An expectation without its program fails. A test binary runs the cases of its stages; filters are those
 //! of `cargo test`.
@@ -30,6 +30,8 @@ pub enum Stage {
     Parse,
     /// Through the formatter.
     Format,
+    /// What an editor asks at the places that are marked in the text.
+    Analysis,
     /// Through the compiler and the evaluator, to the desired graph.
     Graph,
 }
@@ -39,6 +41,7 @@ impl Stage {
         Some(match word {
             "parse" => Stage::Parse,
             "format" => Stage::Format,
+            "analysis" => Stage::Analysis,
             "graph" => Stage::Graph,
             _ => return None,
         })
@@ -245,6 +248,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
     let stage_of_folder = match folder {
         Some("parse") => Stage::Parse,
         Some("format") => Stage::Format,
+        Some("analysis") => Stage::Analysis,
         _ => Stage::Graph,
     };
     let stage = match first.strip_prefix("#: ") {
@@ -252,7 +256,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
             .strip_prefix("stage ")
             .and_then(|word| Stage::of(word.trim()))
             .ok_or_else(|| {
-                format!("{name}: the first line must be `#: stage` and one of parse, format, graph")
+                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, graph")
             })?,
         None => stage_of_folder,
     };

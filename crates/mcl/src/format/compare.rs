@@ -274,7 +274,8 @@ impl Comparison<'_> {
                 },
             ) => names(f, g) && self.exprs(*a, *b) && self.exprs(*c, *d),
             (
-                ExprKind::Bool(_)
+                ExprKind::Unfinished(_)
+                | ExprKind::Bool(_)
                 | ExprKind::Integer(_)
                 | ExprKind::Float(_)
                 | ExprKind::String(_)

@@ -17,7 +17,8 @@ impl Printer<'_> {
             ExprKind::Bool(value) => self.push(if *value { "true" } else { "false" }),
             ExprKind::Integer(value) => self.push(&value.to_string()),
             ExprKind::Float(value) => self.float(*value),
-            ExprKind::String(_) => self.push_source(span),
+            // What does not parse is not formatted.
+            ExprKind::String(_) | ExprKind::Unfinished(_) => self.push_source(span),
             ExprKind::List(elements) => self.expr_list("[", elements, span.start + 1, span.end, "]"),
             ExprKind::Map(entries) => {
                 let place = |p: &Self, e: &MapEntry| p.ast[e.key].span.to(p.ast[e.value].span);

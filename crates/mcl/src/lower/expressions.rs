@@ -18,6 +18,8 @@ impl Lowering<'_> {
         let expr = hir.expr(id);
         let span = expr.span;
         let operation = match &expr.kind {
+            // What has errors is not lowered.
+            ExprKind::Unknown(_) => Operation::List(Vec::new()),
             ExprKind::Literal(value) => {
                 return self
                     .builders

@@ -1,13 +1,12 @@
-//! Classes and includes: which class an include means, and the body of a class, resolved when it is first needed.
-
-use std::sync::Arc;
+//! Classes and includes: which class an include means, and the body of a class, resolved when it is first needed, or at the very end.
 
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 
 use super::codes;
+use super::names::{Meaning, Space};
 use super::resolve::{FrameId, Resolver, annotation_type};
 use crate::hir::{ClassId, DefinitionKind, ExprId, IncludeId, Owner};
-use crate::syntax::{self, Ast, StmtId, StmtKind};
+use crate::syntax::{self, Ast, Name, StmtId, StmtKind};
 
 /// Includes inside included classes beyond this are refused.
 const MAXIMUM_INCLUDES: u32 = 200;
@@ -23,7 +22,7 @@ pub(super) struct ClassSource {
 /// What an include says, until its class is looked for.
 pub(super) struct IncludeSource {
     frame: FrameId,
-    class: Arc<str>,
+    class: Name,
     state: IncludeState,
 }
 
@@ -55,7 +54,7 @@ impl ClassSource {
 
 impl IncludeSource {
     /// An include in a frame, of a class by its name there.
-    pub(super) fn new(frame: FrameId, class: Arc<str>) -> IncludeSource {
+    pub(super) fn new(frame: FrameId, class: Name) -> IncludeSource {
         IncludeSource {
             frame,
             class,
@@ -72,13 +71,13 @@ impl Resolver<'_> {
         if source.state == IncludeState::Untouched {
             source.state = IncludeState::InProgress;
             let (frame, name) = (source.frame, source.class.clone());
-            match self.find_class(frame, &name) {
-                Some((path, class)) => {
-                    let entry = &mut self.hir.includes[id.index()];
-                    entry.path = path;
-                    entry.class = class;
-                }
-                None => self.unknown_class(frame, &name, self.hir.include(id).span),
+            let found = self.find_mentioned(frame, Space::Class, &name.text, name.span);
+            if let Some((path, Meaning::Class(class))) = found.map(|found| (found.path, found.meaning)) {
+                let entry = &mut self.hir.includes[id.index()];
+                entry.path = path;
+                entry.class = class;
+            } else {
+                self.unknown_class(frame, &name.text, self.hir.include(id).span);
             }
             self.include_sources[id.index()].state = IncludeState::Done;
         }
@@ -90,7 +89,7 @@ impl Resolver<'_> {
         if self.may_have_failed(frame, name) {
             return;
         }
-        let names = self.class_names(frame);
+        let names = self.similar_names(frame, Space::Class);
         let help = did_you_mean(name, names.iter().map(String::as_str));
         let message = format!("there is no class `{name}` here");
         let error = Diagnostic::error(&codes::UNKNOWN_CLASS, span, message).label("not defined");
@@ -117,12 +116,13 @@ impl Resolver<'_> {
             return;
         };
         let source = &self.class_sources[class.index()];
-        let class_ast = self.files[source.file].ast.clone();
+        let class_ast = self.files[source.file].parsed.ast.clone();
         let StmtKind::Class(definition) = &class_ast.stmt(source.statement).kind else {
             return;
         };
         let wanted = definition.parameters.as_ref().map_or(0, |p| p.items.len());
-        if given != wanted {
+        let unfinished = |id: &syntax::ExprId| matches!(ast.expr(*id).kind, syntax::ExprKind::Unfinished(_));
+        if given != wanted && !items.iter().any(unfinished) {
             let message = format!(
                 "the class `{}` takes {}, given {given}",
                 include.class.text,
@@ -157,27 +157,28 @@ impl Resolver<'_> {
             return None;
         }
         self.class_sources[class.index()].state = ClassState::InProgress;
-        let ast = self.files[file].ast.clone();
+        let ast = self.files[file].parsed.ast.clone();
         let StmtKind::Class(definition) = &ast.stmt(statement).kind else {
             return None;
         };
         let body = self.new_body(file);
         let owner = Owner::Class(class);
-        let outer = self.new_frame(Some(parent), file, owner, body);
+        let extent = match &definition.parameters {
+            Some(parameters) => parameters.span.to(definition.body.span),
+            None => definition.body.span,
+        };
+        let outer = self.new_frame(Some(parent), file, extent, owner, body);
         let mut parameters = Vec::new();
         for (index, parameter) in definition.parameters.iter().flat_map(|p| &p.items).enumerate() {
             let annotation = parameter.annotation.as_ref().map(annotation_type);
             let kind = DefinitionKind::ClassParameter { index, annotation };
-            parameters.push(self.define(outer, &parameter.name.text, parameter.span, kind));
+            parameters.push(self.define(outer, &parameter.name, parameter.span, kind));
         }
-        let inner = self.new_frame(Some(outer), file, owner, body);
+        let inner = self.new_frame(Some(outer), file, definition.body.span, owner, body);
         self.frames[inner.0].opened_at = Some(definition.body.span.start);
         self.hir.classes[class.index()].parameters = parameters;
         self.hir.classes[class.index()].body = Some(body);
-        let entries = self.files[file]
-            .nesting
-            .clone()
-            .entries(&ast, &definition.body, Some(statement));
+        let entries = self.entries(file, &definition.body, Some(statement));
         // Names first: what includes this class under an alias may already ask for them.
         self.imports(inner, &ast, &entries);
         let produced = self.produced_names(inner, &ast, &entries);
@@ -185,11 +186,40 @@ impl Resolver<'_> {
         self.including += 1;
         self.depth += 1;
         for (entry, produced) in entries.iter().zip(produced) {
+            if self.is_stopped() {
+                break;
+            }
             self.statement(inner, &ast, entry.statement, produced);
         }
         self.depth -= 1;
         self.including -= 1;
         Some(inner)
+    }
+
+    /// Resolves the classes that nothing includes, and those in them. What is wrong with them is no error before something does.
+    pub(super) fn unused_classes(&mut self) -> Vec<Diagnostic> {
+        let mut next = 0;
+        let mut warnings = Vec::new();
+        while next < self.class_sources.len() && !self.is_stopped() {
+            let class = ClassId(next as u32);
+            self.class_frame(class);
+            let name = self.hir.class(class).name.clone();
+            let note =
+                format!("nothing includes the class `{name}` yet; with its first include this is an error");
+            let found = std::mem::take(&mut self.errors);
+            warnings.extend(found.into_iter().map(|error| error.diagnostic.as_warning(&note)));
+            next += 1;
+        }
+        warnings
+    }
+
+    /// The block of each class, where it was resolved.
+    pub(super) fn class_frames(&self) -> Vec<Option<FrameId>> {
+        let frame = |source: &ClassSource| match source.state {
+            ClassState::Done(frame) => Some(frame),
+            ClassState::Untouched | ClassState::InProgress => None,
+        };
+        self.class_sources.iter().map(frame).collect()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::syntax::{
 };
 
 /// What is wrong with a file.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct FileProblems {
     /// Names that a block produces twice, at the later statement. Two imports at the top of the file are left to those who
     /// follow them.

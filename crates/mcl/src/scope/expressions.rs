@@ -5,7 +5,9 @@ use setpoint_graph::{EdgeProperty, MetaName};
 use setpoint_value::Value;
 
 use super::codes;
-use super::resolve::{FoundFunction, FrameId, Resolver, annotation_type, pieces};
+use super::mentions::Target;
+use super::names::{Found, Meaning, Space};
+use super::resolve::{FrameId, Resolver, annotation_type, pieces};
 use crate::hir::{
     Callee, DefinitionKind, Endpoint, Expr, ExprId, ExprKind, Function, FunctionId, Item, ItemKind, Owner,
     Part, Resource,
@@ -18,7 +20,7 @@ impl Resolver<'_> {
         ExprId(self.hir.exprs.len() as u32 - 1)
     }
 
-    /// Resolves an expression. Unknown names are reported and stand for an empty string.
+    /// Resolves an expression. Unknown names are reported.
     pub(super) fn expr(&mut self, frame: FrameId, ast: &Ast, id: syntax::ExprId) -> ExprId {
         let expr = ast.expr(id);
         let span = expr.span;
@@ -36,13 +38,16 @@ impl Resolver<'_> {
                 };
                 ExprKind::Map(entries.iter().map(|entry| pair(self, entry)).collect())
             }
+            syntax::ExprKind::Unfinished(parts) => {
+                ExprKind::Unknown(parts.iter().map(|part| self.expr(frame, ast, *part)).collect())
+            }
             syntax::ExprKind::Struct(fields) => ExprKind::Struct(
                 fields
                     .iter()
                     .map(|f| (f.name.text.clone(), self.expr(frame, ast, f.value)))
                     .collect(),
             ),
-            syntax::ExprKind::Variable(name) => self.variable(frame, &name.text, span),
+            syntax::ExprKind::Variable(name) => self.variable(frame, &name.text, name.span, span),
             syntax::ExprKind::Call(call) => return self.call(frame, ast, call, span),
             syntax::ExprKind::Lambda(function) => {
                 let id = FunctionId(self.hir.functions.len() as u32);
@@ -53,6 +58,7 @@ impl Resolver<'_> {
                     result: function.result.as_ref().map(annotation_type),
                     body: ExprId(u32::MAX),
                     span,
+                    name_span: None,
                     owner,
                 });
                 self.function(frame, ast, function, id, owner);
@@ -110,8 +116,9 @@ impl Resolver<'_> {
         for piece in pieces(raw, span) {
             match piece {
                 Piece::Text(text) => parts.push(Part::Text(text.into())),
-                Piece::Variable { name, .. } => {
-                    let kind = self.variable(frame, &name, span);
+                Piece::Variable { name, span: braces } => {
+                    let inner = Span::new(span.file, braces.start + 2, braces.end - 1);
+                    let kind = self.variable(frame, &name, inner, span);
                     parts.push(Part::Variable(self.new_expr(kind, span)));
                 }
             }
@@ -123,14 +130,15 @@ impl Resolver<'_> {
         }
     }
 
-    fn variable(&mut self, frame: FrameId, name: &str, span: Span) -> ExprKind {
-        if let Some((path, definition)) = self.find_variable(frame, name) {
-            return ExprKind::Variable { path, definition };
+    /// A variable whose name stands at `name_span`; `span` is shown where it is not known.
+    fn variable(&mut self, frame: FrameId, name: &str, name_span: Span, span: Span) -> ExprKind {
+        if let Some(found) = self.find_variable(frame, name, name_span) {
+            return found;
         }
         if self.may_have_failed(frame, name) {
-            return ExprKind::Literal(Value::str(""));
+            return ExprKind::Unknown(Vec::new());
         }
-        let names = self.variable_names(frame);
+        let names = self.similar_names(frame, Space::Variable);
         let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
         let help = close.map(|close| format!("did you mean `${close}`?"));
         let error = Diagnostic::error(
@@ -139,28 +147,39 @@ impl Resolver<'_> {
             format!("`${name}` is not defined here"),
         );
         self.report(frame, error.label("not defined").help_if(help));
-        ExprKind::Literal(Value::str(""))
+        ExprKind::Unknown(Vec::new())
+    }
+
+    fn find_variable(&mut self, frame: FrameId, name: &str, span: Span) -> Option<ExprKind> {
+        let Found { path, meaning } = self.find_mentioned(frame, Space::Variable, name, span)?;
+        match meaning {
+            Meaning::Variable(definition) => Some(ExprKind::Variable { path, definition }),
+            Meaning::Function(_) | Meaning::LibraryFunction(_) | Meaning::Class(_) => None,
+        }
     }
 
     fn call(&mut self, frame: FrameId, ast: &Ast, call: &syntax::Call, span: Span) -> ExprId {
         let callee = match &call.callee {
-            syntax::Callee::Function(name) => match self.find_function(frame, &name.text) {
-                Some(FoundFunction::Program(path, function)) => Callee::Function { path, function },
-                Some(FoundFunction::Library(spec)) => Callee::Library(spec, self.module_directory_of(frame)),
-                None => {
-                    self.unknown_function(frame, &name.text, span);
-                    let nothing = self.new_expr(ExprKind::Literal(Value::str("")), span);
-                    Callee::Value(nothing)
-                }
-            },
-            syntax::Callee::Variable(name) => {
-                let kind = match self.find_variable(frame, &name.text) {
-                    Some((path, definition)) => ExprKind::Variable { path, definition },
-                    None => {
-                        self.unknown_function_variable(frame, &name.text, span);
-                        ExprKind::Literal(Value::str(""))
+            syntax::Callee::Function(name) => {
+                let found = self.find_mentioned(frame, Space::Function, &name.text, name.span);
+                match found.map(|found| (found.path, found.meaning)) {
+                    Some((path, Meaning::Function(function))) => Callee::Function { path, function },
+                    Some((_, Meaning::LibraryFunction(spec))) => {
+                        Callee::Library(spec, self.module_directory_of(frame))
                     }
-                };
+                    Some((_, Meaning::Variable(_) | Meaning::Class(_))) | None => {
+                        self.unknown_function(frame, &name.text, span);
+                        Callee::Value(self.new_expr(ExprKind::Unknown(Vec::new()), span))
+                    }
+                }
+            }
+            syntax::Callee::Variable(name) => {
+                let kind = self
+                    .find_variable(frame, &name.text, name.span)
+                    .unwrap_or_else(|| {
+                        self.unknown_function_variable(frame, &name.text, span);
+                        ExprKind::Unknown(Vec::new())
+                    });
                 // The span of a variable includes its dollar.
                 let variable = Span {
                     start: name.span.start.saturating_sub(1),
@@ -189,12 +208,12 @@ impl Resolver<'_> {
             format!("there is no function `{name}` here"),
         );
         let error = error.label("not defined");
-        let help = if self.find_variable(frame, name).is_some() {
+        let help = if self.find(frame, Space::Variable, name).is_some() {
             Some(format!(
                 "a function value in a variable is called with `${name}(…)`"
             ))
         } else {
-            let names = self.function_names(frame);
+            let names = self.similar_names(frame, Space::Function);
             self.import_hint(name)
                 .or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
         };
@@ -206,10 +225,10 @@ impl Resolver<'_> {
             return;
         }
         let message = format!("`${name}` is not defined here, so it cannot be called");
-        let help = if self.find_function(frame, name).is_some() {
+        let help = if self.find(frame, Space::Function, name).is_some() {
             Some(format!("the function is called without the dollar: `{name}(…)`"))
         } else {
-            let names = self.variable_names(frame);
+            let names = self.similar_names(frame, Space::Variable);
             let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
             close.map(|close| format!("did you mean `${close}`?"))
         };
@@ -226,7 +245,8 @@ impl Resolver<'_> {
         id: FunctionId,
         owner: Owner,
     ) {
-        let inner = self.inner_frame(frame, owner);
+        let extent = function.parameters.span.to(function.body_span);
+        let inner = self.inner_frame(frame, extent, owner);
         let mut parameters = Vec::new();
         for (index, parameter) in function.parameters.items.iter().enumerate() {
             let annotation = parameter.annotation.as_ref().map(annotation_type);
@@ -235,7 +255,7 @@ impl Resolver<'_> {
                 index,
                 annotation,
             };
-            parameters.push(self.define(inner, &parameter.name.text, parameter.span, kind));
+            parameters.push(self.define(inner, &parameter.name, parameter.span, kind));
         }
         let body = self.expr(inner, ast, function.body);
         let entry = &mut self.hir.functions[id.index()];
@@ -249,12 +269,25 @@ impl Resolver<'_> {
         ast: &Ast,
         endpoint: &syntax::EdgeEndpoint,
     ) -> Endpoint {
+        let kind = &endpoint.kind;
+        self.mentions.plain(kind.span, Target::Kind(kind.text.clone()));
+        if let Some(field) = &endpoint.field {
+            self.mention_parameter(kind, field);
+        }
         Endpoint {
             kind: endpoint.kind.text.clone(),
             name: self.expr(frame, ast, endpoint.name),
             field: endpoint.field.as_ref().map(|f| f.text.clone()),
             span: endpoint.span,
         }
+    }
+
+    fn mention_parameter(&mut self, kind: &syntax::Name, name: &syntax::Name) {
+        let target = Target::Parameter {
+            kind: kind.text.clone(),
+            name: name.text.clone(),
+        };
+        self.mentions.plain(name.span, target);
     }
 
     pub(super) fn resource(
@@ -264,15 +297,20 @@ impl Resolver<'_> {
         resource: &syntax::Resource,
         span: Span,
     ) -> Resource {
+        let kind = &resource.kind;
+        self.mentions.plain(kind.span, Target::Kind(kind.text.clone()));
         let name = self.expr(frame, ast, resource.name);
         let mut items = Vec::with_capacity(resource.items.len());
         for item in &resource.items {
             let kind = match &item.kind {
-                BodyItemKind::Field { name, value } => ItemKind::Field {
-                    name: name.text.clone(),
-                    name_span: name.span,
-                    value: self.expr(frame, ast, *value),
-                },
+                BodyItemKind::Field { name, value } => {
+                    self.mention_parameter(kind, name);
+                    ItemKind::Field {
+                        name: name.text.clone(),
+                        name_span: name.span,
+                        value: self.expr(frame, ast, *value),
+                    }
+                }
                 BodyItemKind::EdgeProperty { property, endpoint } => ItemKind::EdgeProperty {
                     property: edge_property(&property.text),
                     endpoint: self.endpoint(frame, ast, endpoint),
@@ -280,7 +318,10 @@ impl Resolver<'_> {
                 BodyItemKind::Meta { name, value } => {
                     let value = self.expr(frame, ast, *value);
                     match MetaName::parse(&name.text) {
-                        Some(name) => ItemKind::Meta { name, value },
+                        Some(meta) => {
+                            self.mentions.plain(name.span, Target::Meta(meta));
+                            ItemKind::Meta { name: meta, value }
+                        }
                         // `Meta:meta` is the struct form; other names were refused by the structural checks.
                         None => ItemKind::MetaStruct { value },
                     }

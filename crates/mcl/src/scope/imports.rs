@@ -7,6 +7,7 @@ use setpoint_diagnostics::{Diagnostic, Loader, Span, did_you_mean};
 
 use super::codes;
 use super::cycles::{alias_of, alias_twice, import_twice};
+use super::mentions::AliasDefinition;
 use super::modules::{
     Missing, ModuleLocation, RemoteImport, Target, default_alias, enter_directory, parse_import,
 };
@@ -68,12 +69,18 @@ impl Resolver<'_> {
             let scope = self
                 .follow(frame, &target, &import.path.text, span)
                 .unwrap_or(Alias::Failed);
-            match alias {
-                Some(alias) => {
-                    self.frames[frame.0].aliases.insert(alias, scope);
-                }
-                None => self.frames[frame.0].stars.push(scope),
-            }
+            let name_span = match &import.alias {
+                Some(ImportAlias::Name(name)) => name.span,
+                Some(ImportAlias::All(star)) => *star,
+                None => import.path.span,
+            };
+            let definition = AliasDefinition {
+                name: alias,
+                name_span,
+                statement: span,
+                include: None,
+            };
+            self.enter_alias(frame, definition, scope);
         }
     }
 
@@ -226,7 +233,7 @@ impl Resolver<'_> {
 
     /// Resolves the file of a place, for the import at `span`.
     fn enter(&mut self, frame: FrameId, place: ModuleLocation, span: Span) -> Option<FrameId> {
-        let key = format!("{}{}", if place.embedded { "embedded:" } else { "" }, place.file);
+        let key = place.key();
         if self.loading.contains(&key) || (!place.embedded && self.loading.first() == Some(&place.file)) {
             let message = format!("importing `{}` leads back to itself", place.file);
             self.report_in(
@@ -252,8 +259,10 @@ impl Resolver<'_> {
             );
             return None;
         }
+        let importer = &self.files[self.file_of(frame)];
         let mut imports = vec![span];
-        imports.extend(self.files[self.file_of(frame)].imports.iter().copied());
+        imports.extend(importer.imports.iter().copied());
+        let is_broken = importer.is_broken;
         let mut order = self.order_in(frame);
         order.push((Step::Imports, span.start));
         let name = place.file.clone();
@@ -261,7 +270,7 @@ impl Resolver<'_> {
         let index = self.places.len() - 1;
         self.loading.push(key);
         let top = self
-            .load(&name, &text, index, imports, order)
+            .load(&name, &text, index, imports, order, is_broken)
             .map(|file| self.top(file, false));
         self.loading.pop();
         top

@@ -234,7 +234,8 @@ impl Check<'_> {
                     }
                 }
             }
-            ExprKind::Bool(_)
+            ExprKind::Unfinished(_)
+            | ExprKind::Bool(_)
             | ExprKind::Integer(_)
             | ExprKind::Float(_)
             | ExprKind::List(_)

@@ -255,6 +255,12 @@ pub(super) struct ModuleLocation {
 }
 
 impl ModuleLocation {
+    /// What tells its file from all others, also where loaders have some of one name.
+    pub(super) fn key(&self) -> String {
+        let prefix = if self.embedded { "embedded:" } else { "" };
+        format!("{prefix}{}", self.file)
+    }
+
     /// Where local imports are relative to; empty or ending in `/`.
     pub(super) fn base(&self) -> String {
         match self.file.rfind('/') {

@@ -1,38 +1,104 @@
 //! Looking names up, frame by frame outward, through aliases and `import … as *`.
 //!
 //! Dotted names are flat keys: `a.b.c` is what the alias `a` calls `b.c`, and where the nearest `a` has no such name, an outer
-//! one may. What is found through an include carries the include in its path.
+//! one may. What is found through an include carries the include in its path. Every lookup for a name of the text leaves a
+//! [`Mention`](super::mentions::Mention) of what was found, and of the aliases on the way.
 
-use setpoint_value::Value;
-
-use super::modules::default_alias;
-use super::resolve::{Alias, FoundFunction, Frame, FrameId, Resolver};
-use crate::hir::{BodyId, ClassId, Definition, DefinitionId, DefinitionKind, IncludeId, Owner, Path};
 use setpoint_diagnostics::Span;
+use setpoint_value::{FunctionRef, Value};
+
+use super::mentions::{AliasId, Target};
+use super::modules::default_alias;
+use super::resolve::{Alias, Frame, FrameId, Resolver};
+use crate::hir::{
+    BodyId, ClassId, Definition, DefinitionId, DefinitionKind, FunctionId, IncludeId, Owner, Path,
+};
+
+/// The namespaces. A name can mean something different in each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// `$x`
+    Variable,
+    /// `f()`
+    Function,
+    /// `include c`
+    Class,
+}
+
+/// What a name means.
+#[derive(Debug, Clone)]
+pub(super) enum Meaning {
+    Variable(DefinitionId),
+    Function(FunctionId),
+    LibraryFunction(FunctionRef),
+    Class(ClassId),
+}
+
+/// What a name means, and the includes that it goes through.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub(super) path: Path,
+    pub(super) meaning: Meaning,
+}
+
+impl From<Meaning> for Found {
+    fn from(meaning: Meaning) -> Found {
+        let path = Path::default();
+        Found { path, meaning }
+    }
+}
 
 impl Resolver<'_> {
-    /// A variable by its (perhaps dotted) name.
-    pub(super) fn find_variable(&mut self, frame: FrameId, name: &str) -> Option<(Path, DefinitionId)> {
+    /// The meaning of a (perhaps dotted) name that stands in the text at `span`.
+    pub(super) fn find_mentioned(
+        &mut self,
+        frame: FrameId,
+        space: Space,
+        name: &str,
+        span: Span,
+    ) -> Option<Found> {
+        // Looking a name up may resolve the body of a class, which looks up names of its own.
+        let outer = std::mem::take(&mut self.trail);
+        let found = self.find(frame, space, name);
+        let trail = std::mem::replace(&mut self.trail, outer);
+        let found = found?;
+        let target = match &found.meaning {
+            Meaning::Variable(id) => Target::Variable(*id),
+            Meaning::Function(id) => Target::Function(*id),
+            Meaning::LibraryFunction(function) => Target::LibraryFunction(function.clone()),
+            Meaning::Class(id) => Target::Class(*id),
+        };
+        self.mentions.record(name, span, &trail, target);
+        Some(found)
+    }
+
+    /// The meaning of a (perhaps dotted) name.
+    pub(super) fn find(&mut self, frame: FrameId, space: Space, name: &str) -> Option<Found> {
         if is_too_long(name) {
             return None;
         }
         let mut at = Some(frame);
         while let Some(id) = at {
-            if let Some(found) = self.variable_in(id, name) {
+            if let Some(found) = self.find_in(id, space, name) {
                 return Some(found);
             }
             at = self.frames[id.0].parent;
         }
-        self.library_variable(name).map(|id| (Path::default(), id))
+        let found = match space {
+            Space::Variable => Meaning::Variable(self.library_variable(name)?),
+            Space::Function => Meaning::LibraryFunction(self.library.functions.get("", name)?.clone()),
+            Space::Class => return None,
+        };
+        Some(found.into())
     }
 
-    fn variable_in(&mut self, frame: FrameId, name: &str) -> Option<(Path, DefinitionId)> {
-        if let Some(found) = self.frames[frame.0].variables.get(name) {
-            return Some((Path::default(), *found));
+    fn find_in(&mut self, frame: FrameId, space: Space, name: &str) -> Option<Found> {
+        if let Some(own) = self.frames[frame.0].own(space, name) {
+            return Some(own.into());
         }
         if let Some((alias, rest)) = name.split_once('.')
-            && let Some(alias) = self.frames[frame.0].aliases.get(alias).cloned()
-            && let Some(found) = self.variable_through(&alias, rest)
+            && let Some((alias, id)) = self.frames[frame.0].aliases.get(alias).cloned()
+            && let Some(found) = self.find_through(&alias, id, space, rest)
         {
             return Some(found);
         }
@@ -40,34 +106,48 @@ impl Resolver<'_> {
         stars
             .iter()
             .rev()
-            .find_map(|star| self.variable_through(star, name))
+            .find_map(|(star, id)| self.find_through(star, *id, space, name))
     }
 
-    fn variable_through(&mut self, alias: &Alias, name: &str) -> Option<(Path, DefinitionId)> {
-        match alias {
-            Alias::Module(top) => self.variable_in(*top, name),
+    fn find_through(&mut self, alias: &Alias, id: AliasId, space: Space, name: &str) -> Option<Found> {
+        let found = match alias {
+            Alias::Module(top) => self.find_in(*top, space, name),
             Alias::System(module, top) => {
-                if let Some(found) = top.and_then(|top| self.variable_in(top, name)) {
-                    return Some(found);
-                }
-                let text = self
-                    .library
-                    .functions
-                    .variables(module)
-                    .iter()
-                    .find(|(n, _)| *n == name)?
-                    .1;
-                let key = format!("{module}.{name}");
-                Some((Path::default(), self.library_definition(&key, Value::str(text))))
+                let in_text = top.and_then(|top| self.find_in(top, space, name));
+                in_text.or_else(|| self.find_in_library(module, space, name))
             }
             Alias::Include(include) => {
                 let class = self.linked_class(*include)?;
                 let inner = self.class_frame(class)?;
-                let (path, found) = self.find_variable(inner, name)?;
-                Some((prefixed(*include, &path), found))
+                self.find(inner, space, name).map(|found| match found.meaning {
+                    Meaning::LibraryFunction(_) => found,
+                    Meaning::Variable(_) | Meaning::Function(_) | Meaning::Class(_) => Found {
+                        path: prefixed(*include, &found.path),
+                        ..found
+                    },
+                })
             }
             Alias::Failed => None,
+        };
+        if found.is_some() {
+            self.trail.push(id);
         }
+        found
+    }
+
+    /// What a module of the library has under a name.
+    fn find_in_library(&mut self, module: &str, space: Space, name: &str) -> Option<Found> {
+        let found = match space {
+            Space::Variable => {
+                let variables = self.library.functions.variables(module);
+                let text = variables.iter().find(|(n, _)| *n == name)?.1;
+                let key = format!("{module}.{name}");
+                Meaning::Variable(self.library_definition(&key, Value::str(text)))
+            }
+            Space::Function => Meaning::LibraryFunction(self.library.functions.get(module, name)?.clone()),
+            Space::Class => return None,
+        };
+        Some(found.into())
     }
 
     fn library_variable(&mut self, name: &str) -> Option<DefinitionId> {
@@ -80,111 +160,17 @@ impl Resolver<'_> {
             return *found;
         }
         let id = DefinitionId(self.hir.definitions.len() as u32);
+        let nowhere = Span::new(setpoint_diagnostics::FileId(0), 0, 0);
         self.hir.definitions.push(Definition {
             name: key.into(),
-            span: Span::new(setpoint_diagnostics::FileId(0), 0, 0),
+            span: nowhere,
+            name_span: nowhere,
             kind: DefinitionKind::Library(value),
             owner: Owner::Top(BodyId(0)),
             body: None,
         });
         self.library_variables.insert(key.to_owned(), id);
         id
-    }
-
-    /// A function by its (perhaps dotted) name.
-    pub(super) fn find_function(&mut self, frame: FrameId, name: &str) -> Option<FoundFunction> {
-        if is_too_long(name) {
-            return None;
-        }
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            if let Some(found) = self.function_in(id, name) {
-                return Some(found);
-            }
-            at = self.frames[id.0].parent;
-        }
-        let spec = self.library.functions.get("", name)?;
-        Some(FoundFunction::Library(spec.clone()))
-    }
-
-    fn function_in(&mut self, frame: FrameId, name: &str) -> Option<FoundFunction> {
-        if let Some(found) = self.frames[frame.0].functions.get(name) {
-            return Some(FoundFunction::Program(Path::default(), *found));
-        }
-        if let Some((alias, rest)) = name.split_once('.')
-            && let Some(alias) = self.frames[frame.0].aliases.get(alias).cloned()
-            && let Some(found) = self.function_through(&alias, rest)
-        {
-            return Some(found);
-        }
-        let stars = self.frames[frame.0].stars.clone();
-        stars
-            .iter()
-            .rev()
-            .find_map(|star| self.function_through(star, name))
-    }
-
-    fn function_through(&mut self, alias: &Alias, name: &str) -> Option<FoundFunction> {
-        match alias {
-            Alias::Module(top) => self.function_in(*top, name),
-            Alias::System(module, top) => top.and_then(|top| self.function_in(top, name)).or_else(|| {
-                self.library
-                    .functions
-                    .get(module, name)
-                    .cloned()
-                    .map(FoundFunction::Library)
-            }),
-            Alias::Include(include) => {
-                let class = self.linked_class(*include)?;
-                let inner = self.class_frame(class)?;
-                Some(match self.find_function(inner, name)? {
-                    FoundFunction::Program(path, id) => FoundFunction::Program(prefixed(*include, &path), id),
-                    library @ FoundFunction::Library(_) => library,
-                })
-            }
-            Alias::Failed => None,
-        }
-    }
-
-    pub(super) fn find_class(&mut self, frame: FrameId, name: &str) -> Option<(Path, ClassId)> {
-        if is_too_long(name) {
-            return None;
-        }
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            if let Some(found) = self.class_in(id, name) {
-                return Some(found);
-            }
-            at = self.frames[id.0].parent;
-        }
-        None
-    }
-
-    fn class_in(&mut self, frame: FrameId, name: &str) -> Option<(Path, ClassId)> {
-        if let Some(found) = self.frames[frame.0].classes.get(name) {
-            return Some((Path::default(), *found));
-        }
-        if let Some((alias, rest)) = name.split_once('.')
-            && let Some(alias) = self.frames[frame.0].aliases.get(alias).cloned()
-            && let Some(found) = self.class_through(&alias, rest)
-        {
-            return Some(found);
-        }
-        let stars = self.frames[frame.0].stars.clone();
-        stars.iter().rev().find_map(|star| self.class_through(star, name))
-    }
-
-    fn class_through(&mut self, alias: &Alias, name: &str) -> Option<(Path, ClassId)> {
-        match alias {
-            Alias::Module(top) | Alias::System(_, Some(top)) => self.class_in(*top, name),
-            Alias::System(_, None) | Alias::Failed => None,
-            Alias::Include(include) => {
-                let class = self.linked_class(*include)?;
-                let inner = self.class_frame(class)?;
-                let (path, class) = self.find_class(inner, name)?;
-                Some((prefixed(*include, &path), class))
-            }
-        }
     }
 
     /// Whether a name that is not found may be one of an import that failed: then nothing more is to be said.
@@ -208,10 +194,11 @@ impl Resolver<'_> {
             Alias::Include(include) => self.hir.include(*include).class == ClassId(u32::MAX),
             Alias::System(_, None) => false,
         };
-        let by_alias = name
-            .split_once('.')
-            .is_some_and(|(alias, rest)| frame.aliases.get(alias).is_some_and(|alias| through(alias, rest)));
-        by_alias || frame.stars.iter().any(|star| through(star, name))
+        let by_alias = name.split_once('.').is_some_and(|(alias, rest)| {
+            let alias = frame.aliases.get(alias);
+            alias.is_some_and(|(alias, _)| through(alias, rest))
+        });
+        by_alias || frame.stars.iter().any(|(star, _)| through(star, name))
     }
 
     /// Whether a suggestion is still worth its search. Nobody reads on after so many errors.
@@ -220,87 +207,40 @@ impl Resolver<'_> {
         self.errors.len() < SUGGESTIONS
     }
 
-    /// Names that could have been meant for an unknown variable.
-    pub(super) fn variable_names(&self, frame: FrameId) -> Vec<String> {
+    /// Names that could have been meant for an unknown one.
+    pub(super) fn similar_names(&self, frame: FrameId, space: Space) -> Vec<String> {
         if !self.suggests() {
             return Vec::new();
         }
-        let mut names: Vec<String> = self.library.variables.keys().cloned().collect();
-        self.outward(frame, |f| {
-            names.extend(f.variables.keys().map(ToString::to_string));
-            for (alias, target) in &f.aliases {
-                if let Alias::Module(top) = target {
-                    names.extend(
-                        self.frames[top.0]
-                            .variables
-                            .keys()
-                            .map(|v| format!("{alias}.{v}")),
-                    );
-                }
+        let mut names: Vec<String> = match space {
+            Space::Variable => self.library.variables.keys().cloned().collect(),
+            Space::Function => {
+                let top = self.library.functions.module("").into_iter().flatten();
+                top.map(|(name, _)| name.clone().into_owned()).collect()
             }
-        });
-        names.sort_unstable();
-        names
-    }
-
-    /// Names that could have been meant for an unknown function.
-    pub(super) fn function_names(&self, frame: FrameId) -> Vec<String> {
-        if !self.suggests() {
-            return Vec::new();
-        }
-        let top = self.library.functions.module("");
-        let mut names: Vec<String> = top
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.clone().into_owned())
-            .collect();
-        self.outward(frame, |f| {
-            names.extend(f.functions.keys().map(ToString::to_string));
-            for (alias, target) in &f.aliases {
+            Space::Class => Vec::new(),
+        };
+        let mut at = Some(frame);
+        while let Some(id) = at {
+            let frame = &self.frames[id.0];
+            names.extend(frame.names(space).map(str::to_owned));
+            for (alias, (target, _)) in &frame.aliases {
                 match target {
                     Alias::Module(top) => {
-                        names.extend(
-                            self.frames[top.0]
-                                .functions
-                                .keys()
-                                .map(|v| format!("{alias}.{v}")),
-                        );
+                        let behind = self.frames[top.0].names(space);
+                        names.extend(behind.map(|name| format!("{alias}.{name}")));
                     }
-                    Alias::System(module, _) => {
+                    Alias::System(module, _) if space == Space::Function => {
                         let functions = self.library.functions.module(module).into_iter().flatten();
                         names.extend(functions.map(|(name, _)| format!("{alias}.{name}")));
                     }
-                    Alias::Include(_) | Alias::Failed => {}
+                    Alias::System(..) | Alias::Include(_) | Alias::Failed => {}
                 }
             }
-        });
+            at = frame.parent;
+        }
         names.sort_unstable();
         names
-    }
-
-    pub(super) fn class_names(&self, frame: FrameId) -> Vec<String> {
-        if !self.suggests() {
-            return Vec::new();
-        }
-        let mut names: Vec<String> = Vec::new();
-        self.outward(frame, |f| {
-            names.extend(f.classes.keys().map(ToString::to_string));
-            for (alias, target) in &f.aliases {
-                if let Alias::Module(top) = target {
-                    names.extend(self.frames[top.0].classes.keys().map(|c| format!("{alias}.{c}")));
-                }
-            }
-        });
-        names.sort_unstable();
-        names
-    }
-
-    fn outward(&self, frame: FrameId, mut visit: impl FnMut(&Frame)) {
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            visit(&self.frames[id.0]);
-            at = self.frames[id.0].parent;
-        }
     }
 
     /// The import that would make an unknown dotted function known, if its module exists.
@@ -311,6 +251,26 @@ impl Resolver<'_> {
                 && self.library.functions.get(module, function).is_some()
         })?;
         Some(format!("write `import \"{module}\"` in this file"))
+    }
+}
+
+impl Frame {
+    /// What this very block calls so.
+    fn own(&self, space: Space, name: &str) -> Option<Meaning> {
+        Some(match space {
+            Space::Variable => Meaning::Variable(*self.variables.get(name)?),
+            Space::Function => Meaning::Function(*self.functions.get(name)?),
+            Space::Class => Meaning::Class(*self.classes.get(name)?),
+        })
+    }
+
+    /// The names that this very block produces, in no order.
+    pub(crate) fn names(&self, space: Space) -> Box<dyn Iterator<Item = &str> + '_> {
+        match space {
+            Space::Variable => Box::new(self.variables.keys().map(|name| &**name)),
+            Space::Function => Box::new(self.functions.keys().map(|name| &**name)),
+            Space::Class => Box::new(self.classes.keys().map(|name| &**name)),
+        }
     }
 }
 

@@ -2,23 +2,26 @@
 //!
 //! Scopes are *frames* that point outward. All names that a block produces are in its frame before anything in it is looked
 //! up, which is what makes the order of statements irrelevant; that no definition needs itself was checked before.
-//! A class body is resolved when it is first included.
+//! A class body is resolved when it is first included; those that nothing includes may be looked at afterwards, for warnings.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span, Stage};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, Severity, SourceMap, Span, Stage};
+use setpoint_flow::Stop;
 use setpoint_graph::Library;
-use setpoint_value::{FunctionRef, Type};
+use setpoint_value::Type;
 
 use super::classes::{ClassSource, IncludeSource};
+use super::mentions::{AliasDefinition, AliasId, Mentions};
 use super::modules::{Missing, ModuleLocation, RemoteImport, enter_directory};
-use super::nesting::{Entry as NestedEntry, Nesting};
-use super::{codes, cycles, init, recursion};
+use super::nesting::Entry as NestedEntry;
+use super::parsed::{ParseCache, ParsedFile};
+use super::{codes, recursion};
 use crate::hir::{
     Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
-    Hir, Include, IncludeId, Owner, Path, Statement,
+    Hir, Include, IncludeId, Owner, Statement,
 };
 use crate::syntax::{self, Ast, Block, Piece, StmtId, StmtKind, TypeExpr, TypeKind};
 
@@ -38,34 +41,78 @@ pub enum Entry {
     Directory(String),
 }
 
-/// What resolution gives.
-#[derive(Debug)]
-pub struct Resolved {
-    /// The program; empty after errors.
-    pub hir: Hir,
-    /// Paths of all files that belong to the program (texts, metadata), for a deploy.
-    pub files: Vec<String>,
-    /// Whether the entry came without metadata, so that `files/` is not part of it.
-    pub plain: bool,
-    /// Root directory of the program.
-    pub directory: String,
-    /// Imports of modules from elsewhere, in the order in which they were met.
-    pub remote_imports: Vec<RemoteImport>,
+/// How far resolution goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What a program needs. A file with errors is looked at no further.
+    Program,
+    /// Everything that can be told: also of files with errors, and of what nothing uses.
+    Everything,
 }
 
-/// Resolves a program. Errors go to the sink, in the order in which they count.
-pub fn resolve(
-    entry: &Entry,
-    loader: &dyn Loader,
-    library: &Library,
-    modules_directory: Option<&str>,
+/// What resolution is given.
+pub(crate) struct ResolveInput<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) loader: &'a dyn Loader,
+    pub(crate) library: &'a Library,
+    pub(crate) modules_directory: Option<&'a str>,
+    pub(crate) extent: Extent,
+    /// Ends it early; what it gives then is of no use.
+    pub(crate) stop: &'a Stop,
+}
+
+/// What resolution gives.
+#[derive(Debug, Default)]
+pub(crate) struct Resolved {
+    /// The program. After errors it is what could be understood.
+    pub(crate) hir: Hir,
+    /// Whether no definition of it needs itself.
+    pub(crate) is_acyclic: bool,
+    /// What would be wrong with classes that nothing includes, if something did, as warnings.
+    pub(crate) unused: Vec<Diagnostic>,
+    /// What names mean.
+    pub(crate) mentions: Mentions,
+    /// Blocks and what they name.
+    pub(crate) frames: Vec<Frame>,
+    /// The block of each class, where it was resolved.
+    pub(crate) class_frames: Vec<Option<FrameId>>,
+    /// Which classes something includes.
+    pub(crate) included: Vec<bool>,
+    /// The texts of the program, each once, the entry's first.
+    pub(crate) parsed: Vec<(FileId, Arc<ParsedFile>)>,
+    /// Imports that were followed to a text.
+    pub(crate) imports: Vec<(Span, FileId)>,
+    /// Paths of all files that belong to the program (texts, metadata), for a deploy.
+    pub(crate) files: Vec<String>,
+    /// Imports of modules from elsewhere, in the order in which they were met.
+    pub(crate) remote_imports: Vec<RemoteImport>,
+    /// Whether the entry came without metadata, so that `files/` is not part of it.
+    pub(crate) plain: bool,
+    /// Root directory of the program.
+    pub(crate) directory: String,
+}
+
+/// Resolves a program. Errors go to the sink, in the order in which they count; behind them what compiling would not come to.
+pub(crate) fn resolve(
+    input: &ResolveInput<'_>,
+    cache: &mut ParseCache,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Resolved {
+    cache.begin();
+    let ResolveInput {
+        entry,
+        loader,
+        library,
+        ..
+    } = *input;
     let mut resolver = Resolver {
         loader,
         library,
-        modules_directory,
+        modules_directory: input.modules_directory,
+        extent: input.extent,
+        stop: input.stop,
+        cache,
         sources,
         hir: Hir::default(),
         frames: Vec::new(),
@@ -79,6 +126,10 @@ pub fn resolve(
         depth: 0,
         errors: Vec::new(),
         touched: Vec::new(),
+        texts: FxHashMap::default(),
+        mentions: Mentions::default(),
+        trail: Vec::new(),
+        imports: Vec::new(),
         remote_imports: Vec::new(),
     };
     let place = match entry {
@@ -102,11 +153,8 @@ pub fn resolve(
         Entry::Directory(directory) => enter_directory(loader, directory, None, false),
     };
     let mut resolved = Resolved {
-        hir: Hir::default(),
-        files: Vec::new(),
         plain: true,
-        directory: String::new(),
-        remote_imports: Vec::new(),
+        ..Resolved::default()
     };
     let place = match place {
         Ok(place) => place,
@@ -117,7 +165,12 @@ pub fn resolve(
                     (&codes::BAD_METADATA, format!("bad `metadata.yaml`: {message}"))
                 }
             };
-            let file = sources_add_missing(resolver.sources, entry);
+            let name = match entry {
+                Entry::Directory(directory) => format!("{directory}metadata.yaml"),
+                Entry::File(path) => path.clone(),
+                Entry::Code { name, .. } => name.clone(),
+            };
+            let file = resolver.cache.place(resolver.sources, &name, &name, "");
             diagnostics.push(Diagnostic::error(code, Span::new(file, 0, 0), message));
             return resolved;
         }
@@ -125,45 +178,24 @@ pub fn resolve(
     resolved.plain = place.metadata.is_none();
     resolved.directory = place.directory.clone();
     let text = match entry {
-        Entry::Code { name, text } => Ok((name.clone(), text.clone())),
+        Entry::Code { name, text } => Ok((name.clone(), text.as_str().into())),
         Entry::File(_) | Entry::Directory(_) => resolver.read(&place).map(|text| (place.file.clone(), text)),
     };
     resolver.places.push(place);
     match text {
         Ok((name, text)) => resolver.entry(&name, &text),
         Err(message) => {
-            let file = resolver.sources.add(resolver.places[0].file.clone(), "");
+            let name = resolver.places[0].file.clone();
+            let file = resolver.cache.place(resolver.sources, &name, &name, "");
             let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, Span::new(file, 0, 0), message);
             resolver.errors.push(RankedDiagnostic {
+                is_beyond: false,
                 order: Order::default(),
                 diagnostic: error,
             });
         }
     }
-    resolved.files = std::mem::take(&mut resolver.touched);
-    resolved.remote_imports = std::mem::take(&mut resolver.remote_imports);
-    let mut errors = std::mem::take(&mut resolver.errors);
-    let failed = errors
-        .iter()
-        .any(|e| e.diagnostic.severity == setpoint_diagnostics::Severity::Error);
-    errors.sort_by(|a, b| a.order.cmp(&b.order));
-    diagnostics.extend(errors.into_iter().map(|e| e.diagnostic));
-    if !failed {
-        let circles = recursion::check(&resolver.hir);
-        if circles.is_empty() {
-            resolved.hir = std::mem::take(&mut resolver.hir);
-        }
-        diagnostics.extend(circles);
-    }
-    resolved
-}
-
-fn sources_add_missing(sources: &mut SourceMap, entry: &Entry) -> setpoint_diagnostics::FileId {
-    match entry {
-        Entry::Directory(directory) => sources.add(format!("{directory}metadata.yaml"), ""),
-        Entry::File(path) => sources.add(path.clone(), ""),
-        Entry::Code { name, .. } => sources.add(name.clone(), ""),
-    }
+    resolver.finish(resolved, diagnostics)
 }
 
 /// Blocks inside blocks beyond this are refused, which only included classes can reach.
@@ -173,6 +205,9 @@ pub(super) struct Resolver<'a> {
     pub(super) loader: &'a dyn Loader,
     pub(super) library: &'a Library,
     pub(super) modules_directory: Option<&'a str>,
+    extent: Extent,
+    stop: &'a Stop,
+    cache: &'a mut ParseCache,
     sources: &'a mut SourceMap,
     pub(super) hir: Hir,
     pub(super) frames: Vec<Frame>,
@@ -189,13 +224,21 @@ pub(super) struct Resolver<'a> {
     pub(super) depth: u32,
     pub(super) errors: Vec<RankedDiagnostic>,
     touched: Vec<String>,
+    /// Texts that were read.
+    texts: FxHashMap<String, Arc<str>>,
+    pub(super) mentions: Mentions,
+    /// Aliases that the name which is looked up goes through, innermost first.
+    pub(super) trail: Vec<AliasId>,
+    imports: Vec<(Span, FileId)>,
     pub(super) remote_imports: Vec<RemoteImport>,
 }
 
 /// An error with its place in the order in which errors count.
 pub(super) struct RankedDiagnostic {
+    /// Whether compiling ends before it comes to this, because of another error of the file.
+    is_beyond: bool,
     order: Order,
-    diagnostic: Diagnostic,
+    pub(super) diagnostic: Diagnostic,
 }
 
 /// Steps and places, from the outside in: of the blocks around an import that leads to the error, of the import, and so on into the
@@ -217,8 +260,10 @@ pub(super) enum Step {
 
 /// A text that is part of the program; one for each import that leads to it.
 pub(super) struct File {
-    pub(super) ast: Arc<Ast>,
-    pub(super) nesting: Arc<Nesting>,
+    id: FileId,
+    pub(super) parsed: Arc<ParsedFile>,
+    /// Whether something is wrong with the text alone, or with that of a file that imports it.
+    pub(super) is_broken: bool,
     pub(super) place: usize,
     /// The import statements that led here, innermost first.
     pub(super) imports: Vec<Span>,
@@ -228,25 +273,30 @@ pub(super) struct File {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FrameId(pub(super) usize);
+pub(crate) struct FrameId(pub(crate) usize);
 
-pub(super) struct Frame {
+/// The names of a block, a file, or the parameters of a function or class.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// The text in which its names can be used.
+    pub(crate) extent: Span,
     /// Where the block begins inside of another, if it is one.
     pub(super) opened_at: Option<u32>,
-    pub(super) parent: Option<FrameId>,
+    pub(crate) parent: Option<FrameId>,
     pub(super) file: usize,
     pub(super) owner: Owner,
     pub(super) body: BodyId,
-    pub(super) variables: FxHashMap<Arc<str>, DefinitionId>,
-    pub(super) functions: FxHashMap<Arc<str>, FunctionId>,
-    pub(super) classes: FxHashMap<Arc<str>, ClassId>,
-    pub(super) aliases: BTreeMap<Arc<str>, Alias>,
+    pub(crate) variables: FxHashMap<Arc<str>, DefinitionId>,
+    pub(crate) functions: FxHashMap<Arc<str>, FunctionId>,
+    pub(crate) classes: FxHashMap<Arc<str>, ClassId>,
+    pub(crate) aliases: BTreeMap<Arc<str>, (Alias, AliasId)>,
     /// `import … as *`, in source order.
-    pub(super) stars: Vec<Alias>,
+    pub(crate) stars: Vec<(Alias, AliasId)>,
 }
 
+/// What stands behind an alias.
 #[derive(Debug, Clone)]
-pub(super) enum Alias {
+pub(crate) enum Alias {
     /// A file or module directory: its top.
     Module(FrameId),
     /// A core module: its functions and variables, and its embedded text if it has one.
@@ -257,22 +307,57 @@ pub(super) enum Alias {
     Failed,
 }
 
-/// A function by name: of the program or of the library.
-pub(super) enum FoundFunction {
-    Program(Path, FunctionId),
-    Library(FunctionRef),
-}
-
 impl Resolver<'_> {
     fn entry(&mut self, name: &str, text: &str) {
         self.loading.push(self.places[0].file.clone());
-        if let Some(file) = self.load(name, text, 0, Vec::new(), Order::new()) {
+        if let Some(file) = self.load(name, text, 0, Vec::new(), Order::new(), false) {
             self.top(file, true);
         }
         self.loading.pop();
     }
 
-    pub(super) fn read(&mut self, place: &ModuleLocation) -> Result<String, String> {
+    /// Ends resolution: what was found, those errors first that count first.
+    fn finish(mut self, mut resolved: Resolved, diagnostics: &mut Diagnostics) -> Resolved {
+        let mut errors = std::mem::take(&mut self.errors);
+        let failed = errors
+            .iter()
+            .any(|error| error.diagnostic.severity == Severity::Error);
+        errors.sort_by(|a, b| (a.is_beyond, &a.order).cmp(&(b.is_beyond, &b.order)));
+        diagnostics.extend(errors.into_iter().map(|error| error.diagnostic));
+        resolved.included = self.class_frames().iter().map(Option::is_some).collect();
+        if !failed || self.extent == Extent::Everything {
+            let circles = recursion::check(&self.hir);
+            let cyclic =
+                |diagnostic: &Diagnostic| [&codes::CYCLE, &codes::RECURSIVE_CLASS].contains(&diagnostic.code);
+            resolved.is_acyclic = circles.is_empty() && !diagnostics.iter().any(cyclic);
+            diagnostics.extend(circles);
+        }
+        // What nothing uses may import more, which is no part of the program.
+        resolved.files = std::mem::take(&mut self.touched);
+        resolved.remote_imports = std::mem::take(&mut self.remote_imports);
+        if self.extent == Extent::Everything {
+            resolved.unused = self.unused_classes();
+            resolved.is_acyclic &= recursion::check(&self.hir).is_empty();
+        }
+        for file in &self.files {
+            if !resolved.parsed.iter().any(|(id, _)| *id == file.id) {
+                resolved.parsed.push((file.id, file.parsed.clone()));
+            }
+        }
+        resolved.class_frames = self.class_frames();
+        resolved.included.resize(resolved.class_frames.len(), false);
+        resolved.hir = self.hir;
+        resolved.mentions = self.mentions;
+        resolved.frames = self.frames;
+        resolved.imports = self.imports;
+        resolved
+    }
+
+    pub(super) fn read(&mut self, place: &ModuleLocation) -> Result<Arc<str>, String> {
+        let key = place.key();
+        if let Some(text) = self.texts.get(&key) {
+            return Ok(text.clone());
+        }
         let loader: &dyn Loader = if place.embedded {
             &*self.library.modules
         } else {
@@ -287,10 +372,14 @@ impl Resolver<'_> {
                 self.touched.push(format!("{}metadata.yaml", place.directory));
             }
         }
-        String::from_utf8(bytes.to_vec()).map_err(|_| format!("`{}` is not UTF-8 text", place.file))
+        let text = std::str::from_utf8(&bytes).map_err(|_| format!("`{}` is not UTF-8 text", place.file))?;
+        let text: Arc<str> = text.into();
+        self.texts.insert(key, text.clone());
+        Ok(text)
     }
 
-    /// Runs the stages of one text up to scope. None after an error, which is reported.
+    /// Takes in a text for the place with that number: what can be said about it alone is reported. None where that ends
+    /// resolution of it.
     pub(super) fn load(
         &mut self,
         name: &str,
@@ -298,41 +387,47 @@ impl Resolver<'_> {
         place: usize,
         imports: Vec<Span>,
         order: Order,
+        importer_is_broken: bool,
     ) -> Option<usize> {
-        let file = self.sources.add(name, text);
-        let mut found = Diagnostics::new();
-        let parsed = syntax::parse(file, text, &mut found);
-        if found.has_errors() {
-            self.report_all(Step::Imports, found, &imports, &order);
-            return None;
-        }
-        let mut warnings = found;
-        let mut found = Diagnostics::new();
-        init::check(&parsed.ast, &mut found);
-        if !found.has_errors() {
-            strings(&parsed.ast, &mut found);
-        }
-        let nesting = (!found.has_errors()).then(|| Nesting::of(&parsed.ast, &mut found));
-        warnings.append(found);
-        let failed = warnings.has_errors();
-        self.report_all(Step::Imports, warnings, &imports, &order);
-        let nesting = nesting.filter(|_| !failed)?;
+        let key = match name {
+            "" => String::new(),
+            _ if self.places[place].file.is_empty() => format!("<{name}"),
+            _ => self.places[place].key(),
+        };
+        let (id, parsed) = self.cache.parse(self.sources, &key, name, text);
+        self.imports
+            .extend(imports.first().map(|statement| (*statement, id)));
         let module_directory = self.module_directory(place);
-        // Names are still looked up in a file with cycles, but no class is entered twice, so this ends.
-        let found = cycles::check(&parsed.ast, &nesting);
-        self.report_all(Step::Clashes, found.clashes, &imports, &order);
-        self.report_all(Step::Cycles, found.cycles, &imports, &order);
-        // A text has about as many expressions here as there; only names in strings are more.
-        self.hir.exprs.reserve(parsed.ast.expr_count());
         self.files.push(File {
-            ast: Arc::new(parsed.ast),
-            nesting: Arc::new(nesting),
+            id,
+            parsed: parsed.clone(),
+            is_broken: importer_is_broken,
             place,
             imports,
             order,
             module_directory,
         });
-        Some(self.files.len() - 1)
+        let file = self.files.len() - 1;
+        self.report_all(Step::Imports, &parsed.syntax, file);
+        if parsed.syntax.has_errors() {
+            if self.extent == Extent::Program {
+                return None;
+            }
+            self.files[file].is_broken = true;
+        }
+        self.report_all(Step::Imports, &parsed.structure, file);
+        if parsed.is_broken() {
+            if self.extent == Extent::Program {
+                return None;
+            }
+            self.files[file].is_broken = true;
+        }
+        // Names are still looked up in a file with cycles, but no class is entered twice, so this ends.
+        self.report_all(Step::Clashes, &parsed.problems.clashes, file);
+        self.report_all(Step::Cycles, &parsed.problems.cycles, file);
+        // A text has about as many expressions here as there; only names in strings are more.
+        self.hir.exprs.reserve(parsed.ast.expr_count());
+        Some(file)
     }
 
     /// The directory of a place inside the deploy: relative to the entry's, with slashes on both ends.
@@ -356,9 +451,10 @@ impl Resolver<'_> {
         }
     }
 
-    fn report_all(&mut self, step: Step, found: Diagnostics, imports: &[Span], order: &Order) {
+    fn report_all(&mut self, step: Step, found: &Diagnostics, file: usize) {
         for diagnostic in found {
-            self.push(step, diagnostic, imports, order.clone());
+            let order = self.files[file].order.clone();
+            self.push(step, diagnostic.clone(), file, order);
         }
     }
 
@@ -369,8 +465,7 @@ impl Resolver<'_> {
 
     pub(super) fn report_in(&mut self, step: Step, frame: FrameId, diagnostic: Diagnostic) {
         let order = self.order_in(frame);
-        let imports = self.files[self.file_of(frame)].imports.clone();
-        self.push(step, diagnostic, &imports, order);
+        self.push(step, diagnostic, self.file_of(frame), order);
     }
 
     /// Where a block stands in the order of errors.
@@ -389,26 +484,31 @@ impl Resolver<'_> {
         order
     }
 
-    fn push(&mut self, step: Step, mut diagnostic: Diagnostic, imports: &[Span], mut order: Order) {
+    fn push(&mut self, step: Step, mut diagnostic: Diagnostic, file: usize, mut order: Order) {
         order.push((step, diagnostic.primary.span.start));
-        if !imports.is_empty() {
+        let file = &self.files[file];
+        if !file.imports.is_empty() {
             diagnostic = diagnostic.at_stage(Stage::Scope);
-            for import in imports {
+            for import in &file.imports {
                 diagnostic = diagnostic.via(*import, "imported here");
             }
         }
-        self.errors.push(RankedDiagnostic { order, diagnostic });
+        self.errors.push(RankedDiagnostic {
+            is_beyond: file.is_broken,
+            order,
+            diagnostic,
+        });
     }
 
     /// Resolves the top of a file and gives its frame.
     pub(super) fn top(&mut self, file: usize, is_entry: bool) -> FrameId {
         let body = self.new_body(file);
-        let frame = self.new_frame(None, file, Owner::Top(body), body);
-        let ast = self.files[file].ast.clone();
+        let ast = self.files[file].parsed.ast.clone();
+        let frame = self.new_frame(None, file, ast.root.span, Owner::Top(body), body);
         if !is_entry {
             self.check_module_statements(frame, &ast);
         }
-        let entries = self.files[file].nesting.clone().entries(&ast, &ast.root, None);
+        let entries = self.entries(file, &ast.root, None);
         self.block(frame, &entries);
         frame
     }
@@ -447,10 +547,12 @@ impl Resolver<'_> {
         &mut self,
         parent: Option<FrameId>,
         file: usize,
+        extent: Span,
         owner: Owner,
         body: BodyId,
     ) -> FrameId {
         self.frames.push(Frame {
+            extent,
             opened_at: None,
             parent,
             file,
@@ -466,9 +568,20 @@ impl Resolver<'_> {
     }
 
     /// A frame inside another for names that an expression binds (parameters).
-    pub(super) fn inner_frame(&mut self, parent: FrameId, owner: Owner) -> FrameId {
+    pub(super) fn inner_frame(&mut self, parent: FrameId, extent: Span, owner: Owner) -> FrameId {
         let (file, body) = (self.frames[parent.0].file, self.frames[parent.0].body);
-        self.new_frame(Some(parent), file, owner, body)
+        self.new_frame(Some(parent), file, extent, owner, body)
+    }
+
+    /// The statements of a block, with the classes that moved into it.
+    pub(super) fn entries(&self, file: usize, block: &Block, class: Option<StmtId>) -> Vec<NestedEntry> {
+        let parsed = &self.files[file].parsed;
+        parsed.nesting.entries(&parsed.ast, block, class)
+    }
+
+    /// Whether somebody no longer wants to know.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_stopped()
     }
 
     pub(super) fn file_of(&self, frame: FrameId) -> usize {
@@ -480,7 +593,7 @@ impl Resolver<'_> {
     }
 
     pub(super) fn ast_of(&self, frame: FrameId) -> Arc<Ast> {
-        self.files[self.frames[frame.0].file].ast.clone()
+        self.files[self.frames[frame.0].file].parsed.ast.clone()
     }
 
     pub(super) fn module_directory_of(&self, frame: FrameId) -> Arc<str> {
@@ -490,20 +603,21 @@ impl Resolver<'_> {
     pub(super) fn define(
         &mut self,
         frame: FrameId,
-        name: &Arc<str>,
+        name: &syntax::Name,
         span: Span,
         kind: DefinitionKind,
     ) -> DefinitionId {
         let Frame { owner, body, .. } = self.frames[frame.0];
         self.hir.definitions.push(Definition {
-            name: name.clone(),
+            name: name.text.clone(),
             span,
+            name_span: name.span,
             kind,
             owner,
             body: Some(body),
         });
         let id = DefinitionId(self.hir.definitions.len() as u32 - 1);
-        self.frames[frame.0].variables.insert(name.clone(), id);
+        self.frames[frame.0].variables.insert(name.text.clone(), id);
         id
     }
 
@@ -513,6 +627,9 @@ impl Resolver<'_> {
         self.imports(frame, &ast, entries);
         let placeholders = self.produced_names(frame, &ast, entries);
         for (entry, placeholder) in entries.iter().zip(placeholders) {
+            if self.is_stopped() {
+                return;
+            }
             self.statement(frame, &ast, entry.statement, placeholder);
         }
     }
@@ -537,7 +654,7 @@ impl Resolver<'_> {
                         value: ExprId(u32::MAX),
                         annotation,
                     };
-                    Produced::Definition(self.define(frame, &bind.name.text, statement.span, kind))
+                    Produced::Definition(self.define(frame, &bind.name, statement.span, kind))
                 }
                 StmtKind::Func(func) => {
                     let id = FunctionId(self.hir.functions.len() as u32);
@@ -547,19 +664,26 @@ impl Resolver<'_> {
                         result: func.function.result.as_ref().map(annotation_type),
                         body: ExprId(u32::MAX),
                         span: statement.span,
+                        name_span: Some(func.name.span),
                         owner,
                     });
                     self.frames[frame.0].functions.insert(func.name.text.clone(), id);
                     Produced::Function(id)
                 }
-                StmtKind::Class(_) => {
+                StmtKind::Class(class) => {
                     let name = entry.class_name.clone().unwrap_or_default();
+                    // Of `a:b`, which moved into `a`, the `b`.
+                    let name_span = Span {
+                        start: class.name.span.end.saturating_sub(name.len() as u32),
+                        ..class.name.span
+                    };
                     let id = ClassId(self.hir.classes.len() as u32);
                     self.hir.classes.push(Class {
                         name: name.clone(),
                         parameters: Vec::new(),
                         body: None,
                         span: statement.span,
+                        name_span,
                         owner,
                     });
                     self.class_sources
@@ -578,11 +702,15 @@ impl Resolver<'_> {
                         body,
                     });
                     self.include_sources
-                        .push(IncludeSource::new(frame, include.class.text.clone()));
+                        .push(IncludeSource::new(frame, include.class.clone()));
                     if let Some(alias) = &include.alias {
-                        self.frames[frame.0]
-                            .aliases
-                            .insert(alias.text.clone(), Alias::Include(id));
+                        let definition = AliasDefinition {
+                            name: Some(alias.text.clone()),
+                            name_span: alias.span,
+                            statement: statement.span,
+                            include: Some(id),
+                        };
+                        self.enter_alias(frame, definition, Alias::Include(id));
                     }
                     Produced::Include(id)
                 }
@@ -596,6 +724,19 @@ impl Resolver<'_> {
             });
         }
         produced
+    }
+
+    /// Makes known in a block what stands behind an alias, or behind `as *`.
+    pub(super) fn enter_alias(&mut self, frame: FrameId, definition: AliasDefinition, alias: Alias) {
+        let name = definition.name.clone();
+        let id = self.mentions.alias(definition);
+        let frame = &mut self.frames[frame.0];
+        match name {
+            Some(name) => {
+                frame.aliases.insert(name, (alias, id));
+            }
+            None => frame.stars.push((alias, id)),
+        }
     }
 
     pub(super) fn statement(&mut self, frame: FrameId, ast: &Ast, id: StmtId, produced: Produced) {
@@ -620,11 +761,11 @@ impl Resolver<'_> {
             }
             (StmtKind::If(branches), _) => {
                 let condition = self.expr(frame, ast, branches.condition);
-                let then = self.child_block(frame, ast, &branches.then_block, &[]);
+                let then = self.child_block(frame, &branches.then_block, &[]);
                 let otherwise = branches
                     .else_block
                     .as_ref()
-                    .map(|block| self.child_block(frame, ast, block, &[]).0);
+                    .map(|block| self.child_block(frame, block, &[]).0);
                 Statement::If {
                     condition,
                     then: then.0,
@@ -634,8 +775,7 @@ impl Resolver<'_> {
             }
             (StmtKind::For(body) | StmtKind::ForKv(body), _) => {
                 let iterable = self.expr(frame, ast, body.iterable);
-                let (inner, definitions) =
-                    self.child_block(frame, ast, &body.body, &[&body.key, &body.value]);
+                let (inner, definitions) = self.child_block(frame, &body.body, &[&body.key, &body.value]);
                 Statement::Loop {
                     over_map: matches!(statement.kind, StmtKind::ForKv(_)),
                     iterable,
@@ -688,14 +828,13 @@ impl Resolver<'_> {
     fn child_block(
         &mut self,
         frame: FrameId,
-        ast: &Ast,
         block: &Block,
         variables: &[&syntax::Name],
     ) -> (BodyId, Vec<DefinitionId>) {
         let (file, owner) = (self.frames[frame.0].file, self.frames[frame.0].owner);
         let body = self.new_body(file);
         // The variables have a frame of their own: the block may define the same names anew.
-        let outer = self.new_frame(Some(frame), file, owner, body);
+        let outer = self.new_frame(Some(frame), file, block.span, owner, body);
         let kinds = [DefinitionKind::LoopKey, DefinitionKind::LoopValue];
         let mut definitions = Vec::new();
         for (name, kind) in variables.iter().zip(kinds) {
@@ -703,9 +842,9 @@ impl Resolver<'_> {
                 start: name.span.start.saturating_sub(1),
                 ..name.span
             };
-            definitions.push(self.define(outer, &name.text, span, kind));
+            definitions.push(self.define(outer, name, span, kind));
         }
-        let inner = self.new_frame(Some(outer), file, owner, body);
+        let inner = self.new_frame(Some(outer), file, block.span, owner, body);
         self.frames[inner.0].opened_at = Some(block.span.start);
         if self.depth == MAXIMUM_DEPTH {
             let message =
@@ -714,7 +853,7 @@ impl Resolver<'_> {
             return (body, definitions);
         }
         self.depth += 1;
-        let entries = self.files[file].nesting.clone().entries(ast, block, None);
+        let entries = self.entries(file, block, None);
         self.block(inner, &entries);
         self.depth -= 1;
         (body, definitions)
@@ -744,22 +883,6 @@ pub(super) fn join(base: &str, path: &str) -> String {
         }
     }
     parts.join("/")
-}
-
-/// Expands every string of a file, to report what is wrong with them (T1, T2).
-fn strings(ast: &Ast, diagnostics: &mut Diagnostics) {
-    let mut errors = Vec::new();
-    for id in (0..ast.expr_count() as u32).map(syntax::ExprId) {
-        let expr = ast.expr(id);
-        if let syntax::ExprKind::String(raw) = &expr.kind
-            && raw.contains(['$', '\\'])
-            && let Err(error) = syntax::check_string(raw, expr.span)
-        {
-            errors.push(error);
-        }
-    }
-    errors.sort_by_key(|error| error.literal);
-    diagnostics.extend(errors.iter().map(syntax::StringError::diagnostic));
 }
 
 /// The pieces of a string that has been checked.

@@ -369,6 +369,8 @@ pub struct Expr {
 /// The expressions of the language.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {
+    /// What does not parse, which was reported; with whatever was understood of it.
+    Unfinished(Vec<ExprId>),
     /// `true`, `false`
     Bool(bool),
     /// `42`, `-13`
@@ -459,7 +461,9 @@ impl ExprKind {
             | ExprKind::Float(_)
             | ExprKind::String(_)
             | ExprKind::Variable(_) => {}
-            ExprKind::List(elements) => elements.iter().copied().for_each(visit),
+            ExprKind::List(elements) | ExprKind::Unfinished(elements) => {
+                elements.iter().copied().for_each(visit);
+            }
             ExprKind::Map(entries) => {
                 for entry in entries {
                     visit(entry.key);

@@ -7,7 +7,7 @@ use super::ast::{
     Parameters, StructField,
 };
 use super::lexer::check_number;
-use super::parser::{Parser, Result};
+use super::parser::{Failed, Parser, Result};
 use super::token::TokenKind as K;
 
 const AN_EXPRESSION: &str = "an expression";
@@ -386,8 +386,15 @@ impl Parser<'_> {
     /// Parameters, result type and body.
     pub(super) fn function_rest(&mut self) -> Result<Function> {
         let parameters = self.parameters()?;
-        let result = self.result_type()?;
-        let (body, body_span) = self.braced("`{` and the function's body")?;
+        let rest = self.result_type().and_then(|result| {
+            let (body, body_span) = self.braced("`{` and the function's body")?;
+            Ok((result, body, body_span))
+        });
+        let Ok((result, body, body_span)) = rest else {
+            // Of a lambda in the body they would be the wrong ones.
+            self.kept.parameters = Some(parameters);
+            return Err(Failed);
+        };
         Ok(Function {
             parameters,
             result,

@@ -1,7 +1,8 @@
 //! The inside of a string: escapes and `${variable}`.
 
-use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 
+use super::ast::{Ast, ExprId, ExprKind};
 use super::codes;
 
 /// A part of a string.
@@ -120,8 +121,24 @@ pub fn interpolate(raw: &str, literal: Span) -> Result<Vec<Piece>, StringError> 
 ///
 /// # Errors
 /// The first thing that is wrong, from the left.
-pub(crate) fn check_string(raw: &str, literal: Span) -> Result<(), StringError> {
+fn check_string(raw: &str, literal: Span) -> Result<(), StringError> {
     scan(raw, literal, |_| ())
+}
+
+/// Looks at every string of a file (T1, T2).
+pub(crate) fn check_strings(ast: &Ast, diagnostics: &mut Diagnostics) {
+    let mut errors = Vec::new();
+    for id in (0..ast.expr_count() as u32).map(ExprId) {
+        let expr = ast.expr(id);
+        if let ExprKind::String(raw) = &expr.kind
+            && raw.contains(['$', '\\'])
+            && let Err(error) = check_string(raw, expr.span)
+        {
+            errors.push(error);
+        }
+    }
+    errors.sort_by_key(|error| error.literal);
+    diagnostics.extend(errors.iter().map(StringError::diagnostic));
 }
 
 enum Scanned<'t> {

@@ -2,14 +2,15 @@
 //!
 //! Recursive descent, in [`super::statements`], [`super::expressions`] and [`super::types`]. A part that does not
 //! parse reports and answers [`Failed`]; the next statement or body item that encloses it skips to where the
-//! next one begins.
+//! next one begins. What was understood of it until then is *kept*: its name and its parts, for those who look at texts
+//! while they are written.
 
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Span, Stage};
 
-use super::ast::{Ast, Block, Expr, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind};
+use super::ast::{Ast, Block, BodyItem, Expr, ExprId, ExprKind, Name, Parameters, Stmt, StmtId, StmtKind};
 use super::errors::{self, Unexpected};
 use super::lexer::{self, Lexed};
 use super::token::{TokenKind as K, Tokens};
@@ -102,7 +103,7 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Parsed 
 }
 
 /// The part did not parse, and that was reported.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Failed;
 
 pub(super) type Result<T> = std::result::Result<T, Failed>;
@@ -134,6 +135,16 @@ pub(super) struct Parser<'t> {
     used_bars: Vec<u32>,
     /// Recovery found a statement at the left margin: everything that encloses gives up.
     pub(super) to_top: bool,
+    pub(super) kept: Kept,
+}
+
+/// What was understood of parts that did not parse, until those that enclose them take it.
+#[derive(Default)]
+pub(super) struct Kept {
+    pub(super) statement: Option<StmtKind>,
+    pub(super) block: Option<Block>,
+    pub(super) item: Option<BodyItem>,
+    pub(super) parameters: Option<Parameters>,
 }
 
 impl<'t> Parser<'t> {
@@ -169,6 +180,7 @@ impl<'t> Parser<'t> {
             pending: 0,
             used_bars: Vec::new(),
             to_top: false,
+            kept: Kept::default(),
         };
         parser.skip_trivia();
         parser
@@ -360,6 +372,41 @@ impl<'t> Parser<'t> {
         self.heights.push(height);
         self.ast.exprs.push(Expr { kind, span });
         Ok(ExprId(self.ast.exprs.len() as u32 - 1))
+    }
+
+    /// How many expressions there are.
+    pub(super) fn expr_count(&self) -> usize {
+        self.ast.exprs.len()
+    }
+
+    /// Stands for an expression that does not parse, with what was understood of it since there were `known` expressions.
+    pub(super) fn unfinished(&mut self, known: usize, start: u32) -> ExprId {
+        let new = &self.ast.exprs[known..];
+        let mut is_part = vec![false; new.len()];
+        for expr in new {
+            let mark = |child: ExprId| {
+                if let Some(part) = child.index().checked_sub(known) {
+                    is_part[part] = true;
+                }
+            };
+            expr.kind.for_each_child(mark);
+        }
+        let whole = is_part.iter().enumerate().filter(|(_, is_part)| !**is_part);
+        let parts: Vec<ExprId> = whole.map(|(index, _)| ExprId((known + index) as u32)).collect();
+        let height = parts.iter().map(|part| self.heights[part.index()] + 1).max();
+        self.heights.push(height.unwrap_or(0));
+        let span = Span::new(self.file, start, self.previous_end.max(start));
+        let kind = ExprKind::Unfinished(parts);
+        self.ast.exprs.push(Expr { kind, span });
+        ExprId(self.ast.exprs.len() as u32 - 1)
+    }
+
+    /// A block where none was understood.
+    pub(super) fn no_block(&self) -> Block {
+        Block {
+            statements: Vec::new(),
+            span: Span::new(self.file, self.start, self.start),
+        }
     }
 
     pub(super) fn add_statement(&mut self, kind: StmtKind, span: Span) -> StmtId {

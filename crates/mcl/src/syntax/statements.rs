@@ -4,8 +4,8 @@ use setpoint_diagnostics::Span;
 use setpoint_graph::MetaName;
 
 use super::ast::{
-    Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeEndpoint, ExprId, ExprKind, Func, IfStmt, Import,
-    ImportAlias, Include, Loop, Name, Resource, StmtId, StmtKind,
+    Arguments, Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeEndpoint, ExprId, ExprKind, Func,
+    Function, IfStmt, Import, ImportAlias, Include, Loop, Name, Resource, StmtId, StmtKind, TypeExpr,
 };
 use super::errors;
 use super::parser::{Failed, Parser, Result, starts_statement};
@@ -51,15 +51,20 @@ impl Parser<'_> {
                 _ => {
                     let mark = self.mark();
                     let position = self.start;
-                    after_mistake = match self.statement() {
+                    let parsed = self.statement();
+                    after_mistake = match parsed {
                         Ok(id) => {
                             statements.push(id);
                             self.end_of_statement().is_err()
                         }
                         Err(Failed) => true,
                     };
+                    let kept = self.kept.statement.take();
                     if after_mistake {
                         self.recover(mark, false);
+                    }
+                    if let (Err(Failed), Some(kind)) = (parsed, kept) {
+                        statements.push(self.add_statement(kind, self.since(position)));
                     }
                     if self.to_top {
                         return;
@@ -137,8 +142,8 @@ impl Parser<'_> {
         let kind = match self.kind {
             K::Dollar => self.bind()?,
             K::If => StmtKind::If(self.if_statement()?),
-            K::For => StmtKind::For(self.loop_statement()?),
-            K::ForKv => StmtKind::ForKv(self.loop_statement()?),
+            K::For => self.loop_statement(StmtKind::For)?,
+            K::ForKv => self.loop_statement(StmtKind::ForKv)?,
             K::Identifier => self.resource(false)?,
             K::Collect => {
                 self.advance();
@@ -172,14 +177,23 @@ impl Parser<'_> {
         let start = self.open(K::LeftBrace, "`{`")?;
         let mut statements = Vec::new();
         self.statements(&mut statements);
-        if self.to_top {
+        let is_closed = !self.to_top && self.close(K::RightBrace, "`}`").is_ok();
+        let span = self.since(start);
+        let block = Block { statements, span };
+        if !is_closed {
+            self.kept.block = Some(block);
             return Err(Failed);
         }
-        self.close(K::RightBrace, "`}`")?;
         self.leave();
-        Ok(Block {
-            statements,
-            span: self.since(start),
+        Ok(block)
+    }
+
+    /// A block that belongs to a statement: if it does not parse, `keep` makes what is kept of the statement.
+    fn block_of(&mut self, keep: impl FnOnce(Block) -> StmtKind) -> Result<Block> {
+        self.kept.block = None;
+        self.block().inspect_err(|_: &Failed| {
+            let block = self.kept.block.take();
+            self.kept.statement = Some(keep(block.unwrap_or_else(|| self.no_block())));
         })
     }
 
@@ -217,57 +231,70 @@ impl Parser<'_> {
                 "`=` or a type"
             },
         )?;
-        let value = self.expression()?;
+        let (known, start) = (self.expr_count(), self.start);
+        let bind = |annotation: Option<TypeExpr>, value| {
+            StmtKind::Bind(Bind {
+                name,
+                annotation,
+                value,
+            })
+        };
+        let Ok(value) = self.expression() else {
+            let value = self.unfinished(known, start);
+            self.kept.statement = Some(bind(annotation, value));
+            return Err(Failed);
+        };
         if let Some(annotation) = &annotation {
             self.check_annotation(annotation, value);
         }
-        Ok(StmtKind::Bind(Bind {
-            name,
-            annotation,
-            value,
-        }))
+        Ok(bind(annotation, value))
     }
 
     fn if_statement(&mut self) -> Result<IfStmt> {
         self.advance();
         let condition = self.expression()?;
-        let then_block = self.block()?;
-        if !self.accept(K::Else) {
-            return Ok(IfStmt {
-                condition,
-                then_block,
-                else_block: None,
-                else_if: false,
-            });
-        }
-        if !self.at(K::If) {
-            let else_block = Some(self.block()?);
-            return Ok(IfStmt {
-                condition,
-                then_block,
-                else_block,
-                else_if: false,
-            });
-        }
-        let start = self.start;
-        self.enter()?;
-        let inner = self.if_statement()?;
-        self.leave();
-        let span = self.since(start);
-        let inner = self.add_statement(StmtKind::If(inner), span);
-        let else_block = Some(Block {
-            statements: vec![inner],
-            span,
-        });
-        Ok(IfStmt {
+        let whole = |then_block, else_block, else_if| IfStmt {
             condition,
             then_block,
             else_block,
-            else_if: true,
-        })
+            else_if,
+        };
+        let then_block = self.block_of(|block| StmtKind::If(whole(block, None, false)))?;
+        if !self.accept(K::Else) {
+            return Ok(whole(then_block, None, false));
+        }
+        if !self.at(K::If) {
+            let kept = then_block.clone();
+            let else_block = self.block_of(|block| StmtKind::If(whole(kept, Some(block), false)))?;
+            return Ok(whole(then_block, Some(else_block), false));
+        }
+        let start = self.start;
+        self.enter()?;
+        let inner = match self.if_statement() {
+            Ok(inner) => Ok(StmtKind::If(inner)),
+            Err(Failed) => Err(self.kept.statement.take()),
+        };
+        let span = self.since(start);
+        let else_block = |this: &mut Self, inner| Block {
+            statements: vec![this.add_statement(inner, span)],
+            span,
+        };
+        match inner {
+            Ok(inner) => {
+                self.leave();
+                let else_block = else_block(self, inner);
+                Ok(whole(then_block, Some(else_block), true))
+            }
+            Err(kept) => {
+                let else_block = kept.map(|inner| else_block(self, inner));
+                let else_if = else_block.is_some();
+                self.kept.statement = Some(StmtKind::If(whole(then_block, else_block, else_if)));
+                Err(Failed)
+            }
+        }
     }
 
-    fn loop_statement(&mut self) -> Result<Loop> {
+    fn loop_statement(&mut self, kind: fn(Loop) -> StmtKind) -> Result<StmtKind> {
         self.advance();
         let key = self.variable_name()?;
         if !self.at(K::Comma) {
@@ -278,13 +305,16 @@ impl Parser<'_> {
         let value = self.variable_name()?;
         self.expect(K::In, "`in`")?;
         let iterable = self.expression()?;
-        let body = self.block()?;
-        Ok(Loop {
-            key,
-            value,
-            iterable,
-            body,
-        })
+        let whole = |body| {
+            kind(Loop {
+                key: key.clone(),
+                value: value.clone(),
+                iterable,
+                body,
+            })
+        };
+        let body = self.block_of(whole)?;
+        Ok(whole(body))
     }
 
     fn class(&mut self) -> Result<StmtKind> {
@@ -295,32 +325,55 @@ impl Parser<'_> {
         } else {
             None
         };
-        let body = self.block()?;
-        Ok(StmtKind::Class(Class {
-            name,
-            parameters,
-            body,
-        }))
+        let whole = |body| {
+            StmtKind::Class(Class {
+                name: name.clone(),
+                parameters: parameters.clone(),
+                body,
+            })
+        };
+        let body = self.block_of(whole)?;
+        Ok(whole(body))
     }
 
     fn include(&mut self) -> Result<StmtKind> {
         self.advance();
         let class = self.dotted_name("the name of a class")?;
+        let (known, start) = (self.expr_count(), self.start);
         let arguments = if self.at(K::LeftParen) {
-            Some(self.arguments()?)
+            match self.arguments() {
+                Ok(arguments) => Some(arguments),
+                Err(Failed) => {
+                    let items = vec![self.unfinished(known, start)];
+                    let span = self.since(start);
+                    self.kept.statement = Some(StmtKind::Include(Include {
+                        class,
+                        arguments: Some(Arguments { items, span }),
+                        alias: None,
+                    }));
+                    return Err(Failed);
+                }
+            }
         } else {
             None
         };
-        let alias = if self.accept(K::As) {
-            Some(self.plain_name("a name for what is included")?)
-        } else {
-            None
+        let whole = |alias| {
+            StmtKind::Include(Include {
+                class,
+                arguments,
+                alias,
+            })
         };
-        Ok(StmtKind::Include(Include {
-            class,
-            arguments,
-            alias,
-        }))
+        if !self.accept(K::As) {
+            return Ok(whole(None));
+        }
+        match self.plain_name("a name for what is included") {
+            Ok(alias) => Ok(whole(Some(alias))),
+            Err(Failed) => {
+                self.kept.statement = Some(whole(None));
+                Err(Failed)
+            }
+        }
     }
 
     fn import(&mut self) -> Result<StmtKind> {
@@ -352,7 +405,21 @@ impl Parser<'_> {
         let start = self.start;
         self.advance();
         let name = self.plain_name("the name of a function")?;
-        let function = self.function_rest()?;
+        let (known, behind) = (self.expr_count(), self.start);
+        self.kept.parameters = None;
+        let Ok(function) = self.function_rest() else {
+            if let Some(parameters) = self.kept.parameters.take() {
+                let body = self.unfinished(known, behind);
+                let function = Function {
+                    parameters,
+                    result: None,
+                    body,
+                    body_span: self.span_of(body),
+                };
+                self.kept.statement = Some(StmtKind::Func(Func { name, function }));
+            }
+            return Err(Failed);
+        };
         self.check_function_types(&function, self.since(start));
         Ok(StmtKind::Func(Func { name, function }))
     }
@@ -464,10 +531,13 @@ impl Parser<'_> {
                     let position = self.start;
                     match self.body_item() {
                         Ok(item) => items.push(item),
-                        Err(Failed) => self.recover(mark, true),
+                        Err(Failed) => {
+                            items.extend(self.kept.item.take());
+                            self.recover(mark, true);
+                        }
                     }
                     if self.to_top {
-                        return Err(Failed);
+                        break;
                     }
                     if self.start == position {
                         self.advance();
@@ -475,17 +545,22 @@ impl Parser<'_> {
                 }
             }
         }
-        self.close(K::RightBrace, "`}`")?;
-        self.leave();
+        let is_closed = !self.to_top && self.close(K::RightBrace, "`}`").is_ok();
         items.shrink_to_fit();
         let body_span = self.since(start);
-        Ok(StmtKind::Resource(Resource {
+        let whole = StmtKind::Resource(Resource {
             collect,
             kind,
             name,
             items,
             body_span,
-        }))
+        });
+        if !is_closed {
+            self.kept.statement = Some(whole);
+            return Err(Failed);
+        }
+        self.leave();
+        Ok(whole)
     }
 
     fn body_item(&mut self) -> Result<BodyItem> {
@@ -493,13 +568,26 @@ impl Parser<'_> {
         match self.kind {
             K::Identifier => {
                 let name = self.take_name();
-                let (condition, value) = self.item_value()?;
-                self.end_of_item(value)?;
-                Ok(BodyItem {
+                let known = self.expr_count();
+                let is_set = self.at(K::Rocket);
+                let ended = self.item_value().and_then(|(condition, value)| {
+                    self.end_of_item(value)?;
+                    Ok((condition, value))
+                });
+                let (condition, value) = match &ended {
+                    Ok((condition, value)) => (*condition, *value),
+                    Err(Failed) => (None, self.unfinished(known, name.span.end)),
+                };
+                let item = BodyItem {
                     kind: BodyItemKind::Field { name, value },
                     condition,
                     span: self.since(start),
-                })
+                };
+                if ended.is_err() {
+                    self.kept.item = is_set.then_some(item);
+                    return Err(Failed);
+                }
+                Ok(item)
             }
             K::Capitalized => self.capitalised_item(),
             _ => self.unexpected("the name of a parameter, or `}`"),

@@ -200,7 +200,8 @@ impl Parser<'_> {
                 ExprKind::Integer(_) => (|kind| matches!(kind, TypeKind::Int), "int"),
                 ExprKind::Float(_) => (|kind| matches!(kind, TypeKind::Float), "float"),
                 ExprKind::String(_) => (|kind| matches!(kind, TypeKind::Str), "str"),
-                ExprKind::List(_)
+                ExprKind::Unfinished(_)
+                | ExprKind::List(_)
                 | ExprKind::Map(_)
                 | ExprKind::Struct(_)
                 | ExprKind::Variable(_)

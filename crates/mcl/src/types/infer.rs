@@ -439,6 +439,15 @@ impl<'a> Inference<'a> {
         let span = expr.span;
         let ty = match &expr.kind {
             ExprKind::Literal(value) => return value.ty(),
+            // Whatever would be right.
+            ExprKind::Unknown(parts) => {
+                for part in parts {
+                    self.infer(instance, *part);
+                }
+                let unknown = self.solver.fresh();
+                self.failed.push(unknown.clone());
+                return unknown;
+            }
             ExprKind::Variable { path, definition } => {
                 let holder = self.follow(instance, path, hir.definition(*definition).owner);
                 return self.definition_type(holder, *definition);

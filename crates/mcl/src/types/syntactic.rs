@@ -126,7 +126,8 @@ impl Inference<'_> {
                 let parameters = parameters.collect::<Option<Vec<_>>>()?;
                 Some(Type::func(parameters, function.result.clone()?))
             }
-            ExprKind::Call { .. }
+            ExprKind::Unknown(_)
+            | ExprKind::Call { .. }
             | ExprKind::Operator { .. }
             | ExprKind::Not(_)
             | ExprKind::In { .. }
@@ -317,7 +318,8 @@ impl Inference<'_> {
                 found.ok().filter(is_short)
             }
             ExprKind::Except { left, .. } => self.static_value(instance, *left),
-            ExprKind::Call { .. }
+            ExprKind::Unknown(_)
+            | ExprKind::Call { .. }
             | ExprKind::Lambda(_)
             | ExprKind::Not(_)
             | ExprKind::In { .. }

@@ -1,0 +1,189 @@
+//! Everything that is known about a program, for editors and linters: also of half-written texts and of what nothing uses.
+//!
+//! [`Workspace::analyse`] runs the stages of [`compile()`](crate::compile()), but goes on behind errors, and keeps what they found: syntax with
+//! tokens and comments, blocks and the names that are known in them, what each name means, types. An [`Analysis`] is plain data with
+//! queries; nothing in it asks a file or the library again.
+//!
+//! ```text
+//! Workspace: texts and syntax from last time ─ analyse ─▶ Analysis ─┬ diagnostics, in the order in which they count
+//!                                                                   ├ names:      definition, references, what nothing uses
+//!                                                                   ├ visible:    names known at a place, and behind an alias
+//!                                                                   ├ types:      of what stands at a place, in all instances
+//!                                                                   ├ completion: what can stand at a place
+//!                                                                   └ symbols:    the outline of a file
+//! ```
+
+mod completion;
+mod names;
+mod symbols;
+mod types;
+mod visible;
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostics, FileId, Loader, SourceMap, Span};
+use setpoint_flow::Stop;
+use setpoint_graph::Library;
+
+use crate::compile::{Compiled, typed_program, with_room};
+use crate::hir::Hir;
+use crate::scope::{Extent, Frame, FrameId, Mentions, ParseCache, ResolveInput, resolve};
+use crate::types::Typed;
+
+pub use crate::scope::{AliasDefinition, AliasId, Entry, Mention, ParsedFile, Space, Target};
+pub use completion::{CallAt, Expected, QualifiedName};
+pub use names::{Name, Shadowing, Unused};
+pub use symbols::{Symbol, SymbolKind};
+pub use visible::Visible;
+
+/// How to analyse.
+#[derive(Debug, Clone, Default)]
+pub struct AnalysisOptions {
+    /// The global modules directory, ending in `/`.
+    pub modules_directory: Option<String>,
+    /// Ends the analysis early, from any thread: a newer text makes it worthless.
+    pub stop: Stop,
+}
+
+/// Texts and their syntax, kept from one analysis to the next: what did not change is not parsed again.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    cache: ParseCache,
+    sources: SourceMap,
+}
+
+impl Workspace {
+    /// Without texts yet.
+    #[must_use]
+    pub fn new() -> Workspace {
+        Workspace::default()
+    }
+
+    /// Analyses a program. None if it was stopped.
+    pub fn analyse(
+        &mut self,
+        entry: &Entry,
+        options: &AnalysisOptions,
+        loader: &dyn Loader,
+        library: &Library,
+    ) -> Option<Analysis> {
+        with_room(|| self.stages(entry, options, loader, library))
+    }
+
+    fn stages(
+        &mut self,
+        entry: &Entry,
+        options: &AnalysisOptions,
+        loader: &dyn Loader,
+        library: &Library,
+    ) -> Option<Analysis> {
+        let stop = &options.stop;
+        let input = ResolveInput {
+            entry,
+            loader,
+            library,
+            modules_directory: options.modules_directory.as_deref(),
+            extent: Extent::Everything,
+            stop,
+        };
+        let mut diagnostics = Diagnostics::new();
+        let resolved = resolve(&input, &mut self.cache, &mut self.sources, &mut diagnostics);
+        if stop.is_stopped() {
+            return None;
+        }
+        let (mut typed, mut program) = (Typed::default(), None);
+        if resolved.is_acyclic {
+            (typed, program) = typed_program(&resolved.hir, library, &mut diagnostics);
+        }
+        diagnostics.merge(&self.sources);
+        diagnostics.extend(resolved.unused);
+        let mut analysis = Analysis {
+            sources: self.sources.clone(),
+            diagnostics,
+            compiled: Compiled {
+                program,
+                files: resolved.files,
+                plain: resolved.plain,
+                directory: resolved.directory,
+                remote_imports: resolved.remote_imports,
+            },
+            hir: resolved.hir,
+            typed,
+            files: resolved.parsed,
+            imports: resolved.imports,
+            mentions: resolved.mentions,
+            frames: resolved.frames,
+            class_frames: resolved.class_frames,
+            index: Vec::new(),
+        };
+        analysis.index = names::index(&analysis);
+        (!stop.is_stopped()).then_some(analysis)
+    }
+}
+
+/// Analyses a program once. None if it was stopped.
+#[must_use]
+pub fn analyse(
+    entry: &Entry,
+    options: &AnalysisOptions,
+    loader: &dyn Loader,
+    library: &Library,
+) -> Option<Analysis> {
+    Workspace::new().analyse(entry, options, loader, library)
+}
+
+/// What is known about a program.
+#[derive(Debug)]
+pub struct Analysis {
+    /// All texts. A [`Workspace`] that has analysed other programs has theirs too; [`Analysis::files`] are those of this one.
+    pub sources: SourceMap,
+    /// What is wrong: first what [`compile()`](crate::compile()) says, in its order, then what it would not have come to; as warnings
+    /// also what would be wrong with things that nothing uses, if something did.
+    pub diagnostics: Diagnostics,
+    /// What compiling gives.
+    pub compiled: Compiled,
+    /// The resolved program, as far as it could be understood.
+    pub hir: Hir,
+    /// Types of it.
+    pub typed: Typed,
+    files: Vec<(FileId, Arc<ParsedFile>)>,
+    imports: Vec<(Span, FileId)>,
+    mentions: Mentions,
+    frames: Vec<Frame>,
+    class_frames: Vec<Option<FrameId>>,
+    /// Every name, in the order of the texts.
+    index: Vec<Name>,
+}
+
+impl Analysis {
+    /// The texts that the program is made of, each once, the entry's first.
+    pub fn files(&self) -> impl Iterator<Item = (FileId, &ParsedFile)> {
+        self.files.iter().map(|(id, parsed)| (*id, &**parsed))
+    }
+
+    /// A text of the program with its syntax.
+    #[must_use]
+    pub fn parsed(&self, file: FileId) -> Option<&ParsedFile> {
+        self.files().find(|(id, _)| *id == file).map(|(_, parsed)| parsed)
+    }
+
+    /// A text of the program by its name.
+    #[must_use]
+    pub fn file_named(&self, name: &str) -> Option<FileId> {
+        self.files()
+            .map(|(id, _)| id)
+            .find(|id| &*self.sources.file(*id).name == name)
+    }
+
+    /// The imports that were followed to a text: statement and text.
+    #[must_use]
+    pub fn imports(&self) -> &[(Span, FileId)] {
+        &self.imports
+    }
+
+    /// An import or include that gives a name to something.
+    #[must_use]
+    pub fn alias(&self, id: AliasId) -> &AliasDefinition {
+        &self.mentions.aliases[id.0 as usize]
+    }
+}
