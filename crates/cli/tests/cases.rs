@@ -8,7 +8,7 @@
 //! export from other.example      what this program exports now, that host exports
 //! ```
 //!
-//! The files that a folder holds beside its texts are those of the deploy.
+//! The files that a folder holds beside its texts are those of the deploy. An analysis of each program says first what compiling says.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -20,6 +20,7 @@ use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
 use setpoint_flow::{Evaluator, SourceId, Step};
 use setpoint_graph::encode_exported;
 use setpoint_graph::json::{edge_json, resource_json};
+use setpoint_mcl::analysis::{AnalysisOptions, analyse};
 use setpoint_mcl::{CompileOptions, Entry, compile};
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
@@ -59,6 +60,21 @@ fn run(case: &Case) -> Result<String, String> {
         &mut sources,
         &mut diagnostics,
     );
+    let analysis = AnalysisOptions {
+        modules_directory: options.modules_directory,
+        ..AnalysisOptions::default()
+    };
+    let analysis = analyse(&entry, &analysis, &loader, &library).ok_or("the analysis was stopped")?;
+    let (compiling, analysing) = (
+        diagnostics_text(&diagnostics, &sources),
+        diagnostics_text(&analysis.diagnostics, &analysis.sources),
+    );
+    if !analysing.starts_with(&compiling) || analysis.compiled.program.is_some() != compiled.program.is_some()
+    {
+        return Err(format!(
+            "compiling says\n{compiling}\nbut an analysis says first\n{analysing}"
+        ));
+    }
     let mut sections = Sections::new();
     let Some(program) = compiled.program else {
         if !diagnostics.has_errors() {

@@ -187,3 +187,6 @@ impl Analysis {
         &self.mentions.aliases[id.0 as usize]
     }
 }
+
+#[cfg(test)]
+mod tests;

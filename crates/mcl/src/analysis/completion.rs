@@ -41,7 +41,7 @@ pub enum Expected {
     EdgeKind(QualifiedName),
     /// What an end of an edge sends or receives.
     EdgeField {
-        /// The kind, as written there.
+        /// The kind, in lower case.
         kind: String,
         /// What is written.
         name: QualifiedName,
@@ -510,7 +510,7 @@ impl<'a> Scan<'a> {
             .map(|index| self.text(index))
             .collect();
         parts.reverse();
-        (!parts.is_empty()).then(|| parts.concat())
+        (!parts.is_empty()).then(|| parts.concat().to_ascii_lowercase())
     }
 
     /// A name with colons that begins at a token.

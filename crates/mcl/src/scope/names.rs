@@ -189,7 +189,10 @@ impl Resolver<'_> {
         let frame = &self.frames[frame.0];
         let through = |alias: &Alias, name: &str| match alias {
             Alias::Failed => true,
-            Alias::Module(top) | Alias::System(_, Some(top)) => self.failed_in(*top, name),
+            // A text with errors may lack what it should have.
+            Alias::Module(top) | Alias::System(_, Some(top)) => {
+                self.files[self.file_of(*top)].parsed.is_broken() || self.failed_in(*top, name)
+            }
             // One whose class is not known.
             Alias::Include(include) => self.hir.include(*include).class == ClassId(u32::MAX),
             Alias::System(_, None) => false,

@@ -139,6 +139,7 @@ fn shape(ast: &Ast, id: ExprId) -> String {
         } => {
             format!("(field {} {} or {})", of(base), field.text, of(default))
         }
+        ExprKind::Unfinished(parts) => format!("(unfinished {})", list(parts)),
         ExprKind::Except { left, right, .. } => format!("(except {} {})", of(left), of(right)),
     }
 }
