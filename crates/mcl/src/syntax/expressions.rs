@@ -386,11 +386,12 @@ impl Parser<'_> {
     /// Parameters, result type and body.
     pub(super) fn function_rest(&mut self) -> Result<Function> {
         let parameters = self.parameters()?;
-        let rest = self.result_type().and_then(|result| {
-            let (body, body_span) = self.braced("`{` and the function's body")?;
-            Ok((result, body, body_span))
-        });
-        let Ok((result, body, body_span)) = rest else {
+        let result = self.result_type();
+        let body = match &result {
+            Ok(_) => self.braced("`{` and the function's body"),
+            Err(Failed) => Err(Failed),
+        };
+        let (Ok(result), Ok((body, body_span))) = (result, body) else {
             // Of a lambda in the body they would be the wrong ones.
             self.kept.parameters = Some(parameters);
             return Err(Failed);

@@ -173,6 +173,7 @@ impl Parser<'_> {
     }
 
     fn block(&mut self) -> Result<Block> {
+        self.kept.block = None;
         self.enter()?;
         let start = self.open(K::LeftBrace, "`{`")?;
         let mut statements = Vec::new();
@@ -188,13 +189,13 @@ impl Parser<'_> {
         Ok(block)
     }
 
-    /// A block that belongs to a statement: if it does not parse, `keep` makes what is kept of the statement.
-    fn block_of(&mut self, keep: impl FnOnce(Block) -> StmtKind) -> Result<Block> {
-        self.kept.block = None;
-        self.block().inspect_err(|_: &Failed| {
-            let block = self.kept.block.take();
-            self.kept.statement = Some(keep(block.unwrap_or_else(|| self.no_block())));
-        })
+    /// Passes on a block of a statement. If it did not parse, `keep` makes what is kept of the statement.
+    fn or_keep(&mut self, block: Result<Block>, keep: impl FnOnce(Block) -> StmtKind) -> Result<Block> {
+        if block.is_err() {
+            let block = self.kept.block.take().unwrap_or_else(|| self.no_block());
+            self.kept.statement = Some(keep(block));
+        }
+        block
     }
 
     fn bind(&mut self) -> Result<StmtKind> {
@@ -259,13 +260,15 @@ impl Parser<'_> {
             else_block,
             else_if,
         };
-        let then_block = self.block_of(|block| StmtKind::If(whole(block, None, false)))?;
+        let then_block = self.block();
+        let then_block = self.or_keep(then_block, |block| StmtKind::If(whole(block, None, false)))?;
         if !self.accept(K::Else) {
             return Ok(whole(then_block, None, false));
         }
         if !self.at(K::If) {
-            let kept = then_block.clone();
-            let else_block = self.block_of(|block| StmtKind::If(whole(kept, Some(block), false)))?;
+            let else_block = self.block();
+            let keep = |block| StmtKind::If(whole(then_block.clone(), Some(block), false));
+            let else_block = self.or_keep(else_block, keep)?;
             return Ok(whole(then_block, Some(else_block), false));
         }
         let start = self.start;
@@ -313,7 +316,8 @@ impl Parser<'_> {
                 body,
             })
         };
-        let body = self.block_of(whole)?;
+        let body = self.block();
+        let body = self.or_keep(body, whole)?;
         Ok(whole(body))
     }
 
@@ -332,7 +336,8 @@ impl Parser<'_> {
                 body,
             })
         };
-        let body = self.block_of(whole)?;
+        let body = self.block();
+        let body = self.or_keep(body, whole)?;
         Ok(whole(body))
     }
 
