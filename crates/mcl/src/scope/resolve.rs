@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, Severity, SourceMap, Span, Stage};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
@@ -76,8 +76,6 @@ pub(crate) struct Resolved {
     pub(crate) frames: Vec<Frame>,
     /// The block of each class, where it was resolved.
     pub(crate) class_frames: Vec<Option<FrameId>>,
-    /// Which classes something includes.
-    pub(crate) included: Vec<bool>,
     /// The texts of the program, each once, the entry's first.
     pub(crate) parsed: Vec<(FileId, Arc<ParsedFile>)>,
     /// Imports that were followed to a text.
@@ -318,13 +316,16 @@ impl Resolver<'_> {
 
     /// Ends resolution: what was found, those errors first that count first.
     fn finish(mut self, mut resolved: Resolved, diagnostics: &mut Diagnostics) -> Resolved {
+        if self.is_stopped() {
+            // Not everything has its meaning.
+            return resolved;
+        }
         let mut errors = std::mem::take(&mut self.errors);
         let failed = errors
             .iter()
             .any(|error| error.diagnostic.severity == Severity::Error);
         errors.sort_by(|a, b| (a.is_beyond, &a.order).cmp(&(b.is_beyond, &b.order)));
         diagnostics.extend(errors.into_iter().map(|error| error.diagnostic));
-        resolved.included = self.class_frames().iter().map(Option::is_some).collect();
         if !failed || self.extent == Extent::Everything {
             let circles = recursion::check(&self.hir);
             let cyclic =
@@ -337,15 +338,15 @@ impl Resolver<'_> {
         resolved.remote_imports = std::mem::take(&mut self.remote_imports);
         if self.extent == Extent::Everything {
             resolved.unused = self.unused_classes();
+            if self.is_stopped() {
+                return resolved;
+            }
             resolved.is_acyclic &= recursion::check(&self.hir).is_empty();
         }
-        for file in &self.files {
-            if !resolved.parsed.iter().any(|(id, _)| *id == file.id) {
-                resolved.parsed.push((file.id, file.parsed.clone()));
-            }
-        }
+        let mut seen = FxHashSet::default();
+        let new = self.files.iter().filter(|file| seen.insert(file.id));
+        resolved.parsed = new.map(|file| (file.id, file.parsed.clone())).collect();
         resolved.class_frames = self.class_frames();
-        resolved.included.resize(resolved.class_frames.len(), false);
         resolved.hir = self.hir;
         resolved.mentions = self.mentions;
         resolved.frames = self.frames;

@@ -386,15 +386,11 @@ impl Parser<'_> {
     /// Parameters, result type and body.
     pub(super) fn function_rest(&mut self) -> Result<Function> {
         let parameters = self.parameters()?;
-        let result = self.result_type();
-        let body = match &result {
-            Ok(_) => self.braced("`{` and the function's body"),
-            Err(Failed) => Err(Failed),
+        let Ok(result) = self.result_type() else {
+            return self.keep_parameters(parameters);
         };
-        let (Ok(result), Ok((body, body_span))) = (result, body) else {
-            // Of a lambda in the body they would be the wrong ones.
-            self.kept.parameters = Some(parameters);
-            return Err(Failed);
+        let Ok((body, body_span)) = self.braced("`{` and the function's body") else {
+            return self.keep_parameters(parameters);
         };
         Ok(Function {
             parameters,
@@ -402,6 +398,13 @@ impl Parser<'_> {
             body,
             body_span,
         })
+    }
+
+    /// Keeps the parameters of a function that does not parse; they replace those of a lambda in it.
+    #[cold]
+    fn keep_parameters(&mut self, parameters: Parameters) -> Result<Function> {
+        self.kept.parameters = Some(parameters);
+        Err(Failed)
     }
 
     /// One expression in braces, with newlines around it.

@@ -59,12 +59,11 @@ impl Parser<'_> {
                         }
                         Err(Failed) => true,
                     };
-                    let kept = self.kept.statement.take();
                     if after_mistake {
                         self.recover(mark, false);
                     }
-                    if let (Err(Failed), Some(kind)) = (parsed, kept) {
-                        statements.push(self.add_statement(kind, self.since(position)));
+                    if parsed.is_err() {
+                        self.push_kept(position, statements);
                     }
                     if self.to_top {
                         return;
@@ -254,46 +253,90 @@ impl Parser<'_> {
     fn if_statement(&mut self) -> Result<IfStmt> {
         self.advance();
         let condition = self.expression()?;
-        let whole = |then_block, else_block, else_if| IfStmt {
+        let Ok(then_block) = self.block() else {
+            return self.keep_if(condition, None);
+        };
+        if !self.accept(K::Else) {
+            return Ok(IfStmt {
+                condition,
+                then_block,
+                else_block: None,
+                else_if: false,
+            });
+        }
+        if !self.at(K::If) {
+            let Ok(else_block) = self.block() else {
+                return self.keep_if(condition, Some(then_block));
+            };
+            return Ok(IfStmt {
+                condition,
+                then_block,
+                else_block: Some(else_block),
+                else_if: false,
+            });
+        }
+        let start = self.start;
+        self.enter()?;
+        let Ok(inner) = self.if_statement() else {
+            return self.keep_else_if(condition, then_block, start);
+        };
+        self.leave();
+        let else_block = Some(self.else_if_block(StmtKind::If(inner), start));
+        Ok(IfStmt {
+            condition,
+            then_block,
+            else_block,
+            else_if: true,
+        })
+    }
+
+    /// The block that an `else if` stands for.
+    fn else_if_block(&mut self, inner: StmtKind, start: u32) -> Block {
+        let span = self.since(start);
+        let statements = vec![self.add_statement(inner, span)];
+        Block { statements, span }
+    }
+
+    // What is kept is put together outside of the functions that call themselves, whose frames it would make larger.
+
+    /// Keeps an `if` whose last block did not parse: the second one if there is a first.
+    #[cold]
+    fn keep_if(&mut self, condition: ExprId, then_block: Option<Block>) -> Result<IfStmt> {
+        let kept = self.kept.block.take().unwrap_or_else(|| self.no_block());
+        let (then_block, else_block) = match then_block {
+            Some(then_block) => (then_block, Some(kept)),
+            None => (kept, None),
+        };
+        self.kept.statement = Some(StmtKind::If(IfStmt {
+            condition,
+            then_block,
+            else_block,
+            else_if: false,
+        }));
+        Err(Failed)
+    }
+
+    /// Keeps an `if` with an `else if` that did not parse.
+    #[cold]
+    fn keep_else_if(&mut self, condition: ExprId, then_block: Block, start: u32) -> Result<IfStmt> {
+        let inner = self.kept.statement.take();
+        let else_block = inner.map(|inner| self.else_if_block(inner, start));
+        let else_if = else_block.is_some();
+        self.kept.statement = Some(StmtKind::If(IfStmt {
             condition,
             then_block,
             else_block,
             else_if,
-        };
-        let then_block = self.block();
-        let then_block = self.or_keep(then_block, |block| StmtKind::If(whole(block, None, false)))?;
-        if !self.accept(K::Else) {
-            return Ok(whole(then_block, None, false));
-        }
-        if !self.at(K::If) {
-            let else_block = self.block();
-            let keep = |block| StmtKind::If(whole(then_block.clone(), Some(block), false));
-            let else_block = self.or_keep(else_block, keep)?;
-            return Ok(whole(then_block, Some(else_block), false));
-        }
-        let start = self.start;
-        self.enter()?;
-        let inner = match self.if_statement() {
-            Ok(inner) => Ok(StmtKind::If(inner)),
-            Err(Failed) => Err(self.kept.statement.take()),
-        };
-        let span = self.since(start);
-        let else_block = |this: &mut Self, inner| Block {
-            statements: vec![this.add_statement(inner, span)],
-            span,
-        };
-        match inner {
-            Ok(inner) => {
-                self.leave();
-                let else_block = else_block(self, inner);
-                Ok(whole(then_block, Some(else_block), true))
-            }
-            Err(kept) => {
-                let else_block = kept.map(|inner| else_block(self, inner));
-                let else_if = else_block.is_some();
-                self.kept.statement = Some(StmtKind::If(whole(then_block, else_block, else_if)));
-                Err(Failed)
-            }
+        }));
+        Err(Failed)
+    }
+
+    /// Keeps the statement whose place began at `start`, if something was understood of it.
+    #[cold]
+    fn push_kept(&mut self, start: u32, statements: &mut Vec<StmtId>) {
+        if let Some(kind) = self.kept.statement.take() {
+            let id = self.add_statement(kind, self.since(start));
+            statements.push(id);
         }
     }
 
