@@ -534,10 +534,7 @@ impl<'a> Scan<'a> {
             match tokens.kind(index) {
                 K::RightBrace | K::RightParen | K::RightBracket => *depth += 1,
                 K::LeftBrace | K::LeftParen | K::LeftBracket => {
-                    let Some(less) = depth.checked_sub(1) else {
-                        return None;
-                    };
-                    *depth = less;
+                    *depth = depth.checked_sub(1)?;
                 }
                 _ => {}
             }

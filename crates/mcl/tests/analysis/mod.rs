@@ -50,6 +50,7 @@ pub(super) fn run(case: &Case) -> Result<String, String> {
     Ok(sections.finish())
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test reads its cases")]
 fn texts(case: &Case) -> Result<Vec<(String, String)>, String> {
     if !case.is_folder {
         return Ok(vec![("main.mcl".to_owned(), case.text()?)]);
