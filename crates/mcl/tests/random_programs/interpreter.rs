@@ -275,6 +275,7 @@ impl Interpreter {
         }
         let expression = &scope.file.ast[id];
         match &expression.kind {
+            ExprKind::Unfinished(_) => Err(Failure::fatal("what does not parse has no value")),
             ExprKind::Bool(value) => Ok(Datum::Bool(*value)),
             ExprKind::Integer(value) => Ok(Datum::Int(*value)),
             ExprKind::Float(value) => Ok(Datum::Float(*value)),
