@@ -15,6 +15,7 @@ mod modules;
 mod names;
 mod nesting;
 mod parsed;
+mod ranking;
 mod recursion;
 mod resolve;
 

@@ -12,7 +12,8 @@ use super::modules::{
     Missing, ModuleLocation, RemoteImport, Target, default_alias, enter_directory, parse_import,
 };
 use super::nesting::Entry as NestedEntry;
-use super::resolve::{Alias, FrameId, Resolver, Step, join};
+use super::ranking::Step;
+use super::resolve::{Alias, FrameId, Resolver, join};
 use crate::syntax::{Ast, ImportAlias, StmtKind};
 
 /// Files that import two files that import two files … beyond this are refused.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, Severity, SourceMap, Span, Stage};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, Severity, SourceMap, Span};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 use setpoint_value::Type;
@@ -18,6 +18,7 @@ use super::mentions::{AliasDefinition, AliasId, Mentions};
 use super::modules::{Missing, ModuleLocation, RemoteImport, enter_directory};
 use super::nesting::Entry as NestedEntry;
 use super::parsed::{ParseCache, ParsedFile};
+use super::ranking::{Order, RankedDiagnostic, Step};
 use super::{codes, recursion};
 use crate::hir::{
     Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
@@ -231,31 +232,6 @@ pub(super) struct Resolver<'a> {
     pub(super) remote_imports: Vec<RemoteImport>,
 }
 
-/// An error with its place in the order in which errors count.
-pub(super) struct RankedDiagnostic {
-    /// Whether compiling ends before it comes to this, because of another error of the file.
-    is_beyond: bool,
-    order: Order,
-    pub(super) diagnostic: Diagnostic,
-}
-
-/// Steps and places, from the outside in: of the blocks around an import that leads to the error, of the import, and so on into the
-/// file that it imports; of the blocks around the error, and of the error itself.
-pub(super) type Order = Vec<(Step, u32)>;
-
-/// The steps of resolving a block, in the order in which their errors count (rule names.22).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
-    /// Its imports are followed.
-    Imports,
-    /// Names that a block produces twice are looked for, in the whole file.
-    Clashes,
-    /// Definitions that need themselves are looked for, in the whole file.
-    Cycles,
-    /// Names are looked up.
-    Names,
-}
-
 /// A text that is part of the program; one for each import that leads to it.
 pub(super) struct File {
     id: FileId,
@@ -450,55 +426,6 @@ impl Resolver<'_> {
         } else {
             format!("/{relative}/").into()
         }
-    }
-
-    fn report_all(&mut self, step: Step, found: &Diagnostics, file: usize) {
-        for diagnostic in found {
-            let order = self.files[file].order.clone();
-            self.push(step, diagnostic.clone(), file, order);
-        }
-    }
-
-    /// Reports what is wrong with a name in a block.
-    pub(super) fn report(&mut self, frame: FrameId, diagnostic: Diagnostic) {
-        self.report_in(Step::Names, frame, diagnostic);
-    }
-
-    pub(super) fn report_in(&mut self, step: Step, frame: FrameId, diagnostic: Diagnostic) {
-        let order = self.order_in(frame);
-        self.push(step, diagnostic, self.file_of(frame), order);
-    }
-
-    /// Where a block stands in the order of errors.
-    pub(super) fn order_in(&self, frame: FrameId) -> Order {
-        let mut order = self.files[self.file_of(frame)].order.clone();
-        let outermost = order.len();
-        let mut at = Some(frame);
-        while let Some(id) = at {
-            let Frame {
-                parent, opened_at, ..
-            } = self.frames[id.0];
-            order.extend(opened_at.map(|start| (Step::Names, start)));
-            at = parent;
-        }
-        order[outermost..].reverse();
-        order
-    }
-
-    fn push(&mut self, step: Step, mut diagnostic: Diagnostic, file: usize, mut order: Order) {
-        order.push((step, diagnostic.primary.span.start));
-        let file = &self.files[file];
-        if !file.imports.is_empty() {
-            diagnostic = diagnostic.at_stage(Stage::Scope);
-            for import in &file.imports {
-                diagnostic = diagnostic.via(*import, "imported here");
-            }
-        }
-        self.errors.push(RankedDiagnostic {
-            is_beyond: file.is_broken,
-            order,
-            diagnostic,
-        });
     }
 
     /// Resolves the top of a file and gives its frame.
