@@ -28,7 +28,7 @@ use setpoint_graph::Library;
 use crate::compile::{Compiled, typed_program, with_room};
 use crate::hir::Hir;
 use crate::scope::{Extent, Frame, FrameId, Mentions, ParseCache, ResolveInput, resolve};
-use crate::types::Typed;
+use crate::types::{Typed, has_unused, infer_unused};
 
 pub use crate::scope::{AliasDefinition, AliasId, Entry, Mention, ParsedFile, Space, Target};
 pub use completion::{CallAt, Expected, QualifiedName};
@@ -96,7 +96,15 @@ impl Workspace {
             (typed, program) = typed_program(&resolved.hir, library, &mut diagnostics);
         }
         diagnostics.merge(&self.sources);
+        if stop.is_stopped() {
+            return None;
+        }
         diagnostics.extend(resolved.unused);
+        if resolved.unused_is_acyclic && has_unused(&resolved.hir, &typed) {
+            let warnings;
+            (typed, warnings) = infer_unused(&resolved.hir, library, &diagnostics);
+            diagnostics.extend(warnings);
+        }
         let mut analysis = Analysis {
             sources: self.sources.clone(),
             diagnostics,

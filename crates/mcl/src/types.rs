@@ -9,6 +9,11 @@
 //! Functions and classes are polymorphic by instantiation: each call of a named function and each include is an
 //! [`Instance`] with types of its own.
 
+use setpoint_diagnostics::Diagnostics;
+use setpoint_graph::Library;
+
+use crate::hir::Hir;
+
 mod codes;
 mod completion;
 mod deferred;
@@ -22,8 +27,17 @@ mod resources;
 mod schemes;
 mod solver;
 mod syntactic;
+mod unused;
 
 pub(crate) use codes::CODES;
-pub use infer::infer;
 pub(crate) use infer::operator_spec;
 pub use instances::{Instance, InstanceId, Typed};
+pub(crate) use unused::{has_unused, infer_unused};
+
+/// Infers the types of a program. Errors go to the sink, those that count first in front.
+pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typed {
+    match infer::started(hir, library) {
+        Some(inference) => inference.finish(diagnostics),
+        None => Typed::default(),
+    }
+}

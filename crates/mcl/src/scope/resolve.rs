@@ -69,6 +69,8 @@ pub(crate) struct Resolved {
     pub(crate) hir: Hir,
     /// Whether no definition of it needs itself.
     pub(crate) is_acyclic: bool,
+    /// The same, with the classes that nothing includes.
+    pub(crate) unused_is_acyclic: bool,
     /// What would be wrong with classes that nothing includes, if something did, as warnings.
     pub(crate) unused: Vec<Diagnostic>,
     /// What names mean.
@@ -313,11 +315,14 @@ impl Resolver<'_> {
         resolved.files = std::mem::take(&mut self.touched);
         resolved.remote_imports = std::mem::take(&mut self.remote_imports);
         if self.extent == Extent::Everything {
+            let used = self.class_frames().iter().flatten().count();
             resolved.unused = self.unused_classes();
             if self.is_stopped() {
                 return resolved;
             }
-            resolved.is_acyclic &= recursion::check(&self.hir).is_empty();
+            let is_same = self.class_frames().iter().flatten().count() == used;
+            resolved.unused_is_acyclic =
+                resolved.is_acyclic && (is_same || recursion::check(&self.hir).is_empty());
         }
         let mut seen = FxHashSet::default();
         let new = self.files.iter().filter(|file| seen.insert(file.id));

@@ -129,7 +129,7 @@ impl Check {
 }
 
 impl Inference<'_> {
-    /// Ends inference: what was deferred, what is open, what cannot be built.
+    /// Ends inference: what was deferred, what is open, what cannot be built. Types are told beside errors too, as far as they are known.
     pub(super) fn finish(mut self, diagnostics: &mut Diagnostics) -> Typed {
         self.resolve_deferred(false);
         self.impose();
@@ -146,10 +146,9 @@ impl Inference<'_> {
                 let _ = self.solver.unify(&result, &Type::Bool);
             }
         }
-        let mut ambiguous = None;
-        if self.generation.is_empty() && self.solving.is_empty() {
-            ambiguous = self.complete();
-        } else {
+        let is_clean = self.generation.is_empty() && self.solving.is_empty();
+        let ambiguous = self.complete().filter(|_| is_clean && !self.has_unknown);
+        if !is_clean {
             self.completion.clear();
         }
         let is_unknown_kind = |error: &Diagnostic| error.code == &codes::UNKNOWN_KIND;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
+use setpoint_diagnostics::{Diagnostic, Span};
 use setpoint_graph::Library;
 use setpoint_value::{FunctionRef, FunctionSpec, Signature, Type, operators};
 
@@ -24,8 +24,8 @@ use crate::hir::{
 };
 use crate::syntax::Operator;
 
-/// Infers the types of a program. Errors go to the sink, those that count first in front.
-pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typed {
+/// What follows from the statements of a program, before it is decided what waits; none without statements.
+pub(super) fn started<'a>(hir: &'a Hir, library: &'a Library) -> Option<Inference<'a>> {
     let mut inference = Inference {
         hir,
         library,
@@ -42,6 +42,7 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         deferred: Vec::new(),
         imposed: Vec::new(),
         failed: Vec::new(),
+        has_unknown: false,
         checks: Vec::new(),
         names: Vec::new(),
         generation: Vec::new(),
@@ -55,11 +56,11 @@ pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typ
         calls: 0,
     };
     if hir.bodies.is_empty() {
-        return inference.typed;
+        return None;
     }
     let entry = inference.top(BodyId(0));
     inference.body(entry, BodyId(0));
-    inference.finish(diagnostics)
+    Some(inference)
 }
 
 pub(super) struct Inference<'a> {
@@ -86,6 +87,8 @@ pub(super) struct Inference<'a> {
     pub(super) imposed: Vec<Deferred>,
     /// Results of what cannot be built: that they stay open is not worth telling.
     pub(super) failed: Vec<Type>,
+    /// Whether something has no meaning, which was reported: what stays open because of that is not worth telling either.
+    pub(super) has_unknown: bool,
     /// Checks on solved types.
     pub(super) checks: Vec<Check>,
     /// Names of resources and edge endpoints that are not evident: str or list of str.
@@ -216,7 +219,7 @@ impl<'a> Inference<'a> {
         ty
     }
 
-    fn body(&mut self, instance: InstanceId, body: BodyId) {
+    pub(super) fn body(&mut self, instance: InstanceId, body: BodyId) {
         let hir = self.hir;
         for statement in &hir.body(body).statements {
             self.statement(instance, statement);
@@ -308,7 +311,7 @@ impl<'a> Inference<'a> {
     }
 
     /// The type of a definition, found by its first use.
-    fn definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
+    pub(super) fn definition_type(&mut self, holder: InstanceId, id: DefinitionId) -> Type {
         let node = Node::Definition(holder, id);
         if let Some(found) = self.typed.instance(holder).definitions.get(&id).cloned() {
             self.used(node);
@@ -444,9 +447,8 @@ impl<'a> Inference<'a> {
                 for part in parts {
                     self.infer(instance, *part);
                 }
-                let unknown = self.solver.fresh();
-                self.failed.push(unknown.clone());
-                return unknown;
+                self.has_unknown = true;
+                return self.solver.fresh();
             }
             ExprKind::Variable { path, definition } => {
                 let holder = self.follow(instance, path, hir.definition(*definition).owner);
