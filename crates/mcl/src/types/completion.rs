@@ -147,7 +147,15 @@ impl Inference<'_> {
             }
         }
         let is_clean = self.generation.is_empty() && self.solving.is_empty();
-        let ambiguous = self.complete().filter(|_| is_clean && !self.has_unknown);
+        // Of what cannot be unfolded, types are not told: they are what is too large.
+        let is_bounded = !self
+            .generation
+            .iter()
+            .any(|(_, error)| error.code == &codes::TOO_DEEP);
+        let ambiguous = match is_bounded {
+            true => self.complete().filter(|_| is_clean && !self.has_unknown),
+            false => None,
+        };
         if !is_clean {
             self.completion.clear();
         }
