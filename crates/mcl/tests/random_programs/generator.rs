@@ -250,8 +250,18 @@ impl Generator {
         if matches!(place, Where::Entry | Where::Module) {
             self.import_core(&mut env, &mut statements);
         }
-        if matches!(place, Where::Entry | Where::Module | Where::Class(_)) && !env.in_loop {
+        if !env.in_loop {
             self.import_modules(&mut env, place, &mut statements);
+            // What an import brings keeps its meaning, whatever the block was to do with the name.
+            let brought: Vec<String> = env.variables.iter().map(|(name, _)| plain(name)).collect();
+            plan.variables.retain(|name| !brought.contains(name));
+            plan.functions.retain(|name| {
+                env.functions
+                    .iter()
+                    .all(|function| plain(&function.name) != *name)
+            });
+            plan.classes
+                .retain(|name| env.classes.iter().all(|class| plain(&class.name) != *name));
         }
         for _ in 0..count {
             let statement = self.statement(&mut env, place, &mut plan);
@@ -289,9 +299,10 @@ impl Generator {
 
     fn import_modules(&mut self, env: &mut Environment, place: Where, statements: &mut Vec<String>) {
         for index in 0..self.modules.len() {
-            let chance = if matches!(place, Where::Class(_)) { 15 } else { 70 };
-            // A class of a module stands in the module's file, whose folder is not known here.
-            if !self.random.chance(chance) || (matches!(place, Where::Class(_)) && !self.prefix.is_empty()) {
+            let at_the_top = matches!(place, Where::Entry | Where::Module);
+            let chance = if at_the_top { 70 } else { 12 };
+            // Modules are made one after the other, so that none imports itself.
+            if !self.random.chance(chance) {
                 continue;
             }
             let path = format!("{}{}", self.way_up, self.modules[index].path);
@@ -498,10 +509,10 @@ impl Generator {
         let printf = env.core("fmt.printf")?.to_owned();
         let element = Ty::random(&mut self.random, 1, true);
         let over_map = self.random.chance(35);
-        let key = if !over_map || self.random.chance(30) {
-            Ty::Int
+        let key = if over_map {
+            Ty::key(&mut self.random)
         } else {
-            Ty::Str
+            Ty::Int
         };
         let over = if over_map {
             Ty::Map(Box::new(key.clone()), Box::new(element.clone()))

@@ -135,6 +135,8 @@ impl Generator {
     fn key(&mut self, ty: &Ty, index: usize) -> String {
         match ty {
             Ty::Int => (index + 1).to_string(),
+            Ty::Float => format!("{index}.5"),
+            Ty::Struct(_) => format!("struct{{a => {index}}}"),
             _ => format!("\"{}\"", ["k", "l", "m", "n"][index % 4]),
         }
     }
@@ -310,7 +312,7 @@ impl Generator {
 
     /// A lookup that may fail.
     fn lookup(&mut self, env: &Environment, ty: &Ty, fuel: usize) -> Text {
-        let key = if self.random.chance(60) { Ty::Str } else { Ty::Int };
+        let key = Ty::key(&mut self.random);
         if self.random.chance(50) {
             let list = self.term(env, &Ty::list(ty.clone()), fuel).operand(8, false);
             let index = if self.random.chance(60) {

@@ -114,6 +114,16 @@ impl Ty {
         }
     }
 
+    /// One for the keys of a map.
+    pub(crate) fn key(random: &mut Random) -> Ty {
+        match random.below(12) {
+            0..7 => Ty::Str,
+            7..10 => Ty::Int,
+            10 => Ty::Float,
+            _ => Ty::Struct(vec![("a".to_owned(), Ty::Int)]),
+        }
+    }
+
     /// One that can be written down.
     pub(crate) fn random(random: &mut Random, depth: usize, functions: bool) -> Ty {
         let simple = [Ty::Int, Ty::Str, Ty::Bool, Ty::Float, Ty::Int, Ty::Str];
@@ -125,7 +135,7 @@ impl Ty {
         match random.below(if functions { 5 } else { 3 }) {
             0 => Ty::list(inner(random)),
             1 => {
-                let key = if random.chance(70) { Ty::Str } else { Ty::Int };
+                let key = Ty::key(random);
                 Ty::Map(Box::new(key), Box::new(inner(random)))
             }
             2 => {
