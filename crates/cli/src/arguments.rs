@@ -79,6 +79,16 @@ impl ProgramArguments {
     }
 }
 
+/// Where modules from elsewhere are for somebody who only looks: as given, as the environment says, or below the usual prefix.
+pub(crate) fn modules_directory(given: Option<&str>) -> Result<Option<String>, Failure> {
+    match given.map(str::to_owned).or_else(|| environment("MODULE_PATH")) {
+        Some(directory) => absolute_directory(&directory).map(Some),
+        None => Ok(Prefix::place(None)
+            .ok()
+            .map(|prefix| format!("{}/modules/", prefix.display()))),
+    }
+}
+
 /// A modules directory that the user names, as an absolute path that ends in `/`.
 fn absolute_directory(directory: &str) -> Result<String, Failure> {
     if !directory.ends_with('/') {

@@ -6,6 +6,7 @@ mod docs;
 mod explain;
 mod fmt;
 mod graph;
+mod lsp;
 mod modules;
 mod run;
 
@@ -44,6 +45,7 @@ enum Command {
     Modules(modules::Arguments),
     Docs(docs::Arguments),
     Explain(explain::Arguments),
+    Lsp(lsp::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -81,6 +83,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Fmt(arguments) => fmt::run(output, &arguments),
         Command::Modules(arguments) => modules::run(session, &arguments),
         Command::Docs(arguments) => docs::run(session, &arguments),
+        Command::Lsp(arguments) => lsp::run(session, &arguments),
         Command::Explain(arguments) => explain::run(output, &arguments),
         Command::Completions(arguments) => completions::run(output, &arguments),
     }
@@ -120,10 +123,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("status", ""),
     ("events", "`setpoint run --json` prints what happens"),
     ("top", ""),
-    (
-        "lsp",
-        "`setpoint check --json` finds what is wrong with a program",
-    ),
     ("simulate", ""),
     ("deploy", ""),
     ("setup", ""),

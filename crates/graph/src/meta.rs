@@ -377,6 +377,31 @@ impl MetaName {
         MetaName::ALL.into_iter().find(|m| m.name() == name)
     }
 
+    /// What it means, for people: one sentence.
+    #[must_use]
+    pub const fn doc(self) -> &'static str {
+        match self {
+            MetaName::Noop => "Only say what would be done.",
+            MetaName::Retry => "How often a failed run or watch is tried again; `-1` for ever.",
+            MetaName::Retryreset => "Whether a run that succeeds gives all tries back.",
+            MetaName::Delay => "Milliseconds before each further try.",
+            MetaName::Timeout => "Milliseconds that a run may take; `0` is as long as it wants.",
+            MetaName::Poll => "Look every so many seconds instead of watching; `0` watches, `-1` looks once.",
+            MetaName::Limit => "How many events a second may lead to a run.",
+            MetaName::Burst => "How many events may come at once under a limit.",
+            MetaName::Reset => "Whether used-up tries are forgotten when the resource is changed.",
+            MetaName::Sema => "Names of semaphores: `\"disk:2\"` lets two run at once.",
+            MetaName::Rewatch => "Whether the next graph starts it again although nothing was changed.",
+            MetaName::Realize => "Run at least once, even if the next graph takes it away.",
+            MetaName::Dollar => "Whether the name may begin with a `$`.",
+            MetaName::Hidden => "Keep it from being applied on this host.",
+            MetaName::Export => "The hosts that it is exported to; `\"*\"` for all.",
+            MetaName::Reverse => "Undo it when it leaves the program, for kinds that can.",
+            MetaName::Autoedge => "Whether it takes part in automatic edges.",
+            MetaName::Autogroup => "Whether it may be grouped with others.",
+        }
+    }
+
     /// Its type in mcl.
     #[must_use]
     pub fn ty(self) -> Type {

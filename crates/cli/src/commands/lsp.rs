@@ -1,0 +1,81 @@
+//! `setpoint lsp`: the language server, on standard input and output.
+
+use std::path::Path;
+
+use clap::Args;
+use setpoint_diagnostics::Loader;
+use setpoint_lsp::{Ending, Files, Setup, Transport, serve};
+
+use crate::arguments::modules_directory;
+use crate::capabilities::system_hostname;
+use crate::directory_loader::DirectoryLoader;
+use crate::failure::{Failure, exit_code};
+use crate::page;
+use crate::session::Session;
+
+/// Serve an editor: diagnostics while typing, completion, navigation, formatting
+///
+/// Editors start it and speak the Language Server Protocol with it, on standard input and output. It changes no file.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Where modules from elsewhere are; ends in `/`. Also the variable SETPOINT_MODULE_PATH [default: modules/ below the prefix]
+    #[arg(long, value_name = "DIR")]
+    module_path: Option<String>,
+
+    /// What some editors give every server; it is the only way there is
+    #[arg(long, hide = true)]
+    stdio: bool,
+}
+
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    let modules_directory = modules_directory(arguments.module_path.as_deref())?;
+    let setup = Setup {
+        library: session.assembly.library(&system_hostname()),
+        files: Box::new(Disk {
+            modules_directory: modules_directory.clone(),
+        }),
+        modules_directory,
+        page,
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let failed = |error| Failure::io("serve the editor", &error);
+    let transport = Transport::new(std::io::stdin(), std::io::stdout()).map_err(failed)?;
+    let ending = serve(&transport.connection, setup).map_err(failed)?;
+    match (ending, transport.finish()) {
+        (Ending::Clean, Ok(())) => Ok(exit_code::DONE),
+        // The editor is gone: there is nobody to whom more could be said.
+        _ => Ok(exit_code::WRONG),
+    }
+}
+
+/// The files of this machine.
+struct Disk {
+    modules_directory: Option<String>,
+}
+
+impl Files for Disk {
+    fn open(&self, root: &str, entry: Option<&str>) -> Box<dyn Loader> {
+        let loader = DirectoryLoader::new(root).with_modules(self.modules_directory.as_deref());
+        Box::new(match entry {
+            Some(file) => loader.with_entry(file),
+            None => loader,
+        })
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        Path::new(path).is_file()
+    }
+
+    fn names(&self, directory: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name().into_string().ok()?;
+                let is_directory = entry.path().is_dir();
+                Some(if is_directory { format!("{name}/") } else { name })
+            })
+            .collect();
+        names.sort();
+        names
+    }
+}

@@ -1,0 +1,137 @@
+//! Symbols of a document and of all programs that are open.
+
+use lsp_types::{DocumentSymbol, Location, SymbolInformation, SymbolKind as Told};
+use serde_json::Value as Json;
+use setpoint_mcl::analysis::{Symbol, SymbolKind};
+
+use super::{Answer, Context, Place, to_json};
+use crate::positions::Text;
+use crate::uri;
+
+/// So many symbols are found in a workspace.
+const MOST: usize = 1000;
+
+pub(super) fn document(place: &Place<'_>) -> Option<Json> {
+    let symbols = place.analysis().symbols(place.file);
+    if place.client.nested_symbols {
+        let symbols: Vec<DocumentSymbol> = symbols.iter().map(|symbol| nested(place, symbol)).collect();
+        return to_json(symbols);
+    }
+    let mut flat = Vec::new();
+    let uri = uri::uri(place.program.path(place.file)?)?;
+    let mut open: Vec<(&Symbol, Option<String>)> =
+        symbols.iter().rev().map(|symbol| (symbol, None)).collect();
+    while let Some((symbol, container)) = open.pop() {
+        let location = Location::new(uri.clone(), place.range(symbol.span));
+        flat.push(information(symbol, location, container));
+        open.extend(
+            symbol
+                .children
+                .iter()
+                .rev()
+                .map(|child| (child, Some(symbol.name.clone()))),
+        );
+    }
+    to_json(flat)
+}
+
+fn kind(kind: SymbolKind) -> Told {
+    match kind {
+        SymbolKind::Variable => Told::VARIABLE,
+        SymbolKind::Function => Told::FUNCTION,
+        SymbolKind::Class => Told::CLASS,
+        SymbolKind::Resource => Told::OBJECT,
+        SymbolKind::Import => Told::MODULE,
+        SymbolKind::Include => Told::CONSTRUCTOR,
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "the structure of the protocol has a field that it deprecates"
+)]
+fn nested(place: &Place<'_>, symbol: &Symbol) -> DocumentSymbol {
+    let children: Vec<DocumentSymbol> = symbol.children.iter().map(|child| nested(place, child)).collect();
+    DocumentSymbol {
+        name: symbol.name.clone(),
+        detail: None,
+        kind: kind(symbol.kind),
+        tags: None,
+        deprecated: None,
+        range: place.range(symbol.span),
+        selection_range: place.range(symbol.name_span),
+        children: (!children.is_empty()).then_some(children),
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "the structure of the protocol has a field that it deprecates"
+)]
+fn information(symbol: &Symbol, location: Location, container_name: Option<String>) -> SymbolInformation {
+    SymbolInformation {
+        name: symbol.name.clone(),
+        kind: kind(symbol.kind),
+        tags: None,
+        deprecated: None,
+        location,
+        container_name,
+    }
+}
+
+/// What is called like the query, in the programs of open documents and of the directories that the client has open.
+pub(super) fn workspace(context: &mut Context<'_>, params: &Json) -> Answer {
+    let query = params
+        .get("query")
+        .and_then(Json::as_str)
+        .unwrap_or_default()
+        .to_lowercase();
+    let mut paths: Vec<String> = context.snapshot.documents.keys().cloned().collect();
+    for folder in &context.client.folders {
+        let main = format!("{}/main.mcl", folder.trim_end_matches('/'));
+        if context.setup.files.is_file(&main) {
+            paths.push(main);
+        }
+    }
+    let mut found: Vec<SymbolInformation> = Vec::new();
+    for path in paths {
+        let Some(program) = context.programs.of(&path, context.snapshot, context.stop) else {
+            return Answer::Stopped;
+        };
+        for (file, path) in &program.paths {
+            let Some(uri) = uri::uri(path) else { continue };
+            if found.iter().any(|known| known.location.uri == uri) {
+                continue;
+            }
+            let text = Text::new(program.analysis.sources.file(*file).text.clone());
+            let symbols = program.analysis.symbols(*file);
+            let mut open: Vec<(&Symbol, Option<String>)> =
+                symbols.iter().rev().map(|symbol| (symbol, None)).collect();
+            while let Some((symbol, container)) = open.pop() {
+                open.extend(
+                    symbol
+                        .children
+                        .iter()
+                        .rev()
+                        .map(|child| (child, Some(symbol.name.clone()))),
+                );
+                if found.len() >= MOST || !is_like(&symbol.name, &query) {
+                    continue;
+                }
+                let range = text.range(
+                    symbol.name_span.start,
+                    symbol.name_span.end,
+                    context.client.encoding,
+                );
+                found.push(information(symbol, Location::new(uri.clone(), range), container));
+            }
+        }
+    }
+    Answer::Result(to_json(found).unwrap_or_default())
+}
+
+/// Whether all letters of the query stand in the name, in their order.
+fn is_like(name: &str, query: &str) -> bool {
+    let mut letters = name.chars().flat_map(char::to_lowercase);
+    query.chars().all(|wanted| letters.any(|letter| letter == wanted))
+}

@@ -1,0 +1,188 @@
+//! Semantic tokens: what the lexer sees, refined by what names mean.
+
+use lsp_types::{SemanticToken, SemanticTokens};
+use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
+use setpoint_diagnostics::Span;
+use setpoint_mcl::analysis::Target;
+use setpoint_mcl::hir::DefinitionKind;
+use setpoint_mcl::syntax::TokenKind as K;
+
+use super::{Place, to_json};
+use crate::positions::Encoding;
+
+/// Names of the types, in the order of their numbers.
+pub(super) const TYPES: [&str; 12] = [
+    "comment",
+    "string",
+    "number",
+    "keyword",
+    "operator",
+    "variable",
+    "parameter",
+    "function",
+    "class",
+    "namespace",
+    "type",
+    "property",
+];
+
+/// Names of the modifiers, in the order of their bits.
+pub(super) const MODIFIERS: [&str; 3] = ["declaration", "readonly", "defaultLibrary"];
+
+const DECLARATION: u32 = 1;
+const READONLY: u32 = 2;
+const LIBRARY: u32 = 4;
+
+/// The number of a type.
+fn number(name: &str) -> u32 {
+    TYPES.iter().position(|known| *known == name).unwrap_or_default() as u32
+}
+
+/// The tokens of a document, or of a part of it.
+pub(super) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Json> {
+    let analysis = place.analysis();
+    let parsed = analysis.parsed(place.file)?;
+    let mut meanings: FxHashMap<u32, (u32, (u32, u32))> = FxHashMap::default();
+    let mut inside_strings: Vec<(Span, (u32, u32))> = Vec::new();
+    for name in analysis.names_in(place.file) {
+        let Some(meaning) = meaning(place, &name.target, name.is_definition) else {
+            continue;
+        };
+        meanings.insert(name.span.start, (name.span.end, meaning));
+        inside_strings.push((name.span, meaning));
+    }
+    let mut writer = Writer {
+        place,
+        data: Vec::new(),
+        line: 0,
+        character: 0,
+    };
+    for (kind, range) in parsed.tokens.iter() {
+        if part.is_some_and(|part| range.end < part.start || part.end < range.start) {
+            continue;
+        }
+        if kind == K::String {
+            let from = inside_strings.partition_point(|(span, _)| span.start < range.start);
+            let inside = inside_strings[from..]
+                .iter()
+                .take_while(|(span, _)| span.end < range.end);
+            let mut at = range.start;
+            for (span, meaning) in inside.filter(|(span, _)| span.start > range.start) {
+                if span.start < at {
+                    continue;
+                }
+                writer.push(at, span.start, (number("string"), 0));
+                writer.push(span.start, span.end, *meaning);
+                at = span.end;
+            }
+            writer.push(at, range.end, (number("string"), 0));
+            continue;
+        }
+        let known = meanings.get(&range.start).map(|(_, meaning)| *meaning);
+        let plain = || Some((number(of_token(kind)?), 0));
+        if let Some(meaning) = known.or_else(plain) {
+            writer.push(range.start, range.end, meaning);
+        }
+    }
+    to_json(SemanticTokens {
+        result_id: None,
+        data: writer.data,
+    })
+}
+
+/// What a token is by itself; names only say so by what they mean.
+fn of_token(kind: K) -> Option<&'static str> {
+    Some(match kind {
+        K::Comment => "comment",
+        K::IntegerNumber | K::FloatNumber => "number",
+        K::Bool | K::Str | K::Int | K::Float | K::Map | K::Struct | K::Variant => "type",
+        kind if kind.is_word() => "keyword",
+        K::Elvis
+        | K::Except
+        | K::Bars
+        | K::Rocket
+        | K::Equals
+        | K::Plus
+        | K::Minus
+        | K::Star
+        | K::Slash
+        | K::Equal
+        | K::NotEqual
+        | K::Less
+        | K::Greater
+        | K::LessEqual
+        | K::GreaterEqual
+        | K::Arrow => "operator",
+        K::Capitalized => "type",
+        _ => return None,
+    })
+}
+
+fn meaning(place: &Place<'_>, target: &Target, is_definition: bool) -> Option<(u32, u32)> {
+    let declaration = if is_definition { DECLARATION } else { 0 };
+    let (name, modifiers) = match target {
+        Target::Variable(id) => match &place.analysis().hir.definition(*id).kind {
+            DefinitionKind::Bind { .. } | DefinitionKind::LoopKey | DefinitionKind::LoopValue => {
+                ("variable", READONLY)
+            }
+            DefinitionKind::ClassParameter { .. } | DefinitionKind::Parameter { .. } => {
+                ("parameter", READONLY)
+            }
+            DefinitionKind::Library(_) => ("variable", READONLY | LIBRARY),
+        },
+        Target::Function(_) => ("function", 0),
+        Target::LibraryFunction(_) => ("function", LIBRARY),
+        Target::Class(_) => ("class", 0),
+        Target::Alias(_) => ("namespace", 0),
+        // The path is a string.
+        Target::File(_) => return None,
+        Target::Kind(_) => ("type", LIBRARY),
+        Target::Parameter { .. } | Target::Meta(_) => ("property", LIBRARY),
+    };
+    Some((number(name), modifiers | declaration))
+}
+
+/// Tokens relative to the one before, a line at a time.
+struct Writer<'a> {
+    place: &'a Place<'a>,
+    data: Vec<SemanticToken>,
+    line: u32,
+    character: u32,
+}
+
+impl Writer<'_> {
+    fn push(&mut self, start: u32, end: u32, (token_type, token_modifiers_bitset): (u32, u32)) {
+        let text = self
+            .place
+            .text
+            .as_str()
+            .get(start as usize..end as usize)
+            .unwrap_or_default();
+        let mut at = start;
+        for piece in text.split_inclusive('\n') {
+            let content = piece.trim_end_matches(['\n', '\r']);
+            let length = match self.place.client.encoding {
+                Encoding::Utf8 => content.len(),
+                Encoding::Utf16 => content.encode_utf16().count(),
+            } as u32;
+            if length > 0 {
+                let position = self.place.position(at);
+                let delta_line = position.line - self.line;
+                let delta_start = match delta_line {
+                    0 => position.character - self.character,
+                    _ => position.character,
+                };
+                self.data.push(SemanticToken {
+                    delta_line,
+                    delta_start,
+                    length,
+                    token_type,
+                    token_modifiers_bitset,
+                });
+                (self.line, self.character) = (position.line, position.character);
+            }
+            at += piece.len() as u32;
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The language server of mcl: what an editor asks about programs, answered from [`setpoint_mcl::analysis`].
+//!
+//! ```text
+//!  client ◀─▶ transport ─▶ server: documents, life of the connection ─ jobs ─▶ worker: one analysis at a time ─▶ answers
+//! ```
+//!
+//! [`serve`] runs the loop on a [`Connection`](lsp_server::Connection). The thread of the loop takes in texts and puts requests in a queue;
+//! one further thread analyses and answers. A newer text ends the analysis of an older one, and a request about an older text
+//! is answered with «content modified». Nothing is written but answers: the server changes no file.
+//!
+//! The crate reads files only through [`Files`], which whoever starts the server gives it, and knows functions and kinds only from a
+//! [`Library`](setpoint_graph::Library).
+
+#![forbid(unsafe_code)]
+
+mod documents;
+mod features;
+mod library_text;
+mod positions;
+mod programs;
+mod queue;
+mod server;
+mod transport;
+mod uri;
+mod worker;
+
+pub use library_text::kind_snippets;
+pub use server::{Ending, Files, Setup, serve};
+pub use transport::{LARGEST_MESSAGE, Transport};

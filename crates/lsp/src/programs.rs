@@ -1,0 +1,250 @@
+//! Which program a document is part of, and what is known about it: analysed when somebody asks, kept while nothing changes.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use setpoint_diagnostics::{Documents, FileId};
+use setpoint_flow::Stop;
+use setpoint_mcl::Entry;
+use setpoint_mcl::analysis::{Analysis, AnalysisOptions, Workspace};
+
+use crate::documents::Snapshot;
+use crate::server::Setup;
+use crate::uri;
+
+/// Programs beyond these are forgotten, those first that nobody asked for longest.
+const KEPT: usize = 16;
+
+/// So many directories upward are searched for the program that a file is part of.
+const UPWARD: usize = 12;
+
+/// Where a program begins.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Key {
+    /// Its directory, ending in `/`; empty for a document that is no file.
+    pub(crate) root: String,
+    /// The file that it begins with; none for a directory.
+    pub(crate) file: Option<String>,
+}
+
+impl Key {
+    fn directory(root: &str) -> Key {
+        Key {
+            root: root.to_owned(),
+            file: None,
+        }
+    }
+
+    fn file(path: &str) -> Key {
+        let root = match uri::is_file(path) {
+            true => uri::directory(path),
+            false => "",
+        };
+        Key {
+            root: root.to_owned(),
+            file: Some(path[root.len()..].to_owned()),
+        }
+    }
+
+    /// The path of a text that the program calls so.
+    pub(crate) fn path(&self, name: &str) -> String {
+        match uri::is_file(name) || self.root.is_empty() {
+            true => name.to_owned(),
+            false => uri::normalized(&format!("{}{name}", self.root)),
+        }
+    }
+}
+
+/// What is known about a program.
+pub(crate) struct Program {
+    pub(crate) analysis: Analysis,
+    /// The paths of its texts.
+    pub(crate) paths: Vec<(FileId, String)>,
+}
+
+impl Program {
+    /// The text at a path, if it is one of the program's.
+    pub(crate) fn file(&self, path: &str) -> Option<FileId> {
+        let found = self.paths.iter().find(|(_, known)| known == path);
+        found.map(|(file, _)| *file)
+    }
+
+    /// The path of one of its texts.
+    pub(crate) fn path(&self, file: FileId) -> Option<&str> {
+        let found = self.paths.iter().find(|(known, _)| *known == file);
+        found.map(|(_, path)| &**path)
+    }
+}
+
+struct Known {
+    workspace: Workspace,
+    program: Option<Program>,
+    /// What the program was made of: open texts, which documents were open below its root, the state of the disk.
+    texts: Vec<(String, Arc<str>)>,
+    open: Vec<String>,
+    disk: u64,
+    used: u64,
+}
+
+/// The programs that were asked for.
+pub(crate) struct Programs {
+    setup: Arc<Setup>,
+    known: FxHashMap<Key, Known>,
+    /// Where programs begin that may have a file, nearest first, by the file's path.
+    candidates: FxHashMap<String, (u64, Vec<Key>)>,
+    clock: u64,
+}
+
+impl Programs {
+    pub(crate) fn new(setup: Arc<Setup>) -> Programs {
+        Programs {
+            setup,
+            known: FxHashMap::default(),
+            candidates: FxHashMap::default(),
+            clock: 0,
+        }
+    }
+
+    /// Forgets everything, after something went wrong in the midst of it.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+        self.candidates.clear();
+    }
+
+    /// The program that a document is part of: the nearest upward whose files have it, else the one that it is by itself. None if
+    /// it was stopped.
+    pub(crate) fn of(&mut self, path: &str, snapshot: &Snapshot, stop: &Stop) -> Option<&Program> {
+        for key in self.candidates(path, snapshot) {
+            if self.analysed(&key, snapshot, stop)?.file(path).is_some() {
+                return self.known.get(&key)?.program.as_ref();
+            }
+        }
+        self.analysed(&Key::file(path), snapshot, stop)
+    }
+
+    fn candidates(&mut self, path: &str, snapshot: &Snapshot) -> Vec<Key> {
+        if !uri::is_file(path) {
+            return Vec::new();
+        }
+        if let Some((disk, keys)) = self.candidates.get(path)
+            && *disk == snapshot.disk
+        {
+            return keys.clone();
+        }
+        let files = &self.setup.files;
+        let mut keys = Vec::new();
+        let mut directory = uri::directory(path);
+        for _ in 0..UPWARD {
+            let begins = ["metadata.yaml", "main.mcl"].map(|name| format!("{directory}{name}"));
+            let is_there = |file: &String| snapshot.get(file).is_some() || files.is_file(file);
+            if begins.iter().any(is_there) {
+                keys.push(Key::directory(directory));
+            }
+            if directory.len() < 2 {
+                break;
+            }
+            directory = uri::directory(&directory[..directory.len() - 1]);
+        }
+        if self.candidates.len() > 4096 {
+            self.candidates.clear();
+        }
+        self.candidates
+            .insert(path.to_owned(), (snapshot.disk, keys.clone()));
+        keys
+    }
+
+    fn analysed(&mut self, key: &Key, snapshot: &Snapshot, stop: &Stop) -> Option<&Program> {
+        self.clock += 1;
+        if self.known.len() >= KEPT && !self.known.contains_key(key) {
+            let oldest = self.known.iter().min_by_key(|(_, known)| known.used);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                self.known.remove(&oldest);
+            }
+        }
+        let known = self.known.entry(key.clone()).or_insert_with(|| Known {
+            workspace: Workspace::new(),
+            program: None,
+            texts: Vec::new(),
+            open: Vec::new(),
+            disk: 0,
+            used: 0,
+        });
+        known.used = self.clock;
+        let open = open_below(key, snapshot);
+        if known.is_current(snapshot, &open) {
+            return known.program.as_ref();
+        }
+        known.program = None;
+        let entry = entry(key, snapshot);
+        let below = self.setup.files.open(&key.root, key.file.as_deref());
+        let mut documents = Documents::new();
+        for (path, document) in &*snapshot.documents {
+            let name = path.strip_prefix(&key.root).unwrap_or(path);
+            documents.set(name, document.version, document.text.shared());
+        }
+        let options = AnalysisOptions {
+            modules_directory: self.setup.modules_directory.clone(),
+            stop: stop.clone(),
+        };
+        let loader = documents.over(&*below);
+        let library = &self.setup.library;
+        let analysis = known.workspace.analyse(&entry, &options, &loader, library)?;
+        let is_embedded = |name: &str| {
+            library.modules.is_file(name) && !below.is_file(name) && documents.get(name).is_none()
+        };
+        let path = |file: FileId| {
+            let name = &*analysis.sources.file(file).name;
+            let path = match is_embedded(name) {
+                true => format!("{}modules/{name}", uri::EMBEDDED),
+                false => key.path(name),
+            };
+            (file, path)
+        };
+        let paths: Vec<(FileId, String)> = analysis.files().map(|(file, _)| path(file)).collect();
+        let text = |(_, path): &(FileId, String)| {
+            let document = snapshot.get(path)?;
+            Some((path.clone(), document.text.shared()))
+        };
+        known.texts = paths.iter().filter_map(text).collect();
+        known.open = open;
+        known.disk = snapshot.disk;
+        known.program = Some(Program { analysis, paths });
+        known.program.as_ref()
+    }
+}
+
+impl Known {
+    fn is_current(&self, snapshot: &Snapshot, open: &[String]) -> bool {
+        let is_same = |(path, text): &(String, Arc<str>)| {
+            let now = snapshot.get(path).map(|document| document.text.shared());
+            now.is_some_and(|now| Arc::ptr_eq(&now, text) || now == *text)
+        };
+        self.program.is_some()
+            && self.disk == snapshot.disk
+            && self.open == open
+            && self.texts.iter().all(is_same)
+    }
+}
+
+/// The documents that a program could read, if it imported them.
+fn open_below(key: &Key, snapshot: &Snapshot) -> Vec<String> {
+    let paths = snapshot.documents.keys();
+    paths
+        .filter(|path| path.starts_with(&key.root))
+        .cloned()
+        .collect()
+}
+
+fn entry(key: &Key, snapshot: &Snapshot) -> Entry {
+    match &key.file {
+        None => Entry::Directory(String::new()),
+        Some(name) if key.root.is_empty() => Entry::Code {
+            name: name.clone(),
+            text: snapshot
+                .get(name)
+                .map(|document| document.text.as_str().to_owned())
+                .unwrap_or_default(),
+        },
+        Some(name) => Entry::File(name.clone()),
+    }
+}

@@ -1,0 +1,2 @@
+" Files of the language mcl.
+autocmd BufRead,BufNewFile *.mcl setfiletype mcl
