@@ -4,9 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, Severity, SourceMap, Span};
 use setpoint_flow::Program;
 use setpoint_graph::Library;
+use setpoint_mcl::analysis::{AnalysisOptions, analyse};
+use setpoint_mcl::lint::lint;
 use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
 
 use crate::codes;
@@ -25,6 +27,8 @@ pub(crate) struct ProgramSource {
     pub(crate) options: CompileOptions,
     /// What the program can use.
     pub(crate) library: Library,
+    /// Whether it is also said what is probably not meant so.
+    pub(crate) lint: bool,
     /// What is done about modules from elsewhere.
     pub(crate) modules: ModulePolicy,
 }
@@ -84,6 +88,17 @@ pub(crate) struct Compilation {
     pub(crate) compiled: Option<Compiled>,
 }
 
+fn is_own(compiled: &Compiled, name: &str) -> bool {
+    let is_from_elsewhere = compiled.remote_imports.iter().any(|import| {
+        let rest = import
+            .modules_directory
+            .as_deref()
+            .and_then(|directory| name.strip_prefix(directory));
+        rest.is_some_and(|rest| rest.starts_with(&import.module))
+    });
+    name.starts_with('<') || compiled.files.iter().any(|file| file == name) && !is_from_elsewhere
+}
+
 /// Which version of a program was compiled. The texts themselves, and what was made of them, belong to the program that runs, which
 /// frees them when it needs them no longer.
 pub(crate) struct Version {
@@ -117,22 +132,66 @@ impl Compilation {
 
     /// Compiles what was found.
     pub(crate) fn of(source: &ProgramSource, input: Input) -> Compilation {
-        let mut compilation = Compilation::empty(source);
+        let compilation = Compilation::empty(source);
         let loader = DirectoryLoader::new(&input.root).with_modules(compilation.modules_directory.as_deref());
-        compilation.loader = match &input.entry {
+        let loader = match &input.entry {
             Entry::File(file) => loader.with_entry(file),
             Entry::Directory(_) | Entry::Code { .. } => loader,
         };
-        compilation.compiled = Some(compile(
-            &input.entry,
-            &source.options,
-            &compilation.loader,
-            &source.library,
-            &mut compilation.sources,
-            &mut compilation.diagnostics,
-        ));
+        Compilation::with_loader(source, input, loader.clone(), &loader)
+    }
+
+    /// Compiles from files as `texts` has them, which lie where `loader` says.
+    pub(crate) fn with_loader(
+        source: &ProgramSource,
+        input: Input,
+        loader: DirectoryLoader,
+        texts: &dyn Loader,
+    ) -> Compilation {
+        let mut compilation = Compilation::empty(source);
+        compilation.loader = loader;
+        if source.lint {
+            compilation.analyse(source, &input.entry, texts);
+        } else {
+            compilation.compiled = Some(compile(
+                &input.entry,
+                &source.options,
+                texts,
+                &source.library,
+                &mut compilation.sources,
+                &mut compilation.diagnostics,
+            ));
+        }
         compilation.input = Some(input);
         compilation
+    }
+
+    /// Compiles, and says also what is probably not meant so.
+    fn analyse(&mut self, source: &ProgramSource, entry: &Entry, texts: &dyn Loader) {
+        let options = AnalysisOptions {
+            modules_directory: source.options.modules_directory.clone(),
+            ..AnalysisOptions::default()
+        };
+        let Some(analysis) = analyse(entry, &options, texts, &source.library) else {
+            return;
+        };
+        let errors = analysis.diagnostics.iter();
+        let errors = errors.filter(|found| found.severity == Severity::Error);
+        self.diagnostics.extend(errors.cloned());
+        let is_own = |name: &str| is_own(&analysis.compiled, name);
+        let found = lint(&analysis, &source.library, &|file| {
+            is_own(&analysis.sources.file(file).name)
+        });
+        self.diagnostics.append(found);
+        self.sources = analysis.sources;
+        self.compiled = Some(analysis.compiled);
+    }
+
+    /// Whether a file of the program is its own: neither compiled in nor of a module from elsewhere.
+    pub(crate) fn is_own(&self, name: &str) -> bool {
+        self.compiled
+            .as_ref()
+            .is_some_and(|compiled| is_own(compiled, name))
     }
 
     /// The texts under names that the user can open.

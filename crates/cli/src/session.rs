@@ -50,6 +50,7 @@ impl Session {
             argument: arguments.input()?.to_owned(),
             options,
             library,
+            lint: false,
             modules,
         })
     }

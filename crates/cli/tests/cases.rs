@@ -16,18 +16,57 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::{Assembly, DirectoryLoader};
-use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
+use setpoint_diagnostics::{Diagnostics, Loader, MemoryLoader, Severity, SourceMap};
 use setpoint_flow::{Evaluator, SourceId, Step};
 use setpoint_graph::encode_exported;
 use setpoint_graph::json::{edge_json, resource_json};
 use setpoint_mcl::analysis::{AnalysisOptions, analyse};
+use setpoint_mcl::lint::{apply, fixes, lint};
 use setpoint_mcl::{CompileOptions, Entry, compile};
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
 use setpoint_value::{Exported, Wake};
 
 fn main() -> ExitCode {
-    cases::main(&[Stage::Graph], run)
+    cases::main(&[Stage::Graph, Stage::Lint], |case| match case.stage {
+        Stage::Lint => lint_case(case),
+        Stage::Parse | Stage::Format | Stage::Analysis | Stage::Graph => run(case),
+    })
+}
+
+/// What the linter finds in a program, and the text after its quick fixes.
+fn lint_case(case: &Case) -> Result<String, String> {
+    let library = Assembly::standard().library("host.example");
+    let mut text = case.text()?;
+    let mut sections = Sections::new();
+    let mut is_fixed = false;
+    loop {
+        let loader = MemoryLoader::new().with("main.mcl", &text);
+        let entry = Entry::File("main.mcl".to_owned());
+        let analysis = analyse(&entry, &AnalysisOptions::default(), &loader, &library);
+        let analysis = analysis.ok_or("nobody stops the analysis")?;
+        let mut found = Diagnostics::new();
+        let errors = analysis
+            .diagnostics
+            .iter()
+            .filter(|found| found.severity == Severity::Error);
+        found.extend(errors.cloned());
+        found.append(lint(&analysis, &library, &|_| true));
+        if !is_fixed {
+            sections.add("diagnostics", &diagnostics_text(&found, &analysis.sources));
+        }
+        let file = analysis.file_named("main.mcl").ok_or("the program has a file")?;
+        let edits = fixes(&found, file);
+        if edits.is_empty() {
+            break;
+        }
+        text = apply(&text, &edits);
+        is_fixed = true;
+    }
+    if is_fixed {
+        sections.add("fixed", &text);
+    }
+    Ok(sections.finish())
 }
 
 fn run(case: &Case) -> Result<String, String> {

@@ -16,6 +16,7 @@
 pub mod analysis;
 pub mod format;
 pub mod hir;
+pub mod lint;
 pub mod scope;
 pub mod syntax;
 pub mod types;
@@ -30,8 +31,14 @@ pub use scope::{Entry, Metadata, RemoteImport};
 /// Every code that this language raises, stage by stage. Those of values that flow are `setpoint_flow`'s, those of the
 /// resource graph `setpoint_graph`'s.
 pub fn codes() -> impl Iterator<Item = &'static setpoint_diagnostics::CodeInfo> {
-    [syntax::CODES, scope::CODES, types::CODES, lower::CODES]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        syntax::CODES,
+        scope::CODES,
+        types::CODES,
+        lower::CODES,
+        lint::CODES,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }

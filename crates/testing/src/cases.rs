@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A folder with a `main.mcl` or a `metadata.yaml` is one case. How far a case goes follows from the folder below `tests/cases`
-//! that it is in: `parse`, `format` and `analysis` end there, all others go through to the graph. A first line `#: stage` says otherwise;
+//! that it is in: `parse`, `format`, `analysis` and `lint` end there, all others go through to the graph. A first line `#: stage` says otherwise;
 //! one that repeats what holds anyway is an error, and so is a stage that there is none of. `UPDATE=1` rewrites expectations; with
 //! `CI=true` it is refused. An expectation without its program fails. A test binary runs the cases of its stages; filters are those
 //! of `cargo test`.
@@ -34,6 +34,8 @@ pub enum Stage {
     Analysis,
     /// Through the compiler and the evaluator, to the desired graph.
     Graph,
+    /// Through the linter.
+    Lint,
 }
 
 impl Stage {
@@ -43,6 +45,7 @@ impl Stage {
             "format" => Stage::Format,
             "analysis" => Stage::Analysis,
             "graph" => Stage::Graph,
+            "lint" => Stage::Lint,
             _ => return None,
         })
     }
@@ -248,6 +251,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
     let stage_of_folder = match folder {
         Some("parse") => Stage::Parse,
         Some("format") => Stage::Format,
+        Some("lint") => Stage::Lint,
         Some("analysis") => Stage::Analysis,
         _ => Stage::Graph,
     };
@@ -256,7 +260,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
             .strip_prefix("stage ")
             .and_then(|word| Stage::of(word.trim()))
             .ok_or_else(|| {
-                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, graph")
+                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, lint, graph")
             })?,
         None => stage_of_folder,
     };

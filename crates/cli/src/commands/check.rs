@@ -1,9 +1,11 @@
 //! `setpoint check`: everything that can be said about a program without running it.
 
+mod fix;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::json::diagnostics_json;
@@ -44,15 +46,33 @@ pub(super) struct Arguments {
     #[arg(long)]
     skip_unify: bool,
 
+    /// Do not look for what is probably not meant so
+    #[arg(long)]
+    skip_lint: bool,
+
+    /// Change what can be mended for certain, then check
+    #[arg(long, conflicts_with_all = ["skip_lint", "skip_unify"])]
+    fix: bool,
+
+    /// Fail also for these
+    #[arg(long, value_enum, value_name = "WHAT")]
+    deny: Option<Deny>,
+
     /// Do not look at the layout
     #[arg(long)]
     skip_fmt: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Deny {
+    /// Warnings of all sorts
+    Warnings,
+}
+
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     use_huge_pages(true);
     let output = &session.output;
-    let source = session.program(
+    let mut source = session.program(
         &arguments.program,
         arguments.modules.policy(output),
         arguments.prefix.clone(),
@@ -61,13 +81,18 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if arguments.modules.only_download {
         return follow_imports(source, output);
     }
+    source.lint = !arguments.skip_lint && !arguments.skip_unify;
     let begin = Instant::now();
     let mut compilation = source.fetch_and_compile(output)?;
+    if arguments.fix && fix::fix(&source, &compilation, output)? {
+        compilation = source.compile();
+    }
     let took = begin.elapsed();
     if !arguments.skip_fmt {
         check_layout(&mut compilation);
     }
-    let failed = compilation.diagnostics.has_errors();
+    let is_denied = arguments.deny == Some(Deny::Warnings) && !compilation.diagnostics.is_empty();
+    let failed = compilation.diagnostics.has_errors() || is_denied;
     let program = compilation
         .compiled
         .as_ref()

@@ -20,6 +20,7 @@ mod growing;
 mod hostile;
 mod hung_file_system;
 mod known_files;
+mod linter;
 mod modules;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]

@@ -154,6 +154,11 @@ impl Analysis {
         self.constant_definition(id, STEPS)
     }
 
+    /// What an expression is, if that follows from the text alone.
+    pub(crate) fn constant_value(&self, id: ExprId) -> Option<Value> {
+        self.constant(id, STEPS)
+    }
+
     fn constant_definition(&self, id: DefinitionId, steps: usize) -> Option<Value> {
         match &self.hir.definition(id).kind {
             DefinitionKind::Bind { value, .. } => self.constant(*value, steps.checked_sub(1)?),

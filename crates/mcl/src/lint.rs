@@ -1,0 +1,188 @@
+//! The linter: what means something, but probably not what was meant.
+//!
+//! ```text
+//! Analysis ─┬ what compiling warns of ─┐
+//!           └ rules, one file a topic ─┴─▶ without what a comment allows ─▶ warnings, in the order of the texts
+//! ```
+//!
+//! Each rule has a name, by which a comment silences it at its line: `# setpoint: allow(unused-variable)`. A rule raises one code. It
+//! would rather miss something than be wrong about a program that is right: what others may use counts as used.
+
+mod allow;
+mod codes;
+mod conditions;
+mod fix;
+mod kinds;
+mod resources;
+mod strings;
+mod unused;
+
+use std::collections::BTreeSet;
+
+use setpoint_diagnostics::{CodeInfo, Diagnostic, Diagnostics, FileId, Severity, Span};
+use setpoint_graph::Library;
+
+use crate::analysis::Analysis;
+use crate::syntax::{self, Ast, Block, StmtId, StmtKind};
+
+pub(crate) use codes::CODES;
+pub use fix::{apply, fixes};
+
+/// A rule of the linter.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// As comments call it.
+    pub name: &'static str,
+    /// What it raises.
+    pub code: &'static CodeInfo,
+}
+
+macro_rules! rules {
+    ($($name:literal $code:path;)*) => {
+        /// All rules, by the order of their codes.
+        pub static RULES: &[Rule] = &[$(Rule { name: $name, code: &$code }),*];
+    };
+}
+
+rules! {
+    "old-default" syntax::OLD_DEFAULT;
+    "meta-without-effect" syntax::NO_EFFECT;
+    "unused-variable" codes::UNUSED_VARIABLE;
+    "unused-import" codes::UNUSED_IMPORT;
+    "unused-class" codes::UNUSED_CLASS;
+    "unused-function" codes::UNUSED_FUNCTION;
+    "unused-parameter" codes::UNUSED_PARAMETER;
+    "shadowed-variable" codes::SHADOWED_VARIABLE;
+    "dollar-without-braces" codes::DOLLAR_WITHOUT_BRACES;
+    "constant-condition" codes::CONSTANT_CONDITION;
+    "same-condition" codes::SAME_CONDITION;
+    "same-branches" codes::SAME_BRANCHES;
+    "comparison-with-bool" codes::COMPARISON_WITH_BOOL;
+    "empty-body" codes::EMPTY_BODY;
+    "notification-without-effect" codes::NOTIFICATION_WITHOUT_EFFECT;
+    "duplicate-edge" codes::DUPLICATE_EDGE;
+    "same-name-in-loop" codes::SAME_NAME_IN_LOOP;
+    "class-without-parent" codes::CLASS_WITHOUT_PARENT;
+    "doubtful-resource" setpoint_graph::codes::DOUBTFUL_RESOURCE;
+    "readable-secret" setpoint_graph::codes::READABLE_SECRET;
+}
+
+/// What the linter finds in the files that `is_own` accepts, and what compiling warned of in them, in the order of the texts. What a
+/// comment allows is left out; a comment that allows nothing is warned of.
+#[must_use]
+pub fn lint(analysis: &Analysis, library: &Library, is_own: &dyn Fn(FileId) -> bool) -> Diagnostics {
+    let mut files: Vec<FileId> = analysis
+        .files()
+        .map(|(id, _)| id)
+        .filter(|id| is_own(*id))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    let mut linter = Linter {
+        analysis,
+        library,
+        found: Vec::new(),
+    };
+    let warnings = analysis.diagnostics.iter();
+    let warnings = warnings.filter(|found| found.severity == Severity::Warning);
+    linter.found.extend(warnings.cloned());
+    // A program that is wrong is not understood well enough to say what is superfluous in it.
+    let is_right = !analysis.diagnostics.has_errors();
+    for file in &files {
+        let Some(parsed) = analysis.parsed(*file) else {
+            continue;
+        };
+        linter.conditions(&parsed.ast);
+        linter.edges_and_loops(&parsed.ast);
+        linter.classes(&parsed.ast);
+        if is_right {
+            linter.strings(&parsed.ast);
+        }
+    }
+    if is_right {
+        linter.unused();
+        linter.shadowing();
+        linter.doubts();
+    }
+    let mut found = linter.found;
+    found.retain(|found| files.contains(&found.primary.span.file));
+    let kept = allow::filter(analysis, &files, found, is_right);
+    let mut sorted: Vec<Diagnostic> = kept;
+    sorted.sort_by_key(|found| (found.primary.span, found.code.code));
+    sorted.dedup_by(|b, a| a.code.code == b.code.code && a.primary.span == b.primary.span);
+    let mut diagnostics = Diagnostics::new();
+    diagnostics.extend(sorted);
+    diagnostics
+}
+
+struct Linter<'a> {
+    analysis: &'a Analysis,
+    library: &'a Library,
+    found: Vec<Diagnostic>,
+}
+
+impl Linter<'_> {
+    fn warn(&mut self, diagnostic: Diagnostic) {
+        self.found.push(diagnostic);
+    }
+}
+
+/// Whether a file is there for others: it describes nothing by itself.
+fn is_for_others(ast: &Ast) -> bool {
+    ast.root.statements.iter().all(|id| {
+        matches!(
+            ast.stmt(*id).kind,
+            StmtKind::Bind(_) | StmtKind::Func(_) | StmtKind::Class(_) | StmtKind::Import(_)
+        )
+    })
+}
+
+/// The name of a variable with its dollar.
+fn with_dollar(name: Span) -> Span {
+    Span {
+        start: name.start.saturating_sub(1),
+        ..name
+    }
+}
+
+/// Every block of a file with the statement that it belongs to; none for the file itself.
+fn blocks(ast: &Ast) -> Vec<(Option<StmtId>, &Block)> {
+    let mut found = vec![(None, &ast.root)];
+    let mut at = 0;
+    while at < found.len() {
+        let (_, block) = found[at];
+        at += 1;
+        for id in &block.statements {
+            let inner: Vec<&Block> = match &ast.stmt(*id).kind {
+                StmtKind::If(branches) => {
+                    let mut inner = vec![&branches.then_block];
+                    inner.extend(&branches.else_block);
+                    inner
+                }
+                StmtKind::For(body) | StmtKind::ForKv(body) => vec![&body.body],
+                StmtKind::Class(class) => vec![&class.body],
+                StmtKind::Bind(_)
+                | StmtKind::Resource(_)
+                | StmtKind::Edge(_)
+                | StmtKind::Include(_)
+                | StmtKind::Import(_)
+                | StmtKind::Func(_)
+                | StmtKind::Panic(_) => continue,
+            };
+            found.extend(inner.into_iter().map(|block| (Some(*id), block)));
+        }
+    }
+    found
+}
+
+/// The text at a place.
+fn text_at(analysis: &Analysis, span: Span) -> &str {
+    let text = &analysis.sources.file(span.file).text;
+    text.get(span.start as usize..span.end as usize)
+        .unwrap_or_default()
+}
+
+/// The names of all rules, for messages.
+fn names() -> BTreeSet<&'static str> {
+    RULES.iter().map(|rule| rule.name).collect()
+}
