@@ -1,6 +1,8 @@
 //! Comments that silence rules: `# setpoint: allow(NAME, NAME)` behind the line, or on a line of its own above it. What is warned of
 //! without a rule of the linter is named by its code.
 
+use std::collections::HashMap;
+
 use setpoint_diagnostics::{Diagnostic, FileId, Span, did_you_mean};
 
 use super::{RULES, codes, names};
@@ -29,20 +31,32 @@ pub(super) fn filter(
         .iter()
         .flat_map(|file| allowances(analysis, *file))
         .collect();
+    // Lines do not overlap, so those about one are neighbours.
+    let start = |allowance: &Allowance| (allowance.span.file, allowance.line.0);
+    allowances.sort_by_key(start);
     let mut kept: Vec<Diagnostic> = Vec::with_capacity(found.len());
     for diagnostic in found {
         let rule = RULES.iter().find(|rule| rule.code.code == diagnostic.code.code);
         let place = diagnostic.primary.span;
-        let allows = |allowance: &&mut Allowance| {
+        let behind = allowances.partition_point(|allowance| start(allowance) <= (place.file, place.start));
+        let line = allowances[..behind].last().map(start);
+        let allows = |allowance: &Allowance| {
             let name = &*allowance.rule;
             (name == diagnostic.code.code || Some(name) == rule.map(|rule| rule.name))
                 && allowance.span.file == place.file
-                && (allowance.line.0..=allowance.line.1).contains(&place.start)
+                && place.start <= allowance.line.1
         };
-        match allowances.iter_mut().find(allows) {
-            Some(allowance) => allowance.is_used = true,
+        let about = (0..behind)
+            .rev()
+            .take_while(|at| Some(start(&allowances[*at])) == line);
+        match about.into_iter().find(|at| allows(&allowances[*at])) {
+            Some(at) => allowances[at].is_used = true,
             None => kept.push(diagnostic),
         }
+    }
+    let mut names_in: HashMap<Span, u32> = HashMap::new();
+    for allowance in &allowances {
+        *names_in.entry(allowance.comment).or_default() += 1;
     }
     for allowance in &allowances {
         let name = &allowance.rule;
@@ -53,11 +67,7 @@ pub(super) fn filter(
         } else if is_right && !allowance.is_used {
             let message = format!("nothing at its line breaks the rule `{name}`");
             let warning = Diagnostic::warning(&codes::UNUSED_ALLOW, allowance.span, message);
-            let is_alone = allowances
-                .iter()
-                .filter(|other| other.comment == allowance.comment)
-                .count()
-                == 1;
+            let is_alone = names_in.get(&allowance.comment) == Some(&1);
             let help = "take it away";
             kept.push(match is_alone {
                 true => warning.fix(help, removal(analysis, allowance.comment), ""),
@@ -128,10 +138,16 @@ fn line_of(text: &str, offset: u32) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
+/// So many lines may lie between a comment and the line that it is about.
+const MOST_LINES: usize = 100;
+
 /// The next line that is neither empty nor a comment.
 fn next_line(text: &str, end: u32) -> (u32, u32) {
     let mut line = (end, end);
-    while (line.1 as usize) < text.len() {
+    for _ in 0..MOST_LINES {
+        if line.1 as usize >= text.len() {
+            break;
+        }
         line = line_of(text, line.1 + 1);
         let written = text[line.0 as usize..line.1 as usize].trim();
         if !written.is_empty() && !written.starts_with('#') {

@@ -13,7 +13,7 @@ impl Linter<'_> {
                 match &ast.stmt(*id).kind {
                     StmtKind::If(branches) => self.if_statement(ast, branches),
                     StmtKind::For(body) | StmtKind::ForKv(body) => {
-                        self.body(&body.body, "a loop that does nothing")
+                        self.body(&body.body, "a loop that does nothing");
                     }
                     StmtKind::Resource(resource) => {
                         let conditions = resource.items.iter().filter_map(|item| item.condition);

@@ -1,38 +1,141 @@
 //! Rules about strings.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::{Linter, codes};
-use crate::analysis::Visible;
-use crate::scope::Space;
-use crate::syntax::{Ast, ExprId, ExprKind};
+use crate::syntax::{Ast, Block, BodyItemKind, ExprId, ExprKind, Parameters, StmtKind};
+
+/// The variables that are known at a place, each with the number of blocks that define it.
+type Known = HashMap<Arc<str>, u32>;
 
 impl Linter<'_> {
     /// Names of variables that stand in a string without their braces, and so for themselves.
     pub(super) fn strings(&mut self, ast: &Ast) {
-        for id in (0..ast.expr_count() as u32).map(ExprId) {
-            let expr = ast.expr(id);
-            let ExprKind::String(raw) = &expr.kind else {
-                continue;
-            };
-            let mut visible: Option<Vec<Visible>> = None;
-            for (at, name) in names(raw) {
-                let known = visible.get_or_insert_with(|| {
-                    let span = expr.span;
-                    let analysis = self.analysis;
-                    analysis.visible(span.file, span.start, Space::Variable, None, self.library)
-                });
-                if !known.iter().any(|known| known.name == name) {
-                    continue;
+        self.strings_of_block(ast, &ast.root, &[], &mut Known::new());
+    }
+
+    fn strings_of_block(&mut self, ast: &Ast, block: &Block, more: &[Arc<str>], known: &mut Known) {
+        let binds = block
+            .statements
+            .iter()
+            .filter_map(|id| match &ast.stmt(*id).kind {
+                StmtKind::Bind(bind) => Some(bind.name.text.clone()),
+                _ => None,
+            });
+        let names: Vec<Arc<str>> = more.iter().cloned().chain(binds).collect();
+        enter(known, &names);
+        for id in &block.statements {
+            match &ast.stmt(*id).kind {
+                StmtKind::Bind(bind) => self.strings_of(ast, vec![bind.value], &[], known),
+                StmtKind::If(branches) => {
+                    self.strings_of(ast, vec![branches.condition], &[], known);
+                    self.strings_of_block(ast, &branches.then_block, &[], known);
+                    if let Some(block) = &branches.else_block {
+                        self.strings_of_block(ast, block, &[], known);
+                    }
                 }
-                // The raw text begins behind the quote.
-                let start = expr.span.start + 1 + at as u32;
-                let span = Span::new(expr.span.file, start, start + 1 + name.len() as u32);
-                let message = format!("`${name}` in a string is only text");
-                let warning = Diagnostic::warning(&codes::DOLLAR_WITHOUT_BRACES, span, message);
-                let help =
-                    format!("write `${{{name}}}` for the value of the variable, or `\\${name}` for the text");
-                self.warn(warning.help(help));
+                StmtKind::For(body) | StmtKind::ForKv(body) => {
+                    self.strings_of(ast, vec![body.iterable], &[], known);
+                    let variables = [body.key.text.clone(), body.value.text.clone()];
+                    self.strings_of_block(ast, &body.body, &variables, known);
+                }
+                StmtKind::Class(class) => {
+                    let parameters = class.parameters.as_ref().map(names_of).unwrap_or_default();
+                    self.strings_of_block(ast, &class.body, &parameters, known);
+                }
+                StmtKind::Func(func) => {
+                    let parameters = names_of(&func.function.parameters);
+                    self.strings_of(ast, vec![func.function.body], &parameters, known);
+                }
+                StmtKind::Resource(resource) => {
+                    let items = resource.items.iter();
+                    let values =
+                        items.flat_map(|item| item.condition.into_iter().chain([value_of(&item.kind)]));
+                    let values = std::iter::once(resource.name).chain(values).collect();
+                    self.strings_of(ast, values, &[], known);
+                }
+                StmtKind::Edge(edge) => {
+                    let names = edge.endpoints.iter().map(|endpoint| endpoint.name).collect();
+                    self.strings_of(ast, names, &[], known);
+                }
+                StmtKind::Include(include) => {
+                    let arguments = include.arguments.as_ref();
+                    let arguments = arguments.map(|arguments| arguments.items.clone());
+                    self.strings_of(ast, arguments.unwrap_or_default(), &[], known);
+                }
+                StmtKind::Panic(arguments) => self.strings_of(ast, arguments.items.clone(), &[], known),
+                StmtKind::Import(_) => {}
+            }
+        }
+        leave(known, &names);
+    }
+
+    /// The strings in these expressions. Parameters of lambdas count as known in all of them.
+    fn strings_of(&mut self, ast: &Ast, mut open: Vec<ExprId>, parameters: &[Arc<str>], known: &mut Known) {
+        let mut names = parameters.to_vec();
+        enter(known, &names);
+        while let Some(id) = open.pop() {
+            let expr = ast.expr(id);
+            match &expr.kind {
+                ExprKind::String(raw) => self.string(raw, expr.span, known),
+                ExprKind::Lambda(function) => {
+                    let own = names_of(&function.parameters);
+                    enter(known, &own);
+                    names.extend(own);
+                }
+                _ => {}
+            }
+            expr.kind.for_each_child(|child| open.push(child));
+        }
+        leave(known, &names);
+    }
+
+    fn string(&mut self, raw: &str, literal: Span, known: &Known) {
+        for (at, name) in names(raw) {
+            if !known.contains_key(name) {
+                continue;
+            }
+            // The raw text begins behind the quote.
+            let start = literal.start + 1 + at as u32;
+            let span = Span::new(literal.file, start, start + 1 + name.len() as u32);
+            let message = format!("`${name}` in a string is only text");
+            let warning = Diagnostic::warning(&codes::DOLLAR_WITHOUT_BRACES, span, message);
+            let help =
+                format!("write `${{{name}}}` for the value of the variable, or `\\${name}` for the text");
+            self.warn(warning.help(help));
+        }
+    }
+}
+
+fn value_of(item: &BodyItemKind) -> ExprId {
+    match item {
+        BodyItemKind::Field { value, .. }
+        | BodyItemKind::Meta { value, .. }
+        | BodyItemKind::MetaStruct { value } => *value,
+        BodyItemKind::EdgeProperty { endpoint, .. } => endpoint.name,
+    }
+}
+
+fn names_of(parameters: &Parameters) -> Vec<Arc<str>> {
+    let items = parameters.items.iter();
+    items.map(|parameter| parameter.name.text.clone()).collect()
+}
+
+fn enter(known: &mut Known, names: &[Arc<str>]) {
+    for name in names {
+        *known.entry(name.clone()).or_default() += 1;
+    }
+}
+
+fn leave(known: &mut Known, names: &[Arc<str>]) {
+    for name in names {
+        if let Some(count) = known.get_mut(name) {
+            *count -= 1;
+            if *count == 0 {
+                known.remove(name);
             }
         }
     }
