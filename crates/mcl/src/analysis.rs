@@ -100,7 +100,7 @@ impl Workspace {
             return None;
         }
         diagnostics.extend(resolved.unused);
-        if resolved.unused_is_acyclic && has_unused(&resolved.hir, &typed) {
+        if resolved.unused_is_acyclic && (diagnostics.has_errors() || has_unused(&resolved.hir, &typed)) {
             let warnings;
             (typed, warnings) = infer_unused(&resolved.hir, library, &diagnostics);
             diagnostics.extend(warnings);

@@ -37,7 +37,7 @@ pub(crate) use unused::{has_unused, infer_unused};
 /// Infers the types of a program. Errors go to the sink, those that count first in front.
 pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typed {
     match infer::started(hir, library) {
-        Some(inference) => inference.finish(diagnostics),
+        Some(inference) => inference.finish(diagnostics, false),
         None => Typed::default(),
     }
 }

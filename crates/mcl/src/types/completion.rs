@@ -129,8 +129,9 @@ impl Check {
 }
 
 impl Inference<'_> {
-    /// Ends inference: what was deferred, what is open, what cannot be built. Types are told beside errors too, as far as they are known.
-    pub(super) fn finish(mut self, diagnostics: &mut Diagnostics) -> Typed {
+    /// Ends inference: what was deferred, what is open, what cannot be built. With
+    /// `beside_errors` types are told beside errors too, as far as they are known.
+    pub(super) fn finish(mut self, diagnostics: &mut Diagnostics, beside_errors: bool) -> Typed {
         self.resolve_deferred(false);
         self.impose();
         self.resolve_deferred(false);
@@ -152,7 +153,7 @@ impl Inference<'_> {
             .generation
             .iter()
             .any(|(_, error)| error.code == &codes::TOO_DEEP);
-        let ambiguous = match is_bounded {
+        let ambiguous = match is_clean || (beside_errors && is_bounded) {
             true => self.complete().filter(|_| is_clean && !self.has_unknown),
             false => None,
         };

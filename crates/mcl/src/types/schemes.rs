@@ -377,11 +377,9 @@ impl Inference<'_> {
                         types.insert((instance, *expr), ty);
                     }
                     let body = self.typed.instance(known.body).definitions.iter();
-                    let parameters: Vec<_> = body.map(|(id, ty)| (*id, ty.clone())).collect();
+                    let parameters: Vec<_> = body.map(|(id, ty)| (*id, substituted(ty, &own))).collect();
                     for (id, ty) in parameters {
-                        // The variables of the scheme are what its parameters came to.
-                        let ty = self.solver.zonk(&ty);
-                        let ty = self.whole(&substituted(&ty, &own), span);
+                        let ty = self.whole(&ty, span);
                         self.typed.instances[instance.0 as usize]
                             .definitions
                             .insert(id, ty);

@@ -16,12 +16,14 @@ use crate::hir::{ClassId, DefinitionId, DefinitionKind, ExprId, Function, Functi
 
 /// Types everything, and tells as warnings what is wrong with what nothing uses. `known` is what was said about the program.
 pub(crate) fn infer_unused(hir: &Hir, library: &Library, known: &Diagnostics) -> (Typed, Vec<Diagnostic>) {
-    let Some(mut inference) = started(hir, library) else {
+    // What cannot be unfolded once is not unfolded again.
+    let is_bounded = !known.iter().any(|error| error.code == &codes::TOO_DEEP);
+    let Some(mut inference) = started(hir, library).filter(|_| is_bounded) else {
         return (Typed::default(), Vec::new());
     };
     let open = inference.unused();
     let mut found = Diagnostics::new();
-    let typed = inference.finish(&mut found);
+    let typed = inference.finish(&mut found, true);
     let is_known = |error: &Diagnostic| {
         known
             .iter()
