@@ -64,6 +64,9 @@ pub struct Diagnostic {
     pub message: String,
     /// Where the user must look.
     pub primary: Label,
+    /// The place that the rules of the language blame, where that is another one. Programs that judge errors by their place
+    /// compare this one.
+    pub ruled: Option<Span>,
     /// Places that explain why.
     pub secondary: Vec<Label>,
     /// The import or call statements on the way from the entry to `primary`, innermost first.
@@ -86,6 +89,7 @@ impl Diagnostic {
                 span,
                 text: String::new(),
             },
+            ruled: None,
             secondary: Vec::new(),
             related: Vec::new(),
             notes: Vec::new(),
@@ -105,6 +109,21 @@ impl Diagnostic {
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
         self.primary.text = text.into();
         self
+    }
+
+    /// Shows the mistake at a place that says more than the one that the rules blame.
+    pub fn shown_at(mut self, span: Span) -> Diagnostic {
+        if span != self.primary.span {
+            self.ruled = Some(self.rule_place());
+            self.primary.span = span;
+        }
+        self
+    }
+
+    /// The place that the rules of the language blame.
+    #[must_use]
+    pub fn rule_place(&self) -> Span {
+        self.ruled.unwrap_or(self.primary.span)
     }
 
     /// Shows a second place, with the reason why.

@@ -155,13 +155,13 @@ impl Sections {
     }
 }
 
-/// Diagnostics as a user sees them, each below a line with its stage, code, rule and place:
+/// Diagnostics as a user sees them, each below a line with its stage, code, rule and the place that the rule blames:
 /// `scope E0101 S1 main.mcl:3:5-3:9`.
 #[must_use]
 pub fn diagnostics_text(diagnostics: &Diagnostics, sources: &SourceMap) -> String {
     let mut out = String::new();
     for diagnostic in diagnostics {
-        let (stage, code, span) = (diagnostic.stage.name(), diagnostic.code, diagnostic.primary.span);
+        let (stage, code, span) = (diagnostic.stage.name(), diagnostic.code, diagnostic.rule_place());
         if !out.is_empty() {
             out.push('\n');
         }

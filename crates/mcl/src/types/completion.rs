@@ -7,7 +7,7 @@ use setpoint_value::{FunctionRef, Type};
 use super::codes;
 use super::infer::Inference;
 use super::instances::Typed;
-use super::messages::{Calls, Reason};
+use super::messages::{Calls, Reason, in_words};
 use super::places::Place;
 
 /// What is looked at when all types are known.
@@ -220,7 +220,10 @@ impl Inference<'_> {
             self.through = Calls::default();
             return None;
         };
-        let message = format!("nothing determines the type of this: {ty}");
+        let message = match ty {
+            Type::Variable(_) => "nothing determines the type of this".to_owned(),
+            _ => format!("nothing determines the type of this: {}", in_words(&ty)),
+        };
         let error = Diagnostic::error(&codes::AMBIGUOUS, self.hir.expr(id).span, message);
         let help = "write the type where the value is bound: `$name []str = []`";
         Some(error.label("of what type?").help(help))

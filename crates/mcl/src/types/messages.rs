@@ -112,6 +112,8 @@ pub(super) fn conflict_diagnostic(
             _ => error,
         };
     }
+    let (expect_type, actual_type) = (expect, actual);
+    let (expect, actual) = (in_words(expect), in_words(actual));
     let mut label = format!("this is {actual}");
     let mut secondary: Option<(Span, String)> = None;
     let mut help = None;
@@ -151,10 +153,10 @@ pub(super) fn conflict_diagnostic(
             secondary = Some((*call, format!("called here as {expect}")));
             if conflict == Conflict::ParameterCount {
                 let count = |ty: &Type| ty.as_func().map_or(0, |f| f.parameters.len());
-                let (wanted, given) = (count(actual), count(expect));
+                let (wanted, given) = (count(actual_type), count(expect_type));
                 let noun = if wanted == 1 { "argument" } else { "arguments" };
                 format!("this function takes {wanted} {noun}, but is called with {given}")
-            } else if actual.as_func().is_none() && !matches!(actual, Type::Variable(_)) {
+            } else if actual_type.as_func().is_none() && !matches!(actual_type, Type::Variable(_)) {
                 format!("{actual} is not a function and cannot be called")
             } else {
                 if let Reason::CallValue(_) = reason {
@@ -163,7 +165,7 @@ pub(super) fn conflict_diagnostic(
                             .to_owned(),
                     );
                 }
-                match difference(actual, expect) {
+                match difference(actual_type, expect_type) {
                     Some((takes, given)) => format!("this function has {takes} where the call has {given}"),
                     None => "this function is not of the type that the call needs".to_owned(),
                 }
@@ -173,14 +175,14 @@ pub(super) fn conflict_diagnostic(
             label = format!("called as {actual}");
             help = Some(format!("it is `{}`", spec.signatures().join("` or `")));
             let name = spec.called();
-            match difference(expect, actual) {
+            match difference(expect_type, actual_type) {
                 Some((takes, given)) => format!("`{name}` takes {takes} where the call has {given}"),
                 None => format!("`{name}` does not take these arguments"),
             }
         }
         Reason::Operands(operator) => {
             label = format!("used as {actual}");
-            if let Some(f) = actual.as_func()
+            if let Some(f) = actual_type.as_func()
                 && let [a, b] = f.parameters.as_slice()
                 && a.ty != b.ty
                 && *operator != "in"
@@ -194,7 +196,7 @@ pub(super) fn conflict_diagnostic(
                     a.ty, b.ty
                 )
             } else {
-                match difference(expect, actual) {
+                match difference(expect_type, actual_type) {
                     Some((takes, given)) => format!("`{operator}` takes {takes} here, not {given}"),
                     None => format!("`{operator}` does not work on these"),
                 }
@@ -229,13 +231,13 @@ pub(super) fn conflict_diagnostic(
             format!("what `collect` asks for is computed here, so it is {expect}, not {actual}")
         }
         Reason::List => {
-            if matches!(actual, Type::Map(_)) {
+            if matches!(actual_type, Type::Map(_)) {
                 help = Some("a map is walked with `forkv $key, $value in …`".to_owned());
             }
             format!("`for` walks a list, not {actual}")
         }
         Reason::Map => {
-            if matches!(actual, Type::List(_)) {
+            if matches!(actual_type, Type::List(_)) {
                 help = Some("a list is walked with `for $index, $value in …`".to_owned());
             }
             format!("`forkv` walks a map, not {actual}")
@@ -251,6 +253,25 @@ pub(super) fn conflict_diagnostic(
         diagnostic = diagnostic.because(span, text);
     }
     diagnostic
+}
+
+/// A type in a message: what is not known of it is left out.
+pub(super) fn in_words(ty: &Type) -> String {
+    if let Type::Variable(_) = ty {
+        return "any type".to_owned();
+    }
+    let written = ty.to_string();
+    let mut words = String::with_capacity(written.len());
+    let mut rest = written.chars().peekable();
+    while let Some(char) = rest.next() {
+        if char != '?' {
+            words.push(char);
+            continue;
+        }
+        words.push('_');
+        while rest.next_if(char::is_ascii_digit).is_some() {}
+    }
+    words
 }
 
 /// The first place where two types differ, in both; none when they cannot be told apart.

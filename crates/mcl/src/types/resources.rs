@@ -36,7 +36,7 @@ impl Inference<'_> {
                             let wanted = self.native_type(parameter.parameter_type);
                             let first_line = parameter.doc.lines().next().unwrap_or_default();
                             let reason = Reason::Parameter(resource.kind.clone(), name.clone(), first_line);
-                            self.equate(&wanted, &ty, item.span, &reason);
+                            self.equate_value(&wanted, &ty, item.span, &reason, (instance, *value));
                         }
                         None => self.unknown_parameter(schema, name, item.span, *name_span),
                     }
@@ -48,7 +48,8 @@ impl Inference<'_> {
                 ItemKind::Meta { name, value } => {
                     let ty = self.infer(instance, *value);
                     self.condition(instance, item.condition, item.span);
-                    self.equate(&name.ty(), &ty, item.span, &Reason::Meta(name.name()));
+                    let reason = Reason::Meta(name.name());
+                    self.equate_value(&name.ty(), &ty, item.span, &reason, (instance, *value));
                 }
                 ItemKind::MetaStruct { value } => {
                     let ty = self.infer(instance, *value);
@@ -85,7 +86,10 @@ impl Inference<'_> {
                 };
                 self.equate(&Type::Str, ty, span, &reason);
             }
-            Some(_) => self.equate(&Type::list(Type::Str), ty, span, &Reason::Name),
+            Some(_) => {
+                let names = Type::list(Type::Str);
+                self.equate_value(&names, ty, span, &Reason::Name, (instance, id));
+            }
             None => {
                 let place = self.places.next();
                 self.names.push((place, ty.clone(), span));
@@ -111,7 +115,7 @@ impl Inference<'_> {
     fn condition(&mut self, instance: InstanceId, condition: Option<ExprId>, span: Span) {
         if let Some(condition) = condition {
             let ty = self.infer(instance, condition);
-            self.equate(&Type::Bool, &ty, span, &Reason::Condition);
+            self.equate_value(&Type::Bool, &ty, span, &Reason::Condition, (instance, condition));
         }
     }
 

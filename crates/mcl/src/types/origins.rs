@@ -1,0 +1,172 @@
+//! Where a type comes from: the definitions, arguments and literals behind what does not fit.
+
+use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_value::Type;
+
+use super::InstanceId;
+use super::infer::Inference;
+use super::messages::{Reason, in_words};
+use crate::hir::{DefinitionKind, ExprId, ExprKind, FunctionId};
+
+impl Inference<'_> {
+    /// Solves one equation about an expression. The rules blame `span`; what users are shown is the expression, and where
+    /// its type comes from.
+    pub(super) fn equate_value(
+        &mut self,
+        expect: &Type,
+        actual: &Type,
+        span: Span,
+        reason: &Reason,
+        value: (InstanceId, ExprId),
+    ) {
+        if let Err(conflict) = self.solver.unify(expect, actual) {
+            let error = self.conflict(conflict, expect, actual, span, reason);
+            let error = self.shown_at(error, value);
+            let wanted = self.solver.zonk(expect);
+            let error = self.as_literal(error, &wanted, value);
+            self.unsolved(error);
+        }
+    }
+
+    /// Points an error at a value, and says where its type comes from.
+    fn shown_at(&mut self, error: Diagnostic, value: (InstanceId, ExprId)) -> Diagnostic {
+        let at = self.hir.expr(value.1).span;
+        let labels = self.origin(value.0, value.1);
+        let error = error.shown_at(at);
+        labels
+            .into_iter()
+            .filter(|(span, _)| *span != at)
+            .fold(error, |error, (span, text)| error.because(span, text))
+    }
+
+    /// The definitions behind a variable, up to the one that says what type it is.
+    fn origin(&mut self, mut instance: InstanceId, mut id: ExprId) -> Vec<(Span, String)> {
+        let hir = self.hir;
+        let mut labels = Vec::new();
+        // Of a longer way only the beginning is of use.
+        while let ExprKind::Variable { path, definition } = &hir.expr(id).kind
+            && labels.len() < 4
+        {
+            let definition = hir.definition(*definition);
+            let name = &definition.name;
+            let holder = self.follow(instance, path, definition.owner);
+            let (next, text) = match &definition.kind {
+                DefinitionKind::Bind {
+                    annotation: Some(ty), ..
+                }
+                | DefinitionKind::Parameter {
+                    annotation: Some(ty), ..
+                } => {
+                    labels.push((
+                        definition.span,
+                        format!("`${name}` is declared as {}", in_words(ty)),
+                    ));
+                    break;
+                }
+                DefinitionKind::Bind { value, .. } => ((holder, *value), format!("`${name}` is this")),
+                DefinitionKind::ClassParameter { index, .. } => match self.argument(holder, *index) {
+                    Some(argument) => (argument, format!("`${name}` is this argument")),
+                    None => break,
+                },
+                DefinitionKind::LoopKey | DefinitionKind::LoopValue => {
+                    labels.push((
+                        definition.span,
+                        format!("`${name}` goes over what the loop walks"),
+                    ));
+                    break;
+                }
+                DefinitionKind::Parameter { annotation: None, .. } | DefinitionKind::Library(_) => break,
+            };
+            (instance, id) = next;
+            labels.push((hir.expr(id).span, text));
+        }
+        labels
+    }
+
+    /// What to write instead of a literal of the wrong type.
+    fn as_literal(&self, error: Diagnostic, wanted: &Type, value: (InstanceId, ExprId)) -> Diagnostic {
+        let expr = self.hir.expr(value.1);
+        let ExprKind::Literal(found) = &expr.kind else {
+            return error;
+        };
+        let text = found
+            .as_str()
+            .map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+        let written = match (wanted, text) {
+            (Type::Str, None) => Some(format!("\"{found}\"")),
+            (Type::Int, Some(text)) if text.parse::<i64>().is_ok() => Some(text),
+            (Type::Bool, Some(text)) if text == "true" || text == "false" => Some(text),
+            _ => None,
+        };
+        match written {
+            Some(written) => error.fix(
+                format!("as {} it is written so", in_words(wanted)),
+                expr.span,
+                written,
+            ),
+            None => error,
+        }
+    }
+
+    /// The error of a call of a function of the program: at the argument that does not fit, if it is one.
+    pub(super) fn call_conflict(
+        &mut self,
+        error: Diagnostic,
+        wanted: &Type,
+        found: &Type,
+        function: FunctionId,
+        caller: InstanceId,
+        arguments: &[ExprId],
+    ) -> Diagnostic {
+        let (wanted, found) = (self.solver.zonk(wanted), self.solver.zonk(found));
+        let (Some(given), Some(takes)) = (wanted.as_func(), found.as_func()) else {
+            return error;
+        };
+        if given.parameters.len() != takes.parameters.len() {
+            return error;
+        }
+        let hir = self.hir;
+        let declared = hir.function(function);
+        let name = declared.name.as_deref().unwrap_or("this function");
+        let pairs = given.parameters.iter().zip(&takes.parameters);
+        for (index, (given, takes)) in pairs.enumerate() {
+            if self.solver.compatible(&given.ty, &takes.ty) {
+                continue;
+            }
+            let (Some(argument), Some(parameter)) = (arguments.get(index), declared.parameters.get(index))
+            else {
+                break;
+            };
+            let parameter = hir.definition(*parameter);
+            let (given, takes) = (in_words(&given.ty), in_words(&takes.ty));
+            let rule = error.rule_place();
+            let message = format!(
+                "argument {} of `{name}`, `${}`, is {takes}, not {given}",
+                index + 1,
+                parameter.name
+            );
+            let told = Diagnostic::error(error.code, rule, message).label(format!("this is {given}"));
+            let is_written = matches!(
+                parameter.kind,
+                DefinitionKind::Parameter {
+                    annotation: Some(_),
+                    ..
+                }
+            );
+            let why = if is_written {
+                format!("declared as {takes}")
+            } else {
+                format!("what the body does with it makes it {takes}")
+            };
+            let told = self
+                .shown_at(told, (caller, *argument))
+                .because(parameter.span, why);
+            let wanted = found.as_func().map(|f| f.parameters[index].ty.clone());
+            return match wanted {
+                Some(wanted) => self.as_literal(told, &wanted, (caller, *argument)),
+                None => told,
+            };
+        }
+        error
+    }
+}
