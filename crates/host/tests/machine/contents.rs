@@ -331,3 +331,43 @@ fn a_file_without_an_access_list_is_known_as_long_as_its_stamp_is_the_same() {
         "it is looked at anew"
     );
 }
+
+#[test]
+fn a_file_that_is_forgotten_is_looked_at_again_and_not_told_to_the_next_process() {
+    let wanted = Fingerprint::of_digest(&[7; 16]);
+    let later = Timestamp {
+        seconds: 200,
+        nanoseconds: 0,
+    };
+    let files = VerifiedFiles::new();
+    for path in ["/a", "/b"] {
+        files.record(Path::new(path), stamp(100), wanted, later);
+    }
+    files.forget(Path::new("/a"));
+    assert!(!files.holds(Path::new("/a"), stamp(100), wanted));
+    let next = VerifiedFiles::new();
+    next.take_in(&files.to_bytes("today").unwrap(), "today");
+    assert!(!next.holds(Path::new("/a"), stamp(100), wanted));
+    assert!(next.holds(Path::new("/b"), stamp(100), wanted));
+}
+
+#[test]
+fn what_cannot_be_taken_in_is_written_anew() {
+    let wanted = Fingerprint::of_digest(&[7; 16]);
+    let later = Timestamp {
+        seconds: 200,
+        nanoseconds: 0,
+    };
+    let files = VerifiedFiles::new();
+    files.record(Path::new("/a"), stamp(100), wanted, later);
+    let bytes = files.to_bytes("today").unwrap();
+    for (bytes, start) in [(&bytes[..bytes.len() - 1], "today"), (&bytes[..], "tomorrow")] {
+        let next = VerifiedFiles::new();
+        next.take_in(bytes, start);
+        assert!(!next.holds(Path::new("/a"), stamp(100), wanted));
+        let written = next
+            .to_bytes(start)
+            .expect("what is on disk is not what is known");
+        assert!(!written.windows(2).any(|two| two == b"/a"));
+    }
+}

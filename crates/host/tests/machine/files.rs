@@ -24,6 +24,7 @@ fn replace(path: AbsolutePath, content: &str) -> Replace {
 fn a_path_keeps_its_text_and_knows_its_parts() {
     let path = AbsolutePath::new("/srv//www/./a/../site/").unwrap();
     assert!(path.names_directory());
+    assert!(!AbsolutePath::new("/srv/www").unwrap().names_directory());
     assert_eq!(path.cleaned(), AbsolutePath::new("/srv/www/site/").unwrap());
     assert_eq!(
         path.cleaned().parent(),
