@@ -2,7 +2,7 @@
 
 use super::simulation::*;
 use setpoint_engine::EventKind;
-use setpoint_engine::machine::{Input, VertexState};
+use setpoint_engine::machine::{Input, StopStage, VertexState};
 use setpoint_graph::DesiredGraph;
 
 #[test]
@@ -241,4 +241,38 @@ fn an_edge_that_goes_frees_who_waited_behind_it() {
     sim.swap(&graph.without_edge("a", "b"));
     sim.settle();
     assert_eq!(sim.ran(), ["c"]);
+}
+
+#[test]
+fn one_that_is_no_longer_wanted_and_then_cannot_begin_just_goes() {
+    let mut sim = Simulation::new();
+    sim.host("a").init_takes = s(5);
+    sim.host("a").inits.push_back(Err("begin"));
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (3, 100)));
+    sim.advance(s(1));
+    sim.swap(&Graph::new(&["b"]));
+    sim.advance(s(60));
+    let said = sim.take();
+    assert_eq!(said, ["b ok", "a removed"]);
+}
+
+#[test]
+fn one_that_goes_already_is_not_asked_to_go_again_by_the_end() {
+    let mut sim = Simulation::of(&Graph::new(&["a", "b"]));
+    sim.host("a").cleanup_takes = s(5);
+    sim.swap(&Graph::new(&["b"]));
+    sim.advance(s(1));
+    sim.take();
+    sim.step(Input::Stop {
+        stage: StopStage::Finish,
+        escalate: false,
+    });
+    sim.advance(s(60));
+    let said = sim.take();
+    assert_eq!(
+        said.iter().filter(|line| *line == "a removed").count(),
+        1,
+        "{said:?}"
+    );
+    assert!(sim.exit.is_some(), "{said:?}");
 }
