@@ -3,6 +3,7 @@
 use super::simulation::*;
 use setpoint_engine::EventKind;
 use setpoint_engine::machine::{Input, Options};
+use std::time::Duration;
 
 #[test]
 fn a_limit_delays_events_beyond_the_burst_and_nothing_else() {
@@ -315,4 +316,18 @@ fn what_gives_no_answer_for_long_is_told_once_for_each_wait() {
     sim.event("a");
     sim.advance(s(40));
     assert_eq!(sim.take(), ["a silent for 30 s at /somewhere", "a ok"]);
+}
+
+#[test]
+fn an_interval_shorter_than_a_millisecond_keeps_nobody_busy() {
+    let mut sim = Simulation::new();
+    sim.host("a").ticks = Some(Duration::from_micros(10));
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(Duration::from_micros(5500));
+    let next = sim.deadline.expect("it goes on");
+    assert!(
+        next >= sim.now + Duration::from_micros(100),
+        "{next:?} after {:?}",
+        sim.now
+    );
 }
