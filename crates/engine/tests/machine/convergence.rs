@@ -201,3 +201,26 @@ fn what_one_repairs_others_of_the_same_path_look_at_before_the_host_is_quiet() {
     assert_eq!(sim.exit.clone().expect("it ends").code(true), 1);
     assert_eq!(sim.starts("a").len(), 11);
 }
+
+#[test]
+fn a_watch_that_will_be_tried_again_keeps_the_host_busy_until_it_has_given_up() {
+    let mut sim = Simulation::with(waits(s(1)));
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (1, 20_000)));
+    sim.advance(ms(500));
+    sim.watch_fails("a");
+    sim.advance(s(19));
+    assert!(sim.converged.is_empty(), "{:?}", sim.converged);
+    sim.advance(s(10));
+    assert_eq!(sim.converged, [true]);
+}
+
+#[test]
+fn a_run_that_will_be_tried_again_keeps_the_host_busy_until_it_has_given_up() {
+    let mut sim = Simulation::with(waits(s(1)));
+    sim.runs("a", [Run::fails("break"), Run::fails("break")]);
+    sim.swap(&Graph::default().with("a", |meta| (meta.retry, meta.delay) = (1, 20_000)));
+    sim.advance(s(19));
+    assert!(sim.converged.is_empty(), "{:?}", sim.converged);
+    sim.advance(s(10));
+    assert_eq!(sim.converged, [true]);
+}

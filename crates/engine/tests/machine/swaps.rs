@@ -276,3 +276,37 @@ fn one_that_goes_already_is_not_asked_to_go_again_by_the_end() {
     );
     assert!(sim.exit.is_some(), "{said:?}");
 }
+
+#[test]
+fn what_a_new_graph_brings_and_takes_is_counted_with_what_is_hidden() {
+    let mut sim = Simulation::of(&Graph::new(&["a", "b"]));
+    sim.swap(&Graph::new(&["b", "c", "d"]).with("h", |meta| meta.hidden = true));
+    sim.settle();
+    let counts = sim.events.iter().rev().find_map(|event| match &event.what {
+        EventKind::GraphAccepted {
+            added,
+            removed,
+            changed,
+            kept,
+        } => Some([*added, *removed, *changed, *kept]),
+        _ => None,
+    });
+    assert_eq!(counts, Some([3, 1, 0, 1]));
+}
+
+#[test]
+fn a_graph_of_the_same_generation_is_taken_and_an_older_one_is_not() {
+    let mut sim = Simulation::new();
+    sim.generation = 10;
+    sim.swap(&Graph::new(&["a"]));
+    sim.settle();
+    sim.take();
+    sim.generation = 10;
+    sim.swap(&Graph::new(&["a", "b"]));
+    sim.settle();
+    assert_eq!(sim.ran(), ["b"]);
+    sim.generation = 9;
+    sim.swap(&Graph::new(&["a", "b", "c"]));
+    sim.settle();
+    assert_eq!(sim.ran(), [""; 0]);
+}
