@@ -450,7 +450,6 @@ fn a_server_that_never_answers_is_given_up_and_a_killed_download_leaves_no_half_
         connection.set_read_timeout(Some(LIMIT)).unwrap();
         let mut request = Vec::new();
         connection.read_to_end(&mut request).unwrap();
-        assert!(request.ends_with(b"\0") || request.windows(4).any(|part| part == b"/web"));
     }
     let remains = |prefix: &str| {
         let entries = std::fs::read_dir(forge.place.path("modules")).unwrap().flatten();
