@@ -377,9 +377,11 @@ impl Inference<'_> {
                         types.insert((instance, *expr), ty);
                     }
                     let body = self.typed.instance(known.body).definitions.iter();
-                    let parameters: Vec<_> = body.map(|(id, ty)| (*id, substituted(ty, &own))).collect();
+                    let parameters: Vec<_> = body.map(|(id, ty)| (*id, ty.clone())).collect();
                     for (id, ty) in parameters {
+                        // The variables of the scheme are what its parameters came to; a type too large to be handled is told.
                         let ty = self.whole(&ty, span);
+                        let ty = self.whole(&substituted(&ty, &own), span);
                         self.typed.instances[instance.0 as usize]
                             .definitions
                             .insert(id, ty);
