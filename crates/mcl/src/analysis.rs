@@ -21,12 +21,13 @@ mod visible;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostics, FileId, Loader, SourceMap, Span};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 
 use crate::compile::{Compiled, typed_program, with_room};
-use crate::hir::Hir;
+use crate::hir::{DefinitionId, Hir};
 use crate::scope::{Extent, Frame, FrameId, Mentions, ParseCache, ResolveInput, resolve};
 use crate::types::{Typed, has_unused, infer_unused};
 
@@ -123,8 +124,10 @@ impl Workspace {
             frames: resolved.frames,
             class_frames: resolved.class_frames,
             index: Vec::new(),
+            copies: FxHashMap::default(),
         };
         analysis.index = names::index(&analysis);
+        analysis.copies = types::copies(&analysis.hir);
         (!stop.is_stopped()).then_some(analysis)
     }
 }
@@ -161,6 +164,8 @@ pub struct Analysis {
     class_frames: Vec<Option<FrameId>>,
     /// Every name, in the order of the texts.
     index: Vec<Name>,
+    /// The definitions whose name stands at a place: several where its file is resolved for each of its imports.
+    copies: FxHashMap<Span, Vec<DefinitionId>>,
 }
 
 impl Analysis {

@@ -276,10 +276,26 @@ impl List<'_> {
         let place = self.place;
         let qualifier = name.qualifier.as_deref();
         let library = &place.setup.library;
-        let visible = place
+        let mut visible = place
             .analysis()
             .visible(place.file, place.offset, space, qualifier, library);
+        // The client chooses among those that it has; of very many it gets those that begin like what is written.
+        if visible.len() > MOST {
+            self.is_incomplete = true;
+            let written = place
+                .text
+                .as_str()
+                .get(..place.offset as usize)
+                .unwrap_or_default();
+            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+            let begun = &written[written.trim_end_matches(is_part).len()..];
+            visible.retain(|visible| visible.name.starts_with(begun));
+        }
         for Visible { name, target, value } in visible {
+            if self.items.len() >= MOST {
+                self.is_incomplete = true;
+                break;
+            }
             // Constants of kinds are many; they are offered where they belong, and behind what is written of them.
             if qualifier.is_none() && name.contains('.') && !sigil.is_empty() {
                 continue;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_value::{Type, Value};
 
 use super::Analysis;
-use crate::hir::{DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Part};
+use crate::hir::{DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, Part};
 use crate::scope::Target;
 use crate::types::InstanceId;
 
@@ -92,14 +93,9 @@ impl Analysis {
         if let DefinitionKind::Library(value) = &definition.kind {
             return vec![value.ty()];
         }
-        // What is resolved for each import of its file is one variable.
-        let copies = self.hir.definitions.iter().enumerate();
-        let copies: Vec<DefinitionId> = copies
-            .filter(|(_, copy)| copy.name_span == definition.name_span)
-            .map(|(index, _)| DefinitionId(index as u32))
-            .collect();
+        let copies = self.copies.get(&definition.name_span);
         for instance in &self.typed.instances {
-            for copy in &copies {
+            for copy in copies.into_iter().flatten() {
                 if let Some(ty) = instance.definitions.get(copy) {
                     found.add(ty);
                 }
@@ -193,6 +189,16 @@ impl Analysis {
             _ => None,
         }
     }
+}
+
+/// The definitions by the places of their names. What is resolved for each import of its file is one variable.
+pub(super) fn copies(hir: &Hir) -> FxHashMap<Span, Vec<DefinitionId>> {
+    let mut copies: FxHashMap<Span, Vec<DefinitionId>> = FxHashMap::default();
+    for (index, definition) in hir.definitions.iter().enumerate() {
+        let id = DefinitionId(index as u32);
+        copies.entry(definition.name_span).or_default().push(id);
+    }
+    copies
 }
 
 /// Texts of more bytes are not put together for somebody to look at.
