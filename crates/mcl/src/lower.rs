@@ -8,6 +8,7 @@
 mod codes;
 mod expressions;
 mod order;
+mod size;
 mod statements;
 mod templates;
 
@@ -48,8 +49,10 @@ pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &m
     if let Some(top) = typed.tops.get(&BodyId(0)) {
         lowering.body_statements(entry, *top, BodyId(0));
     }
+    let templates = lowering.builders.finish();
+    diagnostics.extend(size::too_large(&templates, TemplateId(0)));
     Program {
-        templates: lowering.builders.finish(),
+        templates,
         entry: TemplateId(0),
     }
 }

@@ -31,7 +31,7 @@ mod solver;
 mod syntactic;
 mod unused;
 
-pub(crate) use codes::CODES;
+pub(crate) use codes::{CODES, TOO_DEEP};
 pub(crate) use infer::operator_spec;
 pub use instances::{Instance, InstanceId, Typed};
 pub(crate) use unused::{has_unused, infer_unused};

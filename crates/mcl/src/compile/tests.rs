@@ -80,22 +80,36 @@ fn long_chains_through_functions_branches_and_fallbacks_compile() {
 }
 
 #[test]
-fn functions_that_call_two_of_the_next_are_typed_and_lowered_once() {
-    let doubling = |first: &str, call: &str, test: &str| {
-        let calls = lines(0..40, |i| {
+fn functions_that_call_two_of_the_next_are_typed_once_and_refused_where_they_are_too_many() {
+    let doubling = |levels: usize, first: &str, call: &str, test: &str| {
+        let calls = lines(0..levels, |i| {
             format!("func f{}($x) {{ f{i}({call}) + f{i}({call}) }}", i + 1)
         });
-        format!("{first}\n{calls}panic({test})\n")
+        format!("{first}\n{calls}func last($x) {{ f{levels}($x) }}\npanic({test})\n")
     };
-    let programs = [
-        doubling("func f0($x) { $x + 1 }", "$x", "f40(1) == f40(2)"),
-        doubling("func f0($x) { $x[0] }", "$x", "f40([1]) == f40([2])"),
-        doubling("func f0($x) { $x->a }", "$x", "f40(struct{a => 1}) == 1"),
-        doubling("func f0($x) { \"${x}\" }", "$x", "f40(\"a\") == \"b\""),
-    ];
-    for program in programs {
-        assert_eq!(first_error(&program), None, "{program}");
+    for (levels, error) in [(17, None), (40, Some("E0220")), (390, Some("E0220"))] {
+        let programs = [
+            doubling(levels, "func f0($x) { $x + 1 }", "$x", "last(1) == last(2)"),
+            doubling(levels, "func f0($x) { $x[0] }", "$x", "last([1]) == last([2])"),
+            doubling(levels, "func f0($x) { $x->a }", "$x", "last(struct{a => 1}) == 1"),
+            doubling(levels, "func f0($x) { \"${x}\" }", "$x", "last(\"a\") == \"b\""),
+        ];
+        for program in programs {
+            assert_eq!(first_error(&program), error, "{program}");
+        }
     }
+}
+
+#[test]
+fn of_two_branches_one_is_there() {
+    let functions = lines(0..40, |i| {
+        format!(
+            "func f{}($x) {{ if $x > {i} {{ f{i}($x) }} else {{ f{i}($x + 1) }} }}",
+            i + 1
+        )
+    });
+    let program = format!("func f0($x) {{ $x + 1 }}\n{functions}panic(f40(1) == 0)\n");
+    assert_eq!(first_error(&program), None);
 }
 
 #[test]
