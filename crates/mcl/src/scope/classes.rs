@@ -50,6 +50,14 @@ impl ClassSource {
             state: ClassState::Untouched,
         }
     }
+
+    /// The frame of the body, if something has needed it.
+    pub(super) fn resolved(&self) -> Option<FrameId> {
+        match self.state {
+            ClassState::Done(frame) => Some(frame),
+            ClassState::Untouched | ClassState::InProgress => None,
+        }
+    }
 }
 
 impl IncludeSource {

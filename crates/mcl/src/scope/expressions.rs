@@ -138,9 +138,7 @@ impl Resolver<'_> {
         if self.may_have_failed(frame, name) {
             return ExprKind::Unknown(Vec::new());
         }
-        let names = self.similar_names(frame, Space::Variable);
-        let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
-        let help = close.map(|close| format!("did you mean `${close}`?"));
+        let help = self.meant_variable(frame, name, name_span.end < span.end);
         let error = Diagnostic::error(
             &codes::UNKNOWN_VARIABLE,
             span,
@@ -148,6 +146,28 @@ impl Resolver<'_> {
         );
         self.report(frame, error.label("not defined").help_if(help));
         ExprKind::Unknown(Vec::new())
+    }
+
+    /// What may have been meant by a variable that is not known.
+    fn meant_variable(&mut self, frame: FrameId, name: &str, in_string: bool) -> Option<String> {
+        if let Some((base, field)) = name.rsplit_once('.')
+            && self.find(frame, Space::Variable, base).is_some()
+        {
+            return Some(match in_string {
+                true => {
+                    format!("in a string only names stand; give the field one: `${field} = ${base}->{field}`")
+                }
+                false => format!("a field is read with `->`: `${base}->{field}`"),
+            });
+        }
+        if self.find(frame, Space::Function, name).is_some() {
+            return Some(format!(
+                "`{name}` is a function, which is called as `{name}(…)`; as a value it is written `func($x) {{ {name}($x) }}`"
+            ));
+        }
+        let names = self.similar_names(frame, Space::Variable);
+        let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
+        close.map(|close| format!("did you mean `${close}`?"))
     }
 
     fn find_variable(&mut self, frame: FrameId, name: &str, span: Span) -> Option<ExprKind> {

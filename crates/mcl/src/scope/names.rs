@@ -7,6 +7,7 @@
 use setpoint_diagnostics::Span;
 use setpoint_value::{FunctionRef, Value};
 
+use super::classes::ClassSource;
 use super::mentions::{AliasId, Target};
 use super::modules::default_alias;
 use super::resolve::{Alias, Frame, FrameId, Resolver};
@@ -237,7 +238,20 @@ impl Resolver<'_> {
                         let functions = self.library.functions.module(module).into_iter().flatten();
                         names.extend(functions.map(|(name, _)| format!("{alias}.{name}")));
                     }
-                    Alias::System(..) | Alias::Include(_) | Alias::Failed => {}
+                    Alias::Include(include) => {
+                        let class = self.hir.include(*include).class;
+                        let body = self
+                            .class_sources
+                            .get(class.index())
+                            .and_then(ClassSource::resolved);
+                        // The parameters are in the frame around the body's.
+                        let around = body.and_then(|body| self.frames[body.0].parent);
+                        for frame in body.into_iter().chain(around) {
+                            let behind = self.frames[frame.0].names(space);
+                            names.extend(behind.map(|name| format!("{alias}.{name}")));
+                        }
+                    }
+                    Alias::System(..) | Alias::Failed => {}
                 }
             }
             at = frame.parent;
