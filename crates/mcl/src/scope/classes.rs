@@ -137,8 +137,15 @@ impl Resolver<'_> {
                 count(wanted)
             );
             let error = Diagnostic::error(&codes::INCLUDE_ARGUMENTS, span, message);
-            let at = self.hir.class(class).span;
-            self.report(frame, error.because(at, "the class"));
+            let parameters = definition.parameters.iter().flat_map(|p| &p.items);
+            let missing: Vec<_> = parameters.skip(given).collect();
+            let error = match missing.as_slice() {
+                [] => error.because(self.hir.class(class).span, "the class"),
+                missing => missing
+                    .iter()
+                    .fold(error, |error, parameter| error.because(parameter.span, "missing")),
+            };
+            self.report(frame, error);
             return;
         }
         if source.state == ClassState::InProgress {

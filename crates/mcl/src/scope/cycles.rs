@@ -106,7 +106,19 @@ impl Walk<'_> {
                 Space::Alias => format!("the include as `{name}`"),
             };
             let error = Diagnostic::error(&codes::CYCLE, span, format!("{what} depends on itself"));
-            let error = error.label("part of the cycle").because(*at, "defined here");
+            let mut error = error.label("part of the cycle").because(*at, "defined here");
+            if at.start <= span.start && span.end <= at.end {
+                error = match space {
+                    Space::Variable => error.help(
+                        "a name is bound once and cannot be made of itself; give the new value another name, or go through a list with \
+                         `iter.reduce`",
+                    ),
+                    Space::Function => error.help(
+                        "no function calls itself; `iter.map`, `iter.filter` and `iter.reduce` go through lists",
+                    ),
+                    Space::Class | Space::Alias => error,
+                };
+            }
             self.found.cycles.push(error);
         }
     }

@@ -9,8 +9,8 @@ use super::mentions::Target;
 use super::names::{Found, Meaning, Space};
 use super::resolve::{FrameId, Resolver, annotation_type, pieces};
 use crate::hir::{
-    Callee, DefinitionKind, Endpoint, Expr, ExprId, ExprKind, Function, FunctionId, Item, ItemKind, Owner,
-    Part, Resource,
+    Callee, Definition, DefinitionKind, Endpoint, Expr, ExprId, ExprKind, Function, FunctionId, Item,
+    ItemKind, Owner, Part, Resource,
 };
 use crate::syntax::{self, Ast, BodyItemKind, Piece};
 
@@ -144,8 +144,38 @@ impl Resolver<'_> {
             span,
             format!("`${name}` is not defined here"),
         );
-        self.report(frame, error.label("not defined").help_if(help));
+        let mut error = error.label("not defined");
+        if help.is_none()
+            && let Some(inside) = self.defined_elsewhere(frame, name)
+        {
+            error = match inside.owner {
+                Owner::Class(class) if inside.owner != self.owner_of(frame) => {
+                    let class = &self.hir.class(class).name;
+                    error
+                        .because(inside.name_span, "known only in this class")
+                        .help(format!(
+                            "with a name for the include, `include {class} as it`, this is `$it.{name}`"
+                        ))
+                }
+                Owner::Function(_) => error.because(inside.name_span, "known only in this function"),
+                _ if matches!(inside.kind, DefinitionKind::LoopKey | DefinitionKind::LoopValue) => {
+                    error.because(inside.name_span, "known only in this loop")
+                }
+                Owner::Class(_) | Owner::Top(_) => error
+                    .because(inside.name_span, "known only in this block")
+                    .help("bind it outside of the block, with an `if` as its value where that decides it"),
+            };
+        }
+        self.report(frame, error.help_if(help));
         ExprKind::Unknown(Vec::new())
+    }
+
+    /// A variable of this name in a block of the same file that was met before, and that a frame is not in.
+    fn defined_elsewhere(&self, frame: FrameId, name: &str) -> Option<&Definition> {
+        let file = self.file_of(frame);
+        let mut others = self.frames.iter().filter(|other| other.file == file);
+        let found = others.find_map(|other| other.variables.get(name))?;
+        Some(self.hir.definition(*found))
     }
 
     /// What may have been meant by a variable that is not known.
