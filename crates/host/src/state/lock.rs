@@ -75,6 +75,9 @@ impl Drop for PrefixLock {
     fn drop(&mut self) {
         // So that nobody reads an old number between our going and the next one's coming.
         let _ = self.file.set_len(0);
+        // A command that is being started has a copy of the descriptor until it has become itself; closing ours alone would leave the
+        // lock with it for that moment.
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
