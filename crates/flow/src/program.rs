@@ -208,3 +208,33 @@ pub enum Operation {
         message: Option<Slot>,
     },
 }
+
+impl Operation {
+    /// The templates that it makes instances of, or may.
+    #[must_use]
+    pub fn templates(&self) -> [Option<TemplateId>; 2] {
+        match self {
+            Operation::Closure(block) => [Some(block.template), None],
+            Operation::Instance { template, .. } => [Some(*template), None],
+            Operation::If { then, otherwise, .. } => [Some(then.template), Some(otherwise.template)],
+            Operation::Except { fallback, .. } => [Some(fallback.template), None],
+            Operation::IfStatement { then, otherwise, .. } => [
+                then.as_ref().map(|block| block.template),
+                otherwise.as_ref().map(|block| block.template),
+            ],
+            Operation::For { body, .. } | Operation::ForKv { body, .. } => [Some(body.template), None],
+            Operation::Constant(_)
+            | Operation::List(_)
+            | Operation::Map(_)
+            | Operation::Struct(_)
+            | Operation::Field { .. }
+            | Operation::Call { .. }
+            | Operation::Apply { .. }
+            | Operation::Exported { .. }
+            | Operation::Resource(_)
+            | Operation::Collect { .. }
+            | Operation::Edge(_)
+            | Operation::Panic { .. } => [None, None],
+        }
+    }
+}

@@ -135,7 +135,7 @@ fn bottom_up(program: &Program) -> Vec<usize> {
         .templates
         .iter()
         .map(|template| {
-            let named = template.nodes.iter().flat_map(|node| named(&node.operation));
+            let named = template.nodes.iter().flat_map(|node| node.operation.templates());
             named
                 .flatten()
                 .map(|id| id.0 as usize)
@@ -163,33 +163,6 @@ fn bottom_up(program: &Program) -> Vec<usize> {
         }
     }
     order
-}
-
-/// The templates that an operation names.
-fn named(operation: &Operation) -> [Option<TemplateId>; 2] {
-    match operation {
-        Operation::Closure(block) => [Some(block.template), None],
-        Operation::Instance { template, .. } => [Some(*template), None],
-        Operation::If { then, otherwise, .. } => [Some(then.template), Some(otherwise.template)],
-        Operation::Except { fallback, .. } => [Some(fallback.template), None],
-        Operation::IfStatement { then, otherwise, .. } => [
-            then.as_ref().map(|block| block.template),
-            otherwise.as_ref().map(|block| block.template),
-        ],
-        Operation::For { body, .. } | Operation::ForKv { body, .. } => [Some(body.template), None],
-        Operation::Constant(_)
-        | Operation::List(_)
-        | Operation::Map(_)
-        | Operation::Struct(_)
-        | Operation::Field { .. }
-        | Operation::Call { .. }
-        | Operation::Apply { .. }
-        | Operation::Exported { .. }
-        | Operation::Resource(_)
-        | Operation::Collect { .. }
-        | Operation::Edge(_)
-        | Operation::Panic { .. } => [None, None],
-    }
 }
 
 fn facts(program: &Program, templates: &[PreparedTemplate], id: usize) -> (Vec<u32>, u32, bool) {

@@ -111,6 +111,8 @@ pub(crate) struct Client {
     server: Option<JoinHandle<Ending>>,
     next: i32,
     versions: BTreeMap<String, i32>,
+    /// What the server can do, as it says itself.
+    pub(crate) offered: Json,
 }
 
 /// What a client of these days can do.
@@ -147,6 +149,7 @@ impl Client {
             server: Some(server),
             next: 0,
             versions: BTreeMap::new(),
+            offered: Json::Null,
         }
     }
 
@@ -156,9 +159,10 @@ impl Client {
 
     pub(crate) fn with(disk: Disk, capabilities: Json) -> Client {
         let mut client = Client::raw(disk);
-        client
+        let answer = client
             .ask("initialize", json!({ "capabilities": capabilities }))
             .unwrap();
+        client.offered = answer["capabilities"].clone();
         client.notify("initialized", json!({}));
         client
     }

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::client::{Client, Disk, at, edited, modern, unmarked};
 
-const MAIN: &str = "file:///work/main.mcl";
+const MAIN: &str = "file:///srv/main.mcl";
 
 fn rename(client: &mut Client, position: Position, name: &str) -> Result<Json, String> {
     let mut params = at(MAIN, position);
@@ -46,7 +46,7 @@ fn apply(text: &str, action: &CodeAction) -> String {
 #[test]
 fn a_new_name_reaches_every_place_strings_and_other_files_included() {
     let disk = Disk::default();
-    disk.set("/work/lib.mcl", "$shared = 1\n$double = $shared + $shared\n");
+    disk.set("/srv/lib.mcl", "$shared = 1\n$double = $shared + $shared\n");
     let mut client = Client::with(disk, modern());
     let source = "import \"lib.mcl\"\n$na¦me = \"a\"\nfile \"/${name}\" {\n\tcontent => $name,\n}\npanic($lib.sha¦red == $lib.double)\n";
     let marks = client.open(MAIN, source);
@@ -81,7 +81,7 @@ fn a_new_name_reaches_every_place_strings_and_other_files_included() {
     assert!(
         files
             .iter()
-            .any(|(uri, edits)| *uri == "file:///work/lib.mcl" && *edits == 3),
+            .any(|(uri, edits)| *uri == "file:///srv/lib.mcl" && *edits == 3),
         "{files:?}"
     );
 }
@@ -156,19 +156,19 @@ fn formatting_changes_only_the_lines_that_differ() {
 #[test]
 fn unsaved_texts_are_what_a_program_imports() {
     let disk = Disk::default();
-    disk.set("/work/main.mcl", "import \"lib.mcl\"\npanic($lib.value == 1)\n");
-    disk.set("/work/lib.mcl", "$value = 1\n");
+    disk.set("/srv/main.mcl", "import \"lib.mcl\"\npanic($lib.value == 1)\n");
+    disk.set("/srv/lib.mcl", "$value = 1\n");
     let mut client = Client::with(disk, modern());
-    client.open("file:///work/lib.mcl", "$value = \"text\"\n");
+    client.open("file:///srv/lib.mcl", "$value = \"text\"\n");
     // The program is that of the `main.mcl` beside it, and what is wrong there is told there.
-    client.diagnostics("file:///work/lib.mcl");
+    client.diagnostics("file:///srv/lib.mcl");
     while !client.diagnostics.contains_key(MAIN) {
         client.hear();
     }
     let main = client.diagnostics[MAIN].diagnostics.clone();
     assert_eq!(main.len(), 1, "{main:#?}");
-    client.replace("file:///work/lib.mcl", "$value = 2\n");
-    client.diagnostics("file:///work/lib.mcl");
+    client.replace("file:///srv/lib.mcl", "$value = 2\n");
+    client.diagnostics("file:///srv/lib.mcl");
     while !client.diagnostics[MAIN].diagnostics.is_empty() {
         client.hear();
     }
@@ -177,23 +177,20 @@ fn unsaved_texts_are_what_a_program_imports() {
 #[test]
 fn a_file_that_no_program_reaches_is_a_program_by_itself() {
     let disk = Disk::default();
-    disk.set("/work/main.mcl", "print \"a\" {}\n");
-    disk.set("/work/deep/down/metadata.yaml", "main: start.mcl\n");
+    disk.set("/srv/main.mcl", "print \"a\" {}\n");
+    disk.set("/srv/deep/down/metadata.yaml", "main: start.mcl\n");
     disk.set(
-        "/work/deep/down/start.mcl",
+        "/srv/deep/down/start.mcl",
         "import \"part.mcl\"\npanic($part.a == 1)\n",
     );
     let mut client = Client::with(disk, modern());
-    let alone = "file:///work/deep/alone.mcl";
+    let alone = "file:///srv/deep/alone.mcl";
     let marks = client.open(alone, "$a¦b = true\n");
     assert!(client.request::<HoverRequest>(at(alone, marks[0])).is_some());
-    let part = "file:///work/deep/down/part.mcl";
+    let part = "file:///srv/deep/down/part.mcl";
     client.open(part, "$a = \"text\"\n");
     // What is wrong is told where the part is used.
-    while !client
-        .diagnostics
-        .contains_key("file:///work/deep/down/start.mcl")
-    {
+    while !client.diagnostics.contains_key("file:///srv/deep/down/start.mcl") {
         client.hear();
     }
 }
@@ -201,7 +198,7 @@ fn a_file_that_no_program_reaches_is_a_program_by_itself() {
 #[test]
 fn a_file_that_changes_on_disk_is_read_again() {
     let disk = Disk::default();
-    disk.set("/work/lib.mcl", "$value = 1\n");
+    disk.set("/srv/lib.mcl", "$value = 1\n");
     let mut client = Client::with(disk, modern());
     client.open(MAIN, "import \"lib.mcl\"\npanic($lib.value == 1)\n");
     assert_eq!(client.diagnostics(MAIN), []);
@@ -211,13 +208,13 @@ fn a_file_that_changes_on_disk_is_read_again() {
             .iter()
             .any(|request| request.method == "client/registerCapability")
     );
-    client.disk.set("/work/lib.mcl", "$other = 1\n");
-    let change = json!({ "changes": [{ "uri": "file:///work/lib.mcl", "type": 2 }] });
+    client.disk.set("/srv/lib.mcl", "$other = 1\n");
+    let change = json!({ "changes": [{ "uri": "file:///srv/lib.mcl", "type": 2 }] });
     client.notify("workspace/didChangeWatchedFiles", change);
     while client.diagnostics[MAIN].diagnostics.is_empty() {
         client.hear();
     }
-    client.disk.remove("/work/lib.mcl");
+    client.disk.remove("/srv/lib.mcl");
     client.notify("textDocument/didSave", json!({ "textDocument": { "uri": MAIN } }));
     while !client.diagnostics[MAIN]
         .diagnostics

@@ -11,7 +11,7 @@ use setpoint_lsp::{Ending, Transport};
 
 use crate::client::{Client, Disk, at, modern};
 
-const MAIN: &str = "file:///work/main.mcl";
+const MAIN: &str = "file:///srv/main.mcl";
 
 /// Every question about a place or a document.
 const QUESTIONS: [&str; 15] = [
@@ -173,7 +173,7 @@ fn edits_that_make_no_sense_change_something_or_nothing_but_break_nothing() {
         json!([{ "range": range((0, 0), (u32::MAX, 0)), "text": "$z = 3\n" }, { "text": "$z = 4\n" }]),
     );
     ask_everything(&mut client, Position::new(0, 1));
-    let missing = "file:///work/nobody.mcl";
+    let missing = "file:///srv/nobody.mcl";
     let document = json!({ "uri": missing, "version": 1 });
     client.notify(
         "textDocument/didChange",
@@ -230,7 +230,7 @@ fn a_question_about_a_text_that_was_changed_meanwhile_is_given_up() {
 #[test]
 fn a_bug_is_told_once_and_the_server_lives() {
     let disk = Disk::default();
-    disk.set("/work/panic.mcl", "");
+    disk.set("/srv/panic.mcl", "");
     let mut client = Client::with(disk, modern());
     client.open(MAIN, "import \"panic.mcl\"\n");
     assert_eq!(

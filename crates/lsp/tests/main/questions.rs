@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::client::{Client, Disk, at, modern};
 
-const MAIN: &str = "file:///work/main.mcl";
+const MAIN: &str = "file:///srv/main.mcl";
 
 fn hover(client: &mut Client, uri: &str, position: Position) -> String {
     let hover = client
@@ -177,10 +177,10 @@ fn completion_offers_what_can_stand_there() {
 #[test]
 fn imports_are_completed_by_modules_files_and_directories() {
     let disk = Disk::default();
-    disk.set("/work/main.mcl", "");
-    disk.set("/work/web.mcl", "");
-    disk.set("/work/parts/one.mcl", "");
-    disk.set("/work/notes.txt", "");
+    disk.set("/srv/main.mcl", "");
+    disk.set("/srv/web.mcl", "");
+    disk.set("/srv/parts/one.mcl", "");
+    disk.set("/srv/notes.txt", "");
     let mut client = Client::with(disk, modern());
     let marks = client.open(MAIN, "import \"¦\"\n");
     let Some(CompletionResponse::List(list)) = client.request::<Completion>(at(MAIN, marks[0])) else {
@@ -230,10 +230,7 @@ fn signature_help_knows_alternatives_and_the_argument() {
 #[test]
 fn definitions_are_found_in_other_files_and_in_modules_that_are_part_of_setpoint() {
     let disk = Disk::default();
-    disk.set(
-        "/work/web.mcl",
-        "# Web.\nclass server($port) {\n\t$p = $port\n}\n",
-    );
+    disk.set("/srv/web.mcl", "# Web.\nclass server($port) {\n\t$p = $port\n}\n");
     let mut client = Client::with(disk, modern());
     let text = "import \"web.m¦cl\"\nimport \"greeting\"\n$port = 80\ninclude web.ser¦ver($po¦rt)\npanic(greeting.gr¦eet(\"a\") == \"\")\n";
     let marks = client.open(MAIN, text);
@@ -243,8 +240,8 @@ fn definitions_are_found_in_other_files_and_in_modules_that_are_part_of_setpoint
         }
         other => panic!("{mark}: {other:?}"),
     };
-    assert_eq!(place(0), ("file:///work/web.mcl".to_owned(), Position::new(0, 0)));
-    assert_eq!(place(1), ("file:///work/web.mcl".to_owned(), Position::new(1, 6)));
+    assert_eq!(place(0), ("file:///srv/web.mcl".to_owned(), Position::new(0, 0)));
+    assert_eq!(place(1), ("file:///srv/web.mcl".to_owned(), Position::new(1, 6)));
     assert_eq!(place(2), (MAIN.to_owned(), Position::new(2, 1)));
     let (uri, start) = place(3);
     assert_eq!(
@@ -375,20 +372,8 @@ fn semantic_tokens_tell_names_apart() {
     else {
         panic!("tokens")
     };
-    let types = [
-        "comment",
-        "string",
-        "number",
-        "keyword",
-        "operator",
-        "variable",
-        "parameter",
-        "function",
-        "class",
-        "namespace",
-        "type",
-        "property",
-    ];
+    let legend = &client.offered["semanticTokensProvider"]["legend"]["tokenTypes"];
+    let types: Vec<String> = serde_json::from_value(legend.clone()).expect("names of the types");
     let lines: Vec<&str> = text.lines().collect();
     let (mut line, mut character) = (0, 0);
     let mut seen = Vec::new();
@@ -401,7 +386,7 @@ fn semantic_tokens_tell_names_apart() {
         line += token.delta_line;
         let start = character as usize;
         let text = &lines[line as usize][start..start + token.length as usize];
-        seen.push((text, types[token.token_type as usize]));
+        seen.push((text, types[token.token_type as usize].as_str()));
     }
     for wanted in [
         ("import", "keyword"),

@@ -17,7 +17,10 @@ pub(super) fn too_large(templates: &[Template], entry: TemplateId) -> Option<Dia
     // Without recursion: what a template needs first, then the template.
     let mut open = vec![entry.0 as usize];
     while let Some(at) = open.last().copied() {
-        let needed = templates[at].nodes.iter().flat_map(|node| parts(&node.operation));
+        let needed = templates[at]
+            .nodes
+            .iter()
+            .flat_map(|node| node.operation.templates().into_iter().flatten());
         let missing: Vec<usize> = needed
             .map(|part| part.0 as usize)
             .filter(|part| sizes[*part].is_none())
@@ -56,34 +59,11 @@ fn size(operation: &Operation, sizes: &[Option<u64>]) -> u64 {
             let [then, otherwise] = [then, otherwise].map(|branch| branch.as_ref().map_or(0, block));
             then.max(otherwise)
         }
-        _ => parts(operation).into_iter().map(of).fold(0, u64::saturating_add),
-    }
-}
-
-/// The templates that a node may make instances of.
-fn parts(operation: &Operation) -> Vec<TemplateId> {
-    match operation {
-        Operation::Instance { template, .. } => vec![*template],
-        Operation::Closure(block) => vec![block.template],
-        Operation::If { then, otherwise, .. } => vec![then.template, otherwise.template],
-        Operation::Except { fallback, .. } => vec![fallback.template],
-        Operation::IfStatement { then, otherwise, .. } => [then, otherwise]
+        _ => operation
+            .templates()
             .into_iter()
             .flatten()
-            .map(|block| block.template)
-            .collect(),
-        Operation::For { body, .. } | Operation::ForKv { body, .. } => vec![body.template],
-        Operation::Constant(_)
-        | Operation::List(_)
-        | Operation::Map(_)
-        | Operation::Struct(_)
-        | Operation::Field { .. }
-        | Operation::Call { .. }
-        | Operation::Apply { .. }
-        | Operation::Exported { .. }
-        | Operation::Resource(_)
-        | Operation::Collect { .. }
-        | Operation::Edge(_)
-        | Operation::Panic { .. } => Vec::new(),
+            .map(of)
+            .fold(0, u64::saturating_add),
     }
 }
