@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics, visible};
@@ -10,8 +11,9 @@ use setpoint_host::state::StateDirectory;
 use setpoint_mcl::RemoteImport;
 
 use super::address::Address;
+use super::directory_lock::{DirectoryLock, Holder};
 use super::git::Git;
-use super::lock_file::{LockFile, LockedModule, key};
+use super::lock_file::{LockFile, LockedModule, Writing, key};
 use super::repository::{ModulesDirectory, commit_of, content_hash, is_empty_or_missing};
 use super::{Fetch, Problem};
 use crate::codes;
@@ -24,11 +26,16 @@ use crate::process::command_path;
 /// Modules that import modules that import modules … beyond this are refused.
 const MOST_MODULES: usize = 1000;
 
+/// How often fetching begins again because another process has changed the lock file or a module meanwhile.
+const MOST_ATTEMPTS: usize = 20;
+
 /// What fetching came to.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched {
     /// Why modules cannot be fetched, by their directories in a deploy.
     problems: BTreeMap<Option<String>, Problem>,
+    /// Keeps other processes from changing the lock file until the program is compiled.
+    _held: Option<DirectoryLock>,
 }
 
 /// Fetches what a program imports and is missing, and writes its lock file. What goes wrong with a module is told by
@@ -47,6 +54,7 @@ pub(crate) fn fetch_missing(
         .map_err(|error| Failure::io("prepare for calling git", &error))?;
     let mut fetcher = Fetcher {
         source,
+        input,
         root: PathBuf::from(&input.root),
         global: source.options.modules_directory.as_deref(),
         lock: LockFile::of(input)?,
@@ -54,39 +62,23 @@ pub(crate) fn fetch_missing(
         git,
         output,
     };
-    let mut names = source.clone();
-    names.options.skip_types = true;
-    let mut seen: Vec<Option<String>> = Vec::new();
-    let mut fetched = Fetched::default();
-    let imports = loop {
-        let compilation = Compilation::of(&names, input.clone());
-        let imports = compilation.compiled.map(|compiled| compiled.remote_imports);
-        let imports = imports.unwrap_or_default();
-        let before = seen.len();
-        for import in &imports {
-            let key = key(import, fetcher.global);
-            if seen.contains(&key) {
-                continue;
-            }
-            let brought = match seen.len() {
-                MOST_MODULES => Err(Problem::new(format!(
-                    "more than {MOST_MODULES} modules are imported"
-                ))),
-                _ => fetcher.bring(import),
-            };
-            if let Err(problem) = brought {
-                fetched.problems.insert(key.clone(), problem);
-            }
-            seen.push(key);
+    for _ in 0..MOST_ATTEMPTS {
+        let round = fetcher.bring_all();
+        if !round.problems.is_empty() {
+            return Ok(Fetched {
+                problems: round.problems,
+                _held: None,
+            });
         }
-        if seen.len() == before || !fetched.problems.is_empty() {
-            break imports;
+        if let Settled::Here(held) = fetcher.settle(&round)? {
+            return Ok(Fetched {
+                problems: BTreeMap::new(),
+                _held: held,
+            });
         }
-    };
-    if fetched.problems.is_empty() && !source.modules.locked {
-        fetcher.write_lock_file(&imports)?;
     }
-    Ok(fetched)
+    let failure = Failure::wrong("the modules cannot be fetched");
+    Err(failure.because("other processes keep changing them or the lock file"))
 }
 
 impl Fetched {
@@ -138,17 +130,125 @@ enum Wanted<'a> {
 
 struct Fetcher<'a> {
     source: &'a ProgramSource,
+    input: &'a Input,
     root: PathBuf,
     global: Option<&'a str>,
+    /// As it was read last.
     lock: Option<LockFile>,
     fetch: Fetch,
     git: Git,
     output: &'a Output,
 }
 
+/// What fetching all of a program's modules came to.
+struct Round {
+    imports: Vec<RemoteImport>,
+    /// How each module was left, by their directories in a deploy.
+    left: BTreeMap<Option<String>, Presence>,
+    problems: BTreeMap<Option<String>, Problem>,
+}
+
+/// What tells a module on disk from another one that was put in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Presence {
+    directory: Option<(u64, u64)>,
+    commit: Option<String>,
+}
+
+impl Presence {
+    fn of(place: &Path) -> Presence {
+        let found = place.symlink_metadata().ok();
+        Presence {
+            directory: found.map(|found| (found.dev(), found.ino())),
+            commit: commit_of(place),
+        }
+    }
+}
+
+/// Whether what was fetched is what stays.
+enum Settled {
+    /// It is, and the lock file says so.
+    Here(Option<DirectoryLock>),
+    /// Another process wants something else.
+    ChangedMeanwhile,
+}
+
 impl Fetcher<'_> {
-    /// Sees to it that a module is there, in the version that is wanted.
-    fn bring(&self, import: &RemoteImport) -> Result<(), Problem> {
+    /// Fetches what the program imports, then what that imports, and so on.
+    fn bring_all(&self) -> Round {
+        let mut names = self.source.clone();
+        names.options.skip_types = true;
+        let mut round = Round {
+            imports: Vec::new(),
+            left: BTreeMap::new(),
+            problems: BTreeMap::new(),
+        };
+        loop {
+            let compilation = Compilation::of(&names, self.input.clone());
+            let imports = compilation.compiled.map(|compiled| compiled.remote_imports);
+            round.imports = imports.unwrap_or_default();
+            let mut is_complete = true;
+            for import in &round.imports {
+                let key = key(import, self.global);
+                if round.left.contains_key(&key) || round.problems.contains_key(&key) {
+                    continue;
+                }
+                is_complete = false;
+                let brought = match round.left.len() + round.problems.len() {
+                    MOST_MODULES => Err(Problem::new(format!(
+                        "more than {MOST_MODULES} modules are imported"
+                    ))),
+                    _ => self.bring(import),
+                };
+                match brought {
+                    Ok(left) => drop(round.left.insert(key, left)),
+                    Err(problem) => drop(round.problems.insert(key, problem)),
+                }
+            }
+            if is_complete || !round.problems.is_empty() {
+                return round;
+            }
+        }
+    }
+
+    /// Makes the lock file say what was fetched, if nobody has changed that or the lock file since.
+    fn settle(&mut self, round: &Round) -> Result<Settled, Failure> {
+        let Some(lock) = &self.lock else {
+            return Ok(Settled::Here(None));
+        };
+        if round.imports.is_empty() && !lock.is_there() {
+            return Ok(Settled::Here(None));
+        }
+        let held = lock.hold(self.fetch.patience, |holder| self.say_waiting(holder))?;
+        let now = lock.read_again()?;
+        if now != *lock {
+            self.lock = Some(now);
+            return Ok(Settled::ChangedMeanwhile);
+        }
+        let modules = self.modules(&round.imports);
+        let is_as_it_was_left = |import: &RemoteImport| {
+            let left = round.left.get(&key(import, self.global));
+            left.is_none_or(|left| *left == Presence::of(&place_of(&self.root, import)))
+        };
+        if !round.imports.iter().all(is_as_it_was_left) {
+            return Ok(Settled::ChangedMeanwhile);
+        }
+        let modules = modules?;
+        if self.source.modules.locked || !lock.differs_from(&modules) {
+            return Ok(Settled::Here(Some(held)));
+        }
+        if lock.write(modules, &held)? == Writing::Interrupted {
+            self.lock = Some(lock.read_again()?);
+            return Ok(Settled::ChangedMeanwhile);
+        }
+        let path = lock.path.display().to_string();
+        self.output
+            .say(Importance::Info, format!("wrote {}", visible(&path)));
+        Ok(Settled::Here(Some(held)))
+    }
+
+    /// Sees to it that a module is there, in the version that is wanted. Answers how it was left.
+    fn bring(&self, import: &RemoteImport) -> Result<Presence, Problem> {
         let address = Address::of(import)?;
         let locked = self.lock.as_ref().and_then(|lock| lock.get(import, self.global));
         if self.source.modules.locked && locked.is_none() {
@@ -162,11 +262,8 @@ impl Fetcher<'_> {
             None => Wanted::Any,
         };
         let directory = self.modules_directory(import)?;
-        let directory = ModulesDirectory::lock(&directory, self.fetch.patience, || {
-            self.output.say(
-                Importance::Notice,
-                "waiting for another process that fetches modules",
-            );
+        let directory = ModulesDirectory::lock(&directory, self.fetch.patience, |holder| {
+            self.say_waiting(holder);
         })?;
         let place = directory.place(&import.module)?;
         let module = Module {
@@ -175,9 +272,11 @@ impl Fetcher<'_> {
             locked,
         };
         if is_empty_or_missing(&module.place) {
-            return self.bring_first(&directory, &module, wanted);
+            self.bring_first(&directory, &module, wanted)?;
+        } else {
+            self.bring_other(&directory, &module, wanted)?;
         }
-        self.bring_other(&directory, &module, wanted)
+        Ok(Presence::of(&module.place))
     }
 
     fn bring_first(
@@ -342,10 +441,8 @@ impl Fetcher<'_> {
         Ok(path)
     }
 
-    fn write_lock_file(&mut self, imports: &[RemoteImport]) -> Result<(), Failure> {
-        let Some(lock) = &mut self.lock else {
-            return Ok(());
-        };
+    /// What the lock file is to hold.
+    fn modules(&self, imports: &[RemoteImport]) -> Result<BTreeMap<String, LockedModule>, Failure> {
         let mut modules = BTreeMap::new();
         for import in imports.iter().filter(|import| import.is_there) {
             let Some(key) = key(import, self.global) else {
@@ -364,12 +461,12 @@ impl Fetcher<'_> {
             };
             modules.insert(key, locked);
         }
-        if lock.replace(modules)? {
-            let path = lock.path.display().to_string();
-            self.output
-                .say(Importance::Info, format!("wrote {}", visible(&path)));
-        }
-        Ok(())
+        Ok(modules)
+    }
+
+    fn say_waiting(&self, holder: &Holder) {
+        let text = format!("waiting for {holder}, which is fetching modules");
+        self.output.say(Importance::Notice, text);
     }
 
     fn say(&self, text: String) {

@@ -1,14 +1,19 @@
 //! The lock file of a program: which commit of each module it was last given, and what that holds.
 //!
 //! It lies beside the program and belongs into its repository. It is JSON, sorted, so that versions of it compare line by line.
+//!
+//! Several processes may fetch the modules of one program. Each reads the lock file, fetches, and then decides what it shall hold while
+//! the directory is locked; whoever finds then that the lock file is not what was read begins again with what is there now.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use setpoint_host::files::{AbsolutePath, Committer, Replace};
+use setpoint_host::files::{AbsolutePath, Committer, FileError, Replace};
 use setpoint_mcl::{Entry, RemoteImport};
 
+use super::directory_lock::{DirectoryLock, Holder};
 use crate::failure::{Failure, system_text};
 use crate::input::Input;
 
@@ -51,11 +56,14 @@ impl LockFile {
             Entry::Directory(_) => "setpoint.lock".to_owned(),
             Entry::File(name) => format!("{name}.lock"),
         };
-        let path = PathBuf::from(format!("{}{name}", input.root));
+        LockFile::read(PathBuf::from(format!("{}{name}", input.root))).map(Some)
+    }
+
+    fn read(path: PathBuf) -> Result<LockFile, Failure> {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Some(LockFile { path, modules: None }));
+                return Ok(LockFile { path, modules: None });
             }
             Err(error) => return Err(Failure::io(format_args!("read {}", path.display()), &error)),
         };
@@ -81,10 +89,10 @@ impl LockFile {
                 return Err(unusable(format!("the commit of `{directory}` is not one")));
             }
         }
-        Ok(Some(LockFile {
+        Ok(LockFile {
             path,
             modules: Some(stored.modules),
-        }))
+        })
     }
 
     /// Whether there is a file.
@@ -97,30 +105,71 @@ impl LockFile {
         self.modules.as_ref()?.get(&key(import, global)?)
     }
 
-    /// Makes it hold these modules. Answers whether that is a change.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub(crate) fn replace(&mut self, modules: BTreeMap<String, LockedModule>) -> Result<bool, Failure> {
-        if self.modules.as_ref() == Some(&modules) || (self.modules.is_none() && modules.is_empty()) {
-            return Ok(false);
+    /// Whether it would hold something that it does not, if it held nothing but these modules.
+    pub(super) fn differs_from(&self, modules: &BTreeMap<String, LockedModule>) -> bool {
+        match &self.modules {
+            Some(present) => present != modules,
+            None => !modules.is_empty(),
         }
+    }
+
+    /// Waits until no other process decides what it shall hold.
+    pub(super) fn hold(
+        &self,
+        patience: Duration,
+        waiting: impl FnMut(&Holder),
+    ) -> Result<DirectoryLock, Failure> {
+        let directory = match self.path.parent() {
+            Some(directory) if directory != Path::new("") => directory,
+            _ => Path::new("."),
+        };
+        DirectoryLock::take(directory, patience, waiting).map_err(|why| {
+            let shown = directory.display();
+            Failure::wrong(format!(
+                "the directory {shown} cannot be locked for the lock file"
+            ))
+            .because(why)
+            .hint("`--download-timeout` says how many seconds to wait for others")
+        })
+    }
+
+    /// What it is now.
+    pub(super) fn read_again(&self) -> Result<LockFile, Failure> {
+        LockFile::read(self.path.clone())
+    }
+
+    /// Makes it hold these modules, whose directory is [held](LockFile::hold).
+    pub(super) fn write(
+        &self,
+        modules: BTreeMap<String, LockedModule>,
+        _held: &DirectoryLock,
+    ) -> Result<Writing, Failure> {
+        let shown = self.path.display().to_string();
+        let failed = |why: String| Failure::wrong(format!("failed to write {shown}")).because(why);
         let stored = Stored {
             version: VERSION,
             modules,
         };
-        let shown = self.path.display().to_string();
-        let failed = |why: String| Failure::wrong(format!("failed to write {shown}")).because(why);
         let mut text = serde_json::to_string_pretty(&stored).map_err(|error| failed(error.to_string()))?;
         text.push('\n');
         let path = std::path::absolute(&self.path).map_err(|error| failed(system_text(&error)))?;
         let path = AbsolutePath::new(path).map_err(|error| failed(error.to_string()))?;
-        Committer::new()
-            .replace(Replace::bytes(path, text.into_bytes()))
-            .map_err(|error| failed(error.to_string()))?;
-        self.modules = Some(stored.modules);
-        Ok(true)
+        match Committer::new().replace(Replace::bytes(path, text.into_bytes())) {
+            Ok(_) => Ok(Writing::Done),
+            // Not one of us, since we hold it: an editor, or git that changes branches.
+            Err(FileError::Exchanged { .. }) => Ok(Writing::Interrupted),
+            Err(error) => Err(failed(error.to_string())),
+        }
     }
+}
+
+/// What came of writing a lock file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// It is written.
+    Done,
+    /// Somebody else wrote it at the same moment.
+    Interrupted,
 }
 
 /// The directory of an import in a deploy, which is the same wherever the program and the modules lie. None where there is no directory

@@ -6,26 +6,23 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, RenameFlags, renameat_with};
+use rustix::fs::{RenameFlags, renameat_with};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::Problem;
+use super::directory_lock::{DirectoryLock, Holder};
 use crate::failure::system_text;
 
 /// How the directories begin in which modules arrive.
 const ARRIVING: &str = ".setpoint-fetch-";
 
-/// How often somebody who waits for another process looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
 /// A modules directory that nobody else fetches into meanwhile.
 pub(super) struct ModulesDirectory {
     path: PathBuf,
-    /// Locked; closing it unlocks.
-    _lock: File,
+    _lock: DirectoryLock,
 }
 
 impl ModulesDirectory {
@@ -34,31 +31,12 @@ impl ModulesDirectory {
     pub(super) fn lock(
         path: &Path,
         patience: Duration,
-        mut waiting: impl FnMut(),
+        waiting: impl FnMut(&Holder),
     ) -> Result<ModulesDirectory, Problem> {
-        let shown = path.display();
-        let failed = |error: &std::io::Error| {
-            Problem::new(format!("the modules directory `{shown}` cannot be used"))
-                .because(system_text(error))
-        };
-        let lock = File::open(path).map_err(|error| failed(&error))?;
-        let (start, mut told) = (Instant::now(), false);
-        loop {
-            match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(failed(&error.into())),
-            }
-            if start.elapsed() > patience {
-                let problem = Problem::new(format!("the modules directory `{shown}` is in use"));
-                return Err(problem.because("another process fetches modules into it"));
-            }
-            if !told && start.elapsed() > Duration::from_secs(1) {
-                waiting();
-                told = true;
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
+        let lock = DirectoryLock::take(path, patience, waiting).map_err(|why| {
+            let shown = path.display();
+            Problem::new(format!("the modules directory `{shown}` cannot be used")).because(why)
+        })?;
         let directory = ModulesDirectory {
             path: path.to_path_buf(),
             _lock: lock,

@@ -1,6 +1,8 @@
 //! Modules from elsewhere, by the real binary and the real git: repositories on disk, behind a daemon, and behind servers that mean it
 //! harm.
 
+mod several_processes;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -462,26 +464,6 @@ fn a_server_that_never_answers_is_given_up_and_a_killed_download_leaves_no_half_
     forge.program(&forge.address("web"));
     assert_done(&forge.setpoint(&["modules", "get", "app/"]));
     assert_eq!(remains(".setpoint-fetch-"), 0);
-}
-
-#[test]
-fn several_processes_fetch_one_module_and_do_not_disturb_each_other() {
-    let forge = Forge::new();
-    forge.commit("web", &[("metadata.yaml", ""), ("main.mcl", &module_of("a"))]);
-    forge.program(&forge.address("web"));
-    let children: Vec<Child> = (0..3)
-        .map(|_| forge.command(&["check", "--download", "app/"]).spawn().unwrap())
-        .collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
-    assert_done(&forge.setpoint(&["check", "--locked", "app/"]));
-    // Somebody who holds the directory is waited for, but not for ever.
-    std::fs::remove_dir_all(forge.module("web")).unwrap();
-    let held = std::fs::File::open(forge.place.path("modules")).unwrap();
-    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let refused = forge.setpoint(&["check", "--download", "--download-timeout", "0.3", "app/"]);
-    assert_refused(&refused, &["E0117", "another process fetches modules"]);
 }
 
 #[test]
