@@ -276,6 +276,12 @@ impl Evaluator {
         self.arena.live()
     }
 
+    /// How many instances of templates there are: what is put in place and taken away leaves none behind.
+    #[must_use]
+    pub fn live_instances(&self) -> usize {
+        self.environments.len()
+    }
+
     /// Begins or ends noting which nodes are computed, for [`Evaluator::take_record`].
     pub fn set_recording(&mut self, on: bool) {
         self.record = on.then(Vec::new);

@@ -47,6 +47,17 @@ fn what_ran_before_is_blocked_too_when_it_drifts_behind_a_failure() {
     assert_eq!(sim.ran(), ["a", "b"]);
 }
 
+/// How many tries each failure of a resource has left.
+fn tries_left(sim: &Simulation, name: &str) -> Vec<Option<u16>> {
+    let events = sim.events.iter().filter(|event| event.identity() == Some(id(name)));
+    events
+        .filter_map(|event| match event.what {
+            EventKind::BackingOff { tries_left, .. } => Some(tries_left),
+            _ => None,
+        })
+        .collect()
+}
+
 #[test]
 fn retries_come_after_the_delay_and_end() {
     let mut sim = Simulation::new();
@@ -55,6 +66,7 @@ fn retries_come_after_the_delay_and_end() {
     sim.swap(&graph);
     sim.advance(s(10));
     assert_eq!(sim.starts("a"), [ms(0), ms(50), ms(100)]);
+    assert_eq!(tries_left(&sim, "a"), [Some(1), Some(0)]);
     assert!(sim.has("a", |what| matches!(what, EventKind::FailedForGood { .. })));
 }
 
@@ -145,6 +157,8 @@ fn without_a_written_delay_tries_back_off_up_to_a_minute() {
     assert!(gaps[4] > gaps[0] * 8.0, "{gaps:?}");
     assert!(gaps.iter().all(|gap| *gap <= 60.001), "{gaps:?}");
     assert!(*gaps.last().unwrap() > 40.0, "{gaps:?}");
+    // What fails together is not tried together for ever.
+    assert!(gaps.iter().any(|gap| (40.0..59.0).contains(gap)), "{gaps:?}");
 }
 
 #[test]
@@ -212,6 +226,7 @@ fn a_failed_init_is_tried_like_a_watch_and_then_never_again() {
     sim.advance(s(1));
     assert_eq!(sim.ran(), ["a", "b"]);
     assert_eq!(sim.starts("a"), [ms(20)]);
+    assert_eq!(tries_left(&sim, "a"), [Some(1), Some(0)]);
     sim.host("c").inits.push_back(Err("begin"));
     sim.swap(&Graph::new(&["c", "d"]).edges("c -> d"));
     sim.settle();

@@ -71,6 +71,10 @@ impl<T> Slab<T> {
         self.free.push(id.index);
         Some(entry)
     }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
 }
 
 /// An environment.

@@ -1,5 +1,6 @@
 //! Values move, and only what changes is computed.
 
+use setpoint_flow::TemplateId;
 use setpoint_value::{Type, Value};
 
 use crate::program_builder::{ProgramBuilder, block};
@@ -55,6 +56,43 @@ fn a_change_computes_what_depends_on_it_and_nothing_else() {
     assert!(world.set_int("a", 2).graph.is_some());
     assert_eq!(world.recomputed(), ["a", "a+1", "ra"]);
     assert_eq!(world.resources(), ["ra=3", "rb=6"]);
+}
+
+#[test]
+fn what_a_resource_does_not_want_changes_no_graph() {
+    let builder = ProgramBuilder::new();
+    let mut entry = builder.template("the entry", 0);
+    let (value, wanted) = (
+        entry.outside("value", Type::Int),
+        entry.outside("wanted", Type::Bool),
+    );
+    let name = entry.str("r");
+    entry.resource_if(name, value, Some(wanted));
+    let values = [("value", Value::Int(1)), ("wanted", Value::Bool(false))];
+    let mut world = World::started(builder.finish(entry), &values);
+    assert_eq!(world.resources(), ["r"]);
+    let step = world.set_int("value", 2);
+    assert_eq!((step.recomputed, step.graph.is_none()), (2, true));
+    assert!(world.set("wanted", Value::Bool(true)).graph.is_some());
+    assert_eq!(world.resources(), ["r=2"]);
+}
+
+#[test]
+fn templates_may_name_those_behind_them() {
+    let mut builder = ProgramBuilder::new();
+    let mut outer = builder.template("the outer class", 0);
+    outer.instance(TemplateId(1), &[], Type::Dynamic);
+    let outer = builder.add(outer, None);
+    let mut inner = builder.template("the inner class", 0);
+    let (name, value) = (inner.str("r"), inner.outside("value", Type::Int));
+    inner.resource(name, value);
+    assert_eq!(builder.add(inner, None), TemplateId(1));
+    let mut entry = builder.template("the entry", 0);
+    entry.instance(outer, &[], Type::Dynamic);
+    let mut world = World::started(builder.finish(entry), &[("value", Value::Int(1))]);
+    assert_eq!(world.resources(), ["r=1"]);
+    world.set_int("value", 2);
+    assert_eq!(world.resources(), ["r=2"]);
 }
 
 #[test]

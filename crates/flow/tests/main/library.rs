@@ -28,6 +28,7 @@ pub(crate) static TEST: KindSchema = KindSchema {
     exclusive: false,
     action: false,
     constants: &[],
+    has_doubts: |_, _| false,
     check: |_, parameters, _| match parameters.get("value") {
         Some(Value::Str(text)) if text.as_str() == Some("!refuse") => vec![Invalid::new("this is refused")],
         Some(Value::Str(text)) if text.as_str() == Some("!crash") => panic!("the check crashes"),
@@ -235,11 +236,20 @@ pub(crate) static REDUCE: FunctionSpec = FunctionSpec::shape(
     &Elements(Form::Reduce),
 );
 
+/// `chain(list, function)`: what each element stands for is the function of the result with that number, or of 1 if it is negative.
+pub(crate) static CHAIN: FunctionSpec = FunctionSpec::shape(
+    "test",
+    "chain",
+    &["func(list []int, f func(int) int) []int"],
+    &Elements(Form::Chain),
+);
+
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Map,
     Filter,
     Reduce,
+    Chain,
 }
 
 struct Elements(Form);
@@ -277,8 +287,12 @@ impl ShapeState for ElementsState {
             if is_same_function && old == Some(element) {
                 continue;
             }
+            let earlier = element.as_int().and_then(|at| usize::try_from(at).ok());
             let element = ScopeArgument::Value(element.clone());
             let arguments = match (self.form, slot) {
+                (Form::Chain, _) => {
+                    vec![earlier.map_or(ScopeArgument::Value(Value::Int(1)), ScopeArgument::Result)]
+                }
                 (Form::Reduce, 0) => vec![ScopeArgument::Value(Value::Int(0)), element],
                 (Form::Reduce, _) => vec![ScopeArgument::Result(slot - 1), element],
                 _ => vec![element],
@@ -299,7 +313,7 @@ impl ShapeState for ElementsState {
         }
         let list = self.list.as_ref().expect("collect comes after update");
         Ok(match self.form {
-            Form::Map => Value::list(Type::Int, self.kept.iter().cloned()),
+            Form::Map | Form::Chain => Value::list(Type::Int, self.kept.iter().cloned()),
             Form::Filter if self.kept.iter().any(Value::is_unknown) => {
                 Value::unknown(Type::list(list.element_type().clone()))
             }

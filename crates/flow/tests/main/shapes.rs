@@ -77,6 +77,19 @@ fn filter_and_reduce_follow_too() {
 }
 
 #[test]
+fn a_call_that_takes_the_result_of_another_one_than_before_is_made_anew() {
+    let values = [("list", ints(&[-1, 0, 0])), ("captured", Value::Int(10))];
+    let mut world = World::started(over_list(&library::CHAIN), &values);
+    assert_eq!(world.resources(), ["r=[11, 21, 21]"]);
+    world.set("list", ints(&[-1, 0, 1]));
+    assert_eq!(world.resources(), ["r=[11, 21, 31]"]);
+    world.set("list", ints(&[-1, -1, 1]));
+    assert_eq!(world.resources(), ["r=[11, 11, 21]"]);
+    world.set("list", ints(&[-1, 0, 0]));
+    assert_eq!(world.resources(), ["r=[11, 21, 21]"]);
+}
+
+#[test]
 fn a_fold_over_a_hundred_thousand_elements_needs_no_stack() {
     let values = [("list", ints(&vec![2; 100_000])), ("captured", Value::Int(0))];
     let mut world = World::started(over_list(&library::REDUCE), &values);
@@ -171,8 +184,11 @@ fn a_shape_that_nobody_asks_for_any_more_is_gone_with_all_its_calls() {
     ];
     let mut world = World::started(builder.finish(entry), &values);
     assert_eq!(world.followed(), 4);
+    // What the body of a function makes is in place at once, and nothing is kept of the instance itself.
+    assert_eq!(world.evaluator.live_instances(), 1);
     world.set("condition", Value::Bool(false));
     assert_eq!((world.followed(), world.evaluator.live_nodes()), (1, 2));
+    assert_eq!(world.evaluator.live_instances(), 1);
 }
 
 #[test]

@@ -235,3 +235,24 @@ fn a_shape_over_an_unknown_list_is_unknown_and_keeps_marks() {
     world.set("list", ints(&[2]));
     assert_eq!(shown(&world), ints(&[4]));
 }
+
+#[test]
+fn without_the_machine_only_what_asks_it_is_unknown() {
+    let builder = ProgramBuilder::new();
+    let mut entry = builder.template("the entry", 0);
+    let one = entry.int(1);
+    let (sum, asked) = (entry.add(one, one), entry.outside("asked", Type::Int));
+    let more = entry.add(asked, one);
+    for (name, value) in [("sum", sum), ("asked", asked), ("more", more)] {
+        let name = entry.str(name);
+        entry.resource(name, value);
+    }
+    let mut world = World::new(builder.finish(entry), &[("asked", Value::Int(5))]);
+    world.evaluator = world.evaluator.without_machine();
+    assert!(world.step().graph.is_some());
+    let resources = world.resources();
+    let unknown: Vec<bool> = resources.iter().map(|text| text.contains("unknown")).collect();
+    assert_eq!(unknown, [true, true, false], "{resources:?}");
+    assert_eq!(resources[2], "sum=2");
+    assert_eq!(world.followed(), 0);
+}
