@@ -7,7 +7,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, Severity, SourceMap, Span};
 use setpoint_flow::Program;
 use setpoint_graph::Library;
-use setpoint_mcl::analysis::{AnalysisOptions, analyse};
+use setpoint_mcl::analysis::{Analysis, AnalysisOptions, analyse};
 use setpoint_mcl::lint::lint;
 use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
 
@@ -86,6 +86,8 @@ pub(crate) struct Compilation {
     pub(crate) diagnostics: Diagnostics,
     /// What compiling gave; none when there was no input.
     pub(crate) compiled: Option<Compiled>,
+    /// What else is known, where it was looked at for the linter.
+    pub(crate) analysis: Option<Analysis>,
 }
 
 fn is_own(compiled: &Compiled, name: &str) -> bool {
@@ -119,6 +121,7 @@ impl Compilation {
             sources: SourceMap::new(),
             diagnostics: Diagnostics::new(),
             compiled: None,
+            analysis: None,
         }
     }
 
@@ -172,7 +175,7 @@ impl Compilation {
             modules_directory: source.options.modules_directory.clone(),
             ..AnalysisOptions::default()
         };
-        let Some(analysis) = analyse(entry, &options, texts, &source.library) else {
+        let Some(mut analysis) = analyse(entry, &options, texts, &source.library) else {
             return;
         };
         let errors = analysis.diagnostics.iter();
@@ -183,8 +186,9 @@ impl Compilation {
             is_own(&analysis.sources.file(file).name)
         });
         self.diagnostics.append(found);
-        self.sources = analysis.sources;
-        self.compiled = Some(analysis.compiled);
+        self.sources = analysis.sources.clone();
+        self.compiled = Some(std::mem::take(&mut analysis.compiled));
+        self.analysis = Some(analysis);
     }
 
     /// Whether a file of the program is its own: neither compiled in nor of a module from elsewhere.

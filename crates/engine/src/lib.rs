@@ -58,7 +58,7 @@ pub use parameter::{IfSet, Parameter, ParameterStruct, Sendable, Sends, Text, Wi
 pub use prepare::automatic_edges;
 pub use resource::{
     ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,
-    RunShape, check,
+    RunShape, check, has_doubts,
 };
 pub use setpoint_derive::{ParameterGroup, ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;

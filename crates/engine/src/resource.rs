@@ -152,11 +152,12 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
     /// When it could not be brought into its state.
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure>;
 
-    /// Refuses parameters that make no sense together. No I/O. Reports everything that is wrong.
+    /// Refuses parameters that make no sense together. No I/O. Reports everything that is wrong; doubts are those of
+    /// [`Resource::doubt`].
     fn validate(&self, _meta: &MetaParameters, _invalid: &mut Vec<Invalid>) {}
 
     /// Doubts parameters as the program writes them. Some may not be known yet, but whether they are sensitive is. No I/O.
-    fn doubt(_parameters: &Parameters, _invalid: &mut Vec<Invalid>)
+    fn doubt(_name: &str, _parameters: &Parameters, _invalid: &mut Vec<Invalid>)
     where
         Self: Sized,
     {
@@ -419,7 +420,7 @@ impl std::fmt::Debug for Members {
 #[must_use]
 pub fn check<T: Kind>(name: &str, parameters: &Parameters, meta: &MetaParameters) -> Vec<Invalid> {
     let mut invalid = Vec::new();
-    T::doubt(parameters, &mut invalid);
+    T::doubt(name, parameters, &mut invalid);
     if parameters.iter().all(|(_, value)| value.is_wholly_known()) {
         let mut refused = Vec::new();
         let decoded = T::decode(name, parameters, &mut refused);
@@ -433,6 +434,14 @@ pub fn check<T: Kind>(name: &str, parameters: &Parameters, meta: &MetaParameters
         Secrets::of_parameters(parameters).hide_in_all(&mut invalid);
     }
     invalid
+}
+
+/// [`KindSchema::has_doubts`] of kind `T`.
+#[must_use]
+pub fn has_doubts<T: Kind>(name: &str, parameters: &Parameters) -> bool {
+    let mut doubts = Vec::new();
+    T::doubt(name, parameters, &mut doubts);
+    !doubts.is_empty()
 }
 
 /// Which parameters are sensitive, and which ever were: what a kind remembers of these stays so.

@@ -32,6 +32,7 @@ static KIND: KindSchema = KindSchema {
     exclusive: false,
     action: false,
     constants: &[],
+    has_doubts: |_, _| false,
     check: |_, _, _| Vec::new(),
     merge: None,
 };

@@ -34,6 +34,8 @@ pub struct KindSchema {
     /// The kind's own validation over parameters that fit their types: no I/O, everything that is wrong. A value that is
     /// unknown counts as set and as right.
     pub check: fn(&str, &Parameters, &MetaParameters) -> Vec<Invalid>,
+    /// Whether `check` has doubts: what it gives is a warning at least. Much cheaper than asking `check`; for linters.
+    pub has_doubts: fn(&str, &Parameters) -> bool,
     /// Compatible merging of two resources of one name: what both together want, or none when they contradict.
     pub merge: Option<fn(&Parameters, &Parameters) -> Option<Parameters>>,
 }

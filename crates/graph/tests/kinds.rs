@@ -68,6 +68,7 @@ pub(crate) static TEST: KindSchema = KindSchema {
     action: false,
     constants: &[],
     check: check_test,
+    has_doubts: |_, _| false,
     merge: None,
 };
 
@@ -87,6 +88,7 @@ pub(crate) static PACKAGE: KindSchema = KindSchema {
     sends: &[],
     receives: false,
     check: check_package,
+    has_doubts: |_, _| false,
     merge: Some(merge_packages),
     ..bare("pkg")
 };
@@ -126,6 +128,7 @@ const fn bare(kind: &'static str) -> KindSchema {
         exclusive: false,
         action: false,
         constants: &[],
+        has_doubts: |_, _| false,
         check: |_, _, _| Vec::new(),
         merge: None,
     }

@@ -21,7 +21,7 @@ pub struct CompileOptions {
 }
 
 /// What compiling gives.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Compiled {
     /// The program; none after errors, or where types were skipped.
     pub program: Option<Arc<Program>>,

@@ -15,7 +15,8 @@ use std::fmt;
 
 use setpoint_diagnostics::{Diagnostics, FileId, Severity};
 
-use crate::syntax::{self, Parsed};
+use crate::scope::ParsedFile;
+use crate::syntax::{self, Ast, Comment, Parsed};
 
 /// Why a text was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,11 +66,29 @@ pub fn format_file(file: FileId, text: &str) -> Result<String, FormatError> {
     if diagnostics.has_errors() {
         return Err(FormatError::Syntax(diagnostics));
     }
-    let mut printed = printer::print(text, &parsed);
+    printed(file, text, &parsed.ast, &parsed.comments)
+}
+
+/// Formats a text that was parsed already.
+///
+/// # Errors
+/// When it did not parse.
+pub fn format_parsed(file: FileId, parsed: &ParsedFile) -> Result<String, FormatError> {
+    match parsed.syntax_errors() {
+        Some(errors) => Err(FormatError::Syntax(errors.clone())),
+        None => printed(file, &parsed.text, &parsed.ast, &parsed.comments),
+    }
+}
+
+fn printed(file: FileId, text: &str, ast: &Ast, comments: &[Comment]) -> Result<String, FormatError> {
+    let mut printed = printer::print(text, ast, comments);
+    if printed == text {
+        return Ok(printed);
+    }
     // A comment that had to leave a type that was joined may need a second look.
     for _ in 0..3 {
-        let again = verified(file, text, &parsed, &printed)?;
-        let next = printer::print(&printed, &again);
+        let again = verified(file, text, ast, comments, &printed)?;
+        let next = printer::print(&printed, &again.ast, &again.comments);
         if next == printed {
             return Ok(printed);
         }
@@ -79,21 +98,27 @@ pub fn format_file(file: FileId, text: &str) -> Result<String, FormatError> {
 }
 
 /// Reads what was printed and compares it with what was read.
-fn verified(file: FileId, text: &str, parsed: &Parsed, printed: &str) -> Result<Parsed, FormatError> {
+fn verified(
+    file: FileId,
+    text: &str,
+    ast: &Ast,
+    comments: &[Comment],
+    printed: &str,
+) -> Result<Parsed, FormatError> {
     let mut diagnostics = Diagnostics::new();
     let again = syntax::parse(file, printed, &mut diagnostics);
     if diagnostics.has_errors() {
         return Err(FormatError::Unfaithful("the text into one that does not parse"));
     }
-    let comment = |text: &str, comment: &syntax::Comment| {
+    let comment = |text: &str, comment: &Comment| {
         text[comment.span.start as usize..comment.span.end as usize].to_owned()
     };
-    let before = parsed.comments.iter().map(|c| comment(text, c));
+    let before = comments.iter().map(|c| comment(text, c));
     let after = again.comments.iter().map(|c| comment(printed, c));
     if !before.eq(after) {
         return Err(FormatError::Unfaithful("a comment"));
     }
-    if !compare::same(&parsed.ast, &again.ast) {
+    if !compare::same(ast, &again.ast) {
         return Err(FormatError::Unfaithful("the meaning of the text"));
     }
     Ok(again)

@@ -100,8 +100,9 @@ pub fn lint(analysis: &Analysis, library: &Library, is_own: &dyn Fn(FileId) -> b
         }
     }
     if is_right {
-        linter.unused();
-        linter.shadowing();
+        let places = unused::places(analysis);
+        linter.unused(&places);
+        linter.shadowing(&places);
         linter.doubts();
     }
     let mut found = linter.found;

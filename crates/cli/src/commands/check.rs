@@ -143,7 +143,12 @@ fn check_layout(compilation: &mut Compilation) {
             continue;
         }
         seen.push(&file.name);
-        let Ok(formatted) = format::format_file(id, &file.text) else {
+        let parsed = compilation.analysis.as_ref().and_then(|known| known.parsed(id));
+        let formatted = match parsed {
+            Some(parsed) => format::format_parsed(id, parsed),
+            None => format::format_file(id, &file.text),
+        };
+        let Ok(formatted) = formatted else {
             continue;
         };
         if formatted == *file.text {

@@ -114,6 +114,7 @@ fn schema(kind: &Kind) -> TokenStream {
             #flags
             constants: &[#(#constants),*],
             check: ::setpoint_engine::check::<#ident>,
+            has_doubts: ::setpoint_engine::has_doubts::<#ident>,
             merge: #merge,
         };
     }

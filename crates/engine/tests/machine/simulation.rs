@@ -57,6 +57,7 @@ const PLAIN: KindSchema = KindSchema {
     exclusive: false,
     action: false,
     constants: &[],
+    has_doubts: |_, _| false,
     check: |_, _, _| Vec::new(),
     merge: None,
 };

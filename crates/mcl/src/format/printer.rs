@@ -6,14 +6,14 @@
 
 use setpoint_diagnostics::Span;
 
-use crate::syntax::{Ast, Comment, Parsed};
+use crate::syntax::{Ast, Comment};
 
 /// Prints what was parsed from `text`.
-pub(super) fn print(text: &str, parsed: &Parsed) -> String {
+pub(super) fn print(text: &str, ast: &Ast, comments: &[Comment]) -> String {
     let mut printer = Printer {
         text,
-        ast: &parsed.ast,
-        comments: &parsed.comments,
+        ast,
+        comments,
         rows: Rows::new(text),
         out: String::with_capacity(text.len() + text.len() / 8),
         depth: 0,
@@ -21,7 +21,7 @@ pub(super) fn print(text: &str, parsed: &Parsed) -> String {
         line_start: 0,
         line_depth: 0,
     };
-    for statement in &parsed.ast.root.statements {
+    for statement in &ast.root.statements {
         printer.statement(*statement);
     }
     printer.flush(u32::MAX);

@@ -1,7 +1,7 @@
 //! What kinds doubt about resources whose parameters are written out.
 
 use setpoint_diagnostics::{Diagnostics, Severity};
-use setpoint_graph::{FieldItem, KindSchema, ResourceStatement, build_resource};
+use setpoint_graph::{FieldItem, KindSchema, Parameters, ResourceStatement, build_resource};
 use setpoint_value::{Type, Value};
 
 use super::Linter;
@@ -24,7 +24,9 @@ impl Linter<'_> {
                     continue;
                 }
                 let statement = self.statement(resource, schema);
-                build_resource(&statement, &Value::clone, &mut found);
+                if has_doubts(&statement, schema) {
+                    build_resource(&statement, &Value::clone, &mut found);
+                }
             }
         }
         // What is wrong was found by those who know types, or is found when the values are there.
@@ -92,4 +94,25 @@ impl Linter<'_> {
             _ => Value::unknown(ty),
         }
     }
+}
+
+/// Whether the kind doubts any of the resources. What it says is put together only then.
+fn has_doubts(statement: &ResourceStatement<Value>, schema: &KindSchema) -> bool {
+    let set = statement.fields.iter().filter_map(|field| {
+        match field.condition.as_ref().map_or(Some(true), Value::as_bool) {
+            Some(true) => Some((field.parameter.name, field.value.clone())),
+            Some(false) => None,
+            None => {
+                let unknown = Value::unknown(field.parameter.parameter_type.ty());
+                Some((field.parameter.name, unknown))
+            }
+        }
+    });
+    let parameters = Parameters::new(set);
+    let names = match statement.name.as_list() {
+        Some(list) => list.iter().collect(),
+        None => vec![&statement.name],
+    };
+    let mut names = names.into_iter().filter_map(|name| name.as_str()?.as_str());
+    names.any(|name| (schema.has_doubts)(name, &parameters))
 }

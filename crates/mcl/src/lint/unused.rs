@@ -1,17 +1,16 @@
 //! Rules about names: those that nothing uses, and those that hide others.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 
-use super::{Linter, blocks, codes, is_for_others, with_dollar};
-use crate::analysis::{Target, Unused};
+use super::{Linter, blocks, codes, is_for_others, text_at, with_dollar};
+use crate::analysis::{Analysis, Target, Unused};
 use crate::hir::DefinitionKind;
 use crate::syntax::{Ast, StmtId, StmtKind};
 
 /// Where a statement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// At the top of a file, or in the body of a class: others may use what it defines.
     Open,
     /// In the body of a class that only this program includes.
@@ -22,10 +21,40 @@ enum Place {
     Top,
 }
 
+/// Where each statement of a program's texts stands.
+pub(super) type Places = FxHashMap<Span, Place>;
+
+/// Looks where each statement stands.
+pub(super) fn places(analysis: &Analysis) -> Places {
+    let mut places = Places::default();
+    for (at, (_, parsed)) in analysis.files().enumerate() {
+        let ast = &*parsed.ast;
+        let others = at > 0 || is_for_others(ast);
+        // A class is met before the blocks in it.
+        let mut open: FxHashMap<StmtId, bool> = FxHashMap::default();
+        places.reserve(ast.stmt_count());
+        for (owner, block) in blocks(ast) {
+            let place = match owner {
+                None if others => Place::Open,
+                None => Place::Top,
+                Some(owner) => match ast.stmt(owner).kind {
+                    StmtKind::Class(_) if open.get(&owner) == Some(&true) => Place::Open,
+                    StmtKind::Class(_) => Place::Class,
+                    _ => Place::Block,
+                },
+            };
+            for id in &block.statements {
+                open.insert(*id, place == Place::Open);
+                places.insert(ast.stmt(*id).span, place);
+            }
+        }
+    }
+    places
+}
+
 impl Linter<'_> {
     /// What is defined and never used. What others may import counts as used.
-    pub(super) fn unused(&mut self) {
-        let places = self.places();
+    pub(super) fn unused(&mut self, places: &Places) {
         for unused in self.analysis.unused() {
             let place = places.get(&unused.statement).copied();
             if let Some(warning) = self.unused_name(&unused, place) {
@@ -35,7 +64,7 @@ impl Linter<'_> {
     }
 
     fn unused_name(&self, unused: &Unused, place: Option<Place>) -> Option<Diagnostic> {
-        let text = super::text_at(self.analysis, unused.name);
+        let text = text_at(self.analysis, unused.name);
         let is_open = place == Some(Place::Open);
         match &unused.target {
             Target::Variable(id) => match &self.analysis.hir.definition(*id).kind {
@@ -113,54 +142,31 @@ impl Linter<'_> {
         is_alone.then(|| Span::new(statement.file, start as u32, end as u32))
     }
 
-    /// Where each statement of the program's texts stands.
-    fn places(&self) -> HashMap<Span, Place> {
-        let mut places = HashMap::new();
-        for (at, (_, parsed)) in self.analysis.files().enumerate() {
-            let ast = &*parsed.ast;
-            let others = at > 0 || is_for_others(ast);
-            // A class is met before the blocks in it.
-            let mut open: HashMap<StmtId, bool> = HashMap::new();
-            for (owner, block) in blocks(ast) {
-                let place = match owner {
-                    None if others => Place::Open,
-                    None => Place::Top,
-                    Some(owner) => match ast.stmt(owner).kind {
-                        StmtKind::Class(_) if open.get(&owner) == Some(&true) => Place::Open,
-                        StmtKind::Class(_) => Place::Class,
-                        _ => Place::Block,
-                    },
-                };
-                for id in &block.statements {
-                    open.insert(*id, place == Place::Open);
-                    places.insert(ast.stmt(*id).span, place);
-                }
-            }
-        }
-        places
-    }
-
     /// Variables of branches and loops that hide one outside: who expects the outer one to change is wrong.
-    pub(super) fn shadowing(&mut self) {
+    pub(super) fn shadowing(&mut self, places: &Places) {
         let analysis = self.analysis;
-        let mut binds: HashMap<Span, (Place, String)> = HashMap::new();
-        let places = self.places();
+        let shadowing = analysis.shadowing();
+        if shadowing.is_empty() {
+            return;
+        }
+        let mut binds: FxHashMap<Span, Place> = FxHashMap::default();
         for (_, parsed) in analysis.files() {
             for id in (0..parsed.ast.stmt_count() as u32).map(StmtId) {
                 let statement = parsed.ast.stmt(id);
                 if let (StmtKind::Bind(bind), Some(place)) = (&statement.kind, places.get(&statement.span)) {
-                    binds.insert(bind.name.span, (*place, bind.name.text.to_string()));
+                    binds.insert(bind.name.span, *place);
                 }
             }
         }
-        for hidden in analysis.shadowing() {
-            let Some((Place::Block, name)) = binds.get(&hidden.inner) else {
+        for hidden in shadowing {
+            if binds.get(&hidden.inner) != Some(&Place::Block) {
                 continue;
-            };
+            }
             // What a loop or a class gives may be given another form under its name.
             if !binds.contains_key(&hidden.outer) {
                 continue;
             }
+            let name = text_at(analysis, hidden.inner);
             let message = format!("`${name}` is another variable here, and the outer one stays as it is");
             let warning = Diagnostic::warning(&codes::SHADOWED_VARIABLE, with_dollar(hidden.inner), message);
             let warning = warning.because(with_dollar(hidden.outer), "the outer one");

@@ -58,6 +58,11 @@ impl ParsedFile {
         }
     }
 
+    /// What is wrong with its syntax, if anything is.
+    pub(crate) fn syntax_errors(&self) -> Option<&Diagnostics> {
+        self.syntax.has_errors().then_some(&self.syntax)
+    }
+
     /// Whether something is wrong with the text alone, so that compiling ends before its names are looked up.
     pub(super) fn is_broken(&self) -> bool {
         self.syntax.has_errors() || self.structure.has_errors()

@@ -11,10 +11,10 @@ mod watching;
 use std::collections::BTreeMap;
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, FailureReason, Identity, IfSet, Level, Resource, Sends, Text, Wanted,
-    WantedOrder, WantedReach, Watch, async_trait,
+    Apply, DriftValue, Failure, FailureReason, Identity, IfSet, Kind as _, Level, Resource, Sends, Text,
+    Wanted, WantedOrder, WantedReach, Watch, async_trait,
 };
-use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_graph::{Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::processes::{Exit, Finished, Signal};
 use setpoint_host::watch::{Depth, Follow};
@@ -140,7 +140,14 @@ impl Resource for Exec {
                 invalid.push(Invalid::parameter("args", message));
             }
         }
-        for (parameter, line) in self.lines() {
+    }
+
+    fn doubt(name: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
+        if !parameters.iter().all(|(_, value)| value.is_wholly_known()) {
+            return;
+        }
+        let exec = Exec::decode(name, parameters, &mut Vec::new());
+        for (parameter, line) in exec.lines() {
             if let Some(word) = line.word_for_a_shell() {
                 let program = line.text.split_whitespace().next().unwrap_or_default();
                 let message =

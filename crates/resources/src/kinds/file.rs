@@ -134,10 +134,12 @@ impl Resource for File {
         self.validate_contents(invalid);
     }
 
-    fn doubt(parameters: &Parameters, invalid: &mut Vec<Invalid>) {
+    fn doubt(_: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
         let is_secret = |parameter| parameters.get(parameter).is_some_and(Value::is_sensitive);
-        let mode = parameters.get("mode").and_then(|mode| Mode::decode(mode).ok());
-        if SECRETS.into_iter().any(is_secret) && mode.is_some_and(|mode| mode.lets_others_read()) {
+        let Some(mode) = parameters.get("mode").and_then(|mode| Mode::decode(mode).ok()) else {
+            return;
+        };
+        if mode.lets_others_read() && SECRETS.into_iter().any(is_secret) {
             let doubt = Invalid::warning(
                 "mode",
                 "everybody on this machine can read the sensitive contents",

@@ -27,6 +27,7 @@ static THING: KindSchema = KindSchema {
     exclusive: false,
     action: false,
     constants: &[],
+    has_doubts: |_, _| false,
     check: |_, _, _| Vec::new(),
     merge: None,
 };
