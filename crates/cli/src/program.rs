@@ -200,6 +200,8 @@ impl Work {
         has_graph: &mut bool,
     ) -> Result<(), Ended> {
         let mut found = step.diagnostics;
+        // What a loop or class comes to in each round is one mistake.
+        found.merge(sources);
         if let Some(mut graph) = step.graph.filter(|_| !found.has_errors()) {
             let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
             // Held until the answer is there: no graph of an older program comes after one of a newer.

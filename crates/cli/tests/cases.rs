@@ -8,6 +8,8 @@
 //! export from other.example      what this program exports now, that host exports
 //! ```
 //!
+//! The cases of `mistakes` are programs that a newcomer writes, and what is then seen; a page of the book is made of them.
+//!
 //! The files that a folder holds beside its texts are those of the deploy. An analysis of each program says first what compiling says.
 
 use std::collections::BTreeSet;
@@ -16,7 +18,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use setpoint::{Assembly, DirectoryLoader};
-use setpoint_diagnostics::{Diagnostics, Loader, MemoryLoader, Severity, SourceMap};
+use setpoint_diagnostics::{
+    Diagnostic, Diagnostics, Loader, MemoryLoader, RenderStyle, Severity, SourceMap, render,
+};
 use setpoint_flow::{Evaluator, SourceId, Step};
 use setpoint_graph::encode_exported;
 use setpoint_graph::json::{edge_json, resource_json};
@@ -28,9 +32,12 @@ use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
 use setpoint_value::{Exported, Wake};
 
 fn main() -> ExitCode {
-    cases::main(&[Stage::Graph, Stage::Lint], |case| match case.stage {
-        Stage::Lint => lint_case(case),
-        Stage::Parse | Stage::Format | Stage::Analysis | Stage::Graph => run(case),
+    cases::main(&[Stage::Graph, Stage::Lint, Stage::Mistake], |case| {
+        match case.stage {
+            Stage::Lint => lint_case(case),
+            Stage::Mistake => mistake_case(case),
+            Stage::Parse | Stage::Format | Stage::Analysis | Stage::Graph => run(case),
+        }
     })
 }
 
@@ -67,6 +74,41 @@ fn lint_case(case: &Case) -> Result<String, String> {
         sections.add("fixed", &text);
     }
     Ok(sections.finish())
+}
+
+/// What a user sees: of `check`, and if that finds nothing, of a run. The first line of the program is a comment that says what the
+/// mistake is; it is no part of what is looked at.
+fn mistake_case(case: &Case) -> Result<String, String> {
+    let library = Assembly::standard().library("host.example");
+    let text = case.text()?;
+    let (sentence, program) = text.split_once('\n').ok_or("a program has lines")?;
+    if !sentence.starts_with("# ") || !sentence.ends_with('.') {
+        return Err("the first line says in a sentence what the mistake is".to_owned());
+    }
+    let loader = MemoryLoader::new().with("main.mcl", program);
+    let entry = Entry::File("main.mcl".to_owned());
+    let analysis = analyse(&entry, &AnalysisOptions::default(), &loader, &library);
+    let mut analysis = analysis.ok_or("nobody stops the analysis")?;
+    let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+    let mut screen: Vec<Diagnostic> = analysis.diagnostics.iter().filter(is_error).cloned().collect();
+    let has_errors = !screen.is_empty();
+    screen.extend(lint(&analysis, &library, &|_| true));
+    if let Some(program) = analysis.compiled.program.take().filter(|_| !has_errors) {
+        let machine = SimulatedCapabilities::new().without_effects();
+        let wake = |_: SourceId| Wake::new(|| {});
+        let step = Evaluator::new(program, machine.shared(), Box::new(wake)).step(&[]);
+        let news = step
+            .diagnostics
+            .into_iter()
+            .filter(|found| screen.iter().all(|told| told.message != found.message));
+        let news: Vec<Diagnostic> = news.collect();
+        screen.extend(news);
+    }
+    let screen: Vec<String> = screen
+        .iter()
+        .map(|found| render(found, &analysis.sources, RenderStyle::PLAIN))
+        .collect();
+    Ok(screen.join("\n\n") + "\n")
 }
 
 fn run(case: &Case) -> Result<String, String> {

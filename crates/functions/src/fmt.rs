@@ -51,6 +51,17 @@ impl Verb {
     }
 }
 
+/// The verb that writes a type.
+fn verb_for(ty: &Type) -> &'static str {
+    match ty {
+        Type::Str => "%s",
+        Type::Int => "%d",
+        Type::Float => "%f",
+        Type::Bool => "%t",
+        _ => "%v",
+    }
+}
+
 /// Cuts a format into pieces; the position of the byte that is no verb, if there is one.
 fn pieces(format: &[u8]) -> Result<Vec<Piece<'_>>, usize> {
     let mut pieces = Vec::new();
@@ -89,6 +100,31 @@ fn pieces(format: &[u8]) -> Result<Vec<Piece<'_>>, usize> {
     Ok(pieces)
 }
 
+/// What is wrong with a format in which no verb stands at `at`, behind its percent sign.
+fn no_verb(format: &[u8], at: usize) -> String {
+    let rest = String::from_utf8_lossy(&format[at..]);
+    let letter = rest.chars().next().unwrap_or(' ');
+    format!(
+        "`%{letter}` is not a verb; there are `%s` for text, `%d` for an int, `%f` for a float, `%t` for a bool, `%v` for anything, and `%%` \
+         is a percent sign"
+    )
+}
+
+/// What is wrong when a format has another number of verbs than there are values.
+fn other_counts(verbs: usize, values: usize) -> String {
+    let verbs = match verbs {
+        0 => "no verb".to_owned(),
+        1 => "1 verb".to_owned(),
+        _ => format!("{verbs} verbs"),
+    };
+    let values = match values {
+        0 => "no value follows".to_owned(),
+        1 => "1 value follows".to_owned(),
+        _ => format!("{values} values follow"),
+    };
+    format!("the format has {verbs}, but {values}; each value needs one verb, like `%s` or `%d`")
+}
+
 fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
     let count = arguments.types.len();
     if count == 0 {
@@ -97,8 +133,8 @@ fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
     let mut types: Vec<Option<Type>> = vec![None; count - 1];
     let format = arguments.values.first().and_then(Option::as_ref);
     if let Some(format) = format.and_then(Value::as_str) {
-        let pieces = pieces(format.as_bytes())
-            .map_err(|at| ArgumentError::at(0, format!("invalid format string at {at}")))?;
+        let pieces =
+            pieces(format.as_bytes()).map_err(|at| ArgumentError::at(0, no_verb(format.as_bytes(), at)))?;
         let verbs: Vec<Verb> = pieces
             .iter()
             .filter_map(|piece| match piece {
@@ -107,11 +143,7 @@ fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
             })
             .collect();
         if verbs.len() != types.len() {
-            return Err(ArgumentError::whole(format!(
-                "number of args ({}) doesn't match format string verb count ({})",
-                types.len(),
-                verbs.len()
-            )));
+            return Err(ArgumentError::whole(other_counts(verbs.len(), types.len())));
         }
         types = verbs.into_iter().map(Verb::ty).collect();
     }
@@ -119,11 +151,10 @@ fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
         let evident = arguments.types.get(index + 1).and_then(Option::as_ref);
         match (wanted, evident) {
             (Some(wanted), Some(evident)) if !evident.is_open() && wanted != evident => {
+                let (takes, meant) = (verb_for(wanted), verb_for(evident));
                 return Err(ArgumentError::at(
                     index + 1,
-                    format!(
-                        "inconsistent type at arg index {index}: the format wants {wanted}, this is {evident}"
-                    ),
+                    format!("`{takes}` in the format takes {wanted}, this is {evident}; write `{meant}`"),
                 ));
             }
             (None, Some(Type::Func(_))) => {
@@ -166,12 +197,14 @@ fn printf(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
             Err(CallError::fatal("the format is not a string"))
         };
     };
-    let pieces =
-        pieces(format.as_bytes()).map_err(|at| CallError::fatal(format!("invalid format string at {at}")))?;
+    let pieces = pieces(format.as_bytes()).map_err(|at| {
+        let why = no_verb(format.as_bytes(), at);
+        CallError::fatal(format!("invalid format string at {at}: {why}"))
+    })?;
     let verbs = pieces.iter().filter(|p| matches!(p, Piece::Verb(_))).count();
     if verbs > values.len() {
         return Err(CallError::fatal(format!(
-            "more specifiers ({verbs}) than values ({})",
+            "more specifiers ({verbs}) than values ({}): each verb needs a value",
             values.len()
         )));
     }

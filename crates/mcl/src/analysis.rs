@@ -14,6 +14,7 @@
 //! ```
 
 mod completion;
+mod consequences;
 mod names;
 mod symbols;
 mod types;
@@ -106,6 +107,8 @@ impl Workspace {
             (typed, warnings) = infer_unused(&resolved.hir, library, &diagnostics);
             diagnostics.extend(warnings);
         }
+        let files = resolved.parsed.iter().map(|(_, parsed)| &**parsed);
+        consequences::drop_consequences(&mut diagnostics, files, &self.sources);
         let mut analysis = Analysis {
             sources: self.sources.clone(),
             diagnostics,

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::Span;
 use setpoint_value::{FunctionRef, Type, Value};
 
@@ -58,6 +59,8 @@ pub struct Hir {
     pub includes: Vec<Include>,
     /// Bodies. The entry's is the first.
     pub bodies: Vec<Body>,
+    /// Where variables stand in strings, with `${` and `}`. The span of such an expression is the whole string, which the rules blame.
+    pub interpolated: FxHashMap<ExprId, Span>,
 }
 
 impl Hir {
@@ -65,6 +68,15 @@ impl Hir {
     #[must_use]
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.index()]
+    }
+
+    /// Where a user sees an expression.
+    #[must_use]
+    pub fn place(&self, id: ExprId) -> Span {
+        self.interpolated
+            .get(&id)
+            .copied()
+            .unwrap_or_else(|| self.expr(id).span)
     }
 
     /// A definition.

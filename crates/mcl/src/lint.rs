@@ -92,6 +92,10 @@ pub fn lint(analysis: &Analysis, library: &Library, is_own: &dyn Fn(FileId) -> b
         let Some(parsed) = analysis.parsed(*file) else {
             continue;
         };
+        // Of what does not parse only a part is known.
+        if !parsed.damaged.is_empty() {
+            continue;
+        }
         linter.conditions(&parsed.ast);
         linter.edges_and_loops(&parsed.ast);
         linter.classes(&parsed.ast);

@@ -12,6 +12,7 @@ mod ast;
 mod codes;
 mod errors;
 mod expressions;
+pub(crate) mod foreign;
 mod interpolation;
 mod lexer;
 mod parser;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A folder with a `main.mcl` or a `metadata.yaml` is one case. How far a case goes follows from the folder below `tests/cases`
-//! that it is in: `parse`, `format`, `analysis` and `lint` end there, all others go through to the graph. A first line `#: stage` says otherwise;
+//! that it is in: `parse`, `format`, `analysis`, `lint` and `mistakes` end there, all others go through to the graph. A first line `#: stage` says otherwise;
 //! one that repeats what holds anyway is an error, and so is a stage that there is none of. `UPDATE=1` rewrites expectations; with
 //! `CI=true` it is refused. An expectation without its program fails. A test binary runs the cases of its stages; filters are those
 //! of `cargo test`.
@@ -36,6 +36,8 @@ pub enum Stage {
     Graph,
     /// Through the linter.
     Lint,
+    /// To what a user sees who made a mistake.
+    Mistake,
 }
 
 impl Stage {
@@ -46,6 +48,7 @@ impl Stage {
             "analysis" => Stage::Analysis,
             "graph" => Stage::Graph,
             "lint" => Stage::Lint,
+            "mistake" => Stage::Mistake,
             _ => return None,
         })
     }
@@ -253,6 +256,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
         Some("format") => Stage::Format,
         Some("lint") => Stage::Lint,
         Some("analysis") => Stage::Analysis,
+        Some("mistakes") => Stage::Mistake,
         _ => Stage::Graph,
     };
     let stage = match first.strip_prefix("#: ") {
@@ -260,7 +264,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
             .strip_prefix("stage ")
             .and_then(|word| Stage::of(word.trim()))
             .ok_or_else(|| {
-                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, lint, graph")
+                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, lint, mistake, graph")
             })?,
         None => stage_of_folder,
     };

@@ -90,7 +90,9 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         let machine = session.machine(&arguments.program.hostname()?, prefix)?;
         let capabilities = machine.capabilities(&compilation, false)?;
         let first = first_graph(program, capabilities, arguments.timeout, arguments.pure);
-        compilation.diagnostics.append(first.diagnostics);
+        let mut found = first.diagnostics;
+        found.merge(&compilation.sources);
+        compilation.diagnostics.append(found);
         (graph, unknown) = (first.graph, first.unknown);
     }
     let graph = graph.filter(|_| !compilation.diagnostics.has_errors());

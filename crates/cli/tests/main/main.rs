@@ -21,6 +21,7 @@ mod hostile;
 mod hung_file_system;
 mod known_files;
 mod linter;
+mod mistakes;
 mod modules;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]

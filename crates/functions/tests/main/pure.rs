@@ -144,10 +144,16 @@ fn a_known_format_is_the_signature() {
     );
     assert_eq!(
         ask("%s %d %d", &[None, None]),
-        Err("number of args (2) doesn't match format string verb count (3)".to_owned())
+        Err(
+            "the format has 3 verbs, but 2 values follow; each value needs one verb, like `%s` or `%d`"
+                .to_owned()
+        )
     );
-    assert!(ask("%d", &[Some(Type::Str)]).is_err_and(|m| m.starts_with("inconsistent type at arg index 0")));
-    assert_eq!(ask("a%y", &[None]), Err("invalid format string at 2".to_owned()));
+    assert_eq!(
+        ask("%d", &[Some(Type::Str)]),
+        Err("`%d` in the format takes int, this is str; write `%s`".to_owned())
+    );
+    assert!(ask("a%y", &[None]).is_err_and(|message| message.starts_with("`%y` is not a verb")));
     let nothing = InferArguments {
         types: &[],
         values: &[],

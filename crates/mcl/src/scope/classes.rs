@@ -98,10 +98,17 @@ impl Resolver<'_> {
             return;
         }
         let names = self.similar_names(frame, Space::Class);
-        let help = did_you_mean(name, names.iter().map(String::as_str));
+        let help = did_you_mean(name, names.iter().map(String::as_str)).unwrap_or_else(|| match name.split_once('.') {
+            Some((before, _)) => format!(
+                "a class behind `{before}.` belongs to what is imported or included as `{before}`"
+            ),
+            None => format!(
+                "a class is defined in this file with `class {name} {{ … }}`, or comes from an import: `include module.{name}`"
+            ),
+        });
         let message = format!("there is no class `{name}` here");
         let error = Diagnostic::error(&codes::UNKNOWN_CLASS, span, message).label("not defined");
-        self.report(frame, error.help_if(help));
+        self.report(frame, error.help(help));
     }
 
     pub(super) fn include(

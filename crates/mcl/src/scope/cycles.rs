@@ -109,10 +109,13 @@ impl Walk<'_> {
             let mut error = error.label("part of the cycle").because(*at, "defined here");
             if at.start <= span.start && span.end <= at.end {
                 error = match space {
-                    Space::Variable => error.help(
-                        "a name is bound once and cannot be made of itself; give the new value another name, or go through a list with \
-                         `iter.reduce`",
-                    ),
+                    Space::Variable => {
+                        error.secondary.clear();
+                        error.label("this is the value that is being defined").help(
+                            "a name is bound once and cannot be made of itself; give the new value another name, or go through a list with \
+                             `iter.map` or `iter.reduce`",
+                        )
+                    }
                     Space::Function => error.help(
                         "no function calls itself; `iter.map`, `iter.filter` and `iter.reduce` go through lists",
                     ),
@@ -211,7 +214,13 @@ impl Walk<'_> {
         let sigil = if space == Space::Variable { "$" } else { "" };
         let message = format!("`{sigil}{name}` is defined twice in this block");
         let error = Diagnostic::error(&codes::DUPLICATE_NAME, span, message);
-        self.found.clashes.push(error.because(before, "the first one"));
+        let error = error.because(before, "the first one");
+        self.found.clashes.push(match space {
+            Space::Variable => {
+                error.help("a variable has one value in its block and is never changed; give the second one a name of its own")
+            }
+            Space::Function | Space::Class | Space::Alias => error.help("give one of them another name"),
+        });
     }
 
     fn import_clash(&mut self, alias: &str, import: &Import, span: Span, first: &Import, before: Span) {

@@ -119,7 +119,9 @@ impl Resolver<'_> {
                 Piece::Variable { name, span: braces } => {
                     let inner = Span::new(span.file, braces.start + 2, braces.end - 1);
                     let kind = self.variable(frame, &name, inner, span);
-                    parts.push(Part::Variable(self.new_expr(kind, span)));
+                    let variable = self.new_expr(kind, span);
+                    self.hir.interpolated.insert(variable, braces);
+                    parts.push(Part::Variable(variable));
                 }
             }
         }
@@ -130,7 +132,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A variable whose name stands at `name_span`; `span` is shown where it is not known.
+    /// A variable whose name stands at `name_span`. Where it is not known the rules blame `span`, which in a string is the whole of it.
     fn variable(&mut self, frame: FrameId, name: &str, name_span: Span, span: Span) -> ExprKind {
         if let Some(found) = self.find_variable(frame, name, name_span) {
             return found;
@@ -138,12 +140,16 @@ impl Resolver<'_> {
         if self.may_have_failed(frame, name) {
             return ExprKind::Unknown(Vec::new());
         }
-        let help = self.meant_variable(frame, name, name_span.end < span.end);
-        let error = Diagnostic::error(
+        let in_string = name_span.end < span.end;
+        let help = self.meant_variable(frame, name, in_string);
+        let mut error = Diagnostic::error(
             &codes::UNKNOWN_VARIABLE,
             span,
             format!("`${name}` is not defined here"),
         );
+        if in_string {
+            error = error.shown_at(in_braces(name_span));
+        }
         let mut error = error.label("not defined");
         if help.is_none()
             && let Some(inside) = self.defined_elsewhere(frame, name)
@@ -264,7 +270,8 @@ impl Resolver<'_> {
             ))
         } else {
             let names = self.similar_names(frame, Space::Function);
-            self.import_hint(name)
+            self.import_hint(frame, name)
+                .or_else(|| function_of_another_language(name))
                 .or_else(|| did_you_mean(name, names.iter().map(String::as_str)))
         };
         self.report(frame, error.help_if(help));
@@ -278,12 +285,33 @@ impl Resolver<'_> {
         let help = if self.find(frame, Space::Function, name).is_some() {
             Some(format!("the function is called without the dollar: `{name}(…)`"))
         } else {
-            let names = self.similar_names(frame, Space::Variable);
-            let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
-            close.map(|close| format!("did you mean `${close}`?"))
+            self.method_hint(frame, name).or_else(|| {
+                let names = self.similar_names(frame, Space::Variable);
+                let close = setpoint_diagnostics::closest(name, names.iter().map(String::as_str));
+                close.map(|close| format!("did you mean `${close}`?"))
+            })
         };
         let error = Diagnostic::error(&codes::UNKNOWN_VARIABLE, span, message);
         self.report(frame, error.label("not defined").help_if(help));
+    }
+
+    /// What is written in place of a method: `$list.len()`.
+    fn method_hint(&mut self, frame: FrameId, name: &str) -> Option<String> {
+        let (base, method) = name.rsplit_once('.')?;
+        self.find(frame, Space::Variable, base)?;
+        Some(match method {
+            "get" => {
+                format!("values have no methods; an entry of a map is `${base}[\"key\"] <|> \"default\"`")
+            }
+            "len" | "length" | "size" | "count" => format!("values have no methods; this is `len(${base})`"),
+            "upper" | "lower" | "to_upper" | "to_lower" => {
+                let method = method.trim_start_matches("to_");
+                format!(
+                    "values have no methods; this is `strings.to_{method}(${base})` of `import \"strings\"`"
+                )
+            }
+            _ => format!("values have no methods; a function takes them as arguments, as in `len(${base})`"),
+        })
     }
 
     /// Resolves parameters and body of a function whose place in the arena exists.
@@ -372,8 +400,9 @@ impl Resolver<'_> {
                             self.mentions.plain(name.span, Target::Meta(meta));
                             ItemKind::Meta { name: meta, value }
                         }
-                        // `Meta:meta` is the struct form; other names were refused by the structural checks.
-                        None => ItemKind::MetaStruct { value },
+                        None if &*name.text == "meta" => ItemKind::MetaStruct { value },
+                        // Refused by the structural checks.
+                        None => continue,
                     }
                 }
                 BodyItemKind::MetaStruct { value } => ItemKind::MetaStruct {
@@ -396,6 +425,32 @@ impl Resolver<'_> {
             span,
         }
     }
+}
+
+/// What is called so elsewhere.
+fn function_of_another_language(name: &str) -> Option<String> {
+    let help = match name {
+        "range" => "numbers in a row are `iter.range(0, 3)` of `import \"iter\"`",
+        "str" | "string" | "int" | "float" | "bool" => {
+            "conversions are in `import \"convert\"`; a text of several values is `fmt.printf(\"%d\", $number)`"
+        }
+        "length" | "size" | "count" => "how many there are is `len(…)`",
+        "join" | "split" | "upper" | "lower" | "replace" | "trim" => {
+            "functions of texts are in `import \"strings\"`: `strings.split(…)`"
+        }
+        "printf" | "sprintf" | "format" => "a text by a format is `fmt.printf(…)` of `import \"fmt\"`",
+        "lookup" => "a value by its key is `$map[\"key\"] <|> \"default\"`",
+        "template" | "templatefile" => "a template is `golang.template(…)` of `import \"golang\"`",
+        "file" | "read_file" => "the content of a file is `os.readfile(…)` of `import \"os\"`",
+        "env" | "getenv" => "a variable of the environment is `sys.getenv(…)` of `import \"sys\"`",
+        _ => return None,
+    };
+    Some(help.to_owned())
+}
+
+/// From the dollar to the closing brace around a name in a string.
+fn in_braces(name: Span) -> Span {
+    Span::new(name.file, name.start.saturating_sub(2), name.end + 1)
 }
 
 /// The structural checks leave only these four.

@@ -9,7 +9,7 @@ use super::codes;
 use super::cycles::{alias_of, alias_twice, import_twice};
 use super::mentions::AliasDefinition;
 use super::modules::{
-    Missing, ModuleLocation, RemoteImport, Target, default_alias, enter_directory, parse_import,
+    Missing, ModuleLocation, RemoteImport, Target, default_alias, enter_directory, parse_import, simplest,
 };
 use super::nesting::Entry as NestedEntry;
 use super::ranking::Step;
@@ -49,11 +49,30 @@ impl Resolver<'_> {
             let (target, alias) = match target {
                 Ok(found) => found,
                 Err(message) => {
-                    self.report_in(
-                        Step::Imports,
-                        frame,
-                        Diagnostic::error(&codes::BAD_IMPORT, span, message),
-                    );
+                    let mut error =
+                        Diagnostic::error(&codes::BAD_IMPORT, span, message).shown_at(import.path.span);
+                    if let Some(simplest) = simplest(&import.path.text) {
+                        let help = format!("in its simplest form it is `{simplest}`");
+                        error = error.fix(help, import.path.span, format!("\"{simplest}\""));
+                    }
+                    self.report_in(Step::Imports, frame, error);
+                    // What it would hold is not missed.
+                    let name = match &import.alias {
+                        None => simplest(&import.path.text)
+                            .and_then(|simplest| default_alias(&simplest).ok())
+                            .map(Arc::from),
+                        Some(_) => alias_of(import),
+                    };
+                    if name.is_none() && !matches!(import.alias, Some(ImportAlias::All(_))) {
+                        continue;
+                    }
+                    let definition = AliasDefinition {
+                        name,
+                        name_span: import.path.span,
+                        statement: span,
+                        include: None,
+                    };
+                    self.enter_alias(frame, definition, Alias::Failed);
                     continue;
                 }
             };

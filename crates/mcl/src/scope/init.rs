@@ -6,6 +6,7 @@ use setpoint_graph::MetaName;
 use setpoint_value::Type;
 
 use super::codes;
+use crate::syntax::foreign;
 use crate::syntax::{Ast, Block, BodyItemKind, ExprId, ExprKind, Parameters, StmtId, StmtKind};
 
 /// Checks a whole file, in source order.
@@ -128,8 +129,10 @@ impl Check<'_> {
                         let error = Diagnostic::error(&codes::DUPLICATE_PARAMETER, span, message);
                         self.diagnostics.push(
                             error
+                                .shown_at(item.span)
+                                .label("and again here")
                                 .because(first, "first here")
-                                .because(item.span, "and again here"),
+                                .help("a parameter has one value; take one of them away"),
                         );
                     }
                     self.expr(*value);
@@ -138,7 +141,8 @@ impl Check<'_> {
                     if MetaName::parse(&name.text).is_none() && &*name.text != "meta" {
                         let message = format!("there is no meta parameter `{}`", name.text);
                         let names = MetaName::ALL.map(MetaName::name);
-                        let error = Diagnostic::error(&codes::UNKNOWN_META, item.span, message);
+                        let error =
+                            Diagnostic::error(&codes::UNKNOWN_META, item.span, message).shown_at(name.span);
                         let help = did_you_mean(&name.text, names);
                         let help =
                             help.unwrap_or_else(|| format!("the meta parameters are {}", names.join(", ")));
@@ -148,8 +152,10 @@ impl Check<'_> {
                         let error = Diagnostic::error(&codes::DUPLICATE_META, span, message);
                         self.diagnostics.push(
                             error
+                                .shown_at(item.span)
+                                .label("and again here")
                                 .because(first, "first here")
-                                .because(item.span, "and again here"),
+                                .help("a meta parameter has one value; take one of them away"),
                         );
                     }
                     self.expr(*value);
@@ -164,9 +170,15 @@ impl Check<'_> {
                             let closest = setpoint_diagnostics::closest(&property.text.to_lowercase(), names);
                             format!("did you mean `{}`?", capitalised(closest.unwrap_or_default()))
                         });
-                        let help = help
-                            .unwrap_or_else(|| "it is `Before`, `Depend`, `Notify` or `Listen`".to_owned());
-                        self.diagnostics.push(error.help(help));
+                        let meant = foreign::edge(&property.text);
+                        let error = error.shown_at(property.span);
+                        self.diagnostics.push(match (meant, help) {
+                            (Some(meant), _) => {
+                                error.fix(format!("that edge is written `{meant}`"), property.span, meant)
+                            }
+                            (None, Some(help)) => error.help(help),
+                            (None, None) => error.help("it is `Before`, `Depend`, `Notify` or `Listen`"),
+                        });
                     }
                     self.expr(endpoint.name);
                 }

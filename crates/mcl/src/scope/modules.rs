@@ -132,6 +132,25 @@ fn escapes_are_whole(text: &str) -> bool {
 }
 
 /// Whether a path equals itself after lexical cleaning, one trailing slash aside.
+/// The path of an import that is not in its simplest form in that form, if it then is one.
+pub(super) fn simplest(text: &str) -> Option<String> {
+    if text.starts_with('/') || text.contains(':') {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        match (part, parts.last()) {
+            ("..", Some(last)) if *last != ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    let end = if text.ends_with('/') { "/" } else { "" };
+    let simplest = parts.join("/") + end;
+    (simplest != text && parse_import(&simplest).is_ok()).then_some(simplest)
+}
+
 fn is_clean(path: &str) -> bool {
     let body = path.strip_suffix('/').unwrap_or(path);
     if body == "." {

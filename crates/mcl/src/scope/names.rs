@@ -261,12 +261,24 @@ impl Resolver<'_> {
     }
 
     /// The import that would make an unknown dotted function known, if its module exists.
-    pub(super) fn import_hint(&self, name: &str) -> Option<String> {
+    pub(super) fn import_hint(&self, frame: FrameId, name: &str) -> Option<String> {
         let (alias, function) = name.rsplit_once('.')?;
         let module = self.library.functions.module_names().find(|module| {
             default_alias(module).is_ok_and(|a| a == alias)
                 && self.library.functions.get(module, function).is_some()
         })?;
+        let mut at = Some(frame);
+        while let Some(id) = at {
+            let frame = &self.frames[id.0];
+            let mut aliases = frame.aliases.iter();
+            let known = aliases.find(
+                |(_, (target, _))| matches!(target, Alias::System(imported, _) if **imported == *module),
+            );
+            if let Some((alias, _)) = known {
+                return Some(format!("it is imported as `{alias}`: `{alias}.{function}`"));
+            }
+            at = frame.parent;
+        }
         Some(format!("write `import \"{module}\"` in this file"))
     }
 }

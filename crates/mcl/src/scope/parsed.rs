@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Diagnostics, FileId, SourceMap};
+use setpoint_diagnostics::{Diagnostics, FileId, SourceMap, Span};
 
 use super::cycles::{self, FileProblems};
 use super::init;
@@ -22,6 +22,8 @@ pub struct ParsedFile {
     pub tokens: Tokens,
     /// Its comments, in order.
     pub comments: Vec<Comment>,
+    /// What of it did not parse.
+    pub(crate) damaged: Vec<Span>,
     /// What is wrong with its syntax.
     pub(super) syntax: Diagnostics,
     /// What is wrong with single statements and strings, and classes that are there twice.
@@ -51,6 +53,7 @@ impl ParsedFile {
             ast: Arc::new(parsed.ast),
             tokens: parsed.tokens,
             comments: parsed.comments,
+            damaged: parsed.damaged,
             syntax,
             structure,
             nesting: Arc::new(nesting),

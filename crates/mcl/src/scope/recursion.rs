@@ -45,9 +45,16 @@ pub(super) fn check(hir: &Hir) -> Vec<Diagnostic> {
                 (format!("the function `{name}`"), function.span)
             }
         };
-        depends_on_itself(&what, span)
-            .because(at, "defined here")
-            .help_if(outer.get(&span).cloned())
+        let error = depends_on_itself(&what, span).help_if(outer.get(&span).cloned());
+        // A variable that stands in its own value needs no second place.
+        let is_own_value = node < hir.definitions.len()
+            && at.file == span.file
+            && at.start <= span.start
+            && span.end <= at.end;
+        match is_own_value {
+            true => error,
+            false => error.because(at, "defined here"),
+        }
     };
     found.into_iter().map(report).collect()
 }

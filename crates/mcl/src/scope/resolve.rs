@@ -283,6 +283,28 @@ pub(crate) enum Alias {
     Failed,
 }
 
+/// Drops what is said about the circle of `$x = $x + 1` where another `$x` of the block makes a name that is defined twice of it.
+fn drop_circles_of_clashes(diagnostics: &mut Diagnostics) {
+    let clashes: Vec<Span> = diagnostics
+        .iter()
+        .filter(|found| *found.code == codes::DUPLICATE_NAME)
+        .map(|found| found.rule_place())
+        .collect();
+    if clashes.is_empty() {
+        return;
+    }
+    let is_inside = |span: Span| {
+        let contains =
+            |clash: &Span| clash.file == span.file && clash.start <= span.start && span.end <= clash.end;
+        clashes.iter().any(contains)
+    };
+    let kept: Vec<Diagnostic> = std::mem::take(diagnostics)
+        .into_iter()
+        .filter(|found| *found.code != codes::CYCLE || !is_inside(found.rule_place()))
+        .collect();
+    diagnostics.extend(kept);
+}
+
 impl Resolver<'_> {
     fn entry(&mut self, name: &str, text: &str) {
         self.loading.push(self.places[0].file.clone());
@@ -311,6 +333,7 @@ impl Resolver<'_> {
             resolved.is_acyclic = circles.is_empty() && !diagnostics.iter().any(cyclic);
             diagnostics.extend(circles);
         }
+        drop_circles_of_clashes(diagnostics);
         // What nothing uses may import more, which is no part of the program.
         resolved.files = std::mem::take(&mut self.touched);
         resolved.remote_imports = std::mem::take(&mut self.remote_imports);

@@ -6,6 +6,7 @@ use super::ast::{
     Arguments, Call, Callee, Expr, ExprId, ExprKind, Function, IfExpr, MapEntry, Name, Operator, Parameter,
     Parameters, StructField,
 };
+use super::errors;
 use super::lexer::check_number;
 use super::parser::{Failed, Parser, Result};
 use super::token::TokenKind as K;
@@ -37,7 +38,8 @@ fn infix(kind: K) -> Option<(u8, Infix)> {
         K::Except => return Some((level::EXCEPT, Infix::Except)),
         K::In => return Some((level::COMPARISON, Infix::In)),
         K::IntegerNumber | K::FloatNumber => return Some((level::SUM, Infix::MinusOfNumber)),
-        K::Or => (level::OR, Operator::Or),
+        // Where it is not the older spelling of a default, it is reported.
+        K::Or | K::Bars => (level::OR, Operator::Or),
         K::And => (level::AND, Operator::And),
         K::Less => (level::COMPARISON, Operator::Less),
         K::Greater => (level::COMPARISON, Operator::Greater),
@@ -62,6 +64,17 @@ impl Parser<'_> {
     /// An expression with no operator outside of brackets that binds less than `minimum`.
     fn binary(&mut self, minimum: u8) -> Result<ExprId> {
         let mut left = self.unary()?;
+        // With nothing but another default around it the older spelling groups like the newer one.
+        if minimum == level::EXCEPT
+            && let ExprKind::Except {
+                left: lookup,
+                right,
+                old: true,
+            } = self.ast.expr(left).kind
+        {
+            let (behind, before) = (self.span_of(lookup).end, self.span_of(right).start);
+            self.replaceable_bars(behind, before);
+        }
         while let Some((level, operator)) = infix(self.kind) {
             if level < minimum {
                 break;
@@ -90,6 +103,15 @@ impl Parser<'_> {
             }
         }
         Ok(left)
+    }
+
+    /// Explains `<<EOF`, and everything up to the line with that word.
+    #[cold]
+    fn here_document(&mut self, start: u32) {
+        let end = self.end_of_here_document(self.end);
+        let place = Span::new(self.file, start, end);
+        let both = Span::new(self.file, start, self.end);
+        self.explained.push((place, errors::here_document(both)));
     }
 
     fn right_side(&mut self, minimum: u8) -> Result<ExprId> {
@@ -183,6 +205,10 @@ impl Parser<'_> {
                         continue;
                     }
                     let default = self.default()?;
+                    if old {
+                        let before = self.span_of(default).start;
+                        self.replaceable_bars(field.span.end, before);
+                    }
                     let span = self.since(start);
                     return self.add(
                         ExprKind::StructLookupOptional {
@@ -240,6 +266,12 @@ impl Parser<'_> {
                 }?;
                 self.leave();
                 Ok(nested)
+            }
+            K::Less if self.following() == [K::Less] => {
+                let start = self.start;
+                self.advance();
+                self.here_document(start);
+                self.unexpected(AN_EXPRESSION)
             }
             _ => self.unexpected(AN_EXPRESSION),
         }
@@ -316,6 +348,10 @@ impl Parser<'_> {
         }
         let inner = self.expression()?;
         self.close(K::RightParen, "`)`")?;
+        if self.at(K::Rocket) && matches!(self.ast.expr(inner).kind, ExprKind::Variable(_)) {
+            let help = "a function as a value is `func($x) { $x + 1 }`";
+            return self.unexpected_because("the end of the expression", Some(help));
+        }
         self.add(ExprKind::Paren(inner), self.since(start))
     }
 
@@ -333,13 +369,18 @@ impl Parser<'_> {
         let start = self.start;
         let name = self.dotted_name("the name of a function")?;
         if !self.at(K::LeftParen) {
-            let help = match self.kind {
-                K::LeftBracket => {
-                    "a variable has a `$` before its name; the end of an edge begins with a capital letter: `File[\"/a\"]`"
-                }
-                _ => "a variable has a `$` before its name, a string has quotes around it",
-            };
-            return self.unexpected_because("`(` behind the name of a function", Some(help));
+            // The lexer, or the look at all `||` afterwards, reports these.
+            if !matches!(self.kind, K::Error | K::Bars) {
+                let (found, open) = (self.first_column(), self.innermost());
+                let before = self.slice(start.saturating_sub(3), start);
+                let error = if before.trim_end().ends_with("{{") {
+                    errors::template_outside(name.span, &name.text, found)
+                } else {
+                    errors::bare_word(name.span, &name.text, found, self.kind, open)
+                };
+                self.report(error);
+            }
+            return Err(Failed);
         }
         self.call(Callee::Function(name), start)
     }
@@ -412,16 +453,14 @@ impl Parser<'_> {
         let start = self.open(K::LeftBrace, expected)?;
         self.skip_newlines();
         if self.at(K::RightBrace) {
-            let help = "functions and branches hold one expression, whose value they give";
+            let help = "a function or branch is one expression, which is its value";
             return self.unexpected_because(AN_EXPRESSION, Some(help));
         }
         let body = self.expression()?;
         self.skip_newlines();
         if self.at(K::Equals) {
-            return self.unexpected_because(
-                "`}`",
-                Some("functions and branches hold one expression; variables are bound outside of them"),
-            );
+            let help = "a function or branch is one expression; bind variables outside of it, or put the expression in place of the name";
+            return self.unexpected_because("`}`", Some(help));
         }
         self.close(K::RightBrace, "`}`")?;
         Ok((body, self.since(start)))
@@ -452,6 +491,7 @@ impl Parser<'_> {
         let start = self.start;
         self.advance();
         let condition = self.expression()?;
+        self.no_assignment()?;
         let (then_branch, then_span) = self.braced("`{`")?;
         if !self.at(K::Else) {
             return self.unexpected_because(
@@ -478,6 +518,16 @@ impl Parser<'_> {
             else_if,
         };
         self.add(ExprKind::If(Box::new(branches)), self.since(start))
+    }
+
+    /// Refuses `if $x = 1`.
+    pub(super) fn no_assignment(&mut self) -> Result<()> {
+        if !self.at(K::Equals) {
+            return Ok(());
+        }
+        let error = errors::assignment_in_condition(self.here());
+        self.report(error);
+        Err(Failed)
     }
 
     /// `$name`

@@ -42,8 +42,8 @@ pub enum StringErrorKind {
 }
 
 impl StringError {
-    /// In words, at the whole string.
-    pub fn diagnostic(&self) -> Diagnostic {
+    /// In words, at the part of the string that is wrong. The rules blame the whole string, whose raw text is `raw`.
+    pub fn diagnostic(&self, raw: &str) -> Diagnostic {
         let literal_dollar = "for the two characters themselves write `\\${`";
         match self.kind {
             StringErrorKind::Unclosed => Diagnostic::error(
@@ -51,16 +51,17 @@ impl StringError {
                 self.literal,
                 "a `${` in this string has no `}` behind the name of a variable",
             )
-            .because(self.inner, "begins here")
+            .shown_at(self.inner)
+            .label("begins here")
+            .help("write `${name}`; a computed value is bound to a variable first")
             .help(literal_dollar),
-            StringErrorKind::NotAVariable => Diagnostic::error(
-                &codes::BAD_INTERPOLATION,
-                self.literal,
-                "only the name of a variable can stand between `${` and `}`",
-            )
-            .because(self.inner, "not the name of a variable")
-            .help("bind a computed value to a variable first, and write `${name}`, without spaces")
-            .help(literal_dollar),
+            StringErrorKind::NotAVariable => {
+                let message = "only the name of a variable can stand between `${` and `}`";
+                let error = Diagnostic::error(&codes::BAD_INTERPOLATION, self.literal, message)
+                    .shown_at(self.inner)
+                    .label("not the name of a variable");
+                self.instead_of_expression(error, raw).help(literal_dollar)
+            }
             StringErrorKind::UnknownEscape(character) => {
                 let message = match character {
                     '\n' => "a backslash stands at the end of a line, where it escapes nothing".to_owned(),
@@ -68,7 +69,8 @@ impl StringError {
                     other => format!("there is no escape `\\{other}`"),
                 };
                 let diagnostic = Diagnostic::error(&codes::BAD_ESCAPE, self.literal, message)
-                .because(self.inner, "unknown escape")
+                .shown_at(self.inner)
+                .label("unknown escape")
                 .note(
                     "the escapes are `\\a`, `\\b`, `\\f`, `\\n`, `\\r`, `\\t`, `\\v`, `\\\\`, `\\\"`, `\\$`",
                 );
@@ -79,6 +81,30 @@ impl StringError {
                 diagnostic.fix("for a backslash write two", backslash, "\\\\")
             }
         }
+    }
+
+    /// What to write in place of what stands between the braces.
+    fn instead_of_expression(&self, error: Diagnostic, raw: &str) -> Diagnostic {
+        let begin = self.literal.start + 1;
+        let (from, to) = (self.inner.start + 2 - begin, self.inner.end.max(1) - 1 - begin);
+        let inside = raw.get(from as usize..to as usize).unwrap_or("");
+        let name = inside.trim().trim_start_matches('$');
+        let bytes = name.as_bytes();
+        if !bytes.is_empty() && variable_length(bytes) == bytes.len() {
+            return error.fix(
+                "the name stands there alone, without a `$` and without spaces",
+                self.inner,
+                format!("${{{name}}}"),
+            );
+        }
+        if let Some((base, field)) = name.split_once("->")
+            && variable_length(field.as_bytes()) == field.len()
+        {
+            return error.help(format!(
+                "give the field a name first: `${field} = ${base}->{field}`, and write `${{{field}}}`"
+            ));
+        }
+        error.help("bind a computed value to a variable first: `$value = …`, and write `${value}`")
     }
 }
 
@@ -134,11 +160,11 @@ pub(crate) fn check_strings(ast: &Ast, diagnostics: &mut Diagnostics) {
             && raw.contains(['$', '\\'])
             && let Err(error) = check_string(raw, expr.span)
         {
-            errors.push(error);
+            errors.push((error, raw));
         }
     }
-    errors.sort_by_key(|error| error.literal);
-    diagnostics.extend(errors.iter().map(StringError::diagnostic));
+    errors.sort_by_key(|(error, _)| error.literal);
+    diagnostics.extend(errors.iter().map(|(error, raw)| error.diagnostic(raw)));
 }
 
 enum Scanned<'t> {

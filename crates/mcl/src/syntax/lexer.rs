@@ -1,13 +1,14 @@
 //! Text to tokens, in one pass over the bytes. Longest match wins; nothing is dropped and nothing fails.
 //!
-//! What is no token becomes a [`K::Error`] with a diagnostic. `||` is a token although only some places
-//! take it: the parser knows which, and reports the others.
+//! What is no token becomes a [`K::Error`] with a diagnostic; what other languages write in place of a token of ours is reported too,
+//! and becomes ours, so that the rest is understood. `||` is a token although only some places take it: the parser knows which, and
+//! reports the others.
 
 use setpoint_diagnostics::{Diagnostic, FileId, Span};
 
-use super::codes;
 use super::parser::Comment;
 use super::token::{TokenKind as K, Tokens};
+use super::{codes, errors};
 
 /// A text as tokens.
 pub(super) struct Lexed {
@@ -18,8 +19,8 @@ pub(super) struct Lexed {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// Splits a text of less than 4 GiB.
-pub(super) fn lex(file: FileId, text: &str) -> Lexed {
+/// Splits a text of less than 4 GiB. The strings that begin at the places in `unclosed`, which are in order, end with their lines.
+pub(super) fn lex(file: FileId, text: &str, unclosed: &[u32]) -> Lexed {
     let lexed = Lexed {
         tokens: Tokens::with_capacity(text.len() / 4 + 8),
         comments: Vec::new(),
@@ -33,6 +34,7 @@ pub(super) fn lex(file: FileId, text: &str) -> Lexed {
         position: 0,
         lexed,
         carriage_return_seen: false,
+        unclosed,
     };
     while lexer.position < lexer.bytes.len() {
         let start = lexer.position;
@@ -50,6 +52,7 @@ struct Lexer<'t> {
     position: usize,
     lexed: Lexed,
     carriage_return_seen: bool,
+    unclosed: &'t [u32],
 }
 
 impl Lexer<'_> {
@@ -123,6 +126,20 @@ impl Lexer<'_> {
                 _ => self.take(1, K::Greater),
             },
             b'!' if self.byte(1) == b'=' => self.take(2, K::NotEqual),
+            b'!' => self.of_another_language(
+                1,
+                K::Not,
+                "`!` has no meaning here",
+                "the logical operator is `not`",
+                "not ",
+            ),
+            b'&' if self.byte(1) == b'&' => self.of_another_language(
+                2,
+                K::And,
+                "`&&` has no meaning here",
+                "the logical operator is `and`",
+                "and",
+            ),
             b'?' if self.byte(1) == b':' => self.take(2, K::Elvis),
             b'|' if self.byte(1) == b'|' => {
                 self.lexed.bars.push(self.position as u32);
@@ -172,7 +189,8 @@ impl Lexer<'_> {
     fn string(&mut self) -> K {
         let start = self.position;
         let mut position = start + 1;
-        while let Some(byte) = self.bytes.get(position) {
+        let ends_with_its_line = self.unclosed.binary_search(&(start as u32)).is_ok();
+        while let Some(byte) = self.bytes.get(position).filter(|_| !ends_with_its_line) {
             match byte {
                 b'"' => {
                     self.position = position + 1;
@@ -184,13 +202,7 @@ impl Lexer<'_> {
         }
         // The rest of the line, so that the statements below are still read.
         self.take_while(|byte| byte != b'\n');
-        let diagnostic = Diagnostic::error(
-            &codes::BAD_CHARACTER,
-            self.span(start, start + 1),
-            "this string has no closing quote",
-        )
-        .label("opened here")
-        .help("end the string with `\"`; a quote inside of it is written `\\\"`");
+        let diagnostic = errors::unclosed_string(self.file, start as u32);
         self.lexed.diagnostics.push(diagnostic);
         K::Error
     }
@@ -217,24 +229,104 @@ impl Lexer<'_> {
         self.lexed.diagnostics.push(diagnostic);
     }
 
+    /// What another language writes for a token of ours.
+    fn of_another_language(
+        &mut self,
+        length: usize,
+        meant: K,
+        message: &str,
+        help: &str,
+        replacement: &str,
+    ) -> K {
+        let whole = self.span(self.position, self.position + length);
+        let first = self.span(self.position, self.position + 1);
+        let error = Diagnostic::error(&codes::BAD_CHARACTER, first, message).shown_at(whole);
+        self.lexed.diagnostics.push(error.fix(help, whole, replacement));
+        self.take(length, meant)
+    }
+
+    /// A string in the quotes of another language: what is between them is taken for a string.
+    fn other_quotes(&mut self, quote: char) -> K {
+        let start = self.position;
+        let first_end = start + quote.len_utf8();
+        let closing: &[char] = match quote {
+            '“' | '”' | '„' => &['”', '“', '"'],
+            '‘' | '’' => &['’', '‘'],
+            _ => &[quote],
+        };
+        let line = self.text[first_end..].split('\n').next().unwrap_or("");
+        let first = self.span(start, first_end);
+        let message = match quote {
+            '`' => "a backquote has no meaning here".to_owned(),
+            _ => format!("`{quote}` has no meaning here"),
+        };
+        let error = Diagnostic::error(&codes::BAD_CHARACTER, first, message);
+        let Some(length) = line.find(closing) else {
+            let help = "strings are written in double quotes: `\"text\"`";
+            self.lexed.diagnostics.push(error.help(help));
+            return self.take(quote.len_utf8(), K::Error);
+        };
+        let inside = &line[..length];
+        let behind = line[length..].chars().next().map_or(0, char::len_utf8);
+        let whole = self.span(start, first_end + length + behind);
+        let error = error.shown_at(whole);
+        let error = if quote == '`' {
+            error.help("the output of a command is had with `os.system(\"…\")` of `import \"os\"`; a string has double quotes")
+        } else if inside.contains(['"', '\\', '$']) {
+            error.help("strings are written in double quotes; inside of them `\\\"`, `\\\\` and `\\$` are a quote, a backslash and a dollar")
+        } else {
+            error.fix(
+                "strings are written in double quotes",
+                whole,
+                format!("\"{inside}\""),
+            )
+        };
+        self.lexed.diagnostics.push(error);
+        self.take(first_end - start + length + behind, K::String)
+    }
+
+    /// A space or mark that looks like nothing, and is none of ours.
+    fn invisible(&mut self, character: char) -> K {
+        let span = self.span(self.position, self.position + character.len_utf8());
+        let (message, help, replacement) = match character {
+            '\u{feff}' => (
+                "a byte-order mark has no meaning here".to_owned(),
+                "save the file as UTF-8 without a byte-order mark",
+                "",
+            ),
+            _ => (
+                format!(
+                    "the space U+{:04X} is not one that separates words",
+                    character as u32
+                ),
+                "replace it by an ordinary space",
+                " ",
+            ),
+        };
+        let error = Diagnostic::error(&codes::BAD_CHARACTER, span, message).label("it looks like nothing");
+        self.lexed.diagnostics.push(error.fix(help, span, replacement));
+        self.take(character.len_utf8(), K::Whitespace)
+    }
+
     fn bad_character(&mut self) -> K {
         let start = self.position;
         let character = self.text[start..].chars().next().unwrap_or('\0');
+        match character {
+            '\'' | '`' | '“' | '”' | '„' | '‘' | '’' => return self.other_quotes(character),
+            '\u{feff}' | '\u{200b}' => return self.invisible(character),
+            character if !character.is_ascii() && character.is_whitespace() => {
+                return self.invisible(character);
+            }
+            _ => {}
+        }
         let first_end = start + character.len_utf8();
         self.position = first_end;
-        if matches!(character, '\'' | '`') {
-            // A string of another language: its text is not looked at.
-            let line = self.text[first_end..].split('\n').next().unwrap_or("");
-            self.position += line.find(character).map_or(0, |length| length + 1);
-        }
         if !character.is_ascii() {
             // A word in another script is one mistake, not one for each letter.
             self.take_while(|byte| !byte.is_ascii());
         }
         let shown: String = match character {
-            '\u{feff}' => "a byte-order mark".to_owned(),
             character if character.is_control() => format!("the character U+{:04X}", character as u32),
-            '`' => "a backquote".to_owned(),
             character => format!("`{character}`"),
         };
         let span = self.span(start, first_end);
@@ -243,24 +335,19 @@ impl Lexer<'_> {
             span,
             format!("{shown} has no meaning here"),
         );
-        let next = self.byte(0);
         diagnostic = match character {
             '|' => diagnostic.help("a fallback is written `<|>`, the logical operator `or`"),
-            '&' if next == b'&' => {
-                let both = self.span(start, start + 2);
-                self.position += 1;
-                diagnostic.fix("write `and`", both, "and")
-            }
             '&' => diagnostic.help("the logical operator is written `and`"),
-            '!' => diagnostic.help("write `not` with a space behind"),
-            '?' => diagnostic.help("a condition of a parameter is written `condition ?: value`"),
-            '\'' | '`' | '“' | '”' | '„' | '‘' | '’' => {
-                diagnostic.help("strings are written in double quotes: `\"text\"`")
+            '?' => diagnostic.help(
+                "one of two values is `if $condition { 1 } else { 2 }`; a parameter that is set only sometimes is `name => $condition ?: value,`",
+            ),
+            '~' if self.byte(0) == b'>' => {
+                diagnostic.help("an edge that also notifies stands in the resource that comes first: `Notify => Exec[\"reload\"],`")
             }
             '_' => diagnostic.help("names begin with a letter and do not end in an underscore"),
             '\\' => diagnostic.help("a line cannot be continued with `\\`; break it inside brackets"),
-            '%' => diagnostic.help("there is no such operator; see the module `math`"),
-            '\u{feff}' => diagnostic.help("save the file as UTF-8 without a byte-order mark"),
+            '%' => diagnostic.help("the remainder of a division is `math.mod($a, $b)` of `import \"math\"`"),
+            '@' => diagnostic.help("a variable has a `$` before its name"),
             character if character.is_alphabetic() => {
                 diagnostic.help("names are written with the letters `a` to `z`, digits and `_`")
             }

@@ -26,7 +26,7 @@ pub const MAXIMUM_HEIGHT: usize = 512;
 const MAXIMUM_PENDING: usize = 1024;
 
 /// After so many errors nobody reads on.
-const MAXIMUM_ERRORS: usize = 100;
+pub(super) const MAXIMUM_ERRORS: usize = 100;
 
 /// What a text says.
 #[derive(Debug, Clone)]
@@ -37,6 +37,8 @@ pub struct Parsed {
     pub tokens: Tokens,
     /// The comments in order.
     pub comments: Vec<Comment>,
+    /// What did not parse: what is said about it and about its names later may be a consequence.
+    pub damaged: Vec<Span>,
 }
 
 /// A comment, from its `#` to the end of the line.
@@ -46,6 +48,9 @@ pub struct Comment {
     pub span: Span,
 }
 
+/// So many strings without an end are looked for.
+const MAXIMUM_UNCLOSED: usize = 4;
+
 /// Reads a text. What is wrong with it goes to `diagnostics`, in source order, warnings among the errors.
 pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Parsed {
     let readable = if u32::try_from(text.len()).is_ok() {
@@ -53,53 +58,171 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Parsed 
     } else {
         ""
     };
-    let Lexed {
-        tokens,
-        comments,
-        bars,
-        diagnostics: lexical,
-    } = lexer::lex(file, readable);
-    let mut parser = Parser::new(file, readable, &tokens);
-    parser.diagnostics = lexical;
+    let mut unclosed = Vec::new();
+    let (mut parsed, mut found) = read(file, readable, &unclosed);
+    // A string that is not closed turns what follows inside out: texts are read as code, and code as text.
+    while unclosed.len() < MAXIMUM_UNCLOSED
+        && let Some(start) = unclosed_string(readable, &parsed.tokens, &found, &unclosed)
+    {
+        unclosed.push(start);
+        let (parsed_again, mut found_again) = read(file, readable, &unclosed);
+        if error_count(&found_again) > error_count(&found) {
+            break;
+        }
+        let is_error = |d: &&Diagnostic| d.severity == Severity::Error && d.rule_place().start > start;
+        let first = found.iter().find(is_error).map(Diagnostic::rule_place);
+        let at_quote = |d: &&mut Diagnostic| d.primary.span.start == start && d.stage == Stage::Lex;
+        if let Some(unclosed) = found_again.iter_mut().find(at_quote) {
+            unclosed.ruled = first;
+        }
+        found_again.sort_by_key(|d| (d.rule_place().start, d.stage));
+        (parsed, found) = (parsed_again, found_again);
+    }
     if readable.len() != text.len() {
         let span = Span::new(file, 0, 0);
-        parser.diagnostics.push(Diagnostic::error(
+        found.push(Diagnostic::error(
             &super::codes::BAD_CHARACTER,
             span,
             "the file is larger than 4 GiB",
         ));
     }
+    diagnostics.extend(found);
+    parsed
+}
+
+fn error_count(found: &[Diagnostic]) -> usize {
+    found
+        .iter()
+        .filter(|found| found.severity == Severity::Error)
+        .count()
+}
+
+/// Where the string begins that is probably not closed where it was meant to be: it goes over its line, and what stands behind it looks
+/// like the inside of another one. Those of `known` are closed already.
+fn unclosed_string(text: &str, tokens: &Tokens, found: &[Diagnostic], known: &[u32]) -> Option<u32> {
+    if error_count(found) == 0 {
+        return None;
+    }
+    let text_of = |range: std::ops::Range<u32>| text.get(range.start as usize..range.end as usize);
+    let mut first_with_code = None;
+    let mut is_cut = false;
+    for index in 0..tokens.len() {
+        let range = tokens.range(index);
+        let written = text_of(range.clone()).unwrap_or("");
+        match tokens.kind(index) {
+            K::String if written.contains('\n') => {
+                let behind = text[range.end as usize..].chars().next();
+                if behind.is_some_and(|c| c.is_alphanumeric() || "_/%$.:\\@~".contains(c)) {
+                    return Some(range.start);
+                }
+                let is_code = |line: &str| line.trim_start().starts_with(['$', '}']) || line.contains(" => ");
+                if first_with_code.is_none() && written.lines().skip(1).any(is_code) {
+                    first_with_code = Some(range.start);
+                }
+            }
+            K::Error if written.starts_with('"') => is_cut |= !known.contains(&range.start),
+            _ => {}
+        }
+    }
+    // All quotes are paired when the file's last string ends: then nothing says that one is missing.
+    first_with_code.filter(|_| is_cut)
+}
+
+/// Reads a text in which the strings that begin at `unclosed` end with their lines.
+fn read(file: FileId, text: &str, unclosed: &[u32]) -> (Parsed, Vec<Diagnostic>) {
+    let Lexed {
+        tokens,
+        comments,
+        bars,
+        diagnostics: lexical,
+    } = lexer::lex(file, text, unclosed);
+    let mut parser = Parser::new(file, text, &tokens);
+    parser.diagnostics = lexical;
     let statements = parser.file();
+    parser.replaceable_bars.sort_unstable();
     for start in bars {
         let used = parser.used_bars.binary_search(&start).is_ok();
         parser.diagnostics.push(match used {
-            true => errors::old_default(Span::new(file, start, start + 2)),
+            true => {
+                let is_replaceable = parser.replaceable_bars.binary_search(&start).is_ok();
+                errors::old_default(Span::new(file, start, start + 2), is_replaceable)
+            }
             false => errors::stray_bars(file, start),
         });
     }
     let mut found = parser.diagnostics;
-    found.sort_by_key(|d| (d.primary.span.start, d.stage));
+    let mut explained = parser.explained;
+    if error_count(&found) > 0 {
+        explained.extend(quotes_in_braces(file, text, &tokens));
+    }
+    for (place, explanation) in explained {
+        explain(&mut found, place, explanation);
+    }
+    found.sort_by_key(|d| (d.rule_place().start, d.stage));
     // What does not lex does not parse either: said once.
     let mut last_lexical = None;
     found.retain(|d| {
-        let start = d.primary.span.start;
+        let start = d.rule_place().start;
         if d.stage == Stage::Lex {
             last_lexical = Some(start);
         }
         d.stage == Stage::Lex || d.severity == Severity::Warning || last_lexical != Some(start)
     });
-    diagnostics.extend(found);
-
     let mut ast = parser.ast;
     ast.root = Block {
         statements,
-        span: Span::new(file, 0, readable.len() as u32),
+        span: Span::new(file, 0, text.len() as u32),
     };
-    Parsed {
+    let damaged = parser.damaged;
+    let parsed = Parsed {
         ast,
         tokens,
         comments,
+        damaged,
+    };
+    (parsed, found)
+}
+
+/// The strings with a `${` that their quote cuts off, and the rest of their lines, which was meant to be inside.
+fn quotes_in_braces(file: FileId, text: &str, tokens: &Tokens) -> Vec<(Span, Diagnostic)> {
+    let mut found = Vec::new();
+    for index in 0..tokens.len() {
+        let range = tokens.range(index);
+        let written = text.get(range.start as usize..range.end as usize).unwrap_or("");
+        if tokens.kind(index) != K::String || found.len() == MAXIMUM_ERRORS {
+            continue;
+        }
+        let Some(dollar) = written.rfind("${").filter(|at| !written[*at..].contains('}')) else {
+            continue;
+        };
+        let rest = &text[range.end as usize..];
+        let line = rest.lines().next().unwrap_or("");
+        if !line.contains('}') {
+            continue;
+        }
+        let start = range.start + dollar as u32;
+        let braces = Span::new(file, start, start + 2);
+        let place = Span::new(file, range.end, range.end + line.len() as u32);
+        found.push((place, errors::quote_in_braces(braces)));
     }
+    found
+}
+
+/// Puts one error in place of all those that begin in `place`; if there are none, there is nothing to explain.
+fn explain(found: &mut Vec<Diagnostic>, place: Span, mut explanation: Diagnostic) {
+    let is_explained = |d: &Diagnostic| {
+        let start = d.rule_place().start;
+        d.severity == Severity::Error && place.start <= start && start < place.end
+    };
+    let explained = found.iter().filter(|found| is_explained(found));
+    let Some(first) = explained.map(Diagnostic::rule_place).min_by_key(|at| at.start) else {
+        return;
+    };
+    found.retain(|found| !is_explained(found));
+    if first != explanation.primary.span {
+        explanation.ruled = Some(first);
+    }
+    found.push(explanation);
 }
 
 /// The part did not parse, and that was reported.
@@ -119,6 +242,7 @@ pub(super) struct Parser<'t> {
     pub(super) end: u32,
     /// The token before, newlines included.
     pub(super) previous: K,
+    pub(super) previous_start: u32,
     pub(super) previous_end: u32,
     pub(super) ast: Ast,
     /// Beside `ast.exprs`: how deep each is.
@@ -133,6 +257,12 @@ pub(super) struct Parser<'t> {
     pending: usize,
     /// Where each `||` begins that was taken for a default.
     used_bars: Vec<u32>,
+    /// Those of them in whose place `<|>` means the same.
+    replaceable_bars: Vec<u32>,
+    /// What did not parse.
+    damaged: Vec<Span>,
+    /// Places with one error that stands for all of them.
+    pub(super) explained: Vec<(Span, Diagnostic)>,
     /// Recovery found a statement at the left margin: everything that encloses gives up.
     pub(super) to_top: bool,
     pub(super) kept: Kept,
@@ -163,6 +293,7 @@ impl<'t> Parser<'t> {
             start: 0,
             end: 0,
             previous: K::Newline,
+            previous_start: 0,
             previous_end: 0,
             ast: Ast {
                 file,
@@ -179,6 +310,9 @@ impl<'t> Parser<'t> {
             nesting: 0,
             pending: 0,
             used_bars: Vec::new(),
+            replaceable_bars: Vec::new(),
+            damaged: Vec::new(),
+            explained: Vec::new(),
             to_top: false,
             kept: Kept::default(),
         };
@@ -201,6 +335,7 @@ impl<'t> Parser<'t> {
     #[inline]
     pub(super) fn advance(&mut self) {
         self.previous = self.kind;
+        self.previous_start = self.start;
         self.previous_end = self.end;
         self.position += 1;
         self.skip_trivia();
@@ -289,8 +424,9 @@ impl<'t> Parser<'t> {
 
     /// Takes the minus of a number for an operator: the current token shrinks to the digits.
     pub(super) fn split_minus(&mut self) {
-        self.start += 1;
         self.previous = K::Minus;
+        self.previous_start = self.start;
+        self.start += 1;
         self.previous_end = self.start;
     }
 
@@ -437,6 +573,13 @@ impl<'t> Parser<'t> {
         name
     }
 
+    /// Notes that the `||` between two places may as well be `<|>`.
+    pub(super) fn replaceable_bars(&mut self, behind: u32, before: u32) {
+        let first = self.used_bars.partition_point(|start| *start < behind);
+        let found = self.used_bars.get(first).filter(|start| **start < before);
+        self.replaceable_bars.extend(found);
+    }
+
     pub(super) fn use_bars(&mut self) {
         self.used_bars.push(self.start);
         self.advance();
@@ -445,7 +588,7 @@ impl<'t> Parser<'t> {
     // Reporting.
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        let start = diagnostic.primary.span.start;
+        let start = diagnostic.rule_place().start;
         if self.last_error == Some(start) || self.errors >= MAXIMUM_ERRORS {
             return;
         }
@@ -468,18 +611,101 @@ impl<'t> Parser<'t> {
         if !matches!(self.kind, K::Error | K::Bars) {
             let unexpected = Unexpected {
                 file: self.file,
+                source: self.text,
                 kind: self.kind,
-                text: self.token_text(),
                 start: self.start,
+                end: self.end,
                 expected,
                 help,
                 open: self.open.last().copied(),
                 previous: self.previous,
+                previous_start: self.previous_start,
+                previous_end: self.previous_end,
+                following: self.following(),
+                askew: match (self.kind, self.innermost()) {
+                    (K::EndOfFile, Some(K::LeftBrace)) => self.brace_askew(),
+                    _ => None,
+                },
             };
             let diagnostic = unexpected.diagnostic();
             self.report(diagnostic);
         }
         Err(Failed)
+    }
+
+    /// The first `{` whose `}` is the first of its line and stands further left than the line of the `{`.
+    #[cold]
+    fn brace_askew(&self) -> Option<u32> {
+        let mut open: Vec<(u32, u32)> = Vec::new();
+        // How far the line at hand is indented, and whether nothing else has been on it.
+        let (mut indentation, mut is_first) = (0, true);
+        for index in 0..self.position {
+            let range = self.tokens.range(index);
+            match self.tokens.kind(index) {
+                K::Newline => (indentation, is_first) = (0, true),
+                K::Whitespace if is_first => indentation += range.end - range.start,
+                kind => {
+                    if kind == K::LeftBrace {
+                        open.push((range.start, indentation));
+                    } else if kind == K::RightBrace
+                        && let Some((start, of_opening)) = open.pop()
+                        && is_first
+                        && indentation < of_opening
+                    {
+                        return Some(start);
+                    }
+                    is_first = false;
+                }
+            }
+        }
+        None
+    }
+
+    /// How many errors the parser has found.
+    pub(super) fn error_count(&self) -> usize {
+        self.errors
+    }
+
+    /// The first column of the current token, where tools look for an error.
+    pub(super) fn first_column(&self) -> Span {
+        let width = self.token_text().chars().next().map_or(0, char::len_utf8) as u32;
+        Span::new(self.file, self.start, self.start + width)
+    }
+
+    /// Where the comment of several lines ends that begins here, or else the line.
+    pub(super) fn behind_block_comment(&self) -> u32 {
+        let rest = self.text.get(self.start as usize..).unwrap_or("");
+        let length = rest.find("*/").map(|length| length + 2);
+        self.start + length.or_else(|| rest.find('\n')).unwrap_or(rest.len()) as u32
+    }
+
+    /// Where a here document ends whose word stands at `word`: behind the line that holds that word alone.
+    pub(super) fn end_of_here_document(&self, word: u32) -> u32 {
+        let rest = self.text.get(word as usize..).unwrap_or("");
+        let marker = rest
+            .lines()
+            .next()
+            .unwrap_or("")
+            .trim_matches(['-', '~', '"', '\'', ' ', ',']);
+        let mut end = word;
+        for line in rest.split_inclusive('\n') {
+            end += line.len() as u32;
+            if !marker.is_empty() && end > word + line.len() as u32 && line.trim() == marker {
+                return end;
+            }
+        }
+        word + rest.find('\n').unwrap_or(rest.len()) as u32
+    }
+
+    /// The innermost bracket that is open.
+    pub(super) fn innermost(&self) -> Option<K> {
+        self.open.last().map(|(kind, _)| *kind)
+    }
+
+    /// Notes what did not parse: from `start` to here.
+    pub(super) fn damage(&mut self, start: u32) {
+        let end = self.start.max(start + 1);
+        self.damaged.push(Span::new(self.file, start, end));
     }
 
     // Going on after a mistake.

@@ -8,7 +8,8 @@ use super::ast::{
     Function, IfStmt, Import, ImportAlias, Include, Loop, Name, Resource, StmtId, StmtKind, TypeExpr,
 };
 use super::errors;
-use super::parser::{Failed, Parser, Result, starts_statement};
+use super::foreign;
+use super::parser::{Failed, MAXIMUM_ERRORS, Parser, Result, starts_statement};
 use super::token::TokenKind as K;
 
 impl Parser<'_> {
@@ -40,30 +41,42 @@ impl Parser<'_> {
                 K::EndOfFile | K::RightBrace => return,
                 kind if after_mistake && !starts_statement(kind) => {
                     // The rest of what was not understood.
-                    let mark = self.mark();
+                    let (mark, start) = (self.mark(), self.start);
                     self.advance();
                     self.recover(mark, false);
+                    self.damage(start);
                     after_mistake = false;
                     if self.to_top {
                         return;
                     }
                 }
                 _ => {
-                    let mark = self.mark();
-                    let position = self.start;
+                    let (mark, position) = (self.mark(), self.start);
+                    let (known, errors) = (self.expr_count(), self.error_count());
+                    let word = (self.at(K::Identifier)).then(|| self.here());
                     let parsed = self.statement();
                     after_mistake = match parsed {
                         Ok(id) => {
                             statements.push(id);
-                            self.end_of_statement().is_err()
+                            let ended = self.end_of_statement();
+                            if ended.is_err() {
+                                self.distrust(id, known);
+                            }
+                            ended.is_err()
                         }
                         Err(Failed) => true,
                     };
                     if after_mistake {
                         self.recover(mark, false);
+                        self.damage(position);
                     }
                     if parsed.is_err() {
                         self.push_kept(position, statements);
+                    }
+                    if let Some(word) = word
+                        && (after_mistake || self.error_count() > errors)
+                    {
+                        self.explain_word(word, after_mistake);
                     }
                     if self.to_top {
                         return;
@@ -77,10 +90,42 @@ impl Parser<'_> {
         }
     }
 
+    /// The value of a bind behind which something stands is not what was meant.
+    #[cold]
+    fn distrust(&mut self, id: StmtId, known: usize) {
+        let start = self.ast.stmt(id).span.start;
+        if let StmtKind::Bind(bind) = &self.ast.stmt(id).kind {
+            let mut bind = bind.clone();
+            bind.value = self.unfinished(known, start);
+            self.ast.stmts[id.index()].kind = StmtKind::Bind(bind);
+        }
+    }
+
+    /// Says what stands here instead of a word with which a statement of another language begins, and nothing else about that statement.
+    #[cold]
+    fn explain_word(&mut self, word: Span, is_damaged: bool) {
+        let text = self.slice(word.start, word.end);
+        let Some(instead) = foreign::statement(text).filter(|_| self.explained.len() < MAXIMUM_ERRORS) else {
+            return;
+        };
+        // With what stands behind it, which may be what is not expected.
+        let place = Span::new(self.file, word.start, self.end.max(word.end));
+        self.explained
+            .push((place, errors::foreign_statement(word, text, instead)));
+        if !is_damaged {
+            self.damage(word.start);
+        }
+    }
+
     /// A newline, the end of the block, or a token that can only begin the next statement.
     fn end_of_statement(&mut self) -> Result<()> {
         match self.kind {
             K::Newline | K::EndOfFile | K::RightBrace => Ok(()),
+            K::Semicolon => {
+                let _: Result<()> = self.unexpected("the end of the line");
+                self.advance();
+                Ok(())
+            }
             kind if starts_statement(kind) => {
                 let words = |kind: K| {
                     matches!(
@@ -166,9 +211,25 @@ impl Parser<'_> {
                     Some("`else` stands on the line of the `}` that ends the block before: `} else {`"),
                 );
             }
+            K::Slash if self.following() == [K::Star] => return self.block_comment(),
+            K::Bool | K::Str | K::Int | K::Float if self.following() == [K::Dollar] => {
+                let help = "the type stands behind the name: `$name int = …`";
+                return self.unexpected_because("a statement", Some(help));
+            }
             _ => return self.unexpected("a statement"),
         };
         Ok(self.add_statement(kind, self.since(start)))
+    }
+
+    /// Skips what was meant as a comment of several lines.
+    #[cold]
+    fn block_comment<T>(&mut self) -> Result<T> {
+        let failed = self.unexpected("a statement");
+        let behind = self.behind_block_comment();
+        while self.start < behind && !self.at(K::EndOfFile) {
+            self.advance();
+        }
+        failed
     }
 
     fn block(&mut self) -> Result<Block> {
@@ -251,8 +312,14 @@ impl Parser<'_> {
     }
 
     fn if_statement(&mut self) -> Result<IfStmt> {
+        let is_behind_value = !matches!(self.previous, K::Newline | K::LeftBrace | K::RightBrace | K::Else);
         self.advance();
         let condition = self.expression()?;
+        self.no_assignment()?;
+        if is_behind_value && self.at(K::Else) {
+            let help = "the condition stands in front: `$x = if $condition { 1 } else { 2 }`";
+            return self.unexpected_because("`{`", Some(help));
+        }
         let Ok(then_block) = self.block() else {
             return self.keep_if(condition, None);
         };
@@ -344,7 +411,7 @@ impl Parser<'_> {
         self.advance();
         let key = self.variable_name()?;
         if !self.at(K::Comma) {
-            let help = "a loop names two variables: index and element with `for`, key and value with `forkv`";
+            let help = "a loop names two variables, `for $index, $value in …` for a list and `forkv $key, $value in …` for a map";
             return self.unexpected_because("`,` and a second variable", Some(help));
         }
         self.advance();
@@ -527,9 +594,13 @@ impl Parser<'_> {
     fn edge_endpoint(&mut self) -> Result<EdgeEndpoint> {
         let start = self.start;
         if !self.at(K::Capitalized) {
-            let help = "the kinds of an edge are capitalised: `File[\"/a\"]`";
-            let help = self.at(K::Identifier).then_some(help);
-            return self.unexpected_because("the other end of the edge, as in `File[\"/a\"]`", help);
+            if self.at(K::Identifier) {
+                let (kind, text) = (self.here(), self.token_text());
+                let error = errors::edge_in_small_letters(kind, text, self.first_column());
+                self.report(error);
+                return Err(Failed);
+            }
+            return self.unexpected("the other end of the edge, as in `File[\"/a\"]`");
         }
         let mut kind = self.joined_name(K::Colon, "a capitalised name", |kind| kind == K::Capitalized)?;
         kind.text = self.intern(&kind.text.to_ascii_lowercase());
@@ -555,14 +626,25 @@ impl Parser<'_> {
     fn resource(&mut self, collect: bool) -> Result<StmtKind> {
         let kind = self.colon_name("the kind of a resource")?;
         if matches!(self.kind, K::Equals | K::Equal) {
-            return self.unexpected_because(
-                "the name of the resource",
-                Some("a variable is defined with a `$` before its name: `$name = …`"),
-            );
+            let found = self.first_column();
+            self.report(errors::definition_without_dollar(kind.span, &kind.text, found));
+            return Err(Failed);
         }
+        if self.at(K::LeftBrace) && self.following() == [K::String, K::Colon] {
+            self.open(K::LeftBrace, "`{`")?;
+            self.advance();
+            let help = "the name stands before the body, and each parameter is set with `=>`: `file \"/etc/motd\" { state => \"exists\", }`";
+            return self.unexpected_because("the end of the text", Some(help));
+        }
+        let is_end_of_edge = self.at(K::LeftBracket) && self.glued();
         let name = self.expression()?;
+        if !self.at(K::LeftBrace) && is_end_of_edge {
+            let error = errors::edge_in_small_letters(kind.span, &kind.text, self.first_column());
+            self.report(error);
+            return Err(Failed);
+        }
         if !self.at(K::LeftBrace) {
-            let call = "a call is not a statement; use its value in a definition or a resource";
+            let call = "a call is not a statement; a resource has a name and a body: `print \"hello\" {}`";
             let name_is_paren = matches!(self.ast.expr(name).kind, ExprKind::Paren(_));
             return self
                 .unexpected_because("`{` and the body of the resource", name_is_paren.then_some(call));
@@ -582,6 +664,7 @@ impl Parser<'_> {
                         Err(Failed) => {
                             items.extend(self.kept.item.take());
                             self.recover(mark, true);
+                            self.damage(position);
                         }
                     }
                     if self.to_top {
@@ -616,6 +699,7 @@ impl Parser<'_> {
         match self.kind {
             K::Identifier => {
                 let name = self.take_name();
+                self.no_edge_in_small_letters(&name)?;
                 let known = self.expr_count();
                 let is_set = self.at(K::Rocket);
                 let ended = self.item_value().and_then(|(condition, value)| {
@@ -642,6 +726,24 @@ impl Parser<'_> {
         }
     }
 
+    /// Refuses `before => Exec["x"]`, an edge property that is written as a parameter.
+    fn no_edge_in_small_letters(&mut self, name: &Name) -> Result<()> {
+        let is_edge = self.at(K::Rocket)
+            && matches!(
+                self.following(),
+                [K::Capitalized, K::LeftBracket] | [K::LeftBracket, K::Capitalized]
+            );
+        let Some(property) = foreign::edge(&name.text).filter(|_| is_edge) else {
+            return Ok(());
+        };
+        while !self.at(K::Capitalized) {
+            self.advance();
+        }
+        let error = errors::edge_property(name, property, self.first_column());
+        self.report(error);
+        Err(Failed)
+    }
+
     /// An edge property or a meta parameter.
     fn capitalised_item(&mut self) -> Result<BodyItem> {
         let start = self.start;
@@ -655,6 +757,12 @@ impl Parser<'_> {
         } else {
             self.rocket()?;
             let mut condition = None;
+            if self.at(K::Identifier) && self.following() == [K::LeftBracket] && &*word.text != "Meta" {
+                let kind = self.take_name();
+                let found = self.first_column();
+                self.report(errors::edge_in_small_letters(kind.span, &kind.text, found));
+                return Err(Failed);
+            }
             if !self.at(K::Capitalized) {
                 let value = self.expression()?;
                 if self.accept(K::Elvis) {
@@ -731,16 +839,7 @@ impl Parser<'_> {
     }
 
     fn rocket(&mut self) -> Result<()> {
-        let help = match self.kind {
-            K::Colon => Some("parameters are set with `=>`; a meta parameter is written `Meta:noop => true`"),
-            K::Equals => Some("parameters are set with `=>`"),
-            _ => None,
-        };
-        if !self.at(K::Rocket) {
-            return self.unexpected_because("`=>`", help);
-        }
-        self.advance();
-        Ok(())
+        self.expect(K::Rocket, "`=>`").map(|_| ())
     }
 
     /// `=> value` or `=> condition ?: value`

@@ -25,7 +25,7 @@ fn findings(text: &str) -> Vec<String> {
     diagnostics
         .iter()
         .map(|d| {
-            let place = sources.positions(d.primary.span).0;
+            let place = sources.positions(d.rule_place()).0;
             let rule = if d.code.rule.is_empty() {
                 d.code.code
             } else {

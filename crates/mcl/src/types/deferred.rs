@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
-use setpoint_value::{FunctionRef, InferArguments, StructType, Type};
+use setpoint_value::{FunctionRef, InferArguments, StructType, Type, Value};
 
 use super::codes;
 use super::completion::Check;
@@ -12,6 +12,7 @@ use super::infer::{Inference, call_type};
 use super::instances::InstanceId;
 use super::messages::{Calls, Reason};
 use super::places::Place;
+use super::solver::Conflict;
 use crate::adapt::{infer as infer_adapted, is_adapted};
 use crate::hir::ExprId;
 
@@ -227,7 +228,9 @@ impl Inference<'_> {
                     let other = self.solver.zonk(&other);
                     let message = format!("{other} is not a struct and has no field `{field}`");
                     self.failed.push(result.clone());
-                    self.unsupported(place, span, message, None);
+                    let help = matches!(other, Type::Map(_))
+                        .then(|| format!("an entry of a map is `$map[\"{field}\"]`"));
+                    self.unsupported(place, span, message, help);
                     true
                 }
             },
@@ -273,7 +276,10 @@ impl Inference<'_> {
             Ok(inferred) => {
                 let signature = self.instantiate(&inferred.signature, &mut FxHashMap::default());
                 let wanted = call_type(&call.types, call.result.clone());
-                self.equate(&signature, &wanted, span, &Reason::LibraryCall(spec.clone()));
+                if let Err(conflict) = self.solver.unify(&signature, &wanted) {
+                    let error = self.hooked_conflict(conflict, call, &values, &signature, &wanted, span);
+                    self.unsolved(error);
+                }
                 true
             }
             Err(_) if is_adapted && !last && evident.iter().any(is_open) => false,
@@ -282,8 +288,8 @@ impl Inference<'_> {
                 let mut diagnostic = Diagnostic::error(&codes::BAD_ARGUMENTS, span, message);
                 let argument = error.index.filter(|index| *index < call.arguments.len());
                 if let Some(index) = argument {
-                    let at = self.hir.expr(call.arguments[index]).span;
-                    diagnostic = diagnostic.because(at, "this argument");
+                    let at = self.hir.place(call.arguments[index]);
+                    diagnostic = diagnostic.shown_at(at);
                     if evident.get(index).is_some_and(is_open) {
                         diagnostic = diagnostic.help(
                             "a name with a type says what it is: `$name []str = …`, and then `$name` here",
@@ -294,6 +300,43 @@ impl Inference<'_> {
                 true
             }
         }
+    }
+
+    /// The error of a call whose signature follows from its arguments. Whoever computes that signature knows best what is wrong.
+    fn hooked_conflict(
+        &mut self,
+        conflict: Conflict,
+        call: &HookedCall,
+        values: &[Option<Value>],
+        signature: &Type,
+        wanted: &Type,
+        span: Span,
+    ) -> Diagnostic {
+        let spec = &call.spec;
+        let error = self.conflict(
+            conflict,
+            signature,
+            wanted,
+            span,
+            &Reason::LibraryCall(spec.clone(), None),
+        );
+        let types: Vec<Option<Type>> = call
+            .types
+            .iter()
+            .map(|ty| Some(self.solver.zonk(ty)).filter(|ty| !ty.is_open()))
+            .collect();
+        let arguments = InferArguments {
+            types: &types,
+            values,
+        };
+        let told = spec.infer.and_then(|hook| hook(&arguments).err());
+        let argument = told.as_ref().and_then(|told| told.index);
+        let Some((told, argument)) = told.zip(argument.and_then(|index| call.arguments.get(index))) else {
+            return error;
+        };
+        let message = format!("`{}`: {told}", spec.called());
+        let error = Diagnostic::error(error.code, error.rule_place(), message);
+        self.shown_at(error, (call.instance, *argument))
     }
 
     fn decide_lookup(&mut self, deferred: &Deferred, base: &Type, index: &Type, result: &Type) -> bool {
@@ -373,7 +416,7 @@ impl Inference<'_> {
             [only] => {
                 let signature = &alternatives[*only];
                 let types: Vec<Type> = wanted.parameters.iter().map(|p| p.ty.clone()).collect();
-                let reason = Reason::LibraryCall(spec.clone());
+                let reason = Reason::LibraryCall(spec.clone(), None);
                 let found =
                     self.use_alternative(spec, signature, &types, deferred.place, deferred.span, &reason);
                 self.equate(&found, &wanted.result, deferred.span, &reason);

@@ -467,13 +467,14 @@ impl<'a> Inference<'a> {
             // A lone variable is itself, and must be a str.
             ExprKind::Interpolation(parts) if let [Part::Variable(id)] = parts.as_slice() => {
                 let ty = self.infer(instance, *id);
-                self.check_later(Type::Str, &ty, span, Reason::Interpolation);
+                self.check_later(Type::Str, &ty, span, Reason::Interpolation(hir.place(*id)));
                 ty
             }
             ExprKind::Interpolation(parts) => {
                 for part in parts {
                     if let Part::Variable(id) = part {
-                        self.check(instance, *id, &Type::Str, &Reason::Interpolation);
+                        let reason = Reason::Interpolation(hir.place(*id));
+                        self.check(instance, *id, &Type::Str, &reason);
                     }
                 }
                 Type::Str
@@ -533,15 +534,29 @@ impl<'a> Inference<'a> {
                 left,
                 right,
             } => {
-                let types = [self.infer(instance, *left), self.infer(instance, *right)];
+                let errors = self.solving.len();
+                let left_type = self.infer(instance, *left);
+                // `not $a == $b`, where `not` belongs to `$a`: that `not` gives a bool is no news.
+                let is_said = self.solving.len() > errors && matches!(hir.expr(*left).kind, ExprKind::Not(_));
+                let types = [left_type, self.infer(instance, *right)];
                 self.contradictions(instance, &[*left, *right]);
+                let errors = self.solving.len();
                 let reason = Reason::Operands(operator.text());
-                self.library_signature(&operator_spec(*operator).into(), &types, span, &reason)
+                let result = self.library_signature(&operator_spec(*operator).into(), &types, span, &reason);
+                if is_said {
+                    self.solving.truncate(errors);
+                }
+                self.show_operands(errors, &[(*left, &types[0]), (*right, &types[1])]);
+                result
             }
             ExprKind::Not(inner) => {
                 let types = [self.infer(instance, *inner)];
                 self.contradictions(instance, &[*inner]);
-                self.library_signature(&(&operators::NOT).into(), &types, span, &Reason::Operands("not"))
+                let errors = self.solving.len();
+                let not = (&operators::NOT).into();
+                let result = self.library_signature(&not, &types, span, &Reason::Operands("not"));
+                self.show_operands(errors, &[(*inner, &types[0])]);
+                result
             }
             ExprKind::In { left, right } => {
                 let types = [self.infer(instance, *left), self.infer(instance, *right)];
@@ -738,7 +753,8 @@ impl<'a> Inference<'a> {
                     }
                     return result;
                 }
-                self.library_signature(spec, &types, span, &Reason::LibraryCall(spec.clone()))
+                let reason = Reason::LibraryCall(spec.clone(), Some(id));
+                self.library_signature(spec, &types, span, &reason)
             }
         }
     }
@@ -761,7 +777,11 @@ impl<'a> Inference<'a> {
         reason: &Reason,
     ) -> Diagnostic {
         let (expect, actual) = (self.solver.zonk(expect), self.solver.zonk(actual));
-        conflict_diagnostic(conflict, &expect, &actual, span, reason)
+        let error = conflict_diagnostic(conflict, &expect, &actual, span, reason);
+        match reason {
+            Reason::LibraryCall(spec, Some(call)) => self.at_argument(error, spec, *call, &expect, &actual),
+            _ => error,
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! What inference says, in words.
 
 use setpoint_diagnostics::{Diagnostic, Span};
-use setpoint_value::{FunctionRef, Signature, Type};
+use setpoint_value::{FunctionRef, Signature, StructType, Type};
 use std::sync::Arc;
 
 use super::codes;
 use super::solver::Conflict;
+use crate::hir::ExprId;
 
 /// Why two types must be the same, for the message.
 #[derive(Debug, Clone)]
@@ -16,14 +17,17 @@ pub(super) enum Reason {
     Condition,
     Branches(Span),
     Fallback(Span),
-    Interpolation,
+    /// Where a variable stands in a string.
+    Interpolation(Span),
     Annotation(Span),
     /// A call of a named function.
     Call(Span),
     /// A call of a function value.
     CallValue(Span),
-    LibraryCall(FunctionRef),
+    /// A call of a library function; the expression, where it is known.
+    LibraryCall(FunctionRef, Option<ExprId>),
     Result(Span),
+    /// The operands of an operator.
     Operands(&'static str),
     Index,
     Parameter(Arc<str>, Arc<str>, &'static str),
@@ -140,8 +144,11 @@ pub(super) fn conflict_diagnostic(
             secondary = (*left != span).then(|| (*left, format!("the left side is {expect}")));
             format!("both sides of `<|>` have one type: {expect} and {actual} differ")
         }
-        Reason::Interpolation => {
-            help = Some("only a str can stand in a string; format others with `fmt.printf`".to_owned());
+        Reason::Interpolation(_) => {
+            help = Some(format!(
+                "only a str can stand in a string; {}",
+                as_text(actual_type)
+            ));
             format!("a variable in a string is a str, not {actual}")
         }
         Reason::Annotation(bind) => {
@@ -171,31 +178,40 @@ pub(super) fn conflict_diagnostic(
                 }
             }
         }
-        Reason::LibraryCall(spec) => {
-            label = format!("called as {actual}");
-            help = Some(format!("it is `{}`", spec.signatures().join("` or `")));
+        Reason::LibraryCall(spec, _) => {
+            label = format!("called as {}", in_words(actual_type));
+            help = Some(format!(
+                "it is `{}`",
+                with_letters(&spec.signatures().join("` or `"))
+            ));
             let name = spec.called();
             match difference(expect_type, actual_type) {
-                Some((takes, given)) => format!("`{name}` takes {takes} where the call has {given}"),
+                Some((takes, given)) => {
+                    let (takes, given) = (in_words(&takes), in_words(&given));
+                    format!("`{name}` takes {takes} where the call has {given}")
+                }
                 None => format!("`{name}` does not take these arguments"),
             }
         }
         Reason::Operands(operator) => {
-            label = format!("used as {actual}");
+            label = String::new();
             if let Some(f) = actual_type.as_func()
                 && let [a, b] = f.parameters.as_slice()
                 && a.ty != b.ty
                 && *operator != "in"
             {
-                help = Some(format!(
-                    "convert one side; there is no conversion between {} and {} by itself",
-                    a.ty, b.ty
-                ));
+                help = Some(both_sides(operator, &a.ty, &b.ty));
                 format!(
                     "both sides of `{operator}` have one type: {} and {} differ",
                     a.ty, b.ty
                 )
             } else {
+                if *operator == "not" {
+                    help = Some(
+                        "`not` belongs to the value right behind it; two values that differ are `$a != $b`, or `not ($a == $b)`"
+                            .to_owned(),
+                    );
+                }
                 match difference(expect_type, actual_type) {
                     Some((takes, given)) => format!("`{operator}` takes {takes} here, not {given}"),
                     None => format!("`{operator}` does not work on these"),
@@ -249,18 +265,89 @@ pub(super) fn conflict_diagnostic(
         Reason::Panic => format!("`panic` takes a bool and a str here; {actual} is not {expect}"),
     };
     let mut diagnostic = Diagnostic::error(code, span, message).label(label).help_if(help);
+    if let Reason::Interpolation(place) = reason {
+        diagnostic = diagnostic.shown_at(*place);
+    }
+    if conflict == Conflict::FieldNames {
+        diagnostic = diagnostic.help_if(order_of_fields(expect_type, actual_type));
+    }
     if let Some((span, text)) = secondary {
         diagnostic = diagnostic.because(span, text);
     }
     diagnostic
 }
 
-/// A type in a message: what is not known of it is left out.
-pub(super) fn in_words(ty: &Type) -> String {
-    if let Type::Variable(_) = ty {
-        return "any type".to_owned();
+/// What to do when two structs have the same fields in another order.
+pub(super) fn order_of_fields(wanted: &Type, given: &Type) -> Option<String> {
+    let (Type::Struct(wanted), Type::Struct(given)) = (wanted, given) else {
+        return None;
+    };
+    let same = wanted.fields.len() == given.fields.len()
+        && wanted
+            .fields
+            .iter()
+            .all(|field| given.field(&field.name).is_some());
+    let names: Vec<String> = wanted
+        .fields
+        .iter()
+        .map(|field| format!("{} => …", field.name))
+        .collect();
+    let names_of = |s: &StructType| {
+        s.fields
+            .iter()
+            .map(|field| field.name.clone())
+            .collect::<Vec<_>>()
+    };
+    (same && names_of(wanted) != names_of(given)).then(|| {
+        format!(
+            "the order of the fields is part of a struct's type; write `struct{{{}}}`",
+            names.join(", ")
+        )
+    })
+}
+
+/// How a value of this type becomes text.
+fn as_text(ty: &Type) -> String {
+    let how = match ty {
+        Type::Int => "`fmt.printf(\"%d\", $number)`",
+        Type::Float => "`fmt.printf(\"%f\", $number)`",
+        Type::Bool => "`fmt.printf(\"%t\", $bool)`",
+        _ => "`fmt.printf(\"%v\", $value)`",
+    };
+    format!("{how} of `import \"fmt\"` makes text of {}", in_words(ty))
+}
+
+/// What to do when the sides of an operator differ.
+fn both_sides(operator: &str, left: &Type, right: &Type) -> String {
+    match (left, right) {
+        (Type::Str, other) | (other, Type::Str)
+            if operator == "+" && matches!(other, Type::Int | Type::Float | Type::Bool) =>
+        {
+            as_text(other)
+        }
+        (Type::Int, Type::Float) | (Type::Float, Type::Int) => {
+            "`convert.to_float(…)` and `convert.to_int(…)` of `import \"convert\"` make one of the other; a literal `1` can be `1.0`"
+                .to_owned()
+        }
+        (Type::List(element), other) | (other, Type::List(element))
+            if operator == "+" && (**element == *other) =>
+        {
+            "a list is extended by a list: `$list + [$element]`".to_owned()
+        }
+        _ => "nothing is converted by itself; bring both sides to one type".to_owned(),
     }
-    let written = ty.to_string();
+}
+
+/// A signature in a message: its type variables as letters.
+fn with_letters(signature: &str) -> String {
+    replace_variables(signature, |number| {
+        let letter = number.checked_sub(1).and_then(|index| b"ABCDEFGH".get(index));
+        letter.map_or('_', |letter| char::from(*letter))
+    })
+}
+
+/// A written type with other words for its variables.
+fn replace_variables(written: &str, name: impl Fn(usize) -> char) -> String {
     let mut words = String::with_capacity(written.len());
     let mut rest = written.chars().peekable();
     while let Some(char) = rest.next() {
@@ -268,10 +355,23 @@ pub(super) fn in_words(ty: &Type) -> String {
             words.push(char);
             continue;
         }
-        words.push('_');
-        while rest.next_if(char::is_ascii_digit).is_some() {}
+        let mut number = 0_usize;
+        while let Some(digit) = rest.next_if(char::is_ascii_digit) {
+            number = number
+                .saturating_mul(10)
+                .saturating_add(digit as usize - '0' as usize);
+        }
+        words.push(name(number));
     }
     words
+}
+
+/// A type in a message: what is not known of it is left out.
+pub(super) fn in_words(ty: &Type) -> String {
+    if let Type::Variable(_) = ty {
+        return "any type".to_owned();
+    }
+    replace_variables(&ty.to_string(), |_| '_')
 }
 
 /// The first place where two types differ, in both; none when they cannot be told apart.

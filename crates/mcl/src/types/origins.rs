@@ -1,11 +1,11 @@
 //! Where a type comes from: the definitions, arguments and literals behind what does not fit.
 
 use setpoint_diagnostics::{Diagnostic, Span};
-use setpoint_value::Type;
+use setpoint_value::{FunctionRef, Type, Value};
 
 use super::InstanceId;
 use super::infer::Inference;
-use super::messages::{Reason, in_words};
+use super::messages::{Reason, in_words, order_of_fields};
 use crate::hir::{DefinitionKind, ExprId, ExprKind, FunctionId};
 
 impl Inference<'_> {
@@ -29,8 +29,8 @@ impl Inference<'_> {
     }
 
     /// Points an error at a value, and says where its type comes from.
-    fn shown_at(&mut self, error: Diagnostic, value: (InstanceId, ExprId)) -> Diagnostic {
-        let at = self.hir.expr(value.1).span;
+    pub(super) fn shown_at(&mut self, error: Diagnostic, value: (InstanceId, ExprId)) -> Diagnostic {
+        let at = self.hir.place(value.1);
         let labels = self.origin(value.0, value.1);
         let error = error.shown_at(at);
         labels
@@ -92,19 +92,74 @@ impl Inference<'_> {
         let text = found
             .as_str()
             .map(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+        // `0644` is kept as it is written.
+        let width = (expr.span.end - expr.span.start) as usize;
         let written = match (wanted, text) {
-            (Type::Str, None) => Some(format!("\"{found}\"")),
+            (Type::Str, None) => Some(match found {
+                Value::Int(int) if *int >= 0 => format!("\"{int:0>width$}\""),
+                _ => format!("\"{found}\""),
+            }),
             (Type::Int, Some(text)) if text.parse::<i64>().is_ok() => Some(text),
             (Type::Bool, Some(text)) if text == "true" || text == "false" => Some(text),
             _ => None,
         };
         match written {
-            Some(written) => error.fix(
-                format!("as {} it is written so", in_words(wanted)),
-                expr.span,
-                written,
-            ),
+            Some(written) => error.fix(format!("write it as {}", in_words(wanted)), expr.span, written),
             None => error,
+        }
+    }
+
+    /// The error of a call of a library function: at the argument that does not fit, if it is one.
+    pub(super) fn at_argument(
+        &mut self,
+        error: Diagnostic,
+        spec: &FunctionRef,
+        call: ExprId,
+        expect: &Type,
+        actual: &Type,
+    ) -> Diagnostic {
+        let ExprKind::Call { arguments, .. } = &self.hir.expr(call).kind else {
+            return error;
+        };
+        let (Some(takes), Some(given)) = (expect.as_func(), actual.as_func()) else {
+            return error;
+        };
+        let mut pairs = takes.parameters.iter().zip(&given.parameters).enumerate();
+        let misfit = pairs.find(|(_, (takes, given))| !self.solver.compatible(&takes.ty, &given.ty));
+        let Some((index, (takes, given))) = misfit else {
+            return error;
+        };
+        let Some(argument) = arguments.get(index) else {
+            return error;
+        };
+        let (takes, given) = (in_words(&takes.ty), in_words(&given.ty));
+        let message = format!(
+            "argument {} of `{}` is {takes}, not {given}",
+            index + 1,
+            spec.called()
+        );
+        let mut told = Diagnostic::error(error.code, error.rule_place(), message)
+            .shown_at(self.hir.place(*argument))
+            .label(format!("this is {given}"));
+        told.help = error.help;
+        told
+    }
+
+    /// Shows the operands in the errors of an operator that were found since there were so many.
+    pub(super) fn show_operands(&mut self, errors: usize, operands: &[(ExprId, &Type)]) {
+        for index in errors..self.solving.len() {
+            let mut operands = operands.iter().rev().map(|(operand, ty)| {
+                let ty = self.solver.zonk(ty);
+                (self.hir.place(*operand), format!("this is {}", in_words(&ty)))
+            });
+            let Some((place, text)) = operands.next() else {
+                continue;
+            };
+            let error = &mut self.solving[index].1;
+            *error = operands.fold(
+                error.clone().shown_at(place).label(text),
+                |error, (place, text)| error.because(place, text),
+            );
         }
     }
 
@@ -128,8 +183,8 @@ impl Inference<'_> {
         let hir = self.hir;
         let declared = hir.function(function);
         let name = declared.name.as_deref().unwrap_or("this function");
-        let pairs = given.parameters.iter().zip(&takes.parameters);
-        for (index, (given, takes)) in pairs.enumerate() {
+        let pairs: Vec<_> = given.parameters.iter().zip(&takes.parameters).collect();
+        for (index, (given, takes)) in pairs.into_iter().enumerate() {
             if self.solver.compatible(&given.ty, &takes.ty) {
                 continue;
             }
@@ -138,14 +193,14 @@ impl Inference<'_> {
                 break;
             };
             let parameter = hir.definition(*parameter);
-            let (given, takes) = (in_words(&given.ty), in_words(&takes.ty));
+            let (given_words, takes_words) = (in_words(&given.ty), in_words(&takes.ty));
             let rule = error.rule_place();
             let message = format!(
-                "argument {} of `{name}`, `${}`, is {takes}, not {given}",
+                "argument {} of `{name}`, `${}`, is {takes_words}, not {given_words}",
                 index + 1,
                 parameter.name
             );
-            let told = Diagnostic::error(error.code, rule, message).label(format!("this is {given}"));
+            let told = Diagnostic::error(error.code, rule, message).label(format!("this is {given_words}"));
             let is_written = matches!(
                 parameter.kind,
                 DefinitionKind::Parameter {
@@ -154,18 +209,16 @@ impl Inference<'_> {
                 }
             );
             let why = if is_written {
-                format!("declared as {takes}")
+                format!("declared as {takes_words}")
             } else {
-                format!("what the body does with it makes it {takes}")
+                format!("what the body does with it makes it {takes_words}")
             };
             let told = self
                 .shown_at(told, (caller, *argument))
                 .because(parameter.span, why);
-            let wanted = found.as_func().map(|f| f.parameters[index].ty.clone());
-            return match wanted {
-                Some(wanted) => self.as_literal(told, &wanted, (caller, *argument)),
-                None => told,
-            };
+            let types = (&takes.ty, &given.ty);
+            let told = told.help_if(order_of_fields(types.0, types.1));
+            return self.as_literal(told, types.0, (caller, *argument));
         }
         error
     }

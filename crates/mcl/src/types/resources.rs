@@ -8,7 +8,8 @@ use super::InstanceId;
 use super::codes;
 use super::infer::Inference;
 use super::messages::Reason;
-use crate::hir::{Edge, Endpoint, ExprId, ExprKind, ItemKind, Resource};
+use crate::hir::{Edge, Endpoint, ExprId, ExprKind, ItemKind, Part, Resource};
+use crate::syntax::foreign;
 
 impl Inference<'_> {
     pub(super) fn resource(&mut self, instance: InstanceId, resource: &Resource) {
@@ -80,11 +81,17 @@ impl Inference<'_> {
     fn name(&mut self, instance: InstanceId, id: ExprId, ty: &Type, span: Span) {
         match self.syntactic_type(instance, id) {
             Some(Type::Str) => {
-                let reason = match self.hir.expr(id).kind {
-                    ExprKind::Interpolation(_) => Reason::Interpolation,
-                    _ => Reason::Name,
+                // A lone variable in a string is itself.
+                let (reason, shown) = match &self.hir.expr(id).kind {
+                    ExprKind::Interpolation(parts) => match parts.as_slice() {
+                        [Part::Variable(variable)] => {
+                            (Reason::Interpolation(self.hir.place(*variable)), *variable)
+                        }
+                        _ => (Reason::Interpolation(self.hir.place(id)), id),
+                    },
+                    _ => (Reason::Name, id),
                 };
-                self.equate(&Type::Str, ty, span, &reason);
+                self.equate_value(&Type::Str, ty, span, &reason, (instance, shown));
             }
             Some(_) => {
                 let names = Type::list(Type::Str);
@@ -148,13 +155,16 @@ impl Inference<'_> {
 
     pub(super) fn unknown_kind(&mut self, kind: &str, span: Span, kind_span: Span) {
         let message = format!("there is no kind of resource `{kind}`");
-        let help = did_you_mean(kind, self.library.kinds.keys().copied());
-        let mut error = Diagnostic::error(&codes::UNKNOWN_KIND, span, message);
-        if kind_span != span {
-            error = error.because(kind_span, "not known");
-        }
-        let help = help.unwrap_or_else(|| "`setpoint docs kinds` lists the kinds that there are".to_owned());
-        self.refuse(error.help(help));
+        let known = |meant: &&&str| self.library.kinds.contains_key(**meant);
+        let help = foreign::kind(kind)
+            .iter()
+            .find(known)
+            .map(|meant| format!("that is the kind `{meant}`"))
+            .or_else(|| foreign::statement(kind).map(|instead| instead.help.to_owned()))
+            .or_else(|| did_you_mean(kind, self.library.kinds.keys().copied()))
+            .unwrap_or_else(|| "`setpoint docs kinds` lists the kinds that there are".to_owned());
+        let error = Diagnostic::error(&codes::UNKNOWN_KIND, span, message).shown_at(kind_span);
+        self.refuse(error.label("not known").help(help));
     }
 
     fn unknown_parameter(&mut self, schema: &KindSchema, name: &str, span: Span, name_span: Span) {
@@ -165,17 +175,23 @@ impl Inference<'_> {
             .map(|p| p.name)
             .collect();
         let message = format!("`{}` has no parameter `{name}`", schema.kind);
-        let help = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| {
+        let meant = foreign::parameter(name).filter(|meant| names.contains(meant));
+        let close = meant.map(|meant| format!("that is the parameter `{meant}`"));
+        let close = close.or_else(|| did_you_mean(name, names.iter().copied()));
+        let help = close.unwrap_or_else(|| {
             if MetaName::parse(name).is_some() {
                 return format!("the meta parameter is written `Meta:{name}`");
+            }
+            if let Some(edge) = foreign::edge(name) {
+                return format!("an edge is written `{edge} => File[\"/etc/motd\"],`");
             }
             match names.as_slice() {
                 [] => "it has no parameters".to_owned(),
                 names => format!("its parameters are {}", names.join(", ")),
             }
         });
-        let error = Diagnostic::error(&codes::UNKNOWN_PARAMETER, span, message);
-        self.refuse(error.because(name_span, "not known").help(help));
+        let error = Diagnostic::error(&codes::UNKNOWN_PARAMETER, span, message).shown_at(name_span);
+        self.refuse(error.label("not known").help(help));
     }
 
     pub(super) fn edge(&mut self, instance: InstanceId, edge: &Edge) {

@@ -2,7 +2,7 @@
 
 use setpoint_value::{CallContext, Type};
 
-use super::datum::Datum;
+use super::datum::{Datum, Entries};
 use super::tree::{Branches, Command, Expression, Node, NodeKind, Pipe, Template};
 use super::{builtins, core, printing};
 use crate::text_builder::{TextBuilder, TooLong};
@@ -360,7 +360,7 @@ fn follow(mut value: Datum, names: &[String]) -> Result<Datum, String> {
             Datum::Nothing => return Err(format!("nil data; no entry for key {name:?}")),
             Datum::Map(map) => match map.get(&Datum::str(name.as_str())) {
                 Some(value) => value.clone(),
-                None => return Err(format!("map has no entry for key {name:?}")),
+                None => return Err(no_entry(map, name)),
             },
             other => {
                 return Err(format!(
@@ -371,6 +371,21 @@ fn follow(mut value: Datum, names: &[String]) -> Result<Datum, String> {
         };
     }
     Ok(value)
+}
+
+/// What is wrong with the name of an entry that is not there.
+fn no_entry(map: &Entries, name: &str) -> String {
+    let mut capitalised = name.to_owned();
+    if let Some(first) = capitalised.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let missing = format!("map has no entry for key {name:?}");
+    if capitalised != name && map.get(&Datum::str(capitalised.as_str())).is_some() {
+        return format!(
+            "{missing}; in a template the field of a struct begins with a capital letter: `.{capitalised}`"
+        );
+    }
+    missing
 }
 
 /// An expression for a message.

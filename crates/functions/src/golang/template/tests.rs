@@ -213,6 +213,10 @@ fn mistakes_in_a_template_are_found_before_it_runs() {
 fn mistakes_on_the_data_are_errors_of_execution() {
     for (template, problem) in [
         ("{{ .Missing }}", "map has no entry for key \"Missing\""),
+        (
+            "{{ .name }}",
+            "map has no entry for key \"name\"; in a template the field of a struct begins with a capital letter: `.Name`",
+        ),
         ("{{ .Name.X }}", "can't evaluate field X in type string"),
         (
             "{{ index .List 9 }}",

@@ -55,7 +55,7 @@ proptest! {
     #[test]
     fn findings_come_in_source_order(text in soup()) {
         let (_, diagnostics) = read(&text);
-        let starts: Vec<u32> = diagnostics.iter().map(|d| d.primary.span.start).collect();
+        let starts: Vec<u32> = diagnostics.iter().map(|d| d.rule_place().start).collect();
         prop_assert!(starts.is_sorted(), "{starts:?}");
     }
 

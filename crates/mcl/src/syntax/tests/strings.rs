@@ -90,8 +90,9 @@ fn anything_but_a_variable_in_braces_is_an_error() {
             StringErrorKind::NotAVariable
         };
         assert_eq!(error.kind, expected, "{raw}");
-        assert_eq!(error.diagnostic().code.rule, "T1");
-        assert_eq!(error.diagnostic().primary.span, span(raw));
+        let diagnostic = error.diagnostic(raw);
+        assert_eq!((diagnostic.code.rule, diagnostic.rule_place()), ("T1", span(raw)));
+        assert_eq!(diagnostic.primary.span, error.inner);
     }
 }
 
@@ -106,8 +107,9 @@ fn unknown_escapes_are_errors_at_the_string_with_the_place_inside() {
     ] {
         let error = interpolate(raw, span(raw)).expect_err(raw);
         assert_eq!(error.inner.start..error.inner.end, inner, "{raw}");
-        let diagnostic = error.diagnostic();
-        assert_eq!((diagnostic.code.rule, diagnostic.primary.span), ("T2", span(raw)));
+        let diagnostic = error.diagnostic(raw);
+        assert_eq!((diagnostic.code.rule, diagnostic.rule_place()), ("T2", span(raw)));
+        assert_eq!(diagnostic.primary.span, error.inner);
     }
     assert!(interpolate("a\\\nb", span("....")).is_err());
 }
