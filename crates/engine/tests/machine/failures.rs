@@ -49,7 +49,10 @@ fn what_ran_before_is_blocked_too_when_it_drifts_behind_a_failure() {
 
 /// How many tries each failure of a resource has left.
 fn tries_left(sim: &Simulation, name: &str) -> Vec<Option<u16>> {
-    let events = sim.events.iter().filter(|event| event.identity() == Some(id(name)));
+    let events = sim
+        .events
+        .iter()
+        .filter(|event| event.identity() == Some(id(name)));
     events
         .filter_map(|event| match event.what {
             EventKind::BackingOff { tries_left, .. } => Some(tries_left),
