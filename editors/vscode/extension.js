@@ -1,4 +1,4 @@
-// Starts `setpoint lsp` for files of the language mcl; everything else is the server's.
+// Starts `setpoint lsp` for files of the language mcl, and shows the texts behind its addresses; everything else is the server's.
 "use strict";
 
 const { commands, window, workspace } = require("vscode");
@@ -13,7 +13,12 @@ async function start() {
     command: settings.get("path"),
     args: modules ? ["lsp", "--module-path", modules] : ["lsp"],
   };
-  const options = { documentSelector: [{ language: "mcl" }] };
+  const options = {
+    documentSelector: [
+      { language: "mcl", scheme: "file" },
+      { language: "mcl", scheme: "untitled" },
+    ],
+  };
   client = new LanguageClient("setpoint", "mcl", server, options);
   try {
     await client.start();
@@ -27,7 +32,16 @@ async function stop() {
   client = undefined;
 }
 
+// Pages of errors, and modules that are part of the program `setpoint`: documents that cannot be changed.
+const texts = {
+  async provideTextDocumentContent(address, token) {
+    const text = await client?.sendRequest("setpoint/text", { uri: address.toString(true) }, token);
+    return text ?? `There is no ${address.toString(true)}, or the language server does not run.`;
+  },
+};
+
 async function activate(context) {
+  context.subscriptions.push(workspace.registerTextDocumentContentProvider("setpoint", texts));
   const restart = commands.registerCommand("setpoint.restart", async () => {
     await stop();
     await start();

@@ -11,6 +11,8 @@ use crate::positions::{Encoding, Text};
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     pub(crate) version: i32,
+    /// Tells it apart from one that was closed: the generation in which it was opened.
+    pub(crate) opened: u64,
     pub(crate) text: Text,
 }
 
@@ -32,8 +34,12 @@ impl Snapshot {
 
     /// Opens a document.
     pub(crate) fn open(&mut self, path: String, version: i32, text: String) {
-        let text = Text::new(text);
-        Arc::make_mut(&mut self.documents).insert(path, Document { version, text });
+        let document = Document {
+            version,
+            opened: self.generation,
+            text: Text::new(text),
+        };
+        Arc::make_mut(&mut self.documents).insert(path, document);
         self.generation += 1;
     }
 

@@ -90,7 +90,7 @@ pub(crate) fn capabilities(client: &Client) -> Json {
         "documentHighlightProvider": true,
         "documentSymbolProvider": true,
         "workspaceSymbolProvider": true,
-        "codeActionProvider": { "codeActionKinds": ["quickfix"] },
+        "codeActionProvider": { "codeActionKinds": ["quickfix", actions::FIX_ALL] },
         "documentFormattingProvider": true,
         "documentRangeFormattingProvider": true,
         "renameProvider": { "prepareProvider": true },
@@ -160,7 +160,12 @@ pub(crate) fn answer(context: &mut Context<'_>, method: &str, params: Json) -> A
             tokens::tokens(place, Some(range))
         }),
         "textDocument/inlayHint" => in_range(context, &params, hints::hints),
-        "textDocument/codeAction" => in_range(context, &params, actions::actions),
+        "textDocument/codeAction" => {
+            let only = actions::wanted(&params);
+            in_range(context, &params, |place, range| {
+                actions::actions(place, range, only.as_deref())
+            })
+        }
         "textDocument/selectionRange" => match read::<lsp_types::SelectionRangeParams>(params.clone()) {
             Ok(wanted) => in_document(context, &params, |place| {
                 structure::selections(place, &wanted.positions)

@@ -1,12 +1,15 @@
 //! Which program a document is part of, and what is known about it: analysed when somebody asks, kept while nothing changes.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Documents, FileId};
+use setpoint_diagnostics::{Diagnostics, Documents, FileId, Severity};
 use setpoint_flow::Stop;
+use setpoint_graph::Library;
 use setpoint_mcl::Entry;
 use setpoint_mcl::analysis::{Analysis, AnalysisOptions, Workspace};
+use setpoint_mcl::lint::lint;
 
 use crate::documents::Snapshot;
 use crate::server::Setup;
@@ -60,9 +63,28 @@ pub(crate) struct Program {
     pub(crate) analysis: Analysis,
     /// The paths of its texts.
     pub(crate) paths: Vec<(FileId, String)>,
+    /// Where it begins.
+    pub(crate) key: Key,
+    /// What is wrong and what the linter finds, once somebody has asked.
+    found: OnceCell<Diagnostics>,
 }
 
 impl Program {
+    /// What is wrong, and then what the linter finds in the program's own texts.
+    pub(crate) fn diagnostics(&self, library: &Library) -> &Diagnostics {
+        self.found.get_or_init(|| {
+            let analysis = &self.analysis;
+            // A document that is no file is a program by itself.
+            let is_own = |file| self.key.root.is_empty() || analysis.is_own(file);
+            let errors = analysis.diagnostics.iter();
+            let errors = errors.filter(|found| found.severity == Severity::Error);
+            let mut found = Diagnostics::new();
+            found.extend(errors.cloned());
+            found.append(lint(analysis, library, &is_own));
+            found
+        })
+    }
+
     /// The text at a path, if it is one of the program's.
     pub(crate) fn file(&self, path: &str) -> Option<FileId> {
         let found = self.paths.iter().find(|(_, known)| known == path);
@@ -208,7 +230,12 @@ impl Programs {
         known.texts = paths.iter().filter_map(text).collect();
         known.open = open;
         known.disk = snapshot.disk;
-        known.program = Some(Program { analysis, paths });
+        known.program = Some(Program {
+            analysis,
+            paths,
+            key: key.clone(),
+            found: OnceCell::new(),
+        });
         known.program.as_ref()
     }
 }

@@ -4,41 +4,44 @@ use std::collections::BTreeMap;
 
 use lsp_types::{
     CodeDescription, Diagnostic as Told, DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag,
-    NumberOrString,
+    Location, NumberOrString, Range,
 };
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, FileId, Severity, Span};
-use setpoint_mcl::analysis::{Analysis, Target, Unused};
+use setpoint_graph::Library;
+use setpoint_mcl::lint::RULES;
 
-use super::{Context, Place};
+use super::{Client, Context, Place};
 use crate::positions::Text;
-use crate::programs::Program;
+use crate::programs::{Key, Program};
 use crate::uri;
 
 /// So many are told for a file; nobody reads on.
 const MOST: usize = 500;
 
-/// What was told last, by path, and of which version of the document.
-pub(crate) type Published = BTreeMap<String, (Option<i32>, Vec<Told>)>;
+/// So many other places are told with one of them.
+const MOST_RELATED: usize = 32;
+
+/// What was told last, by path, and of which document: when it was opened, and its version.
+pub(crate) type Published = BTreeMap<String, (Option<(u64, i32)>, Vec<Told>)>;
 
 /// What is to be told now. Nothing if it was stopped.
 pub(crate) fn publish(context: &mut Context<'_>, published: &mut Published) -> Vec<(String, Vec<Told>)> {
     let mut now: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+    let mut told: FxHashSet<Key> = FxHashSet::default();
     for path in context.snapshot.documents.keys() {
         now.entry(path.clone()).or_default();
         let Some(program) = context.programs.of(path, context.snapshot, context.stop) else {
             return Vec::new();
         };
-        for (file, path) in &program.paths {
-            let told = of_file(context.client, program, *file);
-            let list = now.entry(path.clone()).or_default();
-            for diagnostic in told {
-                if !list.contains(&diagnostic) && list.len() < MOST {
-                    list.push(diagnostic);
-                }
-            }
+        if told.insert(program.key.clone()) {
+            tell(context.client, &context.setup.library, program, &mut now);
         }
     }
-    let version = |path: &str| context.snapshot.get(path).map(|document| document.version);
+    let version = |path: &str| {
+        let document = context.snapshot.get(path)?;
+        Some((document.opened, document.version))
+    };
     let mut news: Vec<(String, Vec<Told>)> = Vec::new();
     for path in published.keys() {
         if !now.contains_key(path) {
@@ -64,60 +67,69 @@ pub(crate) fn publish(context: &mut Context<'_>, published: &mut Published) -> V
     news
 }
 
-fn of_file(client: &super::Client, program: &Program, file: FileId) -> Vec<Told> {
-    let analysis = &program.analysis;
-    let text = Text::new(analysis.sources.file(file).text.clone());
-    let range = |span: Span| text.range(span.start, span.end, client.encoding);
-    let mut told: Vec<Told> = analysis
-        .diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.primary.span.file == file)
-        .take(MOST)
-        .map(|diagnostic| Told {
-            related_information: related(client, program, diagnostic),
-            ..shown(diagnostic, range(diagnostic.primary.span))
-        })
-        .collect();
-    told.extend(unused(analysis, file).into_iter().map(|unused| Told {
-        range: range(unused.name),
-        severity: Some(DiagnosticSeverity::HINT),
-        source: Some("setpoint".to_owned()),
-        message: format!("nothing uses this {}", noun(&unused.target)),
-        tags: Some(vec![DiagnosticTag::UNNECESSARY]),
-        ..Told::default()
-    }));
-    told
-}
-
-fn noun(target: &Target) -> &'static str {
-    match target {
-        Target::Variable(_) => "variable",
-        Target::Function(_) | Target::LibraryFunction(_) => "function",
-        Target::Class(_) => "class",
-        Target::Alias(_) => "name of an import or include",
-        Target::File(_) => "file",
-        Target::Kind(_) => "kind",
-        Target::Parameter { .. } | Target::Meta(_) => "parameter",
+/// Adds what is to be told of a program to what is told of others, by path.
+fn tell(client: &Client, library: &Library, program: &Program, now: &mut BTreeMap<String, Vec<Told>>) {
+    for (_, path) in &program.paths {
+        now.entry(path.clone()).or_default();
+    }
+    let mut texts = Texts {
+        client,
+        program,
+        lines: FxHashMap::default(),
+    };
+    for diagnostic in program.diagnostics(library) {
+        let span = diagnostic.primary.span;
+        let Some(list) = program.path(span.file).and_then(|path| now.get_mut(path)) else {
+            continue;
+        };
+        if list.len() >= MOST {
+            continue;
+        }
+        let told = Told {
+            related_information: texts.related(diagnostic),
+            ..shown(diagnostic, texts.range(span))
+        };
+        // A file may be part of several programs.
+        if !list.contains(&told) {
+            list.push(told);
+        }
     }
 }
 
-/// What nobody can use: what stands at the top of a file may be there for those who import it.
-fn unused(analysis: &Analysis, file: FileId) -> Vec<Unused> {
-    let found = analysis.unused();
-    let is_hidden = |unused: &Unused| !unused.is_at_top || matches!(unused.target, Target::Alias(_));
-    found
-        .into_iter()
-        .filter(|unused| unused.name.file == file && is_hidden(unused))
-        // That of an include says which one it is.
-        .filter(|unused| match &unused.target {
-            Target::Alias(id) => analysis.alias(*id).include.is_none(),
-            _ => true,
-        })
-        .collect()
+/// Where spans are in the texts of a program; the lines of each text are found once.
+struct Texts<'a> {
+    client: &'a Client,
+    program: &'a Program,
+    lines: FxHashMap<FileId, Text>,
+}
+
+impl Texts<'_> {
+    fn range(&mut self, span: Span) -> Range {
+        let sources = &self.program.analysis.sources;
+        let lines = self.lines.entry(span.file);
+        let text = lines.or_insert_with(|| Text::new(sources.file(span.file).text.clone()));
+        text.range(span.start, span.end, self.client.encoding)
+    }
+
+    fn related(&mut self, diagnostic: &Diagnostic) -> Option<Vec<DiagnosticRelatedInformation>> {
+        if !self.client.related_information {
+            return None;
+        }
+        let labels = diagnostic.secondary.iter().chain(&diagnostic.related);
+        let shown = labels.filter_map(|label| {
+            let uri = uri::uri(self.program.path(label.span.file)?)?;
+            Some(DiagnosticRelatedInformation {
+                location: Location::new(uri, self.range(label.span)),
+                message: label.text.clone(),
+            })
+        });
+        let shown: Vec<_> = shown.take(MOST_RELATED).collect();
+        (!shown.is_empty()).then_some(shown)
+    }
 }
 
 /// A diagnostic as clients show it: message, label and advice in one text.
-pub(super) fn shown(diagnostic: &Diagnostic, range: lsp_types::Range) -> Told {
+pub(super) fn shown(diagnostic: &Diagnostic, range: Range) -> Told {
     let mut message = diagnostic.message.clone();
     if !diagnostic.primary.text.is_empty() {
         message.push_str(": ");
@@ -133,8 +145,11 @@ pub(super) fn shown(diagnostic: &Diagnostic, range: lsp_types::Range) -> Told {
     }
     let code = diagnostic.code.code;
     let page = format!("{}errors/{code}.md", uri::EMBEDDED).parse();
-    // The older spelling of a default.
-    let is_deprecated = code == "W0001";
+    let tag = match rule_of(diagnostic) {
+        "old-default" => Some(DiagnosticTag::DEPRECATED),
+        rule if rule.starts_with("unused-") => Some(DiagnosticTag::UNNECESSARY),
+        _ => None,
+    };
     Told {
         range,
         severity: Some(match diagnostic.severity {
@@ -145,40 +160,24 @@ pub(super) fn shown(diagnostic: &Diagnostic, range: lsp_types::Range) -> Told {
         code_description: page.ok().map(|href| CodeDescription { href }),
         source: Some("setpoint".to_owned()),
         message,
-        tags: is_deprecated.then(|| vec![DiagnosticTag::DEPRECATED]),
+        tags: tag.map(|tag| vec![tag]),
         ..Told::default()
     }
 }
 
-fn related(
-    client: &super::Client,
-    program: &Program,
-    diagnostic: &Diagnostic,
-) -> Option<Vec<DiagnosticRelatedInformation>> {
-    if !client.related_information {
-        return None;
-    }
-    let analysis = &program.analysis;
-    let labels = diagnostic.secondary.iter().chain(&diagnostic.related);
-    let shown = labels.filter_map(|label| {
-        let text = Text::new(analysis.sources.file(label.span.file).text.clone());
-        let range = text.range(label.span.start, label.span.end, client.encoding);
-        let uri = uri::uri(program.path(label.span.file)?)?;
-        Some(DiagnosticRelatedInformation {
-            location: lsp_types::Location::new(uri, range),
-            message: label.text.clone(),
-        })
-    });
-    let shown: Vec<_> = shown.take(32).collect();
-    (!shown.is_empty()).then_some(shown)
+/// The name of the linter's rule that a diagnostic is about; else its code.
+pub(super) fn rule_of(diagnostic: &Diagnostic) -> &'static str {
+    let code = diagnostic.code.code;
+    let rule = RULES.iter().find(|rule| rule.code.code == code);
+    rule.map_or(code, |rule| rule.name)
 }
 
 /// The diagnostics of a document that touch a part of it.
 pub(super) fn touching<'a>(place: &Place<'a>, span: Span) -> impl Iterator<Item = &'a Diagnostic> {
-    let analysis = place.analysis();
     let touches =
         move |part: Span| part.file == span.file && part.start <= span.end && span.start <= part.end;
-    analysis.diagnostics.iter().filter(move |diagnostic| {
+    let found = place.program.diagnostics(&place.setup.library);
+    found.iter().filter(move |diagnostic| {
         let edits = diagnostic.help.iter().filter_map(|help| help.edit.as_ref());
         touches(diagnostic.primary.span) || edits.map(|edit| edit.span).any(touches)
     })

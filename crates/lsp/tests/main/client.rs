@@ -236,6 +236,7 @@ impl Client {
     pub(crate) fn open(&mut self, uri: &str, text: &str) -> Vec<Position> {
         let (text, marks) = unmarked(text);
         self.versions.insert(uri.to_owned(), 1);
+        self.diagnostics.remove(uri);
         self.notify(
             "textDocument/didOpen",
             json!({ "textDocument": { "uri": uri, "languageId": "mcl", "version": 1, "text": text } }),

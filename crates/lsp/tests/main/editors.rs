@@ -32,6 +32,31 @@ fn the_extension_names_files_that_are_there() {
 }
 
 #[test]
+fn the_extension_shows_our_addresses_and_names_what_it_declares() {
+    let package: Json = serde_json::from_str(&read("editors/vscode/package.json")).unwrap();
+    let script = read("editors/vscode/extension.js");
+    for said in [
+        "registerTextDocumentContentProvider(\"setpoint\"",
+        "sendRequest(\"setpoint/text\"",
+    ] {
+        assert!(script.contains(said), "{said}");
+    }
+    let contributes = &package["contributes"];
+    for command in contributes["commands"].as_array().unwrap() {
+        let said = format!("registerCommand({}", command["command"]);
+        assert!(script.contains(&said), "{said}");
+    }
+    for setting in contributes["configuration"]["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+    {
+        let said = format!("settings.get(\"{}\")", setting.trim_start_matches("setpoint."));
+        assert!(script.contains(&said), "{said}");
+    }
+}
+
+#[test]
 fn snippets_are_those_of_the_kinds() {
     let path = "editors/vscode/snippets/mcl.json";
     let wanted = format!("{:#}\n", setpoint_lsp::kind_snippets(&library()));

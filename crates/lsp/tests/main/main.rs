@@ -11,4 +11,5 @@ mod editing;
 mod editors;
 mod grammar;
 mod hostile;
+mod linting;
 mod questions;

@@ -1,0 +1,11 @@
+#!/bin/bash
+# What looking at a program costs, and how that grows with it; and a keystroke through the language server.
+#
+#   bench/growth.sh [--rounds N] [--only PART]
+#
+# It reports: analysing, linting and formatting 10 000 statements; each answer of the server after a keystroke in them; and for each shape
+# of program the time at three sizes, each twice the one before, with its growth. --only takes shapes whose name holds PART, or
+# `keystrokes`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+exec cargo bench --quiet --profile fast -p setpoint-lsp --bench growth -- "$@"

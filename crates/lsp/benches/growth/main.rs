@@ -1,0 +1,189 @@
+//! What looking at a program costs, and how that grows with the program: compiling, analysing, linting and formatting programs of
+//! each shape at three sizes, each twice the one before; and a keystroke in a program of 10 000 statements, from the change that an
+//! editor sends to each answer that it waits for.
+//!
+//! Growth is told in processor time, which neighbours on the machine change least; answers in the time that somebody waits. Usage:
+//! `bench/growth.sh`.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark measures time, prints what it found, and fails where it cannot go on"
+)]
+
+mod keystrokes;
+mod shapes;
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use setpoint_diagnostics::{Diagnostics, Loader, MemoryLoader, SourceMap};
+use setpoint_graph::Library;
+use setpoint_mcl::analysis::{AnalysisOptions, analyse};
+use setpoint_mcl::lint::lint;
+use setpoint_mcl::{CompileOptions, Entry, compile, format};
+use setpoint_value::{Registry, Value};
+
+use shapes::{SHAPES, Shape, statements};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What more than this for twice the size is marked.
+const MOST: f64 = 2.3;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let after = |flag: &str| {
+        let at = arguments.iter().position(|argument| argument == flag)?;
+        arguments.get(at + 1).cloned()
+    };
+    let rounds = after("--rounds").map_or(7, |rounds| rounds.parse().unwrap());
+    let only = after("--only");
+    let is_wanted = |name: &str| only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let library = library();
+    if is_wanted("keystrokes") {
+        large(&library, rounds);
+        keystrokes::measure(&statements(10_000), rounds);
+    }
+    println!("| shape | size | compile | analyse | lint | format |");
+    println!("|---|---|---|---|---|---|");
+    let mut exceeding = Vec::new();
+    for shape in SHAPES.iter().filter(|shape| is_wanted(shape.name)) {
+        exceeding.extend(growth(shape, rounds, &library));
+    }
+    println!(
+        "\nmore than {MOST} for twice the size: {}",
+        match exceeding.is_empty() {
+            true => "nothing".to_owned(),
+            false => exceeding.join("; "),
+        }
+    );
+}
+
+fn library() -> Library {
+    let functions = Registry::new(setpoint_functions::MODULES.iter().copied());
+    let kinds = setpoint_resources::KINDS.iter().map(|kind| kind.schema);
+    Library::new(functions, kinds).with_variable("hostname", Value::str("here"))
+}
+
+/// What is measured of a program.
+const STEPS: [&str; 4] = ["compile", "analyse", "lint", "format"];
+
+/// Prints how a shape grows. Answers what grows too fast.
+fn growth(shape: &Shape, rounds: usize, library: &Library) -> Vec<String> {
+    let sizes = [shape.size, shape.size * 2, shape.size * 4];
+    let programs = sizes.map(shape.program);
+    let mut times = vec![[const { Vec::new() }; STEPS.len()]; sizes.len()];
+    // The sizes take turns, so that what disturbs the machine disturbs all.
+    for _ in 0..rounds {
+        for (at, program) in programs.iter().enumerate() {
+            for (all, time) in times[at].iter_mut().zip(steps(shape, program, library)) {
+                all.push(time);
+            }
+        }
+    }
+    let medians: Vec<[Duration; STEPS.len()]> = times.into_iter().map(|steps| steps.map(median)).collect();
+    let mut exceeding = Vec::new();
+    for (at, size) in sizes.iter().enumerate() {
+        let mut row = format!("| {} | {size} |", if at == 0 { shape.name } else { "" });
+        for (step, name) in STEPS.iter().enumerate() {
+            let now = medians[at][step];
+            row.push_str(&format!(" {:.2} ms", milliseconds(now)));
+            if at > 0 {
+                let before = medians[at - 1][step];
+                let ratio = now.as_secs_f64() / before.as_secs_f64().max(1e-9);
+                // What takes next to nothing is noise.
+                let is_more = ratio > MOST && now > Duration::from_millis(2);
+                row.push_str(&format!(" ×{ratio:.2}{}", if is_more { " **" } else { "" }));
+                if is_more {
+                    exceeding.push(format!("{}, {size}: {name} ×{ratio:.2}", shape.name));
+                }
+            }
+            row.push_str(" |");
+        }
+        println!("{row}");
+    }
+    exceeding
+}
+
+fn steps(shape: &Shape, program: &MemoryLoader, library: &Library) -> [Duration; STEPS.len()] {
+    let entry = Entry::File("main.mcl".to_owned());
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let start = processor_time();
+    let options = CompileOptions::default();
+    let compiled = compile(&entry, &options, program, library, &mut sources, &mut diagnostics);
+    let compiled_at = processor_time();
+    let first = diagnostics.iter().next();
+    assert_eq!(
+        compiled.program.is_some(),
+        shape.is_right,
+        "{}: {first:?}",
+        shape.name
+    );
+    drop((compiled, sources, diagnostics));
+    let again = processor_time();
+    let analysis = analyse(&entry, &AnalysisOptions::default(), program, library).unwrap();
+    let analysed_at = processor_time();
+    let found = lint(&analysis, library, &|_| true);
+    let linted_at = processor_time();
+    drop((analysis, found));
+    let text = text_of(program);
+    let unformatted = processor_time();
+    let formatted = format::format(&text);
+    let formatted_at = processor_time();
+    drop(formatted);
+    [
+        compiled_at - start,
+        analysed_at - again,
+        linted_at - analysed_at,
+        formatted_at - unformatted,
+    ]
+}
+
+/// A program of 10 000 statements, looked at anew and again after a change.
+fn large(library: &Library, rounds: usize) {
+    let entry = Entry::File("main.mcl".to_owned());
+    let program = MemoryLoader::new().with("main.mcl", statements(10_000));
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..rounds {
+        let start = std::time::Instant::now();
+        let analysis = analyse(&entry, &AnalysisOptions::default(), &program, library).unwrap();
+        let analysed = start.elapsed();
+        let found = lint(&analysis, library, &|_| true);
+        let linted = start.elapsed() - analysed;
+        assert!(!analysis.diagnostics.has_errors());
+        drop((analysis, found));
+        let text = text_of(&program);
+        let start = std::time::Instant::now();
+        let formatted = format::format(&text);
+        let took = start.elapsed();
+        drop(formatted);
+        for (all, time) in times.iter_mut().zip([analysed, linted, took]) {
+            all.push(time);
+        }
+    }
+    let [analysed, linted, formatted] = times.map(|times| milliseconds(median(times)));
+    println!(
+        "10 000 statements: analysed in {analysed:.1} ms, linted in {linted:.1} ms, formatted in {formatted:.1} ms"
+    );
+}
+
+fn text_of(program: &MemoryLoader) -> String {
+    String::from_utf8(program.read("main.mcl").unwrap().to_vec()).unwrap()
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
