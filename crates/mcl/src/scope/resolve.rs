@@ -288,7 +288,7 @@ fn drop_circles_of_clashes(diagnostics: &mut Diagnostics) {
     let clashes: Vec<Span> = diagnostics
         .iter()
         .filter(|found| *found.code == codes::DUPLICATE_NAME)
-        .map(|found| found.rule_place())
+        .map(setpoint_diagnostics::Diagnostic::rule_place)
         .collect();
     if clashes.is_empty() {
         return;

@@ -261,7 +261,7 @@ impl Unexpected<'_> {
                 Advice::new("whether a file is there is `os.file_exists(\"/etc/motd\")` of `import \"os\"`")
                     .saying("a condition is not a test of the shell")
             }
-            (K::Dot, K::String) | (K::Dot, K::Dollar) => Advice::new("texts are joined with `+`"),
+            (K::Dot, K::String | K::Dollar) => Advice::new("texts are joined with `+`"),
             (K::String, K::String) if self.glued() && self.previous_end - self.previous_start == 2 => {
                 Advice::new("a text of several lines has one quote at its beginning and one at its end")
                     .saying("there are no triple quotes")
