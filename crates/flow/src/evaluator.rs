@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use setpoint_diagnostics::{Diagnostics, Span};
-use setpoint_graph::{DesiredGraph, StatementOutput, UnknownPart};
+use setpoint_graph::{DesiredGraph, Link, StatementOutput, UnknownPart};
 use setpoint_value::{Capabilities, Class, FunctionSpec, Wake};
 use smallvec::SmallVec;
 
@@ -48,7 +48,7 @@ use self::outputs::{OutputKey, Outputs};
 use self::prepared::Prepared;
 use self::queue::HeightQueue;
 use self::sources::Sources;
-use self::state::{Link, NodeState};
+use self::state::NodeState;
 use crate::{Operation, Program, Slot, TemplateId, TemplateNode};
 
 /// A running program. It is stepped by its owner and does nothing by itself.

@@ -173,6 +173,8 @@ pub enum Operation {
         then: Option<Block>,
         /// The same.
         otherwise: Option<Block>,
+        /// Where the condition is written.
+        head: Span,
     },
     /// `for`: one instance of the body for each element, with the index and the element as first inputs.
     For {
@@ -180,6 +182,8 @@ pub enum Operation {
         list: Slot,
         /// The body.
         body: Block,
+        /// Where the list is written.
+        head: Span,
     },
     /// `forkv`: one instance of the body for each entry, with the key and the value as first inputs.
     ForKv {
@@ -187,6 +191,8 @@ pub enum Operation {
         map: Slot,
         /// The body.
         body: Block,
+        /// Where the map is written.
+        head: Span,
     },
     /// A resource statement.
     Resource(Arc<ResourceStatement<Slot>>),

@@ -51,6 +51,7 @@ fn output(number: u32, content: &str, edges: bool) -> Option<Arc<StatementOutput
         meta: Meta::default(),
         span,
         parameter_spans: Arc::new([("content", span)]),
+        chain: None,
     };
     let edge = |before| DesiredEdge {
         from: id(before),

@@ -259,7 +259,9 @@ impl<K: Ord + Clone> Assembler<K> {
         );
         for index in 0..old.resources.len().max(new.resources.len()) {
             let (before, after) = (old.resources.get(index), new.resources.get(index));
-            if before == after {
+            if let (Some(before), Some(after)) = (before, after)
+                && before.is_interchangeable(after)
+            {
                 continue;
             }
             if let Some(resource) = before {
@@ -404,7 +406,7 @@ impl<K: Ord + Clone> Assembler<K> {
         let (existed, was_hidden) = (s.exists(), !s.hidden.is_empty());
         let combined = duplicates::combine(&s.contributors);
         let is_broken = !combined.problems.is_empty();
-        if combined.normal != s.normal {
+        if !are_interchangeable(combined.normal.as_slice(), s.normal.as_slice()) {
             match &combined.normal {
                 Some(resource) => self.working.resources.insert(s.id.clone(), resource.clone()),
                 None => self.working.resources.remove(&s.id),
@@ -412,7 +414,7 @@ impl<K: Ord + Clone> Assembler<K> {
             s.normal = combined.normal;
             self.changed = true;
         }
-        if combined.hidden != s.hidden {
+        if !are_interchangeable(&combined.hidden, &s.hidden) {
             if combined.hidden.is_empty() {
                 self.working.hidden.remove(&s.id);
             } else {
@@ -437,4 +439,9 @@ impl<K: Ord + Clone> Assembler<K> {
             self.broken_identities.remove(&slot);
         }
     }
+}
+
+fn are_interchangeable(a: &[Arc<DesiredResource>], b: &[Arc<DesiredResource>]) -> bool {
+    let same = |(a, b): (&Arc<_>, &Arc<DesiredResource>)| Arc::ptr_eq(a, b) || a.is_interchangeable(b);
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }

@@ -11,7 +11,7 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_value::{Marks, Value};
 
 use crate::{
-    DesiredEdge, DesiredResource, EdgeProperty, EdgeStatement, Invalid, KindSchema, MetaItem, MetaName,
+    DesiredEdge, DesiredResource, EdgeProperty, EdgeStatement, Invalid, KindSchema, Link, MetaItem, MetaName,
     MetaParameters, Parameters, ResourceId, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat,
     Written, codes,
 };
@@ -28,13 +28,14 @@ pub struct CollectedResource {
 }
 
 /// The resources and edges of a statement. `value` gives the current value of a slot and is asked only for what counts:
-/// not for a parameter whose condition is false.
+/// not for a parameter whose condition is false. The resources know the `chain` through which the statement comes to be there.
 pub fn build_resource<S>(
     statement: &ResourceStatement<S>,
+    chain: Option<&Arc<Link>>,
     value: &dyn Fn(&S) -> Value,
     diagnostics: &mut Diagnostics,
 ) -> StatementOutput {
-    let mut building = Building::new(statement, value, diagnostics);
+    let mut building = Building::new(statement, chain, value, diagnostics);
     let Some(schema) = building.schema() else {
         return building.output;
     };
@@ -55,10 +56,11 @@ pub fn build_resource<S>(
 pub fn build_collected<S>(
     statement: &ResourceStatement<S>,
     collected: &[CollectedResource],
+    chain: Option<&Arc<Link>>,
     value: &dyn Fn(&S) -> Value,
     diagnostics: &mut Diagnostics,
 ) -> StatementOutput {
-    let mut building = Building::new(statement, value, diagnostics);
+    let mut building = Building::new(statement, chain, value, diagnostics);
     let Some(schema) = building.schema() else {
         return building.output;
     };
@@ -176,6 +178,7 @@ enum Condition {
 /// A resource statement on its way.
 struct Building<'a, S> {
     statement: &'a ResourceStatement<S>,
+    chain: Option<&'a Arc<Link>>,
     value: &'a dyn Fn(&S) -> Value,
     diagnostics: &'a mut Diagnostics,
     output: StatementOutput,
@@ -184,6 +187,7 @@ struct Building<'a, S> {
 impl<'a, S> Building<'a, S> {
     fn new(
         statement: &'a ResourceStatement<S>,
+        chain: Option<&'a Arc<Link>>,
         value: &'a dyn Fn(&S) -> Value,
         diagnostics: &'a mut Diagnostics,
     ) -> Building<'a, S> {
@@ -193,6 +197,7 @@ impl<'a, S> Building<'a, S> {
         };
         Building {
             statement,
+            chain,
             value,
             diagnostics,
             output,
@@ -270,6 +275,7 @@ impl<'a, S> Building<'a, S> {
                 meta: meta.into(),
                 span: self.statement.span,
                 parameter_spans: spans.clone(),
+                chain: self.chain.cloned(),
             }));
         }
         self.edges(&ends);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::Span;
 use setpoint_value::Value;
 
-use crate::{KindSchema, Meta, UnknownPart};
+use crate::{KindSchema, Link, Meta, UnknownPart};
 
 /// Identity of a resource: its kind and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,6 +106,8 @@ pub struct DesiredResource {
     pub span: Span,
     /// Spans of the parameters that are set, by name, for messages.
     pub parameter_spans: Arc<[(&'static str, Span)]>,
+    /// Through which includes, loops and conditions the statement came to be there; none at the top of the program.
+    pub chain: Option<Arc<Link>>,
 }
 
 impl DesiredResource {
@@ -114,6 +116,16 @@ impl DesiredResource {
     #[must_use]
     pub fn is_equal(&self, other: &DesiredResource) -> bool {
         self.id == other.id && self.parameters == other.parameters && self.meta.is_same(&other.meta)
+    }
+
+    /// Whether both are equal and come from the same place in the same way, so that one can stand for the other in everything that
+    /// is shown.
+    #[must_use]
+    pub fn is_interchangeable(&self, other: &DesiredResource) -> bool {
+        self == other
+            && self.span == other.span
+            && self.parameter_spans == other.parameter_spans
+            && self.chain == other.chain
     }
 
     /// Where a parameter was written, else the statement.
@@ -126,16 +138,15 @@ impl DesiredResource {
     }
 }
 
-/// Equal means equal in everything, places in the text included; [`DesiredResource::is_equal`] is what matters to a machine.
+/// Equal means equal in everything that the program says, the order of lists included, wherever it says so;
+/// [`DesiredResource::is_equal`] is what matters to a machine.
 impl PartialEq for DesiredResource {
     fn eq(&self, other: &DesiredResource) -> bool {
         self.id == other.id
             && self.schema.is_same(other.schema)
-            && self.span == other.span
             && self.parameters == other.parameters
             && self.meta == other.meta
             && self.meta.written.is_same(other.meta.written)
-            && self.parameter_spans == other.parameter_spans
     }
 }
 
@@ -210,6 +221,8 @@ pub struct PrintedGraph<'a> {
     pub automatic: &'a [Arc<DesiredEdge>],
     /// What is left out of the graph because it is not known.
     pub unknown: &'a [UnknownPart],
+    /// Whether each resource shows the chain through which it comes to be there.
+    pub chains: bool,
 }
 
 impl<'a> From<&'a DesiredGraph> for PrintedGraph<'a> {
@@ -218,6 +231,7 @@ impl<'a> From<&'a DesiredGraph> for PrintedGraph<'a> {
             graph,
             automatic: &[],
             unknown: &[],
+            chains: false,
         }
     }
 }

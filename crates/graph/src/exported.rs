@@ -13,8 +13,8 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_value::{Map, Type, Value, format_float};
 
 use crate::{
-    CollectedResource, DesiredResource, KindSchema, MetaName, MetaParameters, Parameters, ResourceStatement,
-    StatementOutput, UnknownPart, UnknownWhat, build_collected, codes, read_collect,
+    CollectedResource, DesiredResource, KindSchema, Link, MetaName, MetaParameters, Parameters,
+    ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, build_collected, codes, read_collect,
 };
 
 /// The version that is written; others are not read.
@@ -88,6 +88,7 @@ pub fn decode_exported(schema: &KindSchema, name: &str, data: &str) -> Result<Co
 pub fn build_collect<S>(
     statement: &ResourceStatement<S>,
     exports: &Value,
+    chain: Option<&Arc<Link>>,
     value: &dyn Fn(&S) -> Value,
     diagnostics: &mut Diagnostics,
 ) -> StatementOutput {
@@ -134,7 +135,7 @@ pub fn build_collect<S>(
             }
         }
     }
-    build_collected(statement, &found, value, diagnostics)
+    build_collected(statement, &found, chain, value, diagnostics)
 }
 
 fn damaged() -> String {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use setpoint_diagnostics::{Diagnostics, Label, Position, SourceMap, Span};
 use setpoint_value::{Mark, Value, format_float};
 
-use crate::{DesiredEdge, DesiredResource, PrintedGraph, ResourceId};
+use crate::{DesiredEdge, DesiredResource, Link, PrintedGraph, ResourceId};
 
 /// A graph with what was said about it. Automatic edges come last, and say `"auto": true`. What is left out because it is unknown
 /// is under `unknown`, which is there only when it holds something.
@@ -25,6 +25,7 @@ pub fn graph_json<'a>(
         graph,
         automatic,
         unknown,
+        chains,
     } = graph.into();
     let automatic = automatic.iter().map(|edge| {
         let mut edge = edge_json(edge);
@@ -34,9 +35,13 @@ pub fn graph_json<'a>(
     let edges = graph.edges.values().map(|edge| edge_json(edge)).chain(automatic);
     let resources = graph.resources.values();
     let hidden = graph.hidden.values().flatten();
-    let resources = resources
-        .chain(hidden)
-        .map(|resource| resource_json(resource, sources));
+    let resources = resources.chain(hidden).map(|resource| {
+        let mut object = resource_json(resource, sources);
+        if chains {
+            object["chain"] = chain_json(resource, sources);
+        }
+        object
+    });
     let mut object = json!({
         "resources": resources.collect::<Vec<Json>>(),
         "edges": edges.collect::<Vec<Json>>(),
@@ -69,6 +74,13 @@ pub fn resource_json(resource: &DesiredResource, sources: &SourceMap) -> Json {
         "meta": meta,
         "span": span_json(resource.span, sources),
     })
+}
+
+/// The steps that lead to a resource, innermost first.
+fn chain_json(resource: &DesiredResource, sources: &SourceMap) -> Json {
+    let steps = resource.chain.iter().flat_map(|innermost| innermost.outwards());
+    let step = |link: &Link| json!({ "step": link.cause.to_string(), "span": span_json(link.span, sources) });
+    steps.map(step).collect()
 }
 
 fn span_json(span: Span, sources: &SourceMap) -> Option<Json> {

@@ -6,6 +6,7 @@
 //!   with its current values into [`DesiredResource`]s and [`DesiredEdge`]s.
 //! - [`Assembler`] keeps the [`DesiredGraph`] of all statements: it merges duplicates, matches edges, finds cycles, and
 //!   touches only what a change touches.
+//! - A [`Link`] says through which includes, calls, loops and conditions a resource comes to be there.
 //! - [`diff()`] compares two graphs at the cost of their difference; [`json`], [`dot`] and [`text`] print one.
 //! - [`codes`] lists what can be wrong.
 
@@ -13,6 +14,7 @@
 
 mod assemble;
 mod build;
+mod chain;
 mod check;
 pub mod codes;
 mod desired;
@@ -31,6 +33,7 @@ pub use assemble::{Assembler, assemble};
 pub use build::{
     CollectRequest, CollectedResource, build_collected, build_edge, build_resource, read_collect,
 };
+pub use chain::{Cause, Link};
 pub use check::Violation;
 pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, PrintedGraph, ResourceId};
 pub use diff::{GraphChange, HiddenChange, diff};

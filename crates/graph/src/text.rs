@@ -6,7 +6,7 @@ use setpoint_diagnostics::{SourceMap, Span};
 use setpoint_value::quote;
 
 use crate::json::place;
-use crate::{DesiredResource, PrintedGraph, ResourceId};
+use crate::{DesiredResource, Link, PrintedGraph, ResourceId};
 
 /// Resources with what the program sets, hidden ones after the others, then edges, then what is unknown. Places are shown when
 /// `sources` has them.
@@ -24,6 +24,7 @@ pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&Sourc
         graph,
         automatic,
         unknown,
+        chains,
     } = graph.into();
     let mut out = String::new();
     let hidden = graph.hidden.values().flatten();
@@ -31,7 +32,7 @@ pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&Sourc
         if !out.is_empty() {
             out.push('\n');
         }
-        write_resource(resource, sources, &mut out);
+        write_resource(resource, chains, sources, &mut out);
     }
     let has_edges = !graph.edges.is_empty() || !automatic.is_empty();
     if !out.is_empty() && has_edges {
@@ -64,12 +65,20 @@ pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&Sourc
     out
 }
 
-fn write_resource(resource: &DesiredResource, sources: Option<&SourceMap>, out: &mut String) {
+fn write_resource(resource: &DesiredResource, chains: bool, sources: Option<&SourceMap>, out: &mut String) {
     out.push_str(&name(&resource.id));
     if resource.meta.hidden {
         out.push_str(" (hidden)");
     }
     write_place(resource.span, sources, out);
+    let innermost = resource.chain.as_deref().filter(|_| chains);
+    for link in innermost.into_iter().flat_map(Link::outwards) {
+        let _ = write!(out, "    # {}", link.cause);
+        if let Some((file, start, _)) = sources.and_then(|sources| place(link.span, sources)) {
+            let _ = write!(out, ": {file}:{}:{}", start.line, start.column);
+        }
+        out.push('\n');
+    }
     for (name, value) in resource.parameters.iter() {
         let _ = writeln!(out, "    {name} => {value}");
     }

@@ -150,7 +150,7 @@ fn an_unknown_kind_is_reported_at_the_statement() {
     statement.schema = None;
     statement.kind = "nosuch".into();
     let mut diagnostics = Diagnostics::new();
-    let output = build_resource(&statement, &Value::clone, &mut diagnostics);
+    let output = build_resource(&statement, None, &Value::clone, &mut diagnostics);
     assert_eq!(codes(&diagnostics), ["E0403"]);
     assert!(output.resources.is_empty());
 }
@@ -306,7 +306,7 @@ fn collecting_sets_the_body_over_what_was_found() {
     };
     let statement: ResourceStatement<Value> = test("ignored").text("near").0;
     let mut diagnostics = Diagnostics::new();
-    let output = build_collected(&statement, &[found], &Value::clone, &mut diagnostics);
+    let output = build_collected(&statement, &[found], None, &Value::clone, &mut diagnostics);
     let collected = &output.resources[0];
     assert_eq!(&*collected.id.name, "a");
     assert_eq!(collected.parameters.get("anotherstr"), Some(&Value::str("near")));
@@ -348,6 +348,6 @@ fn conditions_that_are_false_are_not_evaluated_further() {
         assert_ne!(value, &Value::Int(7));
         value.clone()
     };
-    let output = build_resource(&statement, &asked, &mut Diagnostics::new());
+    let output = build_resource(&statement, None, &asked, &mut Diagnostics::new());
     assert_eq!(names(&output), ["a"]);
 }

@@ -81,7 +81,7 @@ fn a_collect_statement_makes_what_it_asks_for() {
         let mut statement = test("ignored").edge(EdgeProperty::Before, "test", "z").0;
         statement.name = asked;
         let mut diagnostics = Diagnostics::new();
-        let output = build_collect(&statement, &exports, &Value::clone, &mut diagnostics);
+        let output = build_collect(&statement, &exports, None, &Value::clone, &mut diagnostics);
         assert!(diagnostics.is_empty());
         assert_eq!(output.edges.len(), output.resources.len());
         let texts = output
@@ -110,6 +110,7 @@ fn a_damaged_export_is_told_at_the_statement() {
     let output = build_collect(
         &statement,
         &exports(&[("a", "h", "nonsense")]),
+        None,
         &Value::clone,
         &mut diagnostics,
     );
@@ -122,6 +123,6 @@ fn exports_that_are_not_known_yet_may_give_anything() {
     let statement = test("a").0;
     let mut diagnostics = Diagnostics::new();
     let unknown = Value::unknown(exports(&[]).ty());
-    let output = build_collect(&statement, &unknown, &Value::clone, &mut diagnostics);
+    let output = build_collect(&statement, &unknown, None, &Value::clone, &mut diagnostics);
     assert!(output.resources.is_empty() && output.unknown.len() == 1);
 }

@@ -271,7 +271,7 @@ impl Resource {
 
     pub(crate) fn build(&self) -> (StatementOutput, Diagnostics) {
         let mut diagnostics = Diagnostics::new();
-        let output = build_resource(&self.0, &Value::clone, &mut diagnostics);
+        let output = build_resource(&self.0, None, &Value::clone, &mut diagnostics);
         (output, diagnostics)
     }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use setpoint_graph::json::{diagnostics_json, graph_json, value_json};
-use setpoint_graph::{DesiredGraph, EdgeProperty, MetaName, assemble, codes, dot, text};
+use setpoint_graph::{
+    Cause, DesiredGraph, DesiredResource, EdgeProperty, Link, MetaName, PrintedGraph, StatementOutput,
+    assemble, codes, dot, text,
+};
 use setpoint_value::{Map, Type, Value};
 
 use crate::kinds::{send, test};
@@ -142,6 +145,58 @@ fn dot_and_the_listing_escape_names() {
             "test \"a\" -> test \"c\\\"\\n\"  (notifies, sends hello as anotherstr)\n",
         )
     );
+}
+
+/// A statement that comes to be there through a loop in a class, over a key that is not to be seen.
+fn put_in_place(output: &StatementOutput) -> StatementOutput {
+    let span = Span::new(FileId(0), 7, 13);
+    let link = |cause, outer| Some(Arc::new(Link { cause, span, outer }));
+    let include = link(Cause::Include("the class `c`".into()), None);
+    let chain = link(Cause::Key(Value::str("hunter2").sensitive()), include);
+    let with_chain = |resource: &Arc<DesiredResource>| {
+        let resource = (**resource).clone();
+        let chain = chain.clone();
+        Arc::new(DesiredResource { chain, ..resource })
+    };
+    StatementOutput {
+        resources: output.resources.iter().map(with_chain).collect(),
+        ..output.clone()
+    }
+}
+
+#[test]
+fn chains_are_shown_where_they_are_asked_for() {
+    let graph = assemble([put_in_place(&test("a").output())]).expect("it is right");
+    let mut printed = PrintedGraph::from(&graph);
+    assert_eq!(
+        text::graph_text(printed, Some(&sources())),
+        "test \"a\"  # main.mcl:1:1\n"
+    );
+    printed.chains = true;
+    assert_eq!(
+        text::graph_text(printed, Some(&sources())),
+        concat!(
+            "test \"a\"  # main.mcl:1:1\n",
+            "    # for the key `(sensitive)`: main.mcl:2:1\n",
+            "    # in the class `c`, included here: main.mcl:2:1\n",
+        )
+    );
+    let printed = graph_json(printed, &Diagnostics::new(), &sources());
+    let span = json!({"file": "main.mcl", "line": 2, "col": 1});
+    let expected = json!([
+        {"step": "for the key `(sensitive)`", "span": span},
+        {"step": "in the class `c`, included here", "span": span},
+    ]);
+    assert_eq!(printed["resources"][0]["chain"], expected);
+}
+
+#[test]
+fn resources_that_come_about_in_other_ways_want_the_same() {
+    let (plain, inside) = (test("a").output(), put_in_place(&test("a").output()));
+    let (a, b) = (&plain.resources[0], &inside.resources[0]);
+    assert!(a == b && a.is_equal(b) && !a.is_interchangeable(b));
+    let graphs = [assemble([plain]), assemble([inside])].map(|graph| graph.expect("it is right"));
+    assert!(graphs[0].is_equal(&graphs[1]));
 }
 
 #[test]

@@ -50,6 +50,13 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_autoedges: bool,
 
+    /// Show through which includes, loops and conditions each resource comes to be there
+    ///
+    /// Beside each resource stand the steps that lead to it, the innermost first; with `--format json` under `chain`. The format
+    /// `dot` has no room for them.
+    #[arg(long)]
+    chains: bool,
+
     /// Seconds that a source has to give its first value
     #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "10")]
     timeout: Duration,
@@ -107,6 +114,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         graph,
         automatic: &automatic,
         unknown: &unknown,
+        chains: arguments.chains,
     });
     let is_empty = |graph: &DesiredGraph| graph.resources.is_empty() && unknown.is_empty();
     if graph.as_ref().is_some_and(is_empty) {

@@ -306,6 +306,28 @@ fn a_graph_shows_the_edges_that_run_adds() {
 }
 
 #[test]
+fn graph_shows_on_demand_how_each_resource_comes_about() {
+    let place = Hermetic::new();
+    let program = "class web($port) {\n\tnoop \"${port}\" {}\n}\nforkv $k, $v in {\"a\" => \"80\",} {\n\tinclude web($v)\n}\n";
+    let shown = place.run(BINARY, &["graph", "--chains", program]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let lines: Vec<&str> = shown.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", shown.stdout);
+    assert!(
+        lines[1].starts_with("    # in the class `web`, included here: "),
+        "{}",
+        lines[1]
+    );
+    assert!(
+        lines[2].starts_with("    # for the key `\"a\"`: "),
+        "{}",
+        lines[2]
+    );
+    let without = place.run(BINARY, &["graph", program]);
+    assert_eq!(without.stdout.lines().count(), 1, "{}", without.stdout);
+}
+
+#[test]
 fn functions_are_found_by_part_of_their_names() {
     let place = Hermetic::new();
     let page = place.run(BINARY, &["docs", "functions", "printf"]);

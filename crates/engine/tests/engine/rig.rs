@@ -170,6 +170,7 @@ impl Graph {
             meta: meta.into(),
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
+            chain: None,
         };
         self.0.resources.insert(id, Arc::new(resource));
         self

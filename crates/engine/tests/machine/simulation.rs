@@ -138,6 +138,7 @@ impl Graph {
             meta: meta.into(),
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
+            chain: None,
         });
         if hidden {
             let mut list = self.desired.hidden.get(&id).cloned().unwrap_or_default();

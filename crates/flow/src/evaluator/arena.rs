@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use setpoint_graph::Link;
 use setpoint_value::Value;
 use smallvec::SmallVec;
 
 use super::environment::ScopeId;
 use super::outputs::OutputKey;
 use super::sources::SourceNode;
-use super::state::{Link, NodeState};
+use super::state::NodeState;
 use super::switches::Switch;
 use crate::TemplateId;
 

@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
+use setpoint_graph::Link;
 use setpoint_value::{CallError, Callable, Value};
 use smallvec::SmallVec;
 
 use super::arena::NodeId;
 use super::outputs::OutputKey;
-use super::state::Link;
 use crate::{Slot, TemplateId};
 
 /// Things that come and go, under ids that never mean another one.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, without_system_numbers};
+use setpoint_graph::{Cause, Link};
 use setpoint_value::{CallError, FunctionRef, Value, operators};
 
 use super::Evaluator;
 use super::computation::is_calm;
-use super::state::{Failure, Link, NodeState};
+use super::state::{Failure, NodeState};
 use crate::{Operation, codes};
 
 /// Something that is wrong at a node.
@@ -155,18 +156,17 @@ fn uncaught(failure: &Failure, at: Span) -> Diagnostic {
     with_chain(diagnostic, failure.chain.as_ref()).help("give another value for this case with `<|>`")
 }
 
-fn with_chain(mut diagnostic: Diagnostic, chain: Option<&Arc<Link>>) -> Diagnostic {
+/// With the includes and calls that lead there, and for which elements of loops. On which conditions does not matter to a mistake.
+pub(super) fn with_chain(mut diagnostic: Diagnostic, chain: Option<&Arc<Link>>) -> Diagnostic {
     /// More steps than this help nobody.
     const SHOWN: usize = 32;
-    let mut next = chain;
-    let mut shown = 0;
-    while let Some(link) = next {
+    let steps = chain.into_iter().flat_map(|innermost| innermost.outwards());
+    let steps = steps.filter(|link| !matches!(link.cause, Cause::Condition(_)));
+    for (shown, link) in steps.enumerate() {
         if shown == SHOWN {
-            return diagnostic.note("more calls lie around these");
+            return diagnostic.note("more steps lie around these");
         }
-        diagnostic = diagnostic.via(link.span, format!("in {}, put in place here", link.name));
-        next = link.parent.as_ref();
-        shown += 1;
+        diagnostic = diagnostic.via(link.span, link.cause.to_string());
     }
     diagnostic
 }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use setpoint_graph::{Cause, Link};
 use setpoint_value::{Func, Implementation, Value};
 use smallvec::SmallVec;
 
@@ -15,10 +16,9 @@ use super::environment::{Binding, Closure, Environment, EnvironmentId, ScopeId};
 use super::outputs::OutputKey;
 use super::resolution::{Resolution, Want};
 use super::sources::SourceNode;
-use super::state::Link;
 use super::statements::Unrolling;
 use super::switches::Body;
-use crate::{Operation, Program, Slot, TemplateId};
+use crate::{Operation, Program, Slot, TemplateId, TemplateNode};
 
 /// Something to be done while instantiating.
 pub(super) enum Task {
@@ -39,6 +39,29 @@ pub(super) struct InstanceSite {
     pub(super) parent: Option<EnvironmentId>,
     pub(super) path: OutputKey,
     pub(super) chain: Option<Arc<Link>>,
+}
+
+/// Which of its bodies an operation puts in place.
+pub(super) enum Part {
+    /// It has but one.
+    Only,
+    /// That for this condition.
+    Branch(bool),
+    /// That for the element with this index.
+    Element(u32),
+    /// That for the entry with this key; the number tells it from the others.
+    Entry(u32, Value),
+}
+
+impl Part {
+    /// Orders the bodies of an operation.
+    fn number(&self) -> Option<u32> {
+        match self {
+            Part::Only => None,
+            Part::Branch(condition) => Some(u32::from(!condition)),
+            Part::Element(number) | Part::Entry(number, _) => Some(*number),
+        }
+    }
 }
 
 impl Evaluator {
@@ -209,7 +232,7 @@ impl Evaluator {
             return;
         };
         let inputs = Self::captures(arguments, environment).collect();
-        let place = self.place_inside(program, environment, site.node, *template, None);
+        let place = self.place_inside(program, environment, site.node, *template, Part::Only);
         let id = self.instance(*template, inputs, place, tasks);
         self.bind(environment, slot, Binding::Instance(id));
     }
@@ -221,35 +244,38 @@ impl Evaluator {
         environment: EnvironmentId,
         node: u32,
         template: TemplateId,
-        further: Option<u32>,
+        part: Part,
     ) -> InstanceSite {
         let around = self
             .environments
             .get(environment.0)
             .expect("an instance is there while its operations are being set up");
         let operation = &program.template(around.template).nodes[node as usize];
-        let chain = match operation.operation {
-            Operation::Instance { .. } | Operation::Apply { .. } | Operation::Call { .. } => {
-                Some(Arc::new(Link {
-                    span: operation.span,
-                    name: program.template(template).name.clone(),
-                    parent: around.chain.clone(),
-                }))
-            }
-            _ => around.chain.clone(),
-        };
-        let mut path = OutputKey::default();
-        if !self.prepared.of(template).effects.is_empty() {
-            path = around.path.clone();
-            path.push(node);
-            path.extend(further);
-        }
         InstanceSite {
             scope: around.scope,
             parent: Some(environment),
-            path,
-            chain,
+            path: self.path_inside(environment, node, template, &part),
+            chain: chain_inside(program, operation, template, part, &around.chain),
         }
+    }
+
+    /// Where the statements of a body stand in program order that an operation of an instance puts in place.
+    pub(super) fn path_inside(
+        &self,
+        environment: EnvironmentId,
+        node: u32,
+        template: TemplateId,
+        part: &Part,
+    ) -> OutputKey {
+        let mut path = OutputKey::default();
+        if !self.prepared.of(template).effects.is_empty()
+            && let Some(around) = self.environments.get(environment.0)
+        {
+            path.clone_from(&around.path);
+            path.push(node);
+            path.extend(part.number());
+        }
+        path
     }
 
     fn work_value(
@@ -429,7 +455,7 @@ impl Evaluator {
         inputs: Vec<Binding>,
         tasks: &mut Vec<Task>,
     ) {
-        let place = self.place_inside(program, environment, site.node, template, None);
+        let place = self.place_inside(program, environment, site.node, template, Part::Only);
         tasks.push(Task::Value(environment, slot));
         let id = self.instance(template, inputs, place, tasks);
         let result = program.template(template).result.unwrap_or(Slot(u32::MAX));
@@ -448,4 +474,31 @@ impl Evaluator {
     pub(super) fn fits(&self, template: TemplateId, arguments: usize, captures: &[Slot]) -> bool {
         self.program.template(template).inputs as usize == arguments + captures.len()
     }
+}
+
+/// The chain inside a body that an operation puts in place; that around it, where the operation is no step worth telling.
+pub(super) fn chain_inside(
+    program: &Program,
+    node: &TemplateNode,
+    template: TemplateId,
+    part: Part,
+    outer: &Option<Arc<Link>>,
+) -> Option<Arc<Link>> {
+    let body = program.template(template);
+    let (cause, span) = match (&node.operation, part) {
+        (Operation::Instance { .. }, _) if body.result.is_none() => {
+            (Cause::Include(body.name.clone()), node.span)
+        }
+        (Operation::Instance { .. } | Operation::Apply { .. } | Operation::Call { .. }, _) => {
+            (Cause::Call(body.name.clone()), node.span)
+        }
+        (Operation::IfStatement { head, .. }, Part::Branch(condition)) => {
+            (Cause::Condition(condition), *head)
+        }
+        (Operation::For { head, .. }, Part::Element(index)) => (Cause::Index(index as usize), *head),
+        (Operation::ForKv { head, .. }, Part::Entry(_, key)) => (Cause::Key(key), *head),
+        _ => return outer.clone(),
+    };
+    let outer = outer.clone();
+    Some(Arc::new(Link { cause, span, outer }))
 }

@@ -10,6 +10,7 @@ use setpoint_value::{CallError, List, Map, MapKey, Marks, Value};
 use super::Evaluator;
 use super::arena::Kind;
 use super::environment::{Binding, EnvironmentId, ScopeId};
+use super::instantiate::Part;
 use super::state::{NodeState, differing, has_subtle_keys};
 use super::switches::Decided;
 use crate::Operation;
@@ -229,13 +230,17 @@ impl Evaluator {
         let scope = self.scope_of(owner);
         let given = self.add_given(owner, scope, value);
         let operation = &Self::node_of(&program, self.arena.site[owner as usize]).operation;
-        if let Operation::For { body, .. } | Operation::ForKv { body, .. } = operation {
+        let of_body = match operation {
+            Operation::For { body, .. } => Some((body, Part::Element(number))),
+            Operation::ForKv { body, .. } => Some((body, Part::Entry(number, first.clone()))),
+            _ => None,
+        };
+        if let Some((body, part)) = of_body {
             let inputs = [Binding::Constant(first), Binding::Node(self.arena.id(given))]
                 .into_iter()
                 .chain(Self::captures(&body.captures, environment))
                 .collect();
-            let further = Some(number);
-            self.build_in(owner, scope, environment, body.template, inputs, further, false);
+            self.build_in(owner, scope, environment, body.template, inputs, part, false);
         }
         Element { scope, given }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_graph::{
-    Assembler, DesiredGraph, DesiredResource, ResourceId, StatementOutput, UnknownPart, UnknownWhat,
+    Assembler, DesiredGraph, DesiredResource, Link, ResourceId, StatementOutput, UnknownPart, UnknownWhat,
     build_collect, build_edge, build_resource,
 };
 use setpoint_value::{Type, Value};
@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 use super::arena::{Kind, Output, Reference, Site};
 use super::computation::guarded;
 use super::environment::EnvironmentId;
+use super::errors::with_chain;
 use super::{Evaluator, Pending, Step};
 use crate::{Operation, Slot, codes};
 
@@ -118,7 +119,7 @@ fn is_same(a: &Arc<StatementOutput>, b: &Arc<StatementOutput>) -> bool {
             && a.resources
                 .iter()
                 .zip(&b.resources)
-                .all(|(a, b)| Arc::ptr_eq(a, b) || a == b))
+                .all(|(a, b)| Arc::ptr_eq(a, b) || a.is_interchangeable(b)))
 }
 
 /// Lets a new output share with the old one what is the same in both; whether that is everything.
@@ -137,7 +138,7 @@ fn share(old: &StatementOutput, new: &mut StatementOutput) -> bool {
             }
         };
         match known {
-            Some(known) if **known == **resource => *resource = known.clone(),
+            Some(known) if known.is_interchangeable(resource) => *resource = known.clone(),
             _ => is_same = false,
         }
     }
@@ -145,7 +146,12 @@ fn share(old: &StatementOutput, new: &mut StatementOutput) -> bool {
 }
 
 /// What a statement gives for the values of its operands.
-fn build(operation: &Operation, slots: &[Slot], values: &[Value]) -> (StatementOutput, Diagnostics) {
+fn build(
+    operation: &Operation,
+    chain: Option<&Arc<Link>>,
+    slots: &[Slot],
+    values: &[Value],
+) -> (StatementOutput, Diagnostics) {
     let value = |slot: &Slot| match slots.binary_search(slot).ok().and_then(|at| values.get(at)) {
         Some(value) => value.clone(),
         None => Value::Null(Type::Dynamic),
@@ -153,7 +159,7 @@ fn build(operation: &Operation, slots: &[Slot], values: &[Value]) -> (StatementO
     let mut diagnostics = Diagnostics::new();
     let (built, span) = match operation {
         Operation::Resource(statement) => {
-            let build = || Ok(build_resource(statement, &value, &mut diagnostics));
+            let build = || Ok(build_resource(statement, chain, &value, &mut diagnostics));
             (guarded(&statement.kind, build), statement.span)
         }
         Operation::Collect { statement, exports } => {
@@ -161,6 +167,7 @@ fn build(operation: &Operation, slots: &[Slot], values: &[Value]) -> (StatementO
                 Ok(build_collect(
                     statement,
                     &value(exports),
+                    chain,
                     &value,
                     &mut diagnostics,
                 ))
@@ -177,6 +184,10 @@ fn build(operation: &Operation, slots: &[Slot], values: &[Value]) -> (StatementO
         diagnostics.push(Diagnostic::error(&codes::FATAL, span, error.to_string()));
         StatementOutput::default()
     });
+    if chain.is_some() && !diagnostics.is_empty() {
+        let found = std::mem::take(&mut diagnostics);
+        diagnostics.extend(found.into_iter().map(|found| with_chain(found, chain)));
+    }
     (output, diagnostics)
 }
 
@@ -194,7 +205,7 @@ impl Evaluator {
         };
         let mut key = around.path.clone();
         key.push(site.node);
-        let scope = around.scope;
+        let (scope, chain) = (around.scope, around.chain.clone());
         let constants: Option<SmallVec<[Value; 8]>> = operands
             .iter()
             .map(|operand| match operand {
@@ -208,7 +219,7 @@ impl Evaluator {
             return;
         };
         let slots = self.prepared.of(site.template).operands(site.node);
-        let (output, diagnostics) = build(operation, slots, &constants);
+        let (output, diagnostics) = build(operation, chain.as_ref(), slots, &constants);
         self.outputs.note(&key, &output, diagnostics);
         let output = Arc::new(output);
         self.outputs.record(key.clone(), None, Some(output.clone()));
@@ -233,7 +244,8 @@ impl Evaluator {
         };
         let site = self.arena.site[index as usize];
         let slots = self.prepared.of(site.template).operands(site.node);
-        let (mut new, diagnostics) = build(self.operation_of(index), slots, &values);
+        let chain = self.arena.chain[index as usize].as_ref();
+        let (mut new, diagnostics) = build(self.operation_of(index), chain, slots, &values);
         let Kind::Output(output) = &mut self.arena.kind[index as usize] else {
             return;
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
+use setpoint_graph::Link;
 use setpoint_value::{CallError, List, Map, Value};
 
 /// The state of a node.
@@ -45,49 +46,6 @@ impl Failure {
     /// Whether `<|>` catches it.
     pub(super) fn is_catchable(&self) -> bool {
         self.error.is_catchable()
-    }
-}
-
-/// A step on the way to an instance: the call or include, and the step before it.
-#[derive(Debug)]
-pub(super) struct Link {
-    /// The call or include.
-    pub(super) span: Span,
-    /// Name of the body that it put in place.
-    pub(super) name: Arc<str>,
-    /// The call or include around it.
-    pub(super) parent: Option<Arc<Link>>,
-}
-
-impl PartialEq for Link {
-    /// The chains of one instance are one object; those of a rebuilt one need comparing, without recursion.
-    fn eq(&self, other: &Link) -> bool {
-        let (mut a, mut b) = (self, other);
-        loop {
-            if std::ptr::eq(a, b) {
-                return true;
-            }
-            if a.span != b.span || a.name != b.name {
-                return false;
-            }
-            match (&a.parent, &b.parent) {
-                (Some(x), Some(y)) => (a, b) = (x, y),
-                (None, None) => return true,
-                _ => return false,
-            }
-        }
-    }
-}
-
-impl Eq for Link {}
-
-impl Drop for Link {
-    /// A chain can be as long as calls are deep, so it is taken apart in a loop.
-    fn drop(&mut self) {
-        let mut next = self.parent.take();
-        while let Some(link) = next {
-            next = Arc::into_inner(link).and_then(|mut link| link.parent.take());
-        }
     }
 }
 
@@ -164,19 +122,6 @@ pub(super) fn differing(a: &List, b: &List, mut each: impl FnMut(usize, &Value, 
 mod tests {
     use super::*;
     use setpoint_value::Type;
-
-    #[test]
-    fn a_long_chain_of_calls_is_compared_and_dropped_without_recursion() {
-        let span = Span::new(setpoint_diagnostics::FileId(0), 0, 1);
-        let build = || {
-            (0..200_000).fold(None, |parent, _| {
-                let name = "f".into();
-                Some(Arc::new(Link { span, name, parent }))
-            })
-        };
-        let (a, b) = (build(), build());
-        assert!(a == b);
-    }
 
     #[test]
     fn the_difference_of_lists_is_found_by_chunks() {
@@ -277,32 +222,5 @@ mod tests {
         }
         assert!(!differing(&long, &long, |_, _, _| true));
         assert!(!differing(&long, &list(0..0), |_, _, _| true));
-    }
-
-    #[test]
-    fn chains_of_calls_are_equal_step_by_step() {
-        let chain = |steps: &[(u32, &str)]| {
-            steps.iter().fold(None, |parent, (at, name)| {
-                Some(Arc::new(Link {
-                    span: Span::new(setpoint_diagnostics::FileId(0), *at, at + 1),
-                    name: (*name).into(),
-                    parent,
-                }))
-            })
-        };
-        let steps = [(0, "a"), (5, "b"), (9, "c")];
-        assert!(chain(&steps) == chain(&steps));
-        for other in [
-            &steps[1..],
-            &[(1, "a"), (5, "b"), (9, "c")],
-            &[(0, "x"), (5, "b"), (9, "c")],
-            &[(0, "a"), (5, "b"), (9, "x")],
-            &[(0, "a"), (5, "b"), (8, "c")],
-        ] {
-            assert!(
-                chain(&steps) != chain(other) && chain(other) != chain(&steps),
-                "{other:?}"
-            );
-        }
     }
 }

@@ -4,7 +4,7 @@ use setpoint_value::Value;
 
 use super::arena::{Kind, Reference, Site};
 use super::environment::{Binding, EnvironmentId};
-use super::instantiate::Task;
+use super::instantiate::{Part, Task};
 use super::resolution::{Resolution, Want};
 use super::switches::Body;
 use super::{Evaluator, computation};
@@ -85,9 +85,8 @@ impl Evaluator {
                     let block = if chosen { then } else { otherwise };
                     if let Some(block) = block {
                         let inputs = Self::captures(&block.captures, environment).collect();
-                        let further = Some(u32::from(!chosen));
-                        let place =
-                            self.place_inside(program, environment, site.node, block.template, further);
+                        let part = Part::Branch(chosen);
+                        let place = self.place_inside(program, environment, site.node, block.template, part);
                         self.instance(block.template, inputs, place, tasks);
                     }
                 }
@@ -168,17 +167,16 @@ impl Evaluator {
         else {
             return;
         };
-        let (Operation::For { body, .. } | Operation::ForKv { body, .. }) =
-            &program.template(template).nodes[rest.node as usize].operation
-        else {
-            return;
+        let (body, part) = match &program.template(template).nodes[rest.node as usize].operation {
+            Operation::For { body, .. } => (body, Part::Element(rest.at)),
+            Operation::ForKv { body, .. } => (body, Part::Entry(rest.at, first.clone())),
+            _ => return,
         };
         let inputs = [Binding::Constant(first), Binding::Constant(second)]
             .into_iter()
             .chain(Self::captures(&body.captures, rest.environment))
             .collect();
-        let further = Some(rest.at);
-        let place = self.place_inside(program, rest.environment, rest.node, body.template, further);
+        let place = self.place_inside(program, rest.environment, rest.node, body.template, part);
         let mut inner = Vec::new();
         rest.last = Some(self.instance(body.template, inputs, place, &mut inner));
         rest.at += 1;

@@ -7,11 +7,10 @@ use setpoint_value::{CallError, Func, Marks, Shape, Shared, Type, Value};
 use super::Evaluator;
 use super::arena::{Input, Join, Kind, Reference, Site};
 use super::environment::{Binding, Closure, EnvironmentId, Scope, ScopeId};
-use super::instantiate::{InstanceSite, Task};
+use super::instantiate::{InstanceSite, Part, Task, chain_inside};
 use super::loops::{ForLoop, KeyLoop};
-use super::outputs::OutputKey;
 use super::shapes::ShapeCalls;
-use super::state::{Link, NodeState};
+use super::state::NodeState;
 use crate::{Block, Operation, TemplateId};
 
 /// A node that owns scopes.
@@ -257,9 +256,8 @@ impl Evaluator {
                 let built = block.map(|block| {
                     let scope = self.scope_of(index);
                     let inputs = Self::captures(&block.captures, environment).collect();
-                    let (body, further) = (block.template, Some(u32::from(!branch)));
-                    let result =
-                        self.build_in(index, scope, environment, body, inputs, further, !is_statement);
+                    let (body, part) = (block.template, Part::Branch(branch));
+                    let result = self.build_in(index, scope, environment, body, inputs, part, !is_statement);
                     (scope, result)
                 });
                 let old = chosen.take();
@@ -303,7 +301,15 @@ impl Evaluator {
                 if let Operation::Except { fallback: block, .. } = operation {
                     let inputs = Self::captures(&block.captures, environment).collect();
                     let scope = self.scope_of(index);
-                    let result = self.build_in(index, scope, environment, block.template, inputs, None, true);
+                    let result = self.build_in(
+                        index,
+                        scope,
+                        environment,
+                        block.template,
+                        inputs,
+                        Part::Only,
+                        true,
+                    );
                     *fallback = Some(scope);
                     if let Some(result) = result {
                         self.show(join, result, Marks::none());
@@ -416,7 +422,7 @@ impl Evaluator {
             }
             let mut inputs = arguments;
             inputs.extend(Self::captures(&captures, home));
-            let result = self.build_in(owner, scope, environment, template, inputs, None, true);
+            let result = self.build_in(owner, scope, environment, template, inputs, Part::Only, true);
             return Ok(result.unwrap_or(Reference::Constant(Value::Null(Type::Dynamic))));
         }
         let mut operands = vec![Reference::Constant(Value::Func(function.clone()))];
@@ -454,28 +460,20 @@ impl Evaluator {
         environment: EnvironmentId,
         template: TemplateId,
         inputs: Vec<Binding>,
-        further: Option<u32>,
+        part: Part,
         wants_result: bool,
     ) -> Option<Reference> {
         let program = Arc::clone(&self.program);
         let site = self.arena.site[owner as usize];
-        let operation = &Self::node_of(&program, site).operation;
-        let mut chain = self.arena.chain[owner as usize].clone();
-        if matches!(operation, Operation::Apply { .. } | Operation::Call { .. }) {
-            chain = Some(Arc::new(Link {
-                span: Self::node_of(&program, site).span,
-                name: program.template(template).name.clone(),
-                parent: chain,
-            }));
-        }
-        let mut path = OutputKey::default();
-        if !self.prepared.of(template).effects.is_empty()
-            && let Some(around) = self.environments.get(environment.0)
-        {
-            path.clone_from(&around.path);
-            path.push(site.node);
-            path.extend(further);
-        }
+        let path = self.path_inside(environment, site.node, template, &part);
+        let operation = Self::node_of(&program, site);
+        let chain = chain_inside(
+            &program,
+            operation,
+            template,
+            part,
+            &self.arena.chain[owner as usize],
+        );
         let place = InstanceSite {
             scope,
             parent: None,

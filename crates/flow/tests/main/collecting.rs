@@ -39,6 +39,7 @@ fn export(name: &str, host: &str, value: i64) -> Exported {
         meta: Meta::default(),
         span: Span::new(FileId(0), 0, 1),
         parameter_spans: Arc::default(),
+        chain: None,
     };
     Exported {
         name: name.to_owned(),

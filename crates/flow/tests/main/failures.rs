@@ -232,14 +232,8 @@ fn the_way_to_a_failure_is_told_from_the_inside_out() {
         .map(|label| (label.span, label.text.as_str()))
         .collect();
     let expected = [
-        (
-            world.built.span("inner call"),
-            "in function inner, put in place here",
-        ),
-        (
-            world.built.span("outer call"),
-            "in function outer, put in place here",
-        ),
+        (world.built.span("inner call"), "in function inner, called here"),
+        (world.built.span("outer call"), "in function outer, called here"),
     ];
     assert_eq!(way, expected);
 }
@@ -373,7 +367,7 @@ fn of_a_long_way_to_a_failure_the_nearest_32_steps_are_told() {
         let cut = found
             .notes
             .iter()
-            .any(|note| note.contains("more calls lie around these"));
+            .any(|note| note.contains("more steps lie around these"));
         assert_eq!(cut, is_cut, "{depth}");
     }
 }

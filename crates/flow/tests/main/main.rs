@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod background;
+mod chains;
 mod collecting;
 mod debug_output;
 mod failures;

@@ -436,7 +436,7 @@ impl Oracle<'_> {
                 if let Some(values) = self.needed(instance, &used) {
                     let get = |slot: &Slot| values[used.iter().position(|s| s == slot).unwrap()].clone();
                     let mut diagnostics = Diagnostics::new();
-                    let output = build_resource(statement, &get, &mut diagnostics);
+                    let output = build_resource(statement, None, &get, &mut diagnostics);
                     let mut seen = self.seen.lock().unwrap();
                     seen.diagnostics.append(diagnostics);
                     seen.outputs.push(output);
@@ -475,6 +475,7 @@ impl Oracle<'_> {
                 condition,
                 then,
                 otherwise,
+                ..
             } => {
                 let Some(values) = self.needed(instance, &[*condition]) else {
                     return;
@@ -485,7 +486,7 @@ impl Oracle<'_> {
                     None => self.unknown_block(span),
                 }
             }
-            Operation::For { list, body } => {
+            Operation::For { list, body, .. } => {
                 let Some(values) = self.needed(instance, &[*list]) else {
                     return;
                 };
@@ -500,7 +501,7 @@ impl Oracle<'_> {
                     None => self.unknown_block(span),
                 }
             }
-            Operation::ForKv { map, body } => {
+            Operation::ForKv { map, body, .. } => {
                 let Some(values) = self.needed(instance, &[*map]) else {
                     return;
                 };

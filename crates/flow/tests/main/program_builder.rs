@@ -130,10 +130,15 @@ impl TemplateBuilder {
 
     pub(crate) fn node(&mut self, operation: Operation, ty: Type) -> Slot {
         let slot = Slot(self.inputs + self.nodes.len() as u32);
-        let start = self.start + self.nodes.len() as u32 * 10;
-        let span = Span::new(FileId(0), start, start + 5);
+        let span = self.next_span();
         self.nodes.push(TemplateNode { operation, ty, span });
         slot
+    }
+
+    /// Where the next node is written.
+    fn next_span(&self) -> Span {
+        let start = self.start + self.nodes.len() as u32 * 10;
+        Span::new(FileId(0), start, start + 5)
     }
 
     pub(crate) fn constant(&mut self, value: Value) -> Slot {
@@ -203,10 +208,12 @@ impl TemplateBuilder {
         then: Option<Block>,
         otherwise: Option<Block>,
     ) -> Slot {
+        let head = self.next_span();
         let operation = Operation::IfStatement {
             condition,
             then,
             otherwise,
+            head,
         };
         self.node(operation, Type::Dynamic)
     }
@@ -234,11 +241,13 @@ impl TemplateBuilder {
     }
 
     pub(crate) fn for_(&mut self, list: Slot, body: Block) -> Slot {
-        self.node(Operation::For { list, body }, Type::Dynamic)
+        let head = self.next_span();
+        self.node(Operation::For { list, body, head }, Type::Dynamic)
     }
 
     pub(crate) fn for_kv(&mut self, map: Slot, body: Block) -> Slot {
-        self.node(Operation::ForKv { map, body }, Type::Dynamic)
+        let head = self.next_span();
+        self.node(Operation::ForKv { map, body, head }, Type::Dynamic)
     }
 
     pub(crate) fn panic(&mut self, condition: Slot, message: Option<Slot>) -> Slot {

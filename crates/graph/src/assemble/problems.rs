@@ -9,7 +9,7 @@ use setpoint_value::Value;
 use super::duplicates::{self, Contradiction, Difference};
 use super::edges::{Mismatch, mismatch};
 use super::{Assembler, EdgeContributor, SlotId};
-use crate::{DesiredResource, ResourceId, codes};
+use crate::{DesiredResource, Link, ResourceId, codes};
 
 /// Longer values are cut in messages.
 const SHOWN_LENGTH: usize = 60;
@@ -19,6 +19,9 @@ const SHOWN_CYCLE: usize = 40;
 
 /// More resources of a kind than this are not searched for a similar name.
 const SEARCHED_NAMES: usize = 10_000;
+
+/// More steps on the way to a resource than this are counted, not shown.
+const SHOWN_STEPS: usize = 8;
 
 /// A similar name is looked for this often.
 const SUGGESTIONS: usize = 16;
@@ -98,13 +101,19 @@ impl<K: Ord + Clone> Assembler<K> {
                     None,
                 ),
             };
-            let (first_says, later_says) = match difference {
-                Some(difference) => (says(a, difference), says(b, difference)),
-                None => ("the first one".to_owned(), "the second one".to_owned()),
+            let diagnostic = Diagnostic::error(code, b.span, message);
+            let diagnostic = match (
+                difference.map(|what| (says(a, what), says(b, what))),
+                a.span == b.span,
+            ) {
+                (Some((first, later)), false) => diagnostic.label(later).because(a.span, first),
+                (Some((first, later)), true) => diagnostic.label(format!("first {first}, then {later}")),
+                (None, false) => diagnostic
+                    .label("the second one")
+                    .because(a.span, "the first one"),
+                (None, true) => diagnostic,
             };
-            let diagnostic = Diagnostic::error(code, b.span, message)
-                .label(later_says)
-                .because(a.span, first_says);
+            let diagnostic = with_both_chains(diagnostic, a, b);
             found.push(((phase, later.key.clone(), later.index), diagnostic));
         }
     }
@@ -229,6 +238,35 @@ impl<K: Ord + Clone> Assembler<K> {
             found.push((place, diagnostic));
         }
     }
+}
+
+/// How the program comes to either of two resources, as far as the ways differ.
+fn with_both_chains(
+    mut diagnostic: Diagnostic,
+    first: &DesiredResource,
+    later: &DesiredResource,
+) -> Diagnostic {
+    let steps = |resource: &DesiredResource| -> Vec<Arc<Link>> {
+        let innermost = resource.chain.clone();
+        std::iter::successors(innermost, |link| link.outer.clone()).collect()
+    };
+    let (mut first, mut later) = (steps(first), steps(later));
+    while let (Some(a), Some(b)) = (first.last(), later.last())
+        && (Arc::ptr_eq(a, b) || (a.span == b.span && a.cause == b.cause))
+    {
+        first.pop();
+        later.pop();
+    }
+    for (which, steps) in [("the second one", later), ("the first one", first)] {
+        for link in steps.iter().take(SHOWN_STEPS) {
+            diagnostic = diagnostic.via(link.span, format!("{which}: {}", link.cause));
+        }
+        if steps.len() > SHOWN_STEPS {
+            let more = steps.len() - SHOWN_STEPS;
+            diagnostic = diagnostic.note(format!("{which}: {more} more steps lie around these"));
+        }
+    }
+    diagnostic
 }
 
 /// At the statement; its item, if it is one of several, as the reason.

@@ -33,6 +33,7 @@ impl Lowering<'_> {
                 otherwise,
                 span,
             } => {
+                let head = self.hir.expr(*condition).span;
                 let condition = self.expr(at, instance, *condition);
                 let then = self.optional_block(at, instance, *then, "the body of an `if`");
                 let otherwise =
@@ -42,6 +43,7 @@ impl Lowering<'_> {
                         condition,
                         then,
                         otherwise,
+                        head,
                     },
                     *span,
                 )
@@ -54,15 +56,24 @@ impl Lowering<'_> {
                 body,
                 span,
             } => {
+                let head = self.hir.expr(*iterable).span;
                 let iterable = self.expr(at, instance, *iterable);
                 let builder = self.builders.open("the body of a loop", Some(at), 2);
                 self.enter(builder, instance, &[*key, *value]);
                 self.body_statements(builder, instance, *body);
                 let body = self.builders.block(builder);
                 let operation = if *over_map {
-                    Operation::ForKv { map: iterable, body }
+                    Operation::ForKv {
+                        map: iterable,
+                        body,
+                        head,
+                    }
                 } else {
-                    Operation::For { list: iterable, body }
+                    Operation::For {
+                        list: iterable,
+                        body,
+                        head,
+                    }
                 };
                 (operation, *span)
             }

@@ -293,18 +293,22 @@ fn renumbered(operation: Operation, place: &impl Fn(Slot) -> Slot) -> Operation 
             condition,
             then,
             otherwise,
+            head,
         } => Operation::IfStatement {
             condition: place(condition),
             then: then.map(block),
             otherwise: otherwise.map(block),
+            head,
         },
-        Operation::For { list, body } => Operation::For {
+        Operation::For { list, body, head } => Operation::For {
             list: place(list),
             body: block(body),
+            head,
         },
-        Operation::ForKv { map, body } => Operation::ForKv {
+        Operation::ForKv { map, body, head } => Operation::ForKv {
             map: place(map),
             body: block(body),
+            head,
         },
         Operation::Resource(mut statement) => {
             renumber_resource(Arc::make_mut(&mut statement), place);

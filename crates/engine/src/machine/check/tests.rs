@@ -52,6 +52,7 @@ fn graph() -> DesiredGraph {
             meta: meta.into(),
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
+            chain: None,
         };
         graph.resources.insert(id(name), Arc::new(resource));
     }
