@@ -8,7 +8,7 @@ use setpoint_graph::Library;
 
 use crate::hir::Hir;
 use crate::scope::{Entry, Extent, ParseCache, RemoteImport, ResolveInput, resolve};
-use crate::types::Typed;
+use crate::types::{Typed, TypedProgram};
 use crate::{lower, types};
 
 /// How to compile.
@@ -109,8 +109,10 @@ pub(crate) fn typed_program(
     if diagnostics.has_errors() {
         return (typed, None);
     }
-    let program = lower::lower(hir, &typed, library, diagnostics);
-    let program = (!diagnostics.has_errors()).then(|| Arc::new(program));
+    let program = TypedProgram::new(hir, &typed).map(|typed| lower::lower(typed, library));
+    let too_large = program.as_ref().and_then(lower::too_large);
+    let program = program.filter(|_| too_large.is_none()).map(Arc::new);
+    diagnostics.extend(too_large);
     (typed, program)
 }
 

@@ -1,7 +1,7 @@
 //! The `mcl` language: text to program.
 //!
 //! ```text
-//! text ─ syntax ─▶ Ast ─ scope ─▶ Hir ─ types ─▶ Typed ─ lower ─▶ flow::Program
+//! text ─ syntax ─▶ Ast ─ scope ─▶ Hir ─ types ─▶ TypedProgram ─ lower ─▶ flow::Program
 //!            └──── format: Ast and comments to text
 //! ```
 //!
@@ -35,7 +35,6 @@ pub fn codes() -> impl Iterator<Item = &'static setpoint_diagnostics::CodeInfo> 
         syntax::CODES,
         scope::CODES,
         types::CODES,
-        lower::CODES,
         lint::CODES,
     ]
     .into_iter()

@@ -5,28 +5,27 @@
 //! it is used; a template that needs a node of its surroundings captures it, and one that needs a node inside an included
 //! class asks the include's instance to export it.
 
-mod codes;
 mod expressions;
 mod order;
 mod size;
 mod statements;
 mod templates;
 
-pub(crate) use codes::CODES;
+pub(crate) use size::too_large;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::Diagnostics;
 use setpoint_flow::{Operation, Program, Slot, TemplateId};
 use setpoint_graph::Library;
 use setpoint_value::{FunctionRef, Type};
 
 use crate::hir::{BodyId, DefinitionId, DefinitionKind, Hir, IncludeId, Owner};
-use crate::types::{InstanceId, Typed};
+use crate::types::{Argument, InstanceId, TypedProgram, missing};
 use order::Need;
 use templates::{BuilderId, Builders};
 
-/// Lowers a program without type errors.
-pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &mut Diagnostics) -> Program {
+/// Lowers a program.
+pub(crate) fn lower(program: TypedProgram<'_>, library: &Library) -> Program {
+    let hir = program.hir();
     let mut builders = Builders::default();
     let entry = builders.open("the program", None, 0);
     // Room for all that may go there. What is not used of it is never touched, and so costs nothing; growing would copy.
@@ -36,7 +35,7 @@ pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &m
     );
     let mut lowering = Lowering {
         hir,
-        typed,
+        program,
         library,
         builders,
         slots: FxHashMap::default(),
@@ -44,22 +43,19 @@ pub(crate) fn lower(hir: &Hir, typed: &Typed, library: &Library, diagnostics: &m
         functions: FxHashMap::default(),
         adapted: FxHashMap::default(),
         entry,
-        diagnostics,
     };
-    if let Some(top) = typed.tops.get(&BodyId(0)) {
-        lowering.body_statements(entry, *top, BodyId(0));
+    if let Some(top) = program.entry() {
+        lowering.body_statements(entry, top, BodyId(0));
     }
-    let templates = lowering.builders.finish();
-    diagnostics.extend(size::too_large(&templates, TemplateId(0)));
     Program {
-        templates,
+        templates: lowering.builders.finish(),
         entry: TemplateId(0),
     }
 }
 
 struct Lowering<'a> {
     hir: &'a Hir,
-    typed: &'a Typed,
+    program: TypedProgram<'a>,
     library: &'a Library,
     builders: Builders,
     /// Where definitions are, once they are lowered.
@@ -71,7 +67,6 @@ struct Lowering<'a> {
     /// What is called in place of functions that take part by conversion.
     adapted: FxHashMap<FunctionRef, FunctionRef>,
     entry: BuilderId,
-    diagnostics: &'a mut Diagnostics,
 }
 
 impl Lowering<'_> {
@@ -80,39 +75,27 @@ impl Lowering<'_> {
         if let Some(found) = self.bodies.get(&(instance, body)) {
             return *found;
         }
-        if let Some((site, include)) = self.typed.instance(instance).site {
-            self.ensure_include(site, include);
-            if let Some(found) = self.bodies.get(&(instance, body)) {
-                return *found;
-            }
+        let Some((site, include)) = self.program.instance(instance).site else {
+            return self.entry;
+        };
+        self.ensure_include(site, include);
+        match self.bodies.get(&(instance, body)) {
+            Some(found) => *found,
+            None => missing(format_args!("{body:?} is not in the class of {instance:?}")),
         }
-        self.entry
     }
 
-    /// The instance that a path leads to, with all includes on the way lowered.
-    fn through(&mut self, from: InstanceId, path: &[IncludeId]) -> InstanceId {
-        let mut at = from;
-        for include in path {
-            let holder = self
-                .typed
-                .outward(at, self.hir.include(*include).owner)
-                .unwrap_or(at);
-            self.ensure_include(holder, *include);
-            at = self
-                .typed
-                .instance(holder)
-                .includes
-                .get(include)
-                .copied()
-                .unwrap_or(holder);
-        }
-        at
+    /// The instance that a path leads to and in which `owner`'s things are, with all includes on the way lowered.
+    fn follow(&mut self, from: InstanceId, path: &[IncludeId], owner: Owner) -> InstanceId {
+        let program = self.program;
+        program.follow(from, path, owner, |holder, include| {
+            self.ensure_include(holder, include);
+        })
     }
 
     /// The slot of a definition in `to`.
     fn definition(&mut self, from: InstanceId, path: &[IncludeId], id: DefinitionId, to: BuilderId) -> Slot {
         let definition = self.hir.definition(id);
-        let reached = self.through(from, path);
         if let DefinitionKind::Library(value) = &definition.kind {
             return self.builders.push(
                 to,
@@ -121,7 +104,7 @@ impl Lowering<'_> {
                 definition.span,
             );
         }
-        let holder = self.typed.outward(reached, definition.owner).unwrap_or(reached);
+        let holder = self.follow(from, path, definition.owner);
         if let Some((home, slot)) = self.slots.get(&(holder, id)).copied() {
             return self.builders.access(home, slot, to);
         }
@@ -142,59 +125,34 @@ impl Lowering<'_> {
                 (home, self.expr(home, holder, *value))
             }
             DefinitionKind::ClassParameter { index, .. } => {
-                let argument = self.typed.instance(holder).site.and_then(|(site, include)| {
-                    let include = self.hir.include(include);
-                    include
-                        .arguments
-                        .get(*index)
-                        .map(|argument| (site, include.body, *argument))
-                });
-                match argument {
-                    Some((site, body, argument)) => {
-                        let home = self.home(site, body);
-                        (home, self.expr(home, site, argument))
-                    }
-                    None => (self.entry, self.nothing(id)),
-                }
+                let Argument { site, body, value } = self.program.argument(holder, *index);
+                let home = self.home(site, body);
+                (home, self.expr(home, site, value))
             }
             // Parameters and loop variables are entered with their body, before anything in it is lowered.
             DefinitionKind::Parameter { .. }
             | DefinitionKind::LoopKey
             | DefinitionKind::LoopValue
-            | DefinitionKind::Library(_) => (self.entry, self.nothing(id)),
+            | DefinitionKind::Library(_) => {
+                missing(format_args!("`${}` is used outside of its body", definition.name))
+            }
         };
         self.slots.insert((holder, id), found);
         found
     }
 
-    /// Stands for a definition that cannot be reached; inference and resolution exclude it.
-    fn nothing(&mut self, id: DefinitionId) -> Slot {
-        debug_assert!(
-            false,
-            "`${}` is reachable from its uses",
-            self.hir.definition(id).name
-        );
-        let value = setpoint_value::Value::Null(Type::Dynamic);
-        self.builders.push(
-            self.entry,
-            Operation::Constant(value),
-            Type::Dynamic,
-            self.hir.definition(id).span,
-        )
-    }
-
     /// Lowers an include, once: by its statement, or by the first use of its alias.
     fn ensure_include(&mut self, holder: InstanceId, id: IncludeId) {
         let include = self.hir.include(id);
-        let Some(instance) = self.typed.instance(holder).includes.get(&id).copied() else {
-            return;
-        };
+        let instance = self.program.included(holder, id);
         let class = self.hir.class(include.class);
-        let Some(body) = class.body else { return };
+        let Some(body) = class.body else {
+            missing(format_args!("the class `{}` has no body", class.name));
+        };
         if self.bodies.contains_key(&(instance, body)) {
             return;
         }
-        self.through(holder, &include.path);
+        self.follow(holder, &include.path, class.owner);
         let parent = self.home(holder, include.body);
         let builder = self
             .builders
@@ -203,7 +161,7 @@ impl Lowering<'_> {
         self.body_statements(builder, instance, body);
         // Whatever is used of it from outside is lowered now, so that nothing new is captured once the instance is there.
         let mut used: Vec<DefinitionId> = self
-            .typed
+            .program
             .instance(instance)
             .definitions
             .keys()

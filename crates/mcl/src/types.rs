@@ -6,6 +6,8 @@
 //! meant, whether a name is one or many) is *deferred* and decided when solving has found more; this accepts more than one
 //! pass would, and rejects the same.
 //!
+//! What comes of it without errors is a [`TypedProgram`], from which lowering follows.
+//!
 //! Functions and classes are polymorphic by instantiation: each call of a named function and each include is an
 //! [`Instance`] with types of its own.
 
@@ -17,6 +19,7 @@ use crate::hir::Hir;
 mod codes;
 mod completion;
 mod deferred;
+mod findings;
 mod infer;
 mod instances;
 mod messages;
@@ -24,6 +27,7 @@ mod order;
 mod origins;
 mod panics;
 mod places;
+mod program;
 mod resources;
 mod schemes;
 mod signatures;
@@ -32,14 +36,17 @@ mod syntactic;
 mod unused;
 
 pub(crate) use codes::{CODES, TOO_DEEP};
-pub(crate) use infer::operator_spec;
 pub use instances::{Instance, InstanceId, Typed};
+pub(crate) use program::{Argument, Form, TypedProgram, missing};
 pub(crate) use unused::{has_unused, infer_unused};
 
 /// Infers the types of a program. Errors go to the sink, those that count first in front.
 pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typed {
     match infer::started(hir, library) {
         Some(inference) => inference.finish(diagnostics, false),
-        None => Typed::default(),
+        None => Typed {
+            is_complete: true,
+            ..Typed::default()
+        },
     }
 }

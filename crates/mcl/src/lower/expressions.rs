@@ -8,95 +8,92 @@ use super::Lowering;
 use super::order::Need;
 use super::templates::{BuilderId, Builders};
 use crate::adapt::{self, is_adapted};
-use crate::hir::{Callee, DefinitionId, ExprId, ExprKind, FunctionId, Owner, Part};
-use crate::types::{InstanceId, operator_spec};
+use crate::hir::{DefinitionId, ExprId, FunctionId, Part};
+use crate::types::{Form, InstanceId};
 
 impl Lowering<'_> {
     /// The slot of an expression's value in template `at`.
     pub(super) fn expr(&mut self, at: BuilderId, instance: InstanceId, id: ExprId) -> Slot {
-        let hir = self.hir;
-        let expr = hir.expr(id);
-        let span = expr.span;
-        let operation = match &expr.kind {
-            // What has errors is not lowered.
-            ExprKind::Unknown(_) => Operation::List(Vec::new()),
-            ExprKind::Literal(value) => {
+        let span = self.hir.expr(id).span;
+        let operation = match self.program.form(instance, id) {
+            Form::Constant(value) => {
                 return self
                     .builders
                     .push(at, Operation::Constant(value.clone()), value.ty(), span);
             }
-            ExprKind::Variable { path, definition } => {
-                return self.definition(instance, path, *definition, at);
-            }
-            ExprKind::Interpolation(parts) => return self.interpolation(at, instance, parts, span),
-            ExprKind::List(items) => Operation::List(self.exprs(at, instance, items)),
-            ExprKind::Map(entries) => {
+            Form::Variable { path, definition } => return self.definition(instance, path, definition, at),
+            Form::Same(other) => return self.expr(at, instance, other),
+            Form::Interpolation(parts) => return self.interpolation(at, instance, parts, span),
+            Form::List(items) => Operation::List(self.exprs(at, instance, items)),
+            Form::Map(entries) => {
                 let pairs = entries
                     .iter()
                     .map(|(k, v)| (self.expr(at, instance, *k), self.expr(at, instance, *v)));
                 Operation::Map(pairs.collect())
             }
-            ExprKind::Struct(fields) => Operation::Struct(
+            Form::Struct(fields) => Operation::Struct(
                 fields
                     .iter()
                     .map(|(_, value)| self.expr(at, instance, *value))
                     .collect(),
             ),
-            ExprKind::Lambda(function) => self.lambda(at, instance, *function),
-            ExprKind::If {
+            Form::Field { base, index } => Operation::Field {
+                of: self.expr(at, instance, base),
+                index,
+            },
+            Form::Lambda(function) => self.lambda(at, instance, function),
+            Form::If {
                 condition,
                 then,
                 otherwise,
             } => {
-                let condition = self.expr(at, instance, *condition);
-                let then = self.branch(at, instance, *then);
-                let otherwise = self.branch(at, instance, *otherwise);
+                let condition = self.expr(at, instance, condition);
+                let then = self.branch(at, instance, then);
+                let otherwise = self.branch(at, instance, otherwise);
                 Operation::If {
                     condition,
                     then,
                     otherwise,
                 }
             }
-            ExprKind::Except { left, right } => {
-                let value = self.expr(at, instance, *left);
-                let fallback = self.branch(at, instance, *right);
+            Form::Except { left, right } => {
+                let value = self.expr(at, instance, left);
+                let fallback = self.branch(at, instance, right);
                 Operation::Except { value, fallback }
             }
-            ExprKind::Operator {
-                operator,
-                left,
-                right,
-            } => self.library(at, instance, operator_spec(*operator).into(), &[*left, *right]),
-            ExprKind::Not(inner) => self.library(at, instance, (&operators::NOT).into(), &[*inner]),
-            ExprKind::In { left, right } => {
-                self.library(at, instance, (&operators::CONTAINS).into(), &[*left, *right])
-            }
-            ExprKind::Lookup { base, index } => {
-                let spec = match self.type_of(instance, *base) {
-                    Type::Map(_) => (&operators::MAP_LOOKUP).into(),
-                    _ => (&operators::LIST_LOOKUP).into(),
-                };
-                self.library(at, instance, spec, &[*base, *index])
-            }
-            ExprKind::Field { base, field } => {
-                let index = self.field_index(instance, *base, field).unwrap_or(0);
-                Operation::Field {
-                    of: self.expr(at, instance, *base),
-                    index,
+            Form::Library {
+                function,
+                arguments,
+                module_directory,
+            } => {
+                let arguments = self.exprs(at, instance, &arguments);
+                Operation::Call {
+                    function: self.adapted(function),
+                    arguments,
+                    module_directory,
                 }
             }
-            ExprKind::FieldOr { base, field, default } => match self.field_index(instance, *base, field) {
-                Some(index) => Operation::Field {
-                    of: self.expr(at, instance, *base),
-                    index,
-                },
-                None => return self.expr(at, instance, *default),
+            Form::Value { callee, arguments } => Operation::Apply {
+                function: self.expr(at, instance, callee),
+                arguments: self.exprs(at, instance, arguments),
             },
-            ExprKind::Call { callee, arguments } => {
-                return self.call(at, instance, id, callee, arguments, span);
+            Form::Function {
+                path,
+                function,
+                called,
+                arguments,
+            } => {
+                self.follow(instance, path, self.hir.function(function).owner);
+                let mut arguments = self.exprs(at, instance, arguments);
+                let builder = self.function(called);
+                arguments.extend(self.builders.captures_of_call(builder, at));
+                Operation::Instance {
+                    template: builder.template(),
+                    arguments,
+                }
             }
         };
-        let ty = self.type_of(instance, id);
+        let ty = self.program.type_of(instance, id);
         self.builders.push(at, operation, ty, span)
     }
 
@@ -104,49 +101,14 @@ impl Lowering<'_> {
         ids.iter().map(|id| self.expr(at, instance, *id)).collect()
     }
 
-    fn library(
-        &mut self,
-        at: BuilderId,
-        instance: InstanceId,
-        function: FunctionRef,
-        arguments: &[ExprId],
-    ) -> Operation {
-        let arguments = self.exprs(at, instance, arguments);
-        Operation::Call {
-            function,
-            arguments,
-            module_directory: "/".into(),
+    /// What is called for a library function: one that takes part by conversion is called in a wrapping.
+    fn adapted(&mut self, function: FunctionRef) -> FunctionRef {
+        if !is_adapted(&function) {
+            return function;
         }
-    }
-
-    /// The type of an expression as inference found it.
-    pub(super) fn type_of(&self, instance: InstanceId, id: ExprId) -> Type {
-        match &self.hir.expr(id).kind {
-            ExprKind::Literal(value) => value.ty(),
-            ExprKind::Variable { path, definition } => {
-                let definition_owner = self.hir.definition(*definition).owner;
-                if let crate::hir::DefinitionKind::Library(value) = &self.hir.definition(*definition).kind {
-                    return value.ty();
-                }
-                let holder = self.typed.through(self.hir, instance, path);
-                let holder = holder.and_then(|holder| self.typed.outward(holder, definition_owner));
-                let found = holder.and_then(|holder| self.typed.instance(holder).definitions.get(definition));
-                found.cloned().unwrap_or(Type::Dynamic)
-            }
-            _ => self
-                .typed
-                .types
-                .get(&(instance, id))
-                .cloned()
-                .unwrap_or(Type::Dynamic),
-        }
-    }
-
-    pub(super) fn field_index(&self, instance: InstanceId, base: ExprId, field: &str) -> Option<u32> {
-        let ty = self.type_of(instance, base);
-        ty.as_struct()
-            .and_then(|s| s.index(field))
-            .map(|index| index as u32)
+        let adapted = self.adapted.entry(function);
+        let wrapped = adapted.key().clone();
+        adapted.or_insert_with(|| adapt::adapted(&wrapped)).clone()
     }
 
     /// `"a${x}b"` is `concat("a", concat($x, "b"))`; a lone variable is itself.
@@ -209,10 +171,7 @@ impl Lowering<'_> {
         if let Some(found) = self.functions.get(&instance) {
             return *found;
         }
-        let Owner::Function(id) = self.typed.instance(instance).owner else {
-            debug_assert!(false, "a call leads to an instance of a function");
-            return self.entry;
-        };
+        let id = self.program.function_of(instance);
         let function = self.hir.function(id);
         let name = function.name.as_deref().unwrap_or("function");
         let name = format!("the function `{name}`");
@@ -237,52 +196,5 @@ impl Lowering<'_> {
             let slot = Builders::parameter(index as u32);
             self.slots.insert((instance, *definition), (builder, slot));
         }
-    }
-
-    fn call(
-        &mut self,
-        at: BuilderId,
-        instance: InstanceId,
-        id: ExprId,
-        callee: &Callee,
-        arguments: &[ExprId],
-        span: Span,
-    ) -> Slot {
-        let ty = self.type_of(instance, id);
-        let operation = match callee {
-            Callee::Library(function, directory) => {
-                let arguments = self.exprs(at, instance, arguments);
-                let function = if is_adapted(function) {
-                    let adapted = self.adapted.entry(function.clone());
-                    adapted.or_insert_with(|| adapt::adapted(function)).clone()
-                } else {
-                    function.clone()
-                };
-                Operation::Call {
-                    function,
-                    arguments,
-                    module_directory: directory.clone(),
-                }
-            }
-            Callee::Value(callee) => {
-                let function = self.expr(at, instance, *callee);
-                Operation::Apply {
-                    function,
-                    arguments: self.exprs(at, instance, arguments),
-                }
-            }
-            Callee::Function { path, .. } => {
-                self.through(instance, path);
-                let mut arguments = self.exprs(at, instance, arguments);
-                let called = self.typed.instance(instance).calls.get(&id).copied();
-                let builder = self.function(called.unwrap_or(instance));
-                arguments.extend(self.builders.captures_of_call(builder, at));
-                Operation::Instance {
-                    template: builder.template(),
-                    arguments,
-                }
-            }
-        };
-        self.builders.push(at, operation, ty, span)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Lowering;
 use crate::hir::{Callee, DefinitionId, DefinitionKind, ExprId, ExprKind};
-use crate::types::InstanceId;
+use crate::types::{Argument, Form, InstanceId};
 
 /// What is lowered once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,18 +57,18 @@ impl Lowering<'_> {
             Need::Definition(holder, id) => match &self.hir.definition(id).kind {
                 DefinitionKind::Bind { value, .. } => Some((holder, *value)),
                 DefinitionKind::ClassParameter { index, .. } => {
-                    let (site, include) = self.typed.instance(holder).site?;
-                    Some((site, *self.hir.include(include).arguments.get(*index)?))
+                    let Argument { site, value, .. } = self.program.argument(holder, *index);
+                    Some((site, value))
                 }
                 DefinitionKind::Parameter { .. }
                 | DefinitionKind::LoopKey
                 | DefinitionKind::LoopValue
                 | DefinitionKind::Library(_) => None,
             },
-            Need::Function(instance) => match self.typed.instance(instance).owner {
-                crate::hir::Owner::Function(id) => Some((instance, self.hir.function(id).body)),
-                crate::hir::Owner::Top(_) | crate::hir::Owner::Class(_) => None,
-            },
+            Need::Function(instance) => {
+                let function = self.program.function_of(instance);
+                Some((instance, self.hir.function(function).body))
+            }
         }
     }
 
@@ -80,26 +80,24 @@ impl Lowering<'_> {
                 ExprKind::Variable { path, definition } => {
                     let known = hir.definition(*definition);
                     if let DefinitionKind::Bind { .. } | DefinitionKind::ClassParameter { .. } = known.kind {
-                        let reached = self.through(instance, path);
-                        let holder = self.typed.outward(reached, known.owner).unwrap_or(reached);
+                        let holder = self.follow(instance, path, known.owner);
                         open.push((Need::Definition(holder, *definition), false));
                     }
                 }
                 ExprKind::Call {
-                    callee: Callee::Function { path, .. },
+                    callee: Callee::Function { .. },
                     ..
                 } => {
-                    self.through(instance, path);
-                    let called = self.typed.instance(instance).calls.get(&part);
-                    open.extend(called.map(|called| (Need::Function(*called), false)));
+                    if let Form::Function { path, function, called, .. } = self.program.form(instance, part) {
+                        self.follow(instance, path, hir.function(function).owner);
+                        open.push((Need::Function(called), false));
+                    }
                 }
                 // Types have decided which of the two it is.
-                ExprKind::FieldOr { base, field, default } => {
-                    return Some(match self.field_index(instance, *base, field) {
-                        Some(_) => *base,
-                        None => *default,
-                    });
-                }
+                ExprKind::FieldOr { .. } => match self.program.form(instance, part) {
+                    Form::Field { base: only, .. } | Form::Same(only) => return Some(only),
+                    _ => {}
+                },
                 _ => {}
             }
             None

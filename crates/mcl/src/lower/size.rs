@@ -4,7 +4,7 @@
 //! that calls two of the next, which call two of the next, is short and small here, and would take all memory there.
 
 use setpoint_diagnostics::{Diagnostic, Span};
-use setpoint_flow::{Block, Operation, Template, TemplateId};
+use setpoint_flow::{Block, Operation, Program, Template, TemplateId};
 
 use crate::types::TOO_DEEP;
 
@@ -12,7 +12,8 @@ use crate::types::TOO_DEEP;
 const MOST: u64 = 1 << 20;
 
 /// The error of a program that unfolds into more than can be handled.
-pub(super) fn too_large(templates: &[Template], entry: TemplateId) -> Option<Diagnostic> {
+pub(crate) fn too_large(program: &Program) -> Option<Diagnostic> {
+    let Program { templates, entry } = program;
     let mut sizes: Vec<Option<u64>> = vec![None; templates.len()];
     // Without recursion: what a template needs first, then the template.
     let mut open = vec![entry.0 as usize];
@@ -39,7 +40,7 @@ pub(super) fn too_large(templates: &[Template], entry: TemplateId) -> Option<Dia
     }
     let message = "this unfolds into more calls and includes than can be handled";
     let note = format!("at most {MOST} when the program runs");
-    Some(Diagnostic::error(&TOO_DEEP, largest(templates, entry, &sizes)?, message).note(note))
+    Some(Diagnostic::error(&TOO_DEEP, largest(templates, *entry, &sizes)?, message).note(note))
 }
 
 /// The call or include in the entry that unfolds into most.

@@ -1,9 +1,7 @@
 //! Statements to nodes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostic, Span};
 use setpoint_flow::{Block, EXPORTS, Operation, Slot};
 use setpoint_graph::{
     EdgeEndpoint, EdgeItem, EdgeStatement, FieldItem, MetaItem, MetaName, ResourceStatement,
@@ -11,10 +9,9 @@ use setpoint_graph::{
 use setpoint_value::{Type, Value};
 
 use super::Lowering;
-use super::codes;
 use super::templates::BuilderId;
 use crate::hir::{BodyId, Edge, Endpoint, ExprId, Item, ItemKind, Resource, Statement};
-use crate::types::InstanceId;
+use crate::types::{InstanceId, missing};
 
 impl Lowering<'_> {
     pub(super) fn body_statements(&mut self, at: BuilderId, instance: InstanceId, body: BodyId) {
@@ -86,7 +83,7 @@ impl Lowering<'_> {
             Statement::Panic { arguments, span } => {
                 let slots: Vec<Slot> = arguments.iter().map(|id| self.expr(at, instance, *id)).collect();
                 let Some((condition, rest)) = slots.split_first() else {
-                    return;
+                    missing(format_args!("a panic without a condition"));
                 };
                 (
                     Operation::Panic {
@@ -116,7 +113,6 @@ impl Lowering<'_> {
     }
 
     fn resource(&mut self, at: BuilderId, instance: InstanceId, resource: &Resource) -> Operation {
-        self.meta_once(instance, resource);
         let schema = self.library.kinds.get(&*resource.kind).copied();
         let name = self.expr(at, instance, resource.name);
         let mut statement = ResourceStatement {
@@ -133,9 +129,8 @@ impl Lowering<'_> {
             let condition = |this: &mut Self| item.condition.map(|id| this.expr(at, instance, id));
             match &item.kind {
                 ItemKind::Field { name, value, .. } => {
-                    // Inference has refused parameters that the kind does not have.
                     let Some(parameter) = schema.and_then(|schema| schema.parameter(name)) else {
-                        continue;
+                        missing(format_args!("`{}` has no parameter `{name}`", resource.kind));
                     };
                     let value = self.expr(at, instance, *value);
                     let condition = condition(self);
@@ -201,37 +196,6 @@ impl Lowering<'_> {
             condition,
             span: item.span,
         });
-    }
-
-    /// A meta parameter that a struct form sets beside another item (G5). Two plain items were refused before.
-    fn meta_once(&mut self, instance: InstanceId, resource: &Resource) {
-        let mut seen: HashMap<String, Span> = HashMap::new();
-        let mut again: Option<(String, Span, Span)> = None;
-        for item in &resource.items {
-            let names: Vec<String> = match &item.kind {
-                ItemKind::Meta { name, .. } => vec![name.name().to_owned()],
-                ItemKind::MetaStruct { value } => {
-                    let ty = self.type_of(instance, *value);
-                    let fields = ty.as_struct().map(|s| s.fields.as_slice()).unwrap_or_default();
-                    fields.iter().map(|f| f.name.to_string()).collect()
-                }
-                ItemKind::Field { .. } | ItemKind::EdgeProperty { .. } => continue,
-            };
-            for name in names {
-                if let Some(first) = seen.insert(name.clone(), item.span) {
-                    again.get_or_insert((name, first, item.span));
-                }
-            }
-        }
-        if let Some((name, first, second)) = again {
-            let message = format!("`Meta:{name}` is set twice");
-            let error = Diagnostic::error(&codes::META_TWICE, resource.span, message);
-            self.diagnostics.push(
-                error
-                    .because(first, "first here")
-                    .because(second, "and again here"),
-            );
-        }
     }
 
     fn endpoint(&mut self, at: BuilderId, instance: InstanceId, endpoint: &Endpoint) -> EdgeEndpoint<Slot> {

@@ -7,6 +7,8 @@ use setpoint_graph::ResourceStatement;
 use setpoint_value::Type;
 use std::sync::Arc;
 
+use crate::types::missing;
+
 /// A template under construction; also its number in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct BuilderId(usize);
@@ -140,8 +142,7 @@ impl Builders {
             return self.capture(to, parent, outer);
         }
         let Some((parent, instance)) = self.list[home.0].place else {
-            debug_assert!(false, "only what an include exports is used from outside");
-            return slot;
+            missing(format_args!("{slot:?} is used outside of its template and is not exported"));
         };
         let export = self.export(home, slot);
         let here = match self.list[parent.0].imported.get(&(instance, export)) {
@@ -205,7 +206,7 @@ impl Builders {
         let captured = (slot.0 as usize).checked_sub(builder.parameters as usize);
         match captured.and_then(|index| builder.captures.get(index)) {
             Some((home, outer)) => self.describe(*home, *outer),
-            None => (Type::Dynamic, Span::new(setpoint_diagnostics::FileId(0), 0, 0)),
+            None => missing(format_args!("the parameter {slot:?} is exported")),
         }
     }
 

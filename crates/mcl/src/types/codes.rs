@@ -19,4 +19,5 @@ setpoint_diagnostics::codes! {
     CANNOT_RECEIVE = "E0218" "G8" Type "a kind that receives nothing";
     BAD_SEND = "E0219" "G9" Type "a send that does not fit";
     TOO_DEEP = "E0220" "" Type "more calls and includes than can be handled";
+    META_TWICE = "E0310" "G5" Lower "a meta parameter that a `Meta` struct sets a second time";
 }

@@ -5,10 +5,13 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_value::{FunctionRef, Type};
 
 use super::codes;
+use super::findings::Phase;
 use super::infer::Inference;
 use super::instances::Typed;
 use super::messages::{Calls, Reason, in_words};
 use super::places::Place;
+use super::program::TypedProgram;
+use super::resources::meta_twice;
 
 /// What is looked at when all types are known.
 #[derive(Debug, Clone)]
@@ -147,34 +150,29 @@ impl Inference<'_> {
                 let _ = self.solver.unify(&result, &Type::Bool);
             }
         }
-        let is_clean = self.generation.is_empty() && self.solving.is_empty();
+        let is_solved = self.findings.is_solved();
         // Of what cannot be unfolded, types are not told: they are what is too large.
-        let is_bounded = !self
-            .generation
-            .iter()
-            .any(|(_, error)| error.code == &codes::TOO_DEEP);
-        let ambiguous = match is_clean || (beside_errors && is_bounded) {
-            true => self.complete().filter(|_| is_clean && !self.has_unknown),
-            false => None,
-        };
-        if !is_clean {
-            self.completion.clear();
+        if is_solved || (beside_errors && !self.findings.has(&codes::TOO_DEEP)) {
+            let open = self.complete();
+            if let Some((place, error)) = open.filter(|_| is_solved && !self.has_unknown) {
+                self.findings.push(Phase::Open, place, error);
+            }
         }
-        let is_unknown_kind = |error: &Diagnostic| error.code == &codes::UNKNOWN_KIND;
-        if self.generation.iter().any(|(_, error)| is_unknown_kind(error)) {
+        if self.findings.has(&codes::UNKNOWN_KIND) {
             for (kind, span, kind_span) in std::mem::take(&mut self.bare_unknown_kinds) {
                 self.unknown_kind(&kind, span, kind_span);
             }
         }
-        // The phases one after the other, each in the order of the equations.
-        let order = self.places.order();
-        for mut phase in [self.generation, self.solving] {
-            phase.sort_by_key(|(place, _)| order.rank(*place));
-            diagnostics.extend(phase.into_iter().map(|(_, error)| error));
+        self.typed.is_complete = self.findings.is_empty() && !self.has_unknown && !beside_errors;
+        if let Some(program) = TypedProgram::new(self.hir, &self.typed) {
+            for (place, instance, resource) in self.meta_structs {
+                if let Some(error) = meta_twice(&program, instance, resource) {
+                    self.findings.push(Phase::Statements, place, error);
+                }
+            }
         }
-        diagnostics.extend(ambiguous);
-        self.completion.sort_by_key(|(place, _)| order.rank(*place));
-        diagnostics.extend(self.completion.into_iter().map(|(_, error)| error));
+        self.typed.is_complete &= self.findings.is_empty();
+        diagnostics.extend(self.findings.ranked(&self.places.order()));
         self.typed
     }
 
@@ -187,7 +185,7 @@ impl Inference<'_> {
     }
 
     /// Tells all expressions their types, and answers the first that has none.
-    fn complete(&mut self) -> Option<Diagnostic> {
+    fn complete(&mut self) -> Option<(Place, Diagnostic)> {
         let recorded = std::mem::take(&mut self.recorded);
         let mut types = FxHashMap::default();
         types.reserve(recorded.len());
@@ -213,7 +211,7 @@ impl Inference<'_> {
         self.typed.types = types;
         let order = self.places.order();
         let first = open.into_iter().min_by_key(|(place, ..)| order.rank(*place));
-        let Some((_, id, ty)) = first else {
+        let Some((place, id, ty)) = first else {
             for check in std::mem::take(&mut self.checks) {
                 self.check_solved(check);
             }
@@ -226,7 +224,7 @@ impl Inference<'_> {
         };
         let error = Diagnostic::error(&codes::AMBIGUOUS, self.hir.expr(id).span, message);
         let help = "write the type where the value is bound: `$name []str = []`";
-        Some(error.label("of what type?").help(help))
+        Some((place, error.label("of what type?").help(help)))
     }
 
     fn check_solved(&mut self, check: Check) {

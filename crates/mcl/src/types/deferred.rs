@@ -8,6 +8,7 @@ use setpoint_value::{FunctionRef, InferArguments, StructType, Type, Value};
 
 use super::codes;
 use super::completion::Check;
+use super::findings::Phase;
 use super::infer::{Inference, call_type};
 use super::instances::InstanceId;
 use super::messages::{Calls, Reason};
@@ -195,7 +196,7 @@ impl Inference<'_> {
     /// Notes an error of the last phase.
     pub(super) fn incomplete(&mut self, place: Place, error: Diagnostic) {
         let error = self.through.on(error);
-        self.completion.push((place, error));
+        self.findings.push(Phase::Completion, place, error);
     }
 
     /// Tries to decide what was deferred. `last`: nothing more will become known.

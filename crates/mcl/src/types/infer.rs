@@ -10,6 +10,7 @@ use setpoint_value::{FunctionSpec, Type, operators};
 use super::codes;
 use super::completion::Check;
 use super::deferred::{Deferred, DeferredKind, HookedCall};
+use super::findings::{Findings, Phase};
 use super::instances::{Instance, InstanceId, Typed};
 use super::messages::{Calls, Reason, conflict_diagnostic};
 use super::order::Node;
@@ -20,7 +21,7 @@ use super::syntactic::SyntacticFacts;
 use crate::adapt::is_adapted;
 use crate::hir::{
     BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, IncludeId,
-    Owner, Part, Statement,
+    Owner, Part, Resource, Statement,
 };
 use crate::syntax::Operator;
 
@@ -45,12 +46,11 @@ pub(super) fn started<'a>(hir: &'a Hir, library: &'a Library) -> Option<Inferenc
         has_unknown: false,
         checks: Vec::new(),
         names: Vec::new(),
-        generation: Vec::new(),
+        findings: Findings::default(),
         bare_unknown_kinds: Vec::new(),
-        solving: Vec::new(),
+        meta_structs: Vec::new(),
         replayed: None,
         through: Calls::default(),
-        completion: Vec::new(),
         syntactic: SyntacticFacts::default(),
         nesting: 0,
         calls: 0,
@@ -93,19 +93,17 @@ pub(super) struct Inference<'a> {
     pub(super) checks: Vec<Check>,
     /// Names of resources and edge endpoints that are not evident: str or list of str.
     pub(super) names: Vec<(Place, Type, Span)>,
-    /// Errors of collecting equations, each with its place among them.
-    pub(super) generation: Vec<(Place, Diagnostic)>,
+    /// What is wrong.
+    pub(super) findings: Findings,
     /// Kinds that do not exist, of resources without parameters. By themselves they are refused later; beside an error of this
     /// stage they are told with it.
     pub(super) bare_unknown_kinds: Vec<(Arc<str>, Span, Span)>,
-    /// Errors of solving, each with its place among the equations.
-    pub(super) solving: Vec<(Place, Diagnostic)>,
+    /// Resources whose meta parameters only types tell.
+    pub(super) meta_structs: Vec<(Place, InstanceId, &'a Resource)>,
     /// The place of what is decided now, if it was met earlier.
     pub(super) replayed: Option<Place>,
     /// The calls through which that came.
     pub(super) through: Calls,
-    /// Errors of the last phase, each with its place among the equations.
-    pub(super) completion: Vec<(Place, Diagnostic)>,
     /// What was found to be plain from the text.
     pub(super) syntactic: SyntacticFacts,
     /// How many expressions are being typed inside each other.
@@ -159,19 +157,11 @@ impl<'a> Inference<'a> {
     }
 
     fn outward(&mut self, from: InstanceId, owner: Owner) -> InstanceId {
-        if let Owner::Top(body) = owner {
-            return self.top(body);
+        match owner {
+            Owner::Top(body) => self.top(body),
+            // Resolution only makes references that lead outward to their owner, but for those of what has errors.
+            Owner::Class(_) | Owner::Function(_) => self.typed.outward(from, owner).unwrap_or(from),
         }
-        let mut at = Some(from);
-        while let Some(id) = at {
-            let instance = self.typed.instance(id);
-            if instance.owner == owner {
-                return id;
-            }
-            at = instance.parent;
-        }
-        // Resolution only makes references that lead outward to their owner.
-        from
     }
 
     /// The instance that a path leads to and in which `owner`'s things are.
@@ -311,8 +301,7 @@ impl<'a> Inference<'a> {
 
     /// Reports, once, that the program cannot be unfolded.
     pub(super) fn too_much(&mut self, span: Span) {
-        let told = self.generation.iter().any(|(_, d)| d.code == &codes::TOO_DEEP);
-        if !told {
+        if !self.findings.has(&codes::TOO_DEEP) {
             let message = "this unfolds into more calls and includes than can be handled";
             let note =
                 format!("at most {MAXIMUM_CALLS} calls inside each other, and {MAXIMUM_INSTANCES} in all");
@@ -399,14 +388,14 @@ impl<'a> Inference<'a> {
     pub(super) fn refuse(&mut self, error: Diagnostic) {
         let place = self.place();
         let error = self.through.on(error);
-        self.generation.push((place, error));
+        self.findings.push(Phase::Collecting, place, error);
     }
 
     /// Notes an error of solving.
     pub(super) fn unsolved(&mut self, error: Diagnostic) {
         let place = self.place();
         let error = self.through.on(error);
-        self.solving.push((place, error));
+        self.findings.push(Phase::Solving, place, error);
     }
 
     /// The place of what is met now, or was met when what is decided now was deferred.
@@ -786,7 +775,7 @@ impl<'a> Inference<'a> {
 }
 
 /// The specification behind an operator.
-pub(crate) fn operator_spec(operator: Operator) -> &'static FunctionSpec {
+pub(super) fn operator_spec(operator: Operator) -> &'static FunctionSpec {
     match operator {
         Operator::Add => &operators::ADD,
         Operator::Subtract => &operators::SUBTRACT,

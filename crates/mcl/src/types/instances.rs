@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use setpoint_value::Type;
 
-use crate::hir::{BodyId, DefinitionId, ExprId, Hir, IncludeId, Owner};
+use crate::hir::{BodyId, DefinitionId, ExprId, IncludeId, Owner};
 
 /// An instance of an [`Owner`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +39,8 @@ pub struct Typed {
     pub tops: FxHashMap<BodyId, InstanceId>,
     /// Types of expressions, but for literals and variables.
     pub types: FxHashMap<(InstanceId, ExprId), Type>,
+    /// Whether nothing was wrong, so that nothing is missing.
+    pub(super) is_complete: bool,
 }
 
 impl Typed {
@@ -62,16 +64,5 @@ impl Typed {
             Owner::Top(body) => self.tops.get(&body).copied(),
             Owner::Class(_) | Owner::Function(_) => None,
         }
-    }
-
-    /// The instance that a path of includes leads to.
-    #[must_use]
-    pub fn through(&self, hir: &Hir, from: InstanceId, path: &[IncludeId]) -> Option<InstanceId> {
-        let mut at = from;
-        for include in path {
-            let holder = self.outward(at, hir.include(*include).owner)?;
-            at = *self.instance(holder).includes.get(include)?;
-        }
-        Some(at)
     }
 }

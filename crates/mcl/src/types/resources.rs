@@ -1,5 +1,6 @@
 //! Equations of resources and edges, and what is checked about their kinds before solving.
 
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 use setpoint_graph::{KindSchema, MetaName, ParameterType};
 use setpoint_value::Type;
@@ -8,11 +9,12 @@ use super::InstanceId;
 use super::codes;
 use super::infer::Inference;
 use super::messages::Reason;
-use crate::hir::{Edge, Endpoint, ExprId, ExprKind, ItemKind, Part, Resource};
+use super::program::TypedProgram;
+use crate::hir::{Edge, Endpoint, ExprId, ExprKind, Item, ItemKind, Part, Resource};
 use crate::syntax::foreign;
 
-impl Inference<'_> {
-    pub(super) fn resource(&mut self, instance: InstanceId, resource: &Resource) {
+impl<'a> Inference<'a> {
+    pub(super) fn resource(&mut self, instance: InstanceId, resource: &'a Resource) {
         let schema = self.library.kinds.get(&*resource.kind).copied();
         let name = self.infer(instance, resource.name);
         let mut unknown_kind = false;
@@ -62,6 +64,11 @@ impl Inference<'_> {
                     self.meta_struct(evident.as_ref(), &ty, item.span);
                 }
             }
+        }
+        let is_struct = |item: &Item| matches!(item.kind, ItemKind::MetaStruct { .. });
+        if resource.items.iter().any(is_struct) {
+            let place = self.places.next();
+            self.meta_structs.push((place, instance, resource));
         }
         if schema.is_none() && !unknown_kind && !resource.collect {
             let unknown = (resource.kind.clone(), resource.span, resource.kind_span);
@@ -289,4 +296,33 @@ fn capitalised(kind: &str) -> String {
             .unwrap_or_default()
     };
     kind.split(':').map(part).collect::<Vec<_>>().join(":")
+}
+
+/// A meta parameter that a struct form sets beside another item (G5). Two plain items were refused before.
+pub(super) fn meta_twice(
+    program: &TypedProgram<'_>,
+    instance: InstanceId,
+    resource: &Resource,
+) -> Option<Diagnostic> {
+    let mut seen: FxHashMap<String, Span> = FxHashMap::default();
+    for item in &resource.items {
+        let names: Vec<String> = match &item.kind {
+            ItemKind::Meta { name, .. } => vec![name.name().to_owned()],
+            ItemKind::MetaStruct { value } => {
+                let ty = program.type_of(instance, *value);
+                let fields = ty.as_struct().map(|s| s.fields.as_slice()).unwrap_or_default();
+                fields.iter().map(|f| f.name.to_string()).collect()
+            }
+            ItemKind::Field { .. } | ItemKind::EdgeProperty { .. } => continue,
+        };
+        for name in names {
+            if let Some(first) = seen.insert(name.clone(), item.span) {
+                let message = format!("`Meta:{name}` is set twice");
+                let error = Diagnostic::error(&codes::META_TWICE, resource.span, message);
+                let error = error.because(first, "first here");
+                return Some(error.because(item.span, "and again here"));
+            }
+        }
+    }
+    None
 }

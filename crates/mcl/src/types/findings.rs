@@ -1,0 +1,58 @@
+//! What inference finds wrong, and the one place where that is ranked.
+//!
+//! An error of an earlier phase hides those of the phases that need what it spoils; within a phase errors stand in the order of the
+//! equations.
+
+use setpoint_diagnostics::{CodeInfo, Diagnostic};
+
+use super::places::{Order, Place};
+
+/// When an error is found, the earliest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// While equations are collected.
+    Collecting,
+    /// While they are solved.
+    Solving,
+    /// When all is solved: something is open.
+    Open,
+    /// When all is solved: a built-in does not support what it gets, or a written type is not that of the value.
+    Completion,
+    /// When all types are right: what only they tell about a statement.
+    Statements,
+}
+
+/// Errors, each with its phase and its place among the equations.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    list: Vec<(Phase, Place, Diagnostic)>,
+}
+
+impl Findings {
+    pub(super) fn push(&mut self, phase: Phase, place: Place, error: Diagnostic) {
+        self.list.push((phase, place, error));
+    }
+
+    /// Whether an error of this code is among them.
+    pub(super) fn has(&self, code: &CodeInfo) -> bool {
+        self.list.iter().any(|(_, _, error)| error.code == code)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether all equations could be collected and solved.
+    pub(super) fn is_solved(&self) -> bool {
+        !self.list.iter().any(|(phase, ..)| *phase <= Phase::Solving)
+    }
+
+    /// Those that count, in the order in which they do.
+    pub(super) fn ranked(self, order: &Order<'_>) -> Vec<Diagnostic> {
+        let is_solved = self.is_solved();
+        let mut list = self.list;
+        list.retain(|(phase, ..)| is_solved || *phase <= Phase::Solving);
+        list.sort_by_key(|(phase, place, _)| (*phase, order.rank(*place)));
+        list.into_iter().map(|(_, _, error)| error).collect()
+    }
+}
