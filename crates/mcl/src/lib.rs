@@ -31,13 +31,8 @@ pub use scope::{Entry, Metadata, RemoteImport};
 /// Every code that this language raises, stage by stage. Those of values that flow are `setpoint_flow`'s, those of the
 /// resource graph `setpoint_graph`'s.
 pub fn codes() -> impl Iterator<Item = &'static setpoint_diagnostics::CodeInfo> {
-    [
-        syntax::CODES,
-        scope::CODES,
-        types::CODES,
-        lint::CODES,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
+    [syntax::CODES, scope::CODES, types::CODES, lint::CODES]
+        .into_iter()
+        .flatten()
+        .copied()
 }

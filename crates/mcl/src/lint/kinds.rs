@@ -25,7 +25,7 @@ impl Linter<'_> {
                 }
                 let statement = self.statement(resource, schema);
                 if has_doubts(&statement, schema) {
-                    build_resource(&statement, &Value::clone, &mut found);
+                    build_resource(&statement, None, &Value::clone, &mut found);
                 }
             }
         }

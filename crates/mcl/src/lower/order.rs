@@ -88,7 +88,13 @@ impl Lowering<'_> {
                     callee: Callee::Function { .. },
                     ..
                 } => {
-                    if let Form::Function { path, function, called, .. } = self.program.form(instance, part) {
+                    if let Form::Function {
+                        path,
+                        function,
+                        called,
+                        ..
+                    } = self.program.form(instance, part)
+                    {
                         self.follow(instance, path, hir.function(function).owner);
                         open.push((Need::Function(called), false));
                     }

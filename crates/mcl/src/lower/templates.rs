@@ -142,7 +142,9 @@ impl Builders {
             return self.capture(to, parent, outer);
         }
         let Some((parent, instance)) = self.list[home.0].place else {
-            missing(format_args!("{slot:?} is used outside of its template and is not exported"));
+            missing(format_args!(
+                "{slot:?} is used outside of its template and is not exported"
+            ));
         };
         let export = self.export(home, slot);
         let here = match self.list[parent.0].imported.get(&(instance, export)) {
