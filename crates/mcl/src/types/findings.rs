@@ -47,6 +47,26 @@ impl Findings {
         !self.list.iter().any(|(phase, ..)| *phase <= Phase::Solving)
     }
 
+    /// How many there are: where those begin that are found from now on.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The errors of solving among those found since there were so many.
+    pub(super) fn unsolved_since(&mut self, count: usize) -> impl Iterator<Item = &mut Diagnostic> {
+        let found = self.list.iter_mut().skip(count);
+        found
+            .filter(|(phase, ..)| *phase == Phase::Solving)
+            .map(|(.., error)| error)
+    }
+
+    /// Forgets the errors of solving that were found since there were so many.
+    pub(super) fn forget_unsolved_since(&mut self, count: usize) {
+        let later = self.list.split_off(count);
+        let kept = later.into_iter().filter(|(phase, ..)| *phase != Phase::Solving);
+        self.list.extend(kept);
+    }
+
     /// Those that count, in the order in which they do.
     pub(super) fn ranked(self, order: &Order<'_>) -> Vec<Diagnostic> {
         let is_solved = self.is_solved();

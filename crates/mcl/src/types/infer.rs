@@ -523,17 +523,18 @@ impl<'a> Inference<'a> {
                 left,
                 right,
             } => {
-                let errors = self.solving.len();
+                let errors = self.findings.count();
                 let left_type = self.infer(instance, *left);
                 // `not $a == $b`, where `not` belongs to `$a`: that `not` gives a bool is no news.
-                let is_said = self.solving.len() > errors && matches!(hir.expr(*left).kind, ExprKind::Not(_));
+                let is_said = matches!(hir.expr(*left).kind, ExprKind::Not(_))
+                    && self.findings.unsolved_since(errors).next().is_some();
                 let types = [left_type, self.infer(instance, *right)];
                 self.contradictions(instance, &[*left, *right]);
-                let errors = self.solving.len();
+                let errors = self.findings.count();
                 let reason = Reason::Operands(operator.text());
                 let result = self.library_signature(&operator_spec(*operator).into(), &types, span, &reason);
                 if is_said {
-                    self.solving.truncate(errors);
+                    self.findings.forget_unsolved_since(errors);
                 }
                 self.show_operands(errors, &[(*left, &types[0]), (*right, &types[1])]);
                 result
@@ -541,7 +542,7 @@ impl<'a> Inference<'a> {
             ExprKind::Not(inner) => {
                 let types = [self.infer(instance, *inner)];
                 self.contradictions(instance, &[*inner]);
-                let errors = self.solving.len();
+                let errors = self.findings.count();
                 let not = (&operators::NOT).into();
                 let result = self.library_signature(&not, &types, span, &Reason::Operands("not"));
                 self.show_operands(errors, &[(*inner, &types[0])]);

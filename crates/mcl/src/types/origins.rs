@@ -147,19 +147,22 @@ impl Inference<'_> {
 
     /// Shows the operands in the errors of an operator that were found since there were so many.
     pub(super) fn show_operands(&mut self, errors: usize, operands: &[(ExprId, &Type)]) {
-        for index in errors..self.solving.len() {
-            let mut operands = operands.iter().rev().map(|(operand, ty)| {
-                let ty = self.solver.zonk(ty);
-                (self.hir.place(*operand), format!("this is {}", in_words(&ty)))
-            });
-            let Some((place, text)) = operands.next() else {
-                continue;
-            };
-            let error = &mut self.solving[index].1;
-            *error = operands.fold(
-                error.clone().shown_at(place).label(text),
-                |error, (place, text)| error.because(place, text),
-            );
+        if self.findings.count() == errors {
+            return;
+        }
+        let mut shown = Vec::with_capacity(operands.len());
+        for (operand, ty) in operands.iter().rev() {
+            let ty = self.solver.zonk(ty);
+            shown.push((self.hir.place(*operand), format!("this is {}", in_words(&ty))));
+        }
+        let Some(((place, text), others)) = shown.split_first() else {
+            return;
+        };
+        for error in self.findings.unsolved_since(errors) {
+            let told = error.clone().shown_at(*place).label(text.as_str());
+            *error = others
+                .iter()
+                .fold(told, |error, (place, text)| error.because(*place, text.as_str()));
         }
     }
 
