@@ -1,25 +1,33 @@
-//! `setpoint docs`: the reference of kinds and functions, from their descriptions.
+//! `setpoint docs`: the reference of kinds, functions and whatever else has a name, from their descriptions.
 
 mod book;
 mod events;
+mod find;
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::did_you_mean;
-use setpoint_graph::{ConstantValue, KindSchema, ParameterSchema};
+use setpoint_graph::{Constant, ConstantValue, KindSchema, ParameterSchema};
 use setpoint_value::{Class, FunctionSpec, Module};
 
 use crate::Assembly;
 use crate::failure::{Failure, exit_code};
 use crate::session::Session;
 
-/// Print the reference of kinds and functions
+/// Print the reference of whatever has a name: kinds, parameters, functions, codes
+///
+/// A name, or a part of it, finds kinds, their parameters and constants, meta parameters, functions, modules, rules of the linter, and
+/// codes of errors and warnings, these by their summaries too. What alone is found is shown in full, several things as a list.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub(super) struct Arguments {
+    /// What is looked for: `file`, `file.mode`, `Meta:retry`, `printf`, `unused-variable`, `E0101`
+    name: Option<String>,
+
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -48,12 +56,13 @@ struct Selection {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let assembly = &session.assembly;
     let text = match &arguments.what {
-        What::Kinds(selection) => kinds(assembly, selection)?,
-        What::Functions(selection) => functions(assembly, selection)?,
-        What::Book { directory } => {
+        Some(What::Kinds(selection)) => kinds(assembly, selection)?,
+        Some(What::Functions(selection)) => functions(assembly, selection)?,
+        Some(What::Book { directory }) => {
             book::write(assembly, directory)?;
             return Ok(exit_code::DONE);
         }
+        None => find::find(assembly, arguments.name.as_deref().unwrap_or_default())?,
     };
     session.output.print(&text)?;
     Ok(exit_code::DONE)
@@ -102,11 +111,7 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
     if !schema.parameters.is_empty() {
         heading(out, markdown, 3, "Parameters");
         for parameter in schema.parameters.iter().filter(|parameter| parameter.reachable) {
-            let mut title = format!("{} {}", parameter.name, parameter.parameter_type.describe());
-            if !parameter.default.is_empty() {
-                let _ = write!(title, ", default {}", parameter.default);
-            }
-            entry(out, markdown, &title, &with_form(parameter));
+            entry(out, markdown, &parameter_title(parameter), &with_form(parameter));
         }
         out.push('\n');
     }
@@ -125,15 +130,11 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
     if !schema.constants.is_empty() {
         heading(out, markdown, 3, "Constants");
         for constant in schema.constants {
-            let value = match constant.value {
-                ConstantValue::Str(text) => setpoint_value::quote(text.as_bytes()),
-                ConstantValue::Int(number) => number.to_string(),
-            };
             let name = format!(
                 "$const.res.{}.{}.{}",
                 schema.kind, constant.parameter, constant.name
             );
-            entry(out, markdown, &name, &value);
+            entry(out, markdown, &name, &constant_value(constant));
         }
         out.push('\n');
     }
@@ -335,6 +336,26 @@ fn entry(out: &mut String, markdown: bool, title: &str, doc: &str) {
         true => writeln!(out, "- `{title}`: {}", doc.replace('\n', "\n  ")),
         false => writeln!(out, "    {title}\n        {}", doc.replace('\n', "\n        ")),
     };
+}
+
+/// Name, type and default of a parameter.
+fn parameter_title(parameter: &ParameterSchema) -> String {
+    let default = match parameter.default {
+        "" => String::new(),
+        default => format!(", default {default}"),
+    };
+    format!(
+        "{} {}{default}",
+        parameter.name,
+        parameter.parameter_type.describe()
+    )
+}
+
+fn constant_value(constant: &Constant) -> String {
+    match constant.value {
+        ConstantValue::Str(text) => setpoint_value::quote(text.as_bytes()),
+        ConstantValue::Int(number) => number.to_string(),
+    }
 }
 
 /// What a parameter means, and after the first line what its text has to be.

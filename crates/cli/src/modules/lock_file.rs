@@ -67,31 +67,14 @@ impl LockFile {
             }
             Err(error) => return Err(Failure::io(format_args!("read {}", path.display()), &error)),
         };
-        let unusable = |why: String| {
+        let modules = modules(&bytes).map_err(|why| {
             Failure::wrong(format!("the lock file {} cannot be used", path.display()))
                 .because(why)
                 .hint("remove it, and `setpoint modules get` writes another one")
-        };
-        let version = serde_json::from_slice::<serde_json::Value>(&bytes)
-            .map_err(|error| unusable(error.to_string()))?
-            .get("version")
-            .and_then(serde_json::Value::as_u64);
-        if version.is_some_and(|version| version > u64::from(VERSION)) {
-            return Err(unusable("a newer version of setpoint has written it".to_owned()));
-        }
-        let stored: Stored = serde_json::from_slice(&bytes).map_err(|error| unusable(error.to_string()))?;
-        for (directory, module) in &stored.modules {
-            // These become arguments of git.
-            let is_commit = |commit: &String| {
-                matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
-            };
-            if !module.commit.as_ref().is_none_or(is_commit) {
-                return Err(unusable(format!("the commit of `{directory}` is not one")));
-            }
-        }
+        })?;
         Ok(LockFile {
             path,
-            modules: Some(stored.modules),
+            modules: Some(modules),
         })
     }
 
@@ -172,6 +155,26 @@ pub(super) enum Writing {
     Interrupted,
 }
 
+/// The modules in the text of a lock file, or why it cannot be used.
+fn modules(bytes: &[u8]) -> Result<BTreeMap<String, LockedModule>, String> {
+    let any: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let version = any.get("version").and_then(serde_json::Value::as_u64);
+    if version.is_some_and(|version| version > u64::from(VERSION)) {
+        return Err("a newer version of setpoint has written it".to_owned());
+    }
+    let stored: Stored = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    // These become arguments of git.
+    let is_commit = |commit: &String| {
+        matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    for (directory, module) in &stored.modules {
+        if !module.commit.as_ref().is_none_or(is_commit) {
+            return Err(format!("the commit of `{directory}` is not one"));
+        }
+    }
+    Ok(stored.modules)
+}
+
 /// The directory of an import in a deploy, which is the same wherever the program and the modules lie. None where there is no directory
 /// for it.
 pub(super) fn key(import: &RemoteImport, global: Option<&str>) -> Option<String> {
@@ -181,4 +184,49 @@ pub(super) fn key(import: &RemoteImport, global: Option<&str>) -> Option<String>
         Some(rest) => format!("/modules/{rest}"),
         None => place,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{
+  "version": 1,
+  "modules": {
+    "modules/example.com/a/": { "url": "https://example.com/a", "commit": "0123456789abcdef0123456789abcdef01234567", "sha256": "00" },
+    "modules/example.com/b/": { "url": "https://example.com/b", "commit": null, "sha256": "11" }
+  }
+}"#;
+
+    #[test]
+    fn any_bytes_are_a_lock_file_or_a_reason_in_words() {
+        assert_eq!(modules(GOOD.as_bytes()).unwrap().len(), 2);
+        // Every byte taken away, doubled, or replaced by each that means something in JSON, and every beginning of the text.
+        for at in 0..GOOD.len() {
+            let (before, after) = (&GOOD.as_bytes()[..at], &GOOD.as_bytes()[at + 1..]);
+            let own = [GOOD.as_bytes()[at]; 2];
+            let mut texts = vec![
+                before.to_vec(),
+                [before, after].concat(),
+                [before, &own, after].concat(),
+            ];
+            for byte in *b"{}[]\",:-1e\\\0\xff\n" {
+                texts.push([before, &[byte], after].concat());
+            }
+            for text in texts {
+                match modules(&text) {
+                    // What becomes an argument of git is a commit, whatever stands in the file.
+                    Ok(modules) => assert!(modules.values().all(|module| {
+                        let commit = module.commit.as_deref().unwrap_or_default();
+                        commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+                    })),
+                    Err(why) => assert!(!why.is_empty()),
+                }
+            }
+        }
+        let newer = GOOD.replace("\"version\": 1", "\"version\": 2");
+        assert!(modules(newer.as_bytes()).unwrap_err().contains("newer version"));
+        let deep = "[".repeat(1_000_000);
+        assert!(modules(deep.as_bytes()).unwrap_err().contains("recursion"));
+    }
 }

@@ -20,9 +20,11 @@ mod growing;
 mod hostile;
 mod hung_file_system;
 mod known_files;
+mod language_server;
 mod linter;
 mod mistakes;
 mod modules;
+mod neovim;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;

@@ -347,6 +347,64 @@ fn functions_are_found_by_part_of_their_names() {
 }
 
 #[test]
+fn whatever_has_a_name_is_found_by_part_of_it() {
+    let place = Hermetic::new();
+    let found = |name: &str| {
+        let finished = place.run(BINARY, &["docs", name]);
+        assert_eq!(finished.code, 0, "{name}: {}", finished.stderr);
+        finished.stdout
+    };
+    // A whole name, in any case of letters, is one page.
+    for (name, wanted) in [
+        ("exec", "Parameters\n"),
+        ("file.content", "Parameter of the kind file\n\n    content str"),
+        ("Meta:retry", "Meta:retry int, default 0\n"),
+        ("meta:NOOP", "Only say what would be done."),
+        ("$const.res.file.state.exists", "\"exists\""),
+        ("golang/strings", "import \"golang/strings\""),
+        ("printf", "    fmt.printf("),
+        ("unused-variable", "# W0101: "),
+        ("e0101", "# E0101: "),
+    ] {
+        assert!(found(name).contains(wanted), "{name}:\n{}", found(name));
+    }
+    // Two things of one name are both shown.
+    let noop = found("noop");
+    assert!(noop.contains("Parameters") || noop.contains("noop\n"), "{noop}");
+    assert!(noop.contains("Meta parameter of every kind"), "{noop}");
+    // A part of names is a list, sorted by what they are of.
+    let list = found("retry");
+    assert!(list.contains("Meta:retry"), "{list}");
+    let list = found("state");
+    for wanted in [
+        "Parameters\n",
+        "    file.state ",
+        "Constants\n",
+        "$const.res.file.state.absent",
+    ] {
+        assert!(list.contains(wanted), "{wanted}:\n{list}");
+    }
+    let list = found("unused");
+    for wanted in ["Rules of the linter\n", "    unused-import ", "(W0102)"] {
+        assert!(list.contains(wanted), "{wanted}:\n{list}");
+    }
+    // A code is found by what it is about, too.
+    let list = found("nothing uses");
+    assert!(
+        list.contains("Codes\n    W0101  a variable that nothing uses\n"),
+        "{list}"
+    );
+    let nothing = place.run(BINARY, &["docs", "prnitf"]);
+    assert_eq!(nothing.code, 1);
+    assert!(
+        nothing.stderr.contains("nothing is called `prnitf`"),
+        "{}",
+        nothing.stderr
+    );
+    assert!(nothing.stderr.contains("did you mean"), "{}", nothing.stderr);
+}
+
+#[test]
 fn a_module_stays_in_its_directory_and_formatting_does_not_follow_links() {
     let place = Hermetic::new();
     place.write("secret", "root:secret\n");

@@ -42,7 +42,7 @@ pub(crate) static SHAPES: &[Shape] = &[
             .rev()
             .map(|i| format!("$x{i} = $x{} + 1\n", i - 1))
             .collect();
-        one(&format!("{lines}$x0 = 1\n"))
+        one(&format!("{lines}$x0 = 1\npanic($x{n} == 0)\n"))
     }),
     right("binds that are conditions of the one before", 1000, |n| {
         chain("$c = true\n$x0 = \"a\"\n", n, |i| {
@@ -85,7 +85,7 @@ pub(crate) static SHAPES: &[Shape] = &[
         line(&mut text, "$y = f3(1)");
         one(&text)
     }),
-    right("functions, each of which doubles a type", 200, |n| {
+    right("functions, each of which doubles a type", 7, |n| {
         let mut text = String::from("func f0($a) { $a }\n");
         for i in 1..=n {
             line(
@@ -96,7 +96,7 @@ pub(crate) static SHAPES: &[Shape] = &[
                 ),
             );
         }
-        line(&mut text, "$y = f2(1)");
+        line(&mut text, "$y = f2(1)\npanic($y == $y)");
         one(&text)
     }),
     right("functions and binds in turns", 400, |n| {
@@ -149,17 +149,16 @@ pub(crate) static SHAPES: &[Shape] = &[
         one(&format!("$l = [{}]\n", numbers(n)))
     }),
     right("a list of texts in one line", 10_000, |n| {
-        let list: String = (0..n).map(|i| format!("\"ä{i}\", ")).collect();
-        one(&format!("$l = [{list}]\n"))
+        one(&format!("$l = [{}]\n", texts(n)))
     }),
     right("a loop over a long list", 10_000, |n| {
         one(&format!(
             "for $i, $v in [{}] {{\n\tprint \"${{v}}\" {{}}\n}}\n",
-            numbers(n)
+            texts(n)
         ))
     }),
     right("loops", 1000, |n| {
-        let mut text = String::from("$list = [1, 2,]\n");
+        let mut text = String::from("$list = [\"a\", \"b\",]\n");
         for i in 0..n {
             line(
                 &mut text,
@@ -179,7 +178,7 @@ pub(crate) static SHAPES: &[Shape] = &[
         }
         one(&text)
     }),
-    right("a sum of many terms", 200, |n| {
+    right("a sum of many terms", 120, |n| {
         let terms: Vec<String> = (0..n).map(|i| i.to_string()).collect();
         one(&format!("$s = {}\n", terms.join(" + ")))
     }),
@@ -200,7 +199,7 @@ pub(crate) static SHAPES: &[Shape] = &[
         }
         one(&text)
     }),
-    right("classes, each includes the one before", 200, |n| {
+    right("classes, each includes the one before", 45, |n| {
         let mut text = String::from("class c0 {\n\t$v = 1\n}\n");
         for i in 1..=n {
             line(
@@ -221,7 +220,7 @@ pub(crate) static SHAPES: &[Shape] = &[
         for i in 0..n {
             line(
                 &mut text,
-                &format!("if $c {{\n\t$v = {i}\n\tprint \"p{i} ${{v}}\" {{}}\n}}"),
+                &format!("if $c {{\n\t$v = \"{i}\"\n\tprint \"p{i} ${{v}}\" {{}}\n}}"),
             );
         }
         one(&text)
@@ -332,9 +331,14 @@ fn one(text: &str) -> MemoryLoader {
     MemoryLoader::new().with("main.mcl", text)
 }
 
+/// Statements of which each needs the one before; the last one is used, where it is a variable.
 fn chain(first: &str, count: usize, next: impl Fn(usize) -> String) -> MemoryLoader {
     let rest: String = (1..=count).map(next).collect();
-    one(&format!("{first}{rest}"))
+    let used = match first.contains("$x0") {
+        true => format!("panic($x{count} == $x{count})\n"),
+        false => String::new(),
+    };
+    one(&format!("{first}{rest}{used}"))
 }
 
 fn line(text: &mut String, line: &str) {
@@ -344,4 +348,9 @@ fn line(text: &mut String, line: &str) {
 
 fn numbers(count: usize) -> String {
     (0..count).map(|i| format!("{i}, ")).collect()
+}
+
+/// With letters of two bytes, which columns must tell apart.
+fn texts(count: usize) -> String {
+    (0..count).map(|i| format!("\"ä{i}\", ")).collect()
 }

@@ -102,6 +102,23 @@ fn what_nothing_uses_is_faded_and_the_older_spelling_struck_through() {
 }
 
 #[test]
+fn a_cursor_on_a_dollar_is_on_the_name_behind_it() {
+    let mut client = Client::new();
+    let marks = client.open(
+        MAIN,
+        "¦$port = 80\n$text = \"a¦${port}b\" + \"¦$\"\nprint \"c\" {}\n",
+    );
+    for mark in &marks[..2] {
+        assert!(hover(&mut client, MAIN, *mark).contains("$port int"), "{mark:?}");
+    }
+    assert!(
+        client
+            .request::<HoverRequest>(at(MAIN, marks[2]))
+            .is_none_or(|hover| { !format!("{hover:?}").contains("$port") })
+    );
+}
+
+#[test]
 fn hover_tells_types_values_and_documentation() {
     let mut client = Client::new();
     let text = "import \"strings\"\n# The port of the server.\n$po¦rt = 80\n# Doubles.\nfunc twi¦ce($n) { $n + $n }\n\

@@ -56,9 +56,17 @@ impl Analysis {
         &self.index[start..end]
     }
 
-    /// The name at a place: that around it, or the one that ends there.
+    /// The name at a place: that around it, or the one that ends there; on a dollar, the one behind it.
     #[must_use]
     pub fn name_at(&self, file: FileId, offset: u32) -> Option<&Name> {
+        self.name_around(file, offset).or_else(|| {
+            let rest = self.sources.file(file).text.get(offset as usize..)?;
+            let dollar = ["${", "$"].into_iter().find(|dollar| rest.starts_with(dollar))?;
+            self.name_around(file, offset + dollar.len() as u32)
+        })
+    }
+
+    fn name_around(&self, file: FileId, offset: u32) -> Option<&Name> {
         let names = self.names_in(file);
         let behind = names.partition_point(|name| name.span.start <= offset);
         let touching = names[..behind]
