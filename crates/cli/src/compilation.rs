@@ -90,17 +90,6 @@ pub(crate) struct Compilation {
     pub(crate) analysis: Option<Analysis>,
 }
 
-fn is_own(compiled: &Compiled, name: &str) -> bool {
-    let is_from_elsewhere = compiled.remote_imports.iter().any(|import| {
-        let rest = import
-            .modules_directory
-            .as_deref()
-            .and_then(|directory| name.strip_prefix(directory));
-        rest.is_some_and(|rest| rest.starts_with(&import.module))
-    });
-    name.starts_with('<') || compiled.files.iter().any(|file| file == name) && !is_from_elsewhere
-}
-
 /// Which version of a program was compiled. The texts themselves, and what was made of them, belong to the program that runs, which
 /// frees them when it needs them no longer.
 pub(crate) struct Version {
@@ -181,10 +170,7 @@ impl Compilation {
         let errors = analysis.diagnostics.iter();
         let errors = errors.filter(|found| found.severity == Severity::Error);
         self.diagnostics.extend(errors.cloned());
-        let is_own = |name: &str| is_own(&analysis.compiled, name);
-        let found = lint(&analysis, &source.library, &|file| {
-            is_own(&analysis.sources.file(file).name)
-        });
+        let found = lint(&analysis, &source.library, &|file| analysis.is_own(file));
         self.diagnostics.append(found);
         self.sources = analysis.sources.clone();
         self.compiled = Some(std::mem::take(&mut analysis.compiled));
@@ -195,7 +181,7 @@ impl Compilation {
     pub(crate) fn is_own(&self, name: &str) -> bool {
         self.compiled
             .as_ref()
-            .is_some_and(|compiled| is_own(compiled, name))
+            .is_some_and(|compiled| compiled.is_own(name))
     }
 
     /// The texts under names that the user can open.

@@ -200,14 +200,7 @@ impl Analysis {
     /// Whether a text is the program's own: neither compiled in nor of a module from elsewhere.
     #[must_use]
     pub fn is_own(&self, file: FileId) -> bool {
-        let name = &*self.sources.file(file).name;
-        let compiled = &self.compiled;
-        let is_from_elsewhere = compiled.remote_imports.iter().any(|import| {
-            let directory = import.modules_directory.as_deref();
-            let rest = directory.and_then(|directory| name.strip_prefix(directory));
-            rest.is_some_and(|rest| rest.starts_with(&import.module))
-        });
-        name.starts_with('<') || compiled.files.iter().any(|file| file == name) && !is_from_elsewhere
+        self.compiled.is_own(&self.sources.file(file).name)
     }
 
     /// An import or include that gives a name to something.

@@ -36,6 +36,19 @@ pub struct Compiled {
     pub remote_imports: Vec<RemoteImport>,
 }
 
+impl Compiled {
+    /// Whether a file is the program's own: neither compiled in nor of a module from elsewhere.
+    #[must_use]
+    pub fn is_own(&self, name: &str) -> bool {
+        let is_from_elsewhere = self.remote_imports.iter().any(|import| {
+            let directory = import.modules_directory.as_deref();
+            let rest = directory.and_then(|directory| name.strip_prefix(directory));
+            rest.is_some_and(|rest| rest.starts_with(&import.module))
+        });
+        name.starts_with('<') || self.files.iter().any(|file| file == name) && !is_from_elsewhere
+    }
+}
+
 /// What bounded recursion over the deepest program may need. Only what is touched is taken from the machine.
 const STACK: usize = 512 << 20;
 
