@@ -234,11 +234,21 @@ impl<K: Ord + Clone> Assembler<K> {
 
     /// After errors a change may have been taken back, so that only a comparison tells.
     fn is_another(&self, before: &DesiredGraph) -> bool {
-        self.changed
-            && (!self.failed
-                || before.resources.diff(&self.working.resources).next().is_some()
-                || before.hidden.diff(&self.working.hidden).next().is_some()
-                || before.edges.diff(&self.working.edges).next().is_some())
+        let (resources, hidden) = (&self.working.resources, &self.working.hidden);
+        let same_resources = || {
+            let mut both = before.resources.iter().zip(resources);
+            before.resources.len() == resources.len()
+                && both.all(|((a, x), (b, y))| {
+                    a == b && are_interchangeable(std::slice::from_ref(x), std::slice::from_ref(y))
+                })
+        };
+        let same_hidden = || {
+            let mut both = before.hidden.iter().zip(hidden);
+            before.hidden.len() == hidden.len()
+                && both.all(|((a, x), (b, y))| a == b && are_interchangeable(x, y))
+        };
+        let same_edges = || before.edges.diff(&self.working.edges).next().is_none();
+        self.changed && !(self.failed && same_resources() && same_hidden() && same_edges())
     }
 
     /// Puts the new output of a statement in the place of the old one. What both hold alike is not touched.

@@ -144,3 +144,20 @@ fn what_doubles_at_each_step_is_refused() {
         assert_eq!(first_error(&program), Some("E0220"));
     }
 }
+
+#[test]
+fn structs_inside_structs_are_as_large_as_what_is_written() {
+    let chain = |levels: usize, innermost: &str| {
+        let first = format!("$x0 = {innermost}\n");
+        let others = lines(1..levels, |n| format!("$x{n} = struct{{a => $x{}}}", n - 1));
+        // What is made of it is used, and nothing looks into it.
+        let used = format!(
+            "class c($v) {{\n\tpanic(false)\n}}\ninclude c($x{})\n",
+            levels - 1
+        );
+        format!("{first}{others}{used}")
+    };
+    assert_eq!(first_error(&chain(900, "struct{a => 1}")), None);
+    assert_eq!(first_error(&chain(30_000, "struct{a => 1}")), Some("E0220"));
+    assert_eq!(first_error(&chain(30_000, "struct{a => []}")), Some("E0220"));
+}

@@ -186,6 +186,7 @@ impl Inference<'_> {
 
     /// Tells all expressions their types, and answers the first that has none.
     fn complete(&mut self) -> Option<(Place, Diagnostic)> {
+        self.solver.settle();
         let recorded = std::mem::take(&mut self.recorded);
         let mut types = FxHashMap::default();
         types.reserve(recorded.len());

@@ -12,7 +12,7 @@ use super::completion::Check;
 use super::deferred::{Deferred, DeferredKind, HookedCall};
 use super::findings::{Findings, Phase};
 use super::instances::{Instance, InstanceId, Typed};
-use super::messages::{Calls, Reason, conflict_diagnostic};
+use super::messages::{Calls, Reason, conflict_diagnostic, too_deep};
 use super::order::Node;
 use super::places::{Place, Places, Segment};
 use super::schemes::{Application, FunctionTyping, Scheme};
@@ -673,6 +673,12 @@ impl<'a> Inference<'a> {
 
     /// The type, if it is of a size that can be handled; else that is an error.
     pub(super) fn bounded(&mut self, ty: Type, span: Span) -> Type {
+        if !self.solver.is_shallow(&ty) {
+            if !self.findings.has(&codes::TOO_DEEP) {
+                self.refuse(too_deep(span));
+            }
+            return self.solver.fresh();
+        }
         if self.solver.is_bounded(&ty) {
             return ty;
         }

@@ -82,6 +82,15 @@ pub(super) fn counts(alternatives: &[Signature]) -> String {
     format!("{} {noun}", counts.join(" or "))
 }
 
+/// A type that is nested deeper than can be handled.
+pub(super) fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        &codes::TOO_DEEP,
+        span,
+        "the type of this is nested too deep to be handled",
+    )
+}
+
 /// A conflict as an error.
 pub(super) fn conflict_diagnostic(
     conflict: Conflict,
@@ -99,7 +108,7 @@ pub(super) fn conflict_diagnostic(
         Conflict::TooDeep => &codes::TOO_DEEP,
     };
     if conflict == Conflict::TooDeep {
-        return Diagnostic::error(code, span, "the type of this is nested too deep to be handled");
+        return too_deep(span);
     }
     if conflict == Conflict::Infinite {
         let error = Diagnostic::error(code, span, "this would have to be a type that contains itself");

@@ -1,5 +1,8 @@
 //! Unification: variables in a union-find table, first-order, with an occurs check.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 use setpoint_value::{FuncType, StructType, Type};
 
 /// Solves equations between types.
@@ -8,6 +11,25 @@ pub(super) struct Solver {
     variables: Vec<Binding>,
     /// The first of the variables that were decided since [`Solver::begin_reach`].
     reach: Reach,
+    /// Types that hold others, by the address of their shared part.
+    measured: FxHashMap<usize, Measured>,
+    /// Types with variables, by that address, with everything put in that is known; once nothing more becomes known.
+    solved: Option<FxHashMap<usize, (Type, Type)>>,
+}
+
+/// A type, and how large it is; none while it has variables.
+#[derive(Debug)]
+struct Measured {
+    /// Keeps the address from being used again.
+    _held: Type,
+    size: Option<Size>,
+}
+
+/// How many parts a type has, and how deep it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    parts: usize,
+    depth: u32,
 }
 
 /// The number of a variable; none is beyond all.
@@ -102,13 +124,82 @@ impl Solver {
 
     /// The type with everything put in that is known.
     pub(super) fn zonk(&mut self, ty: &Type) -> Type {
-        match ty {
-            Type::Bool | Type::Str | Type::Int | Type::Float => ty.clone(),
-            _ => ty.replace(&mut |part| match part {
-                Type::Variable(variable) => Some(self.zonk_variable(*variable)),
-                _ => None,
-            }),
+        if self.closed(ty).is_some() {
+            return ty.clone();
         }
+        let known = self.solved.as_ref().zip(address(ty));
+        if let Some((_, found)) = known.and_then(|(solved, address)| solved.get(&address)) {
+            return found.clone();
+        }
+        let mut is_whole = true;
+        let found = ty.replace(&mut |part| match part {
+            Type::Variable(variable) => Some(self.zonk_variable(*variable)),
+            // The type itself is taken apart; what is in it may be known by now.
+            _ if std::mem::take(&mut is_whole) => None,
+            part => Some(self.zonk(part)),
+        });
+        if let (Some(solved), Some(address)) = (&mut self.solved, address(ty)) {
+            solved.insert(address, (ty.clone(), found.clone()));
+        }
+        found
+    }
+
+    /// Nothing more becomes known.
+    pub(super) fn settle(&mut self) {
+        self.solved = Some(FxHashMap::default());
+    }
+
+    /// The size of a type without variables; none of one with some. What definitions share is looked at once.
+    fn closed(&mut self, ty: &Type) -> Option<Size> {
+        let address = match ty {
+            Type::Variable(_) => return None,
+            ty => address(ty),
+        };
+        if let Some(known) = address.and_then(|address| self.measured.get(&address)) {
+            return known.size;
+        }
+        let mut holds_others = false;
+        let size = self.measure(ty, &mut holds_others);
+        if let Some(address) = address.filter(|_| holds_others) {
+            let _held = ty.clone();
+            self.measured.insert(address, Measured { _held, size });
+        }
+        size
+    }
+
+    fn measure(&mut self, ty: &Type, holds_others: &mut bool) -> Option<Size> {
+        let mut size = Size { parts: 1, depth: 0 };
+        let mut take = |part: &Type| {
+            *holds_others |= address(part).is_some();
+            let inner = self.closed(part)?;
+            size.parts = size.parts.saturating_add(inner.parts);
+            size.depth = size.depth.max(inner.depth + 1);
+            Some(())
+        };
+        match ty {
+            Type::List(part) | Type::Set(part) | Type::Optional(part) => take(part)?,
+            Type::Map(parts) => {
+                take(&parts.0)?;
+                take(&parts.1)?;
+            }
+            Type::Tuple(parts) => parts.iter().try_for_each(take)?,
+            Type::Struct(of) => of.fields.iter().try_for_each(|field| take(&field.ty))?,
+            Type::Func(of) => {
+                of.parameters
+                    .iter()
+                    .try_for_each(|parameter| take(&parameter.ty))?;
+                take(&of.result)?;
+            }
+            Type::Variable(_) => return None,
+            Type::Bool
+            | Type::Str
+            | Type::Int
+            | Type::Float
+            | Type::Dynamic
+            | Type::Number
+            | Type::Opaque(_) => {}
+        }
+        Some(size)
     }
 
     fn zonk_variable(&mut self, variable: u32) -> Type {
@@ -148,6 +239,9 @@ impl Solver {
     }
 
     fn depth(&mut self, ty: &Type) -> Option<u32> {
+        if let Some(size) = self.closed(ty) {
+            return Some(size.depth);
+        }
         let mut deepest = 0;
         match ty {
             Type::Variable(variable) => {
@@ -183,15 +277,27 @@ impl Solver {
         Some(deepest + 1)
     }
 
+    /// Whether a type is nested no deeper than can be handled, as far as it is known.
+    pub(super) fn is_shallow(&mut self, ty: &Type) -> bool {
+        self.closed(ty).is_none_or(|size| size.depth <= MAXIMUM_DEPTH)
+    }
+
     /// Whether a type is of a size that can be handled: one that is made of two of a kind that are made of two … is not.
     pub(super) fn is_bounded(&mut self, ty: &Type) -> bool {
         const PARTS: usize = 50_000;
+        if let Some(size) = self.closed(ty) {
+            return size.parts <= PARTS;
+        }
         let mut open = vec![ty.clone()];
         let mut seen = 0;
         while let Some(ty) = open.pop() {
             seen += 1;
             if seen > PARTS {
                 return false;
+            }
+            if let Some(size) = self.closed(&ty) {
+                seen = seen.saturating_add(size.parts);
+                continue;
             }
             match &ty {
                 Type::Variable(_) => {
@@ -211,7 +317,7 @@ impl Solver {
                 _ => {}
             }
         }
-        true
+        seen <= PARTS
     }
 
     fn root(&mut self, variable: u32) -> u32 {
@@ -371,6 +477,25 @@ impl Solver {
             | Type::Number
             | Type::Opaque(_) => false,
         }
+    }
+}
+
+/// Where the shared part of a type is.
+fn address(ty: &Type) -> Option<usize> {
+    match ty {
+        Type::List(part) | Type::Set(part) | Type::Optional(part) => Some(Arc::as_ptr(part).addr()),
+        Type::Map(parts) => Some(Arc::as_ptr(parts).addr()),
+        Type::Tuple(parts) => Some(Arc::as_ptr(parts).cast::<()>().addr()),
+        Type::Struct(of) => Some(Arc::as_ptr(of).addr()),
+        Type::Func(of) => Some(Arc::as_ptr(of).addr()),
+        Type::Bool
+        | Type::Str
+        | Type::Int
+        | Type::Float
+        | Type::Dynamic
+        | Type::Number
+        | Type::Variable(_)
+        | Type::Opaque(_) => None,
     }
 }
 
