@@ -4,6 +4,7 @@ mod background;
 mod bus;
 mod clock;
 mod content;
+mod copies;
 mod deploy;
 mod effects;
 mod facts;
@@ -27,6 +28,7 @@ use setpoint_value::{
 use background::Threads;
 use bus::SystemBus;
 use clock::RealClock;
+use copies::CopiesToBe;
 pub use deploy::ProgramFiles;
 pub use effects::RealEffects;
 use facts::RealFacts;
@@ -42,10 +44,10 @@ pub use world::LocalWorld;
 pub struct RealCapabilities {
     background: Arc<Threads>,
     clock: Arc<RealClock>,
-    files: RealFiles,
+    files: CopiesToBe,
     facts: RealFacts,
     network: RealNetwork,
-    deploy: ProgramFiles,
+    deploy: Arc<ProgramFiles>,
     effects: Option<RealEffects>,
     values: Option<Arc<dyn Values>>,
     world: Option<Arc<dyn WorldReader>>,
@@ -62,8 +64,10 @@ impl RealCapabilities {
         let kernel = Arc::new(KernelEvents::new());
         let background = Arc::new(Threads::new()?);
         let clock = Arc::new(RealClock::new()?);
+        let deploy = Arc::new(deploy);
+        let files = RealFiles::new(host, &clock, &background);
         Ok(RealCapabilities {
-            files: RealFiles::new(host, &clock, &background),
+            files: CopiesToBe::new(files, deploy.clone()),
             background,
             clock,
             facts: RealFacts::new(hostname, kernel.clone(), SystemBus::new(None)),
@@ -134,7 +138,11 @@ impl Capabilities for RealCapabilities {
     }
 
     fn files(&self) -> &dyn Files {
-        &self.files
+        // Without leave to change the machine nothing is copied to it.
+        match self.effects {
+            Some(_) => &self.files.files,
+            None => &self.files,
+        }
     }
 
     fn host(&self) -> &dyn HostFacts {
@@ -146,7 +154,7 @@ impl Capabilities for RealCapabilities {
     }
 
     fn deploy(&self) -> &dyn Deploy {
-        &self.deploy
+        &*self.deploy
     }
 
     fn effects(&self) -> Option<&dyn Effects> {

@@ -22,7 +22,7 @@ use crate::session::Session;
 /// Print the desired graph of a program
 ///
 /// Compiles the program, takes the first value of every source and prints the resources and edges that follow. Nothing is
-/// changed. On errors the exit code is 1.
+/// changed: a directory that `deploy.directory` would copy is read from the program itself. On errors the exit code is 1.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

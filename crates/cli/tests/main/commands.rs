@@ -261,6 +261,46 @@ fn docs_and_completions_print() {
 }
 
 #[test]
+fn a_graph_reads_a_directory_that_only_a_run_copies() {
+    let place = Hermetic::new();
+    let text = r#"
+        import "deploy"
+        import "fmt"
+        import "os"
+
+        $directory = deploy.directory("/files/")
+        file "/motd" { content => os.readfile($directory + "motd"), }
+        file "/deep" { content => os.readfile($directory + "./etc//deep"), }
+        test [fmt.printf("%t", os.file_exists($directory + "motd")), fmt.printf("%t", os.file_exists($directory + "other"))] {}
+    "#;
+    place.write("app/metadata.yaml", "");
+    place.write("app/main.mcl", text);
+    place.write("app/files/motd", "hello");
+    place.write("app/files/etc/deep", "deeper");
+    let graph = |expected: &[&str]| {
+        let finished = setpoint(&place, &["graph", "--prefix", "prefix", "app/"]);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        for expected in expected {
+            assert!(
+                finished.stdout.contains(expected),
+                "{expected}: {}",
+                finished.stdout
+            );
+        }
+    };
+    graph(&["\"hello\"", "\"deeper\"", "test \"true\"", "test \"false\""]);
+    assert!(!place.path("prefix").join("local").exists());
+    // What an earlier run has left is not what the next one makes of it.
+    place.write("prefix/local/vardir/directory/files/motd", "old");
+    graph(&["\"hello\""]);
+    // What the program did not come with is missing here as it would be there.
+    place.write("app/main.mcl", text.replace("\"motd\")", "\"no such\")"));
+    let finished = setpoint(&place, &["graph", "--prefix", "prefix", "app/"]);
+    assert_eq!(finished.code, 1, "{}", finished.stdout);
+    assert!(finished.stderr.contains("no such"), "{}", finished.stderr);
+}
+
+#[test]
 fn each_module_reads_its_own_files() {
     let place = Hermetic::new();
     let read = |name: &str| format!("import \"deploy\"\n$x = deploy.readfile(\"/files/{name}\")\n");
