@@ -1,20 +1,18 @@
 //! All codes of diagnostics: those of the languages and crates, and the few of commands.
 
 use setpoint_diagnostics::CodeInfo;
+use setpoint_mcl::stage::{FORMAT, SCOPE};
 
 setpoint_diagnostics::codes! {
     pub
-    NOT_LOCKED = "E0119" "" Scope "a module that is not what the lock file says";
-    UNFORMATTED = "W0010" "" Format "a file that is not formatted";
+    NOT_LOCKED = "E0119" "" SCOPE "a module that is not what the lock file says";
+    UNFORMATTED = "W0010" "" FORMAT "a file that is not formatted";
 }
 
 /// Every code, sorted.
 #[must_use]
 pub fn all() -> Vec<&'static CodeInfo> {
-    let tables = [setpoint_flow::codes::CODES, setpoint_graph::codes::CODES, CODES];
-    let mut all: Vec<&CodeInfo> = setpoint_mcl::codes()
-        .chain(tables.into_iter().flatten().copied())
-        .collect();
+    let mut all: Vec<&CodeInfo> = setpoint_mcl::codes().chain(CODES.iter().copied()).collect();
     all.sort_by_key(|code| code.code);
     all
 }

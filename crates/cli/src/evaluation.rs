@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
-use setpoint_flow::{Evaluator, Program, SourceId, Stop};
+use setpoint_flow::{EvaluationProblem, Evaluator, Program, SourceId, Stop};
 use setpoint_graph::{DesiredGraph, UnknownPart};
 use setpoint_host::sync::{Condvar, Mutex, wait, wait_timeout};
 use setpoint_value::{Capabilities, Wake};
@@ -118,6 +118,7 @@ pub(crate) fn first_graph(
             stopping.close();
         }),
     );
+    let language = program.language;
     let mut evaluator = Evaluator::new(program, capabilities, Box::new(move |source| waking.wake(source)))
         .stopped_by(stop.clone());
     if pure {
@@ -133,8 +134,10 @@ pub(crate) fn first_graph(
             let mut diagnostics = step.diagnostics;
             for pending in &step.pending {
                 let message = format!("`{}` gives no value within {}", pending.function, seconds(limit));
-                let error = Diagnostic::error(&setpoint_flow::codes::NO_VALUE, pending.span, message);
-                diagnostics.push(error.help("`--timeout` sets how long to wait"));
+                let what = EvaluationProblem::NoValue;
+                let error = Diagnostic::error(language.evaluation_code(what), pending.span, message)
+                    .help("`--timeout` sets how long to wait");
+                diagnostics.push(language.complete_evaluation(what, error));
             }
             return First {
                 graph: None,

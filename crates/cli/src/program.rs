@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_engine::{Engine, Submitted};
-use setpoint_flow::{Evaluator, Step, Stop};
+use setpoint_flow::{Evaluator, Language, Step, Stop};
 use setpoint_host::sync::Mutex;
 use setpoint_value::Capabilities;
 
@@ -140,6 +140,7 @@ impl Work {
         let Some((program, sources)) = compilation.into_program() else {
             return Err(Ended);
         };
+        let language = program.language;
         let (waking, busy) = (woken.clone(), engine.clone());
         let mut evaluator = Evaluator::new(
             program,
@@ -162,7 +163,7 @@ impl Work {
             let pending = std::mem::take(&mut step.pending);
             // What holds is said when all of it is known.
             if step.is_finished {
-                self.take(step, &sources, &mut told, &mut has_graph)?;
+                self.take(step, language, &sources, &mut told, &mut has_graph)?;
             }
             if !evaluator.has_sources() || (has_graph && !self.follow) {
                 engine.sources_busy(false);
@@ -195,6 +196,7 @@ impl Work {
     fn take(
         &self,
         step: Step,
+        language: &dyn Language,
         sources: &SourceMap,
         told: &mut Diagnostics,
         has_graph: &mut bool,
@@ -221,7 +223,9 @@ impl Work {
                         let _ = self.tell.send(Message::Accepted(self.number));
                     }
                 }
-                Ok(Submitted::Rejected(rejected)) => found.append(rejected),
+                Ok(Submitted::Rejected(rejected)) => {
+                    found.extend(rejected.into_iter().map(|finding| finding.tell(language)));
+                }
                 // The engine has ended; so does everything.
                 Err(_) => return Ok(()),
             }

@@ -1,48 +1,20 @@
-//! Stages and codes: the stable names of what can be wrong.
+//! Stages and codes: the stable names of what can be wrong. Which there are is each language's own.
 
-/// The step of the pipeline that rejects a text.
-///
-/// The order is the order in which the stages run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Stage {
-    /// Characters into tokens.
-    Lex,
-    /// Tokens into a tree.
-    Parse,
-    /// Structural rules of single statements.
-    Init,
-    /// Strings are expanded, colon classes nested.
-    Interpolate,
-    /// Imports are followed and names resolved.
-    Scope,
-    /// Types are inferred.
-    Type,
-    /// The dataflow program is built.
-    Lower,
-    /// Values flow.
-    Eval,
-    /// Values become a resource graph.
-    Interpret,
-    /// The layout of the text.
-    Format,
-}
+/// A step of the way from a text to what it describes. Each language declares its own, as constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stage(&'static str);
 
 impl Stage {
-    /// The name in machine-readable output: `lex`, `parse`, …
+    /// The stage of this name, which is one word in lower case.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Stage {
+        Stage(name)
+    }
+
+    /// The name in machine-readable output: `parse`, `type`, …
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Stage::Lex => "lex",
-            Stage::Parse => "parse",
-            Stage::Init => "init",
-            Stage::Interpolate => "interpolate",
-            Stage::Scope => "scope",
-            Stage::Type => "type",
-            Stage::Lower => "lower",
-            Stage::Eval => "eval",
-            Stage::Interpret => "interpret",
-            Stage::Format => "format",
-        }
+        self.0
     }
 }
 
@@ -69,8 +41,8 @@ impl Eq for CodeInfo {}
 
 /// Declares the codes of a front end, and the table `CODES` of them in the order in which they stand.
 ///
-/// Each is a name, the code, the rule of the language (`""` where there is none), the stage that raises it, and the summary, which is
-/// its documentation too: `CYCLE = "E0106" "S6" Scope "a definition that depends on itself";`
+/// Each is a name, the code, the rule of the language (`""` where there is none), the stage that raises it, which is a constant that the
+/// table can see, and the summary, which is its documentation too: `CYCLE = "E0106" "S6" SCOPE "a definition that depends on itself";`
 #[macro_export]
 macro_rules! codes {
     ($visibility:vis $($name:ident = $code:literal $rule:literal $stage:ident $summary:literal;)*) => {
@@ -79,7 +51,7 @@ macro_rules! codes {
             $visibility static $name: $crate::CodeInfo = $crate::CodeInfo {
                 code: $code,
                 rule: $rule,
-                stage: $crate::Stage::$stage,
+                stage: $stage,
                 summary: $summary,
             };
         )*

@@ -1,6 +1,6 @@
 //! What is wrong with a text, as data.
 
-use crate::{CodeInfo, Span, Stage};
+use crate::{Causes, CodeInfo, Span, Stage};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,9 +55,10 @@ pub struct Help {
 pub struct Diagnostic {
     /// What kind of mistake.
     pub code: &'static CodeInfo,
-    /// The stage that rejects. It is the code's own, except for errors of a module, which are found while scopes
-    /// are resolved.
+    /// The stage that rejects. It is the code's own, unless the language says otherwise.
     pub stage: Stage,
+    /// What the language calls errors of this sort, where it has names for them besides codes; else empty.
+    pub class: &'static str,
     /// How bad.
     pub severity: Severity,
     /// One line without a full stop, understandable alone.
@@ -75,6 +76,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What to do.
     pub help: Vec<Help>,
+    /// What led to it: complete diagnostics, each with causes of its own. For languages in which one error wraps another.
+    pub causes: Causes,
 }
 
 impl Diagnostic {
@@ -83,6 +86,7 @@ impl Diagnostic {
         Diagnostic {
             code,
             stage: code.stage,
+            class: "",
             severity: Severity::Error,
             message: message.into(),
             primary: Label {
@@ -94,6 +98,7 @@ impl Diagnostic {
             related: Vec::new(),
             notes: Vec::new(),
             help: Vec::new(),
+            causes: Causes::default(),
         }
     }
 
@@ -141,6 +146,18 @@ impl Diagnostic {
             span,
             text: text.into(),
         });
+        self
+    }
+
+    /// Says what the language calls an error of this sort.
+    pub fn of_class(mut self, class: &'static str) -> Diagnostic {
+        self.class = class;
+        self
+    }
+
+    /// Adds another diagnostic as a cause of this one.
+    pub fn caused_by(mut self, cause: Diagnostic) -> Diagnostic {
+        self.causes.push(cause);
         self
     }
 
@@ -192,7 +209,7 @@ impl Diagnostic {
         }
     }
 
-    /// Moves it to another stage (an error inside a module is an error of stage *scope*).
+    /// Moves it to another stage.
     pub fn at_stage(mut self, stage: Stage) -> Diagnostic {
         self.stage = stage;
         self

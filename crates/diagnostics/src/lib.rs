@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod causes;
 mod codes;
 mod diagnostic;
 mod documents;
@@ -17,6 +18,7 @@ mod similar;
 mod source;
 mod visible;
 
+pub use causes::Causes;
 pub use codes::{CodeInfo, Stage};
 pub use diagnostic::{Diagnostic, Diagnostics, Edit, Help, Label, Severity};
 pub use documents::{Document, Documents, Overlay};

@@ -20,6 +20,7 @@ struct Mistake {
     file: Arc<str>,
     place: (u32, u32),
     message: String,
+    causes: Vec<Mistake>,
 }
 
 impl Mistake {
@@ -32,6 +33,11 @@ impl Mistake {
             file: name(sources, span),
             place: (span.start, span.end),
             message: diagnostic.message.clone(),
+            causes: diagnostic
+                .causes
+                .iter()
+                .map(|cause| Mistake::of(cause, sources))
+                .collect(),
         }
     }
 }
@@ -106,7 +112,7 @@ mod tests {
     static CODE: CodeInfo = CodeInfo {
         code: "E0201",
         rule: "U1",
-        stage: Stage::Type,
+        stage: Stage::new("type"),
         summary: "a test",
     };
 

@@ -91,10 +91,38 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
     } else {
         DecorStyle::Ascii
     };
-    renderer
+    let text = renderer
         .term_width(style.width.max(40))
         .decor_style(decoration)
-        .render(&report)
+        .render(&report);
+    with_causes(text, diagnostic, sources, style)
+}
+
+/// Adds the causes, each a report of its own, indented below the one that it led to.
+fn with_causes(mut text: String, diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) -> String {
+    const INDENT: &str = "  ";
+    let causes = &diagnostic.causes;
+    if causes.is_empty() {
+        return text;
+    }
+    text.push_str(match causes.omitted() {
+        0 => "\ncaused by:",
+        _ => "\ncaused, after steps that are not shown, by:",
+    });
+    let narrower = RenderStyle {
+        width: style.width.saturating_sub(INDENT.len()),
+        ..style
+    };
+    for cause in causes {
+        for line in render(cause, sources, narrower).lines() {
+            text.push('\n');
+            if !line.is_empty() {
+                text.push_str(INDENT);
+                text.push_str(line);
+            }
+        }
+    }
+    text
 }
 
 /// Something to underline.
@@ -231,7 +259,7 @@ mod tests {
     static CODE: CodeInfo = CodeInfo {
         code: "E0101",
         rule: "S1",
-        stage: Stage::Scope,
+        stage: Stage::new("scope"),
         summary: "a test",
     };
 

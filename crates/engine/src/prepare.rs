@@ -10,8 +10,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use setpoint_diagnostics::{Diagnostic, Diagnostics};
-use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Invalid, ResourceId, codes};
+use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, Invalid, ResourceId};
 
 use crate::graph_view::ViewChange;
 use crate::{Instance, KindSpec};
@@ -52,7 +51,7 @@ pub fn automatic_edges(kinds: &[KindSpec], graph: &DesiredGraph) -> Vec<Arc<Desi
 }
 
 /// A resource decoded, with what it is and wants; or what is wrong with it.
-type Decoded = Result<(Instance, Interests), Vec<Diagnostic>>;
+type Decoded = Result<(Instance, Interests), Vec<Finding>>;
 
 /// So many resources are worth a thread that decodes them.
 const WORTH_A_THREAD: usize = 512;
@@ -90,9 +89,9 @@ impl Preparer {
     ///
     /// # Errors
     /// Everything that is wrong with it. Nothing has changed then.
-    pub(crate) fn prepare(&mut self, graph: &DesiredGraph) -> Result<Prepared, Diagnostics> {
+    pub(crate) fn prepare(&mut self, graph: &DesiredGraph) -> Result<Prepared, Vec<Finding>> {
         let change = setpoint_graph::diff(&self.last_input, graph);
-        let mut diagnostics = Diagnostics::new();
+        let mut findings: Vec<Finding> = Vec::new();
         let changed = change.changed.iter().map(|(_, new)| new);
         let wanted: Vec<&Arc<DesiredResource>> = change.added.iter().chain(changed).collect();
         let mut instances = Instances::with_capacity_and_hasher(wanted.len(), FxBuildHasher);
@@ -104,21 +103,20 @@ impl Preparer {
                     all_interests.push((id.clone(), interests));
                     instances.insert(id, ((*resource).clone(), instance));
                 }
-                Err(found) => found.into_iter().for_each(|found| diagnostics.push(found)),
+                Err(found) => findings.extend(found),
             }
         }
         for hidden in change.hidden.iter().flat_map(|change| &change.new) {
             if !self.kinds.contains_key(&*hidden.id.kind) {
-                diagnostics.push(unknown_kind(hidden));
+                findings.push(Finding::unknown_kind(&hidden.id.kind, hidden.span));
             }
         }
-        if diagnostics.has_errors() {
-            return Err(diagnostics);
+        if !findings.is_empty() {
+            return Err(findings);
         }
 
         if let Err(circle) = self.edges.take_written(&change, graph) {
-            diagnostics.push(describe_circle(graph, &circle));
-            return Err(diagnostics);
+            return Err(vec![describe_circle(graph, &circle)]);
         }
 
         // From here on nothing is refused.
@@ -196,7 +194,7 @@ impl Preparer {
 
     fn decode(&self, resource: &DesiredResource) -> Decoded {
         let Some(spec) = self.kinds.get(&*resource.id.kind) else {
-            return Err(vec![unknown_kind(resource)]);
+            return Err(vec![Finding::unknown_kind(&resource.id.kind, resource.span)]);
         };
         let decoded = crate::workers::guarded("decode", || {
             Instance::new(spec, resource.id.name.clone(), &resource.parameters)
@@ -219,12 +217,8 @@ impl Preparer {
             Err(failure) => vec![Invalid::new(failure.chain())],
         };
         let found = invalid.into_iter().map(|invalid| {
-            let message = format!("`{}` is not valid: {}", resource.id, invalid.message);
-            let mut found = Diagnostic::error(&codes::INVALID_RESOURCE, resource.span, message);
-            if let Some(parameter) = invalid.parameter {
-                found = found.because(resource.parameter_span(parameter), invalid.message);
-            }
-            found.help_if(invalid.help)
+            let place = invalid.parameter.map(|name| resource.parameter_span(name));
+            Finding::invalid(&resource.id, invalid, resource.span, place)
         });
         Err(found.collect())
     }
@@ -239,31 +233,8 @@ impl Preparer {
     }
 }
 
-fn unknown_kind(resource: &DesiredResource) -> Diagnostic {
-    let message = format!("there is no kind of resource `{}`", resource.id.kind);
-    Diagnostic::error(&codes::UNKNOWN_KIND, resource.span, message)
-}
-
-/// More resources of a circle than this are counted, not shown.
-const SHOWN: usize = 40;
-
-fn describe_circle(graph: &DesiredGraph, circle: &[ResourceId]) -> Diagnostic {
-    let mut path: Vec<String> = circle.iter().take(SHOWN).map(ToString::to_string).collect();
-    if circle.len() > SHOWN {
-        path.push(format!("… ({} more)", circle.len() - SHOWN));
-    }
-    path.extend(circle.first().map(ToString::to_string));
-    let message = format!("resources wait for each other: {}", path.join(" -> "));
-    let next = |at: usize| &circle[(at + 1) % circle.len()];
-    let edges = circle.iter().enumerate().filter_map(|(at, from)| {
-        let edge = graph.edges.get(&(from.clone(), next(at).clone()))?;
-        Some((edge.span, format!("`{from}` comes before `{}`", next(at))))
-    });
-    let mut edges = edges.take(SHOWN);
-    let Some((span, text)) = edges.next() else {
-        let nowhere = setpoint_diagnostics::Span::new(setpoint_diagnostics::FileId(0), 0, 0);
-        return Diagnostic::error(&codes::CYCLE, nowhere, message);
-    };
-    let found = Diagnostic::error(&codes::CYCLE, span, message).label(text);
-    edges.fold(found, |found, (span, text)| found.because(span, text))
+fn describe_circle(graph: &DesiredGraph, circle: &[ResourceId]) -> Finding {
+    let resource = |id: &ResourceId| Some(graph.resources.get(id)?.span);
+    let edge = |from: &ResourceId, to: &ResourceId| Some(graph.edges.get(&(from.clone(), to.clone()))?.span);
+    Finding::circle(circle, &resource, &edge).expect("the edges of a circle are edges of the graph")
 }

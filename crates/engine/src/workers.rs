@@ -24,8 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use setpoint_diagnostics::Diagnostics;
-use setpoint_graph::{DesiredGraph, ResourceId};
+use setpoint_graph::{DesiredGraph, Finding, ResourceId};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::sync::{Condvar, Mutex};
 use setpoint_host::watch::{Cause, PollReason, Subscriber, WatchEvent, WatchHub, WatchSink};
@@ -109,7 +108,7 @@ pub enum Submitted {
     /// A newer one came before it was looked at.
     Superseded,
     /// It is wrong; the old one runs on.
-    Rejected(Diagnostics),
+    Rejected(Vec<Finding>),
 }
 
 /// A running engine. Clones are one and the same; when the last is dropped, the engine stops.
@@ -363,7 +362,7 @@ fn prepare_all(shared: &Shared, submissions: &Mutex<Submissions>, mut preparer: 
                 Submitted::Accepted
             }
             Ok(Err(found)) => {
-                let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+                let messages: Vec<&str> = found.iter().map(Finding::message).collect();
                 let diagnostics = messages.join("\n");
                 shared.inbox.input(Input::GraphRejected { diagnostics });
                 Submitted::Rejected(found)
@@ -373,7 +372,7 @@ fn prepare_all(shared: &Shared, submissions: &Mutex<Submissions>, mut preparer: 
                 preparer = preparer.fresh();
                 let diagnostics = format!("failed to {}", failure.chain());
                 shared.inbox.input(Input::GraphRejected { diagnostics });
-                Submitted::Rejected(Diagnostics::new())
+                Submitted::Rejected(Vec::new())
             }
         };
         let _ = answer.send(submitted);

@@ -9,6 +9,8 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 #[path = "../tests/main/library.rs"]
 #[expect(dead_code, reason = "the tests use all of it")]
 mod library;
+#[path = "../tests/main/plain.rs"]
+mod plain;
 #[path = "../tests/main/program_builder.rs"]
 #[expect(dead_code, reason = "the tests use all of it")]
 mod program_builder;

@@ -58,9 +58,20 @@ use crate::{Operation, Program, Slot, TemplateId, TemplateNode};
 /// use setpoint_flow::{Evaluator, Program, Template, TemplateId};
 /// use setpoint_simulated::SimulatedCapabilities;
 /// use setpoint_value::Wake;
+/// # use setpoint_diagnostics::{CodeInfo, Stage};
+/// # #[derive(Debug)]
+/// # struct MyLanguage;
+/// # static CODE: CodeInfo = CodeInfo { code: "E1", rule: "", stage: Stage::new("run"), summary: "" };
+/// # impl setpoint_graph::Language for MyLanguage {
+/// #     fn code(&self, _: &setpoint_graph::Problem) -> &'static CodeInfo { &CODE }
+/// #     fn meta_parameter(&self, name: setpoint_graph::MetaName) -> String { name.name().to_owned() }
+/// # }
+/// # impl setpoint_flow::Language for MyLanguage {
+/// #     fn evaluation_code(&self, _: setpoint_flow::EvaluationProblem) -> &'static CodeInfo { &CODE }
+/// # }
 ///
 /// let entry = Template { name: "the entry".into(), inputs: 0, nodes: vec![], result: None, exports: vec![] };
-/// let program = Program { templates: vec![entry], entry: TemplateId(0) };
+/// let program = Program { templates: vec![entry], entry: TemplateId(0), language: &MyLanguage };
 /// let machine = Arc::new(SimulatedCapabilities::new());
 /// let mut evaluator = Evaluator::new(Arc::new(program), machine, Box::new(|_| Wake::new(|| ())));
 /// let step = evaluator.step(&[]);
@@ -188,6 +199,7 @@ impl Evaluator {
         let prepared = Prepared::new(&program);
         let mut scopes = Slab::default();
         let entry_scope = ScopeId(scopes.insert(Scope::default()));
+        let outputs = Outputs::new(program.language);
         Evaluator {
             program,
             prepared,
@@ -201,7 +213,7 @@ impl Evaluator {
             scopes,
             entry_scope,
             sources: Sources::default(),
-            outputs: Outputs::default(),
+            outputs,
             problems: BTreeMap::new(),
             unknown: BTreeMap::new(),
             identity: Arc::new(()),

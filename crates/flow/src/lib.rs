@@ -3,18 +3,19 @@
 //! - [`Program`] is what a language is lowered to: templates of nodes that can be instantiated any number of times.
 //! - [`Evaluator`] keeps the instances: nodes in an arena, ordered by height; a change recomputes what depends on it and stops
 //!   where a value stays the same; branches, loops and calls are scopes that come and go.
-//! - [`codes`] lists what can be wrong.
+//! - [`EvaluationProblem`] lists what can go wrong, and the program's [`Language`] gives each its code.
 //!
 //! Nothing here does I/O or knows a clock: sources are opened through the capabilities that the evaluator is given, and a
 //! step happens when the owner says which of them have something new.
 
 #![forbid(unsafe_code)]
 
-pub mod codes;
 mod evaluator;
 mod exports;
+mod language;
 mod program;
 
 pub use evaluator::{Evaluator, Pending, Recomputed, SourceId, Step, Stop};
 pub use exports::EXPORTS;
+pub use language::{EvaluationProblem, Language};
 pub use program::{Block, Operation, Program, Slot, Template, TemplateId, TemplateNode};

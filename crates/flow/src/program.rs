@@ -10,6 +10,8 @@ use setpoint_diagnostics::Span;
 use setpoint_graph::{EdgeStatement, ResourceStatement};
 use setpoint_value::{FunctionRef, Type, Value};
 
+use crate::Language;
+
 /// A lowered program. Pure data.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -17,6 +19,8 @@ pub struct Program {
     pub templates: Vec<Template>,
     /// The one to start with; it has no inputs.
     pub entry: TemplateId,
+    /// Its language, which tells what goes wrong.
+    pub language: &'static dyn Language,
 }
 
 impl Program {

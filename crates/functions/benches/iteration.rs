@@ -30,7 +30,6 @@ static KIND: KindSchema = KindSchema {
         form: None,
         doc: "",
         default: "",
-        reachable: true,
     }],
     sends: &[],
     receives: false,

@@ -4,10 +4,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use setpoint_diagnostics::{FileId, Span};
+use setpoint_diagnostics::{CodeInfo, FileId, Span, Stage};
 use setpoint_graph::{
-    Assembler, DesiredEdge, DesiredResource, KindSchema, Meta, ParameterSchema, ParameterType, Parameters,
-    ResourceId, StatementOutput, diff,
+    Assembler, DesiredEdge, DesiredResource, KindSchema, Language, Meta, MetaName, ParameterSchema,
+    ParameterType, Parameters, Problem, ResourceId, StatementOutput, diff,
 };
 use setpoint_value::Value;
 
@@ -21,7 +21,6 @@ static KIND: KindSchema = KindSchema {
         form: None,
         doc: "",
         default: "",
-        reachable: true,
     }],
     sends: &[],
     receives: false,
@@ -36,6 +35,26 @@ static KIND: KindSchema = KindSchema {
     check: |_, _, _| Vec::new(),
     merge: None,
 };
+
+/// A language in which nothing is wrong.
+#[derive(Debug)]
+struct Faultless;
+
+impl Language for Faultless {
+    fn code(&self, _: &Problem) -> &'static CodeInfo {
+        static CODE: CodeInfo = CodeInfo {
+            code: "E",
+            rule: "",
+            stage: Stage::new("build"),
+            summary: "",
+        };
+        &CODE
+    }
+
+    fn meta_parameter(&self, name: MetaName) -> String {
+        name.name().to_owned()
+    }
+}
 
 fn id(number: u32) -> ResourceId {
     ResourceId::new("file", format!("/srv/some/directory/file-{number}"))
@@ -87,11 +106,11 @@ fn assembling(criterion: &mut Criterion) {
         group.bench_function("cold", |bencher| {
             bencher.iter_batched(
                 || all.clone(),
-                |all| black_box(Assembler::new().apply(all)),
+                |all| black_box(Assembler::new(&Faultless).apply(all)),
                 BatchSize::LargeInput,
             );
         });
-        let mut assembler = Assembler::new();
+        let mut assembler = Assembler::new(&Faultless);
         let mut before = assembler.apply(all).expect("it is right");
         let mut flip = false;
         group.bench_function("one_change", |bencher| {

@@ -20,13 +20,15 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostics, Span};
 
 use crate::{
-    DesiredEdge, DesiredGraph, DesiredResource, ResourceId, StatementOutput, UnknownPart, UnknownWhat,
+    DesiredEdge, DesiredGraph, DesiredResource, Language, ResourceId, StatementOutput, UnknownPart,
+    UnknownWhat,
 };
 
 /// Keeps the desired graph of all statements. `K` names a statement's output and orders it as the program does: of two
 /// resources that contradict, the one with the larger key is at fault.
 #[derive(Clone)]
 pub struct Assembler<K> {
+    language: &'static dyn Language,
     outputs: BTreeMap<K, Arc<StatementOutput>>,
     /// Outputs with unknown parts.
     unknown: BTreeMap<K, Arc<StatementOutput>>,
@@ -135,23 +137,21 @@ struct Touched {
 ///
 /// # Errors
 /// Everything that is wrong.
-pub fn assemble(outputs: impl IntoIterator<Item = StatementOutput>) -> Result<DesiredGraph, Diagnostics> {
+pub fn assemble(
+    outputs: impl IntoIterator<Item = StatementOutput>,
+    language: &'static dyn Language,
+) -> Result<DesiredGraph, Diagnostics> {
     let numbered = outputs.into_iter().enumerate();
     let changes = numbered.map(|(key, output)| (key, Some(Arc::new(output))));
-    Assembler::new().apply(changes.collect())
-}
-
-impl<K: Ord + Clone> Default for Assembler<K> {
-    fn default() -> Assembler<K> {
-        Assembler::new()
-    }
+    Assembler::new(language).apply(changes.collect())
 }
 
 impl<K: Ord + Clone> Assembler<K> {
-    /// An assembler that has no statements yet.
+    /// An assembler that has no statements yet; `language` is theirs.
     #[must_use]
-    pub fn new() -> Assembler<K> {
+    pub fn new(language: &'static dyn Language) -> Assembler<K> {
         Assembler {
+            language,
             outputs: BTreeMap::new(),
             unknown: BTreeMap::new(),
             unknown_kinds: BTreeMap::new(),
@@ -208,6 +208,28 @@ impl<K: Ord + Clone> Assembler<K> {
             return Err(diagnostics);
         }
         Ok(self.publish())
+    }
+
+    /// The same for a language that executes its program anew: these are all statements there are now. Whatever is as it was is taken
+    /// from what was there before, so that a change still costs no more than itself from here on.
+    ///
+    /// # Errors
+    /// As [`Assembler::apply`].
+    pub fn replace_all(
+        &mut self,
+        outputs: impl IntoIterator<Item = (K, StatementOutput)>,
+    ) -> Result<DesiredGraph, Diagnostics> {
+        let mut gone: BTreeSet<K> = self.outputs.keys().cloned().collect();
+        let mut changes = Vec::new();
+        for (key, mut output) in outputs {
+            gone.remove(&key);
+            let is_same = self.outputs.get(&key).is_some_and(|old| output.share(old));
+            if !is_same {
+                changes.push((key, Some(Arc::new(output))));
+            }
+        }
+        changes.extend(gone.into_iter().map(|key| (key, None)));
+        self.apply(changes)
     }
 
     /// The last graph without errors; empty, with generation 0, before the first.

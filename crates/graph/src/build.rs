@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
+use setpoint_diagnostics::{Diagnostics, Span};
 use setpoint_value::{Marks, Value};
 
 use crate::{
-    DesiredEdge, DesiredResource, EdgeProperty, EdgeStatement, Invalid, KindSchema, Link, MetaItem, MetaName,
-    MetaParameters, Parameters, ResourceId, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat,
-    Written, codes,
+    CollectProblem, DesiredEdge, DesiredResource, EdgeProperty, EdgeStatement, Finding, Invalid, KindSchema,
+    Language, Link, MetaItem, MetaName, MetaParameters, Named, Parameters, Problem, ResourceId,
+    ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, Written,
 };
 
 /// A resource that another host exports, as a collect statement starts from it.
@@ -33,9 +33,10 @@ pub fn build_resource<S>(
     statement: &ResourceStatement<S>,
     chain: Option<&Arc<Link>>,
     value: &dyn Fn(&S) -> Value,
+    language: &dyn Language,
     diagnostics: &mut Diagnostics,
 ) -> StatementOutput {
-    let mut building = Building::new(statement, chain, value, diagnostics);
+    let mut building = Building::new(statement, chain, value, language, diagnostics);
     let Some(schema) = building.schema() else {
         return building.output;
     };
@@ -58,9 +59,10 @@ pub fn build_collected<S>(
     collected: &[CollectedResource],
     chain: Option<&Arc<Link>>,
     value: &dyn Fn(&S) -> Value,
+    language: &dyn Language,
     diagnostics: &mut Diagnostics,
 ) -> StatementOutput {
-    let mut building = Building::new(statement, chain, value, diagnostics);
+    let mut building = Building::new(statement, chain, value, language, diagnostics);
     let Some(schema) = building.schema() else {
         return building.output;
     };
@@ -84,7 +86,12 @@ pub struct CollectRequest {
 
 /// What a collect statement asks for: its names, a str, a list of str, or a list of structs with `name` and `host`. A pair that
 /// stands for no resource is reported at the statement; unknown ones are left out.
-pub fn read_collect(names: &Value, statement: Span, diagnostics: &mut Diagnostics) -> Vec<CollectRequest> {
+pub fn read_collect(
+    names: &Value,
+    statement: Span,
+    language: &dyn Language,
+    diagnostics: &mut Diagnostics,
+) -> Vec<CollectRequest> {
     let one = std::slice::from_ref(names);
     let items: Vec<&Value> = match names.unmarked() {
         Value::List(list) => list.iter().collect(),
@@ -94,13 +101,28 @@ pub fn read_collect(names: &Value, statement: Span, diagnostics: &mut Diagnostic
     let mut requests = Vec::new();
     for item in items {
         let Some(pair) = item.as_struct() else {
-            let names = read_names(item, statement, &UnknownWhat::Block, &mut unknown, diagnostics);
+            let names = read_names(
+                item,
+                statement,
+                &UnknownWhat::Block,
+                &mut unknown,
+                language,
+                diagnostics,
+            );
             requests.extend(names.into_iter().map(|name| CollectRequest { name, host: None }));
             continue;
         };
         let mut part = |field: &str| {
             let value = pair.get(field)?;
-            read_names(value, statement, &UnknownWhat::Block, &mut unknown, diagnostics).pop()
+            read_names(
+                value,
+                statement,
+                &UnknownWhat::Block,
+                &mut unknown,
+                language,
+                diagnostics,
+            )
+            .pop()
         };
         let (Some(name), Some(host)) = (part("name"), part("host")) else {
             continue;
@@ -115,9 +137,8 @@ pub fn read_collect(names: &Value, statement: Span, diagnostics: &mut Diagnostic
                 continue;
             }
         };
-        let found = Diagnostic::error(&codes::BAD_COLLECT, statement, wrong)
-            .help("to collect from every host, give the name alone instead of a struct");
-        diagnostics.push(found);
+        let problem = Problem::BadCollect(CollectProblem::BadPair);
+        diagnostics.push(Finding::error(problem, statement, wrong).tell(language));
     }
     requests
 }
@@ -126,6 +147,7 @@ pub fn read_collect(names: &Value, statement: Span, diagnostics: &mut Diagnostic
 pub fn build_edge<S>(
     statement: &EdgeStatement<S>,
     value: &dyn Fn(&S) -> Value,
+    language: &dyn Language,
     diagnostics: &mut Diagnostics,
 ) -> StatementOutput {
     let mut output = StatementOutput {
@@ -141,6 +163,7 @@ pub fn build_edge<S>(
                 endpoint.span,
                 &UnknownWhat::EdgeName,
                 &mut output.unknown,
+                language,
                 diagnostics,
             );
             let id = |name| ResourceId::new(endpoint.kind.clone(), name);
@@ -180,6 +203,7 @@ struct Building<'a, S> {
     statement: &'a ResourceStatement<S>,
     chain: Option<&'a Arc<Link>>,
     value: &'a dyn Fn(&S) -> Value,
+    language: &'a dyn Language,
     diagnostics: &'a mut Diagnostics,
     output: StatementOutput,
 }
@@ -189,6 +213,7 @@ impl<'a, S> Building<'a, S> {
         statement: &'a ResourceStatement<S>,
         chain: Option<&'a Arc<Link>>,
         value: &'a dyn Fn(&S) -> Value,
+        language: &'a dyn Language,
         diagnostics: &'a mut Diagnostics,
     ) -> Building<'a, S> {
         let output = StatementOutput {
@@ -199,23 +224,33 @@ impl<'a, S> Building<'a, S> {
             statement,
             chain,
             value,
+            language,
             diagnostics,
             output,
         }
     }
 
+    fn report(&mut self, finding: Finding) {
+        self.diagnostics.push(finding.tell(self.language));
+    }
+
     fn schema(&mut self) -> Option<&'static KindSchema> {
         if self.statement.schema.is_none() {
-            let message = format!("there is no kind of resource `{}`", self.statement.kind);
-            let span = self.statement.span;
-            self.diagnostics
-                .push(Diagnostic::error(&codes::UNKNOWN_KIND, span, message));
+            let ResourceStatement { kind, span, .. } = self.statement;
+            self.report(Finding::unknown_kind(kind, *span));
         }
         self.statement.schema
     }
 
     fn names(&mut self, value: &Value, span: Span, unknown: &UnknownWhat) -> Vec<Arc<str>> {
-        read_names(value, span, unknown, &mut self.output.unknown, self.diagnostics)
+        read_names(
+            value,
+            span,
+            unknown,
+            &mut self.output.unknown,
+            self.language,
+            self.diagnostics,
+        )
     }
 
     fn finish(
@@ -232,9 +267,8 @@ impl<'a, S> Building<'a, S> {
             .collect();
         if bases.iter().any(|(name, ..)| name.is_empty()) {
             let message = format!("the name of a `{}` is empty", self.statement.kind);
-            let found = Diagnostic::error(&codes::EMPTY_NAME, self.statement.span, message)
-                .label("a resource needs a name that is not empty");
-            self.diagnostics.push(found);
+            let label = "a resource needs a name that is not empty";
+            self.report(Finding::error(Problem::EmptyName, self.statement.span, message).label(label));
         }
         let settings = self.meta();
         let plain = Parameters::new(entries.iter().cloned());
@@ -254,13 +288,17 @@ impl<'a, S> Building<'a, S> {
                 base.overlaid(entries.iter().cloned())
             };
             let id = ResourceId::new(self.statement.kind.clone(), name);
-            let dollar = meta.dollar || settings.unknown.contains(MetaName::Dollar);
-            let named = dollar || !id.name.starts_with('$');
-            if !named {
-                self.report_dollar(&id);
-            }
+            let named = Named {
+                id: &id,
+                meta: &meta,
+                unknown: &settings.unknown,
+                span: self.statement.span,
+            };
+            let refused = self.language.refuse_name(&named);
+            let is_named = refused.is_none();
+            self.diagnostics.extend(refused);
             let hidden = meta.hidden || settings.unknown.contains(MetaName::Hidden);
-            if fits && named && !hidden {
+            if fits && is_named && !hidden {
                 for invalid in invalid(schema, &id.name, &parameters, &meta) {
                     if reported.insert((invalid.parameter, invalid.message.clone())) {
                         self.report_invalid(&id, invalid, &spans);
@@ -319,8 +357,8 @@ impl<'a, S> Building<'a, S> {
                     "the parameter `{}` of `{}` cannot hold this value: {mismatch}",
                     parameter.name, self.statement.kind
                 );
-                self.diagnostics
-                    .push(Diagnostic::error(&codes::VALUE_DOES_NOT_FIT, field.span, message));
+                let problem = Problem::ValueDoesNotFit(parameter.name);
+                self.report(Finding::error(problem, field.span, message));
             }
             entries.push((parameter.name, value, field.span));
         }
@@ -354,7 +392,7 @@ impl<'a, S> Building<'a, S> {
                                     }
                                     None => {
                                         let message = format!("there is no meta parameter `{field}`");
-                                        self.report_meta(item.span, message);
+                                        self.report_meta(None, item.span, message);
                                     }
                                 }
                             }
@@ -362,7 +400,7 @@ impl<'a, S> Building<'a, S> {
                         (None, value) => {
                             let message =
                                 format!("the meta parameters are of type {}, not a struct", value.ty());
-                            self.report_meta(item.span, message);
+                            self.report_meta(None, item.span, message);
                         }
                     }
                 }
@@ -374,7 +412,7 @@ impl<'a, S> Building<'a, S> {
         let unsure = settings.unknown.contains(MetaName::Limit) || settings.unknown.contains(MetaName::Burst);
         if tried.limit.is_finite() && tried.burst == 0 && !unsure {
             let message = "the meta parameter `limit` needs a `burst` above 0";
-            self.report_meta(last, message.to_owned());
+            self.report_meta(Some(MetaName::Burst), last, message.to_owned());
         }
         settings
     }
@@ -405,47 +443,21 @@ impl<'a, S> Building<'a, S> {
             Ok(()) => settings.known.push((name, value.clone())),
             Err(message) => {
                 let message = format!("the meta parameter `{}` {message}", name.name());
-                self.report_meta(item.span, message);
+                self.report_meta(Some(name), item.span, message);
             }
         }
     }
 
-    fn report_meta(&mut self, item: Span, message: String) {
-        let found = Diagnostic::error(&codes::BAD_META, self.statement.span, message);
-        self.diagnostics.push(found.because(item, "set here"));
-    }
-
-    fn report_dollar(&mut self, id: &ResourceId) {
-        let message = format!("the name of `{id}` begins with `$`");
-        let variable = id.name.trim_start_matches('$');
-        let looks_like_variable = !variable.is_empty()
-            && variable
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'.'));
-        let help = if looks_like_variable {
-            format!(
-                "write `\"${{{variable}}}\"` for the value of the variable, or set `Meta:dollar` if the name is meant"
-            )
-        } else {
-            "set `Meta:dollar` if the name is meant".to_owned()
-        };
-        self.diagnostics
-            .push(Diagnostic::error(&codes::DOLLAR_NAME, self.statement.span, message).help(help));
+    fn report_meta(&mut self, name: Option<MetaName>, item: Span, message: String) {
+        let problem = Problem::BadMeta(name);
+        let found = Finding::error(problem, self.statement.span, message);
+        self.report(found.because(item, "set here"));
     }
 
     fn report_invalid(&mut self, id: &ResourceId, invalid: Invalid, spans: &[(&'static str, Span)]) {
-        let mut found = if invalid.is_error() {
-            let message = format!("`{id}` is not valid: {}", invalid.message);
-            Diagnostic::error(invalid.code, self.statement.span, message)
-        } else {
-            let message = format!("`{id}`: {}", invalid.message);
-            Diagnostic::warning(invalid.code, self.statement.span, message)
-        };
         let place = spans.iter().find(|(name, _)| Some(*name) == invalid.parameter);
-        if let Some((_, span)) = place {
-            found = found.because(*span, invalid.message);
-        }
-        self.diagnostics.push(found.help_if(invalid.help));
+        let place = place.map(|(_, span)| *span);
+        self.report(Finding::invalid(id, invalid, self.statement.span, place));
     }
 
     fn edges(&mut self, own: &[ResourceId]) {
@@ -541,13 +553,12 @@ fn read_names(
     span: Span,
     what: &UnknownWhat,
     unknown: &mut Vec<UnknownPart>,
+    language: &dyn Language,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Arc<str>> {
     if value.is_sensitive() {
         let message = "the name of a resource must not be sensitive: it is shown everywhere";
-        let found = Diagnostic::error(&codes::SENSITIVE_NAME, span, message)
-            .help("keep the secret in a parameter, or take the mark off with `nonsensitive`");
-        diagnostics.push(found);
+        diagnostics.push(Finding::error(Problem::SensitiveName, span, message).tell(language));
         return Vec::new();
     }
     let mut names: Vec<Arc<str>> = Vec::new();
@@ -564,7 +575,7 @@ fn read_names(
             }
             None => {
                 let message = format!("the name {value} is not valid UTF-8");
-                diagnostics.push(Diagnostic::error(&codes::NAME_NOT_TEXT, span, message));
+                diagnostics.push(Finding::error(Problem::NameNotText, span, message).tell(language));
             }
         },
         other => {
@@ -572,7 +583,7 @@ fn read_names(
                 "the name of a resource is a str or a list of them, not {}",
                 other.ty()
             );
-            diagnostics.push(Diagnostic::error(&codes::NAME_NOT_TEXT, span, message));
+            diagnostics.push(Finding::error(Problem::NameNotText, span, message).tell(language));
         }
     };
     match value.unmarked() {

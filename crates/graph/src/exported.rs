@@ -9,12 +9,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustc_hash::FxHashSet;
 use serde_json::{Value as Json, json};
-use setpoint_diagnostics::{Diagnostic, Diagnostics};
+use setpoint_diagnostics::Diagnostics;
 use setpoint_value::{Map, Type, Value, format_float};
 
 use crate::{
-    CollectedResource, DesiredResource, KindSchema, Link, MetaName, MetaParameters, Parameters,
-    ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, build_collected, codes, read_collect,
+    CollectProblem, CollectedResource, DesiredResource, Finding, KindSchema, Language, Link, MetaName,
+    MetaParameters, Parameters, Problem, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat,
+    build_collected, read_collect,
 };
 
 /// The version that is written; others are not read.
@@ -90,9 +91,10 @@ pub fn build_collect<S>(
     exports: &Value,
     chain: Option<&Arc<Link>>,
     value: &dyn Fn(&S) -> Value,
+    language: &dyn Language,
     diagnostics: &mut Diagnostics,
 ) -> StatementOutput {
-    let requests = read_collect(&value(&statement.name), statement.span, diagnostics);
+    let requests = read_collect(&value(&statement.name), statement.span, language, diagnostics);
     let Some(exports) = exports.unmarked().as_list() else {
         return StatementOutput {
             unknown: vec![UnknownPart {
@@ -131,11 +133,12 @@ pub fn build_collect<S>(
                     "`{}[{name}]` of the host `{host}` cannot be collected: {problem}",
                     schema.kind
                 );
-                diagnostics.push(Diagnostic::error(&codes::BAD_COLLECT, statement.span, message));
+                let problem = Problem::BadCollect(CollectProblem::Unreadable);
+                diagnostics.push(Finding::error(problem, statement.span, message).tell(language));
             }
         }
     }
-    build_collected(statement, &found, chain, value, diagnostics)
+    build_collected(statement, &found, chain, value, language, diagnostics)
 }
 
 fn damaged() -> String {

@@ -8,7 +8,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value as Json, json};
-use setpoint_diagnostics::{Diagnostics, Label, Position, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Label, Position, SourceMap, Span};
 use setpoint_value::{Mark, Value, format_float};
 
 use crate::{DesiredEdge, DesiredResource, Link, PrintedGraph, ResourceId};
@@ -159,38 +159,50 @@ fn object<'a>(entries: impl Iterator<Item = (Option<&'a str>, &'a Value)>) -> Op
 }
 
 /// Diagnostics as rows. Lines and columns count from 1, the end is exclusive. `related` has the places on the way (imports,
-/// calls), innermost first, then those that explain why; it and `notes` are there only when they hold something.
+/// calls), innermost first, then those that explain why; `causes` has what led to it, as rows of the same form. These, `notes` and
+/// `class` are there only when they hold something.
 #[must_use]
 pub fn diagnostics_json(diagnostics: &Diagnostics, sources: &SourceMap) -> Json {
-    let rows = diagnostics.iter().map(|diagnostic| {
-        let mut row = Map::new();
-        row.insert("severity".into(), diagnostic.severity.name().into());
-        row.insert("stage".into(), diagnostic.stage.name().into());
-        row.insert("code".into(), diagnostic.code.code.into());
-        row.insert("message".into(), diagnostic.message.as_str().into());
-        let place = place(diagnostic.primary.span, sources);
-        let (start, end) = place
-            .as_ref()
-            .map_or((None, None), |(_, start, end)| (Some(*start), Some(*end)));
-        row.insert("file".into(), place.map(|(file, ..)| file).into());
-        row.insert("line".into(), start.map(|p| p.line).into());
-        row.insert("col".into(), start.map(|p| p.column).into());
-        row.insert("end_line".into(), end.map(|p| p.line).into());
-        row.insert("end_col".into(), end.map(|p| p.column).into());
-        let help: Vec<&str> = diagnostic.help.iter().map(|help| help.text.as_str()).collect();
-        let help = (!help.is_empty()).then(|| help.join("\n"));
-        row.insert("help".into(), help.into());
-        let related = diagnostic.related.iter().chain(&diagnostic.secondary);
-        let related: Vec<Json> = related.filter_map(|label| label_json(label, sources)).collect();
-        if !related.is_empty() {
-            row.insert("related".into(), related.into());
-        }
-        if !diagnostic.notes.is_empty() {
-            row.insert("notes".into(), diagnostic.notes.clone().into());
-        }
-        Json::Object(row)
-    });
-    rows.collect()
+    let rows = diagnostics.iter();
+    rows.map(|diagnostic| diagnostic_json(diagnostic, sources))
+        .collect()
+}
+
+fn diagnostic_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Json {
+    let mut row = Map::new();
+    row.insert("severity".into(), diagnostic.severity.name().into());
+    row.insert("stage".into(), diagnostic.stage.name().into());
+    row.insert("code".into(), diagnostic.code.code.into());
+    if !diagnostic.class.is_empty() {
+        row.insert("class".into(), diagnostic.class.into());
+    }
+    row.insert("message".into(), diagnostic.message.as_str().into());
+    let place = place(diagnostic.primary.span, sources);
+    let (start, end) = place
+        .as_ref()
+        .map_or((None, None), |(_, start, end)| (Some(*start), Some(*end)));
+    row.insert("file".into(), place.map(|(file, ..)| file).into());
+    row.insert("line".into(), start.map(|p| p.line).into());
+    row.insert("col".into(), start.map(|p| p.column).into());
+    row.insert("end_line".into(), end.map(|p| p.line).into());
+    row.insert("end_col".into(), end.map(|p| p.column).into());
+    let help: Vec<&str> = diagnostic.help.iter().map(|help| help.text.as_str()).collect();
+    let help = (!help.is_empty()).then(|| help.join("\n"));
+    row.insert("help".into(), help.into());
+    let related = diagnostic.related.iter().chain(&diagnostic.secondary);
+    let related: Vec<Json> = related.filter_map(|label| label_json(label, sources)).collect();
+    if !related.is_empty() {
+        row.insert("related".into(), related.into());
+    }
+    if !diagnostic.notes.is_empty() {
+        row.insert("notes".into(), diagnostic.notes.clone().into());
+    }
+    if !diagnostic.causes.is_empty() {
+        let causes = diagnostic.causes.iter();
+        let causes = causes.map(|cause| diagnostic_json(cause, sources));
+        row.insert("causes".into(), causes.collect::<Vec<Json>>().into());
+    }
+    Json::Object(row)
 }
 
 fn label_json(label: &Label, sources: &SourceMap) -> Option<Json> {

@@ -1,8 +1,6 @@
 //! What is known about a kind of resource without touching a machine.
 
-use setpoint_diagnostics::{CodeInfo, Severity};
-
-use crate::{MetaParameters, ParameterType, Parameters, codes};
+use crate::{Doubt, MetaParameters, ParameterType, Parameters};
 
 /// The description of a kind. One `static` each, made by `#[derive(Resource)]`.
 #[derive(Debug)]
@@ -63,7 +61,7 @@ impl KindSchema {
 /// The description of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct ParameterSchema {
-    /// Its name in mcl.
+    /// Its name.
     pub name: &'static str,
     /// Its name in YAML.
     pub yaml_name: &'static str,
@@ -75,8 +73,6 @@ pub struct ParameterSchema {
     pub doc: &'static str,
     /// What holds when it is not set, as text for the documentation; empty for the zero value.
     pub default: &'static str,
-    /// Whether mcl can write it (`bool`, `str` and `int` are reserved words there).
-    pub reachable: bool,
 }
 
 /// Something a kind sends.
@@ -116,12 +112,10 @@ pub enum ConstantValue {
 /// Something that a kind's own validation refuses, or doubts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
-    /// A warning refuses nothing: the resource means something, but probably not what was meant.
-    pub severity: Severity,
-    /// What it is reported as.
-    pub code: &'static CodeInfo,
     /// The parameter to look at, if it is one.
     pub parameter: Option<&'static str>,
+    /// What is doubted. A doubt refuses nothing: the resource means something, but probably not what was meant.
+    pub doubt: Option<Doubt>,
     /// What is wrong: one line, no full stop.
     pub message: String,
     /// What to do, if that is certain enough to say.
@@ -133,9 +127,8 @@ impl Invalid {
     #[must_use]
     pub fn new(message: impl Into<String>) -> Invalid {
         Invalid {
-            severity: Severity::Error,
-            code: &codes::INVALID_RESOURCE,
             parameter: None,
+            doubt: None,
             message: message.into(),
             help: None,
         }
@@ -152,10 +145,9 @@ impl Invalid {
 
     /// A doubt about a parameter.
     #[must_use]
-    pub fn warning(parameter: &'static str, message: impl Into<String>) -> Invalid {
+    pub fn doubt(doubt: Doubt, parameter: &'static str, message: impl Into<String>) -> Invalid {
         Invalid {
-            severity: Severity::Warning,
-            code: &codes::DOUBTFUL_RESOURCE,
+            doubt: Some(doubt),
             ..Invalid::parameter(parameter, message)
         }
     }
@@ -163,14 +155,7 @@ impl Invalid {
     /// Whether it refuses the resource.
     #[must_use]
     pub fn is_error(&self) -> bool {
-        self.severity == Severity::Error
-    }
-
-    /// Under a code of its own.
-    #[must_use]
-    pub fn code(mut self, code: &'static CodeInfo) -> Invalid {
-        self.code = code;
-        self
+        self.doubt.is_none()
     }
 
     /// With advice.

@@ -8,7 +8,7 @@
 //!   touches only what a change touches.
 //! - A [`Link`] says through which includes, calls, loops and conditions a resource comes to be there.
 //! - [`diff()`] compares two graphs at the cost of their difference; [`json`], [`dot`] and [`text`] print one.
-//! - [`codes`] lists what can be wrong.
+//! - [`Problem`] lists what can be wrong, and a [`Language`] gives each its code.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,6 @@ mod assemble;
 mod build;
 mod chain;
 mod check;
-pub mod codes;
 mod desired;
 mod diff;
 pub mod dot;
@@ -26,6 +25,7 @@ mod kind;
 mod library;
 mod meta;
 mod parameter_type;
+mod problem;
 mod statement;
 pub mod text;
 
@@ -42,6 +42,7 @@ pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, Se
 pub use library::Library;
 pub use meta::{Meta, MetaName, MetaParameters, Written};
 pub use parameter_type::{ParameterType, TypeMismatch};
+pub use problem::{CollectProblem, Doubt, Finding, Language, Named, Problem};
 pub use statement::{
     EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, MetaItem, ResourceStatement,
     StatementOutput, UnknownPart, UnknownWhat,

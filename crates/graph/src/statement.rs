@@ -6,9 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::Span;
 
-use crate::{DesiredEdge, DesiredResource, KindSchema, MetaName, ParameterSchema};
+use crate::{DesiredEdge, DesiredResource, KindSchema, MetaName, ParameterSchema, ResourceId};
 
 /// `kind name { … }`.
 #[derive(Debug, Clone)]
@@ -115,6 +116,46 @@ pub struct StatementOutput {
     pub unknown: Vec<UnknownPart>,
     /// The statement: where mistakes of its edges are reported. Without it they are reported at the edge's own span.
     pub span: Option<Span>,
+}
+
+impl StatementOutput {
+    /// Takes from an older output whatever is the same in both, so that it is one in memory and need not be compared again. Answers
+    /// whether that is everything.
+    #[must_use]
+    pub fn share(&mut self, old: &StatementOutput) -> bool {
+        let mut by_id: Option<FxHashMap<&ResourceId, &Arc<DesiredResource>>> = None;
+        let mut is_same = old.resources.len() == self.resources.len();
+        for (at, resource) in self.resources.iter_mut().enumerate() {
+            let known = match old.resources.get(at) {
+                Some(known) if known.id == resource.id => Some(known),
+                _ => {
+                    is_same = false;
+                    by_id
+                        .get_or_insert_with(|| old.resources.iter().map(|known| (&known.id, known)).collect())
+                        .get(&resource.id)
+                        .copied()
+                }
+            };
+            match known {
+                Some(known) if known.is_interchangeable(resource) => *resource = known.clone(),
+                _ => is_same = false,
+            }
+        }
+        is_same && self.is_same_but_for_resources(old)
+    }
+
+    /// Whether both want the same, in the same places. What they share is not compared.
+    #[must_use]
+    pub fn is_same(&self, other: &StatementOutput) -> bool {
+        let mut pairs = self.resources.iter().zip(&other.resources);
+        self.resources.len() == other.resources.len()
+            && self.is_same_but_for_resources(other)
+            && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || a.is_interchangeable(b))
+    }
+
+    fn is_same_but_for_resources(&self, other: &StatementOutput) -> bool {
+        self.edges == other.edges && self.unknown == other.unknown && self.span == other.span
+    }
 }
 
 /// A part of a statement that is unknown until it is applied.

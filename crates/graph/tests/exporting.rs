@@ -4,7 +4,7 @@ use setpoint_diagnostics::Diagnostics;
 use setpoint_graph::{EdgeProperty, MetaName, build_collect, decode_exported, encode_exported};
 use setpoint_value::{Map, Type, Value};
 
-use super::kinds::{NOOP, TEST, codes, names, test};
+use super::kinds::{NOOP, PLAIN, TEST, codes, names, test};
 
 /// Exports of `kind` as the world gives them, each a name, a host and a text.
 fn exports(list: &[(&str, &str, &str)]) -> Value {
@@ -81,7 +81,14 @@ fn a_collect_statement_makes_what_it_asks_for() {
         let mut statement = test("ignored").edge(EdgeProperty::Before, "test", "z").0;
         statement.name = asked;
         let mut diagnostics = Diagnostics::new();
-        let output = build_collect(&statement, &exports, None, &Value::clone, &mut diagnostics);
+        let output = build_collect(
+            &statement,
+            &exports,
+            None,
+            &Value::clone,
+            &PLAIN,
+            &mut diagnostics,
+        );
         assert!(diagnostics.is_empty());
         assert_eq!(output.edges.len(), output.resources.len());
         let texts = output
@@ -112,10 +119,11 @@ fn a_damaged_export_is_told_at_the_statement() {
         &exports(&[("a", "h", "nonsense")]),
         None,
         &Value::clone,
+        &PLAIN,
         &mut diagnostics,
     );
     assert!(output.resources.is_empty());
-    assert_eq!(codes(&diagnostics), ["E0410"]);
+    assert_eq!(codes(&diagnostics), ["collect"]);
 }
 
 #[test]
@@ -123,6 +131,13 @@ fn exports_that_are_not_known_yet_may_give_anything() {
     let statement = test("a").0;
     let mut diagnostics = Diagnostics::new();
     let unknown = Value::unknown(exports(&[]).ty());
-    let output = build_collect(&statement, &unknown, None, &Value::clone, &mut diagnostics);
+    let output = build_collect(
+        &statement,
+        &unknown,
+        None,
+        &Value::clone,
+        &PLAIN,
+        &mut diagnostics,
+    );
     assert!(output.resources.is_empty() && output.unknown.len() == 1);
 }

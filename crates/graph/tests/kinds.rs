@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostics, FileId, Span};
 use setpoint_graph::{
-    EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, Invalid, KindSchema, MetaItem, MetaName,
-    MetaParameters, ParameterSchema, ParameterType, Parameters, ResourceStatement, SendKey, StatementOutput,
-    build_edge, build_resource,
+    DesiredGraph, EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, Invalid, KindSchema,
+    MetaItem, MetaName, MetaParameters, ParameterSchema, ParameterType, Parameters, ResourceStatement,
+    SendKey, StatementOutput, build_edge, build_resource,
 };
 use setpoint_value::{Type, Value};
+
+pub(crate) use crate::plain::PLAIN;
 
 macro_rules! parameters {
     ($($name:literal $native:expr;)*) => {
@@ -19,7 +21,6 @@ macro_rules! parameters {
             form: None,
             doc: "",
             default: "",
-            reachable: true,
         }),*]
     };
 }
@@ -271,7 +272,7 @@ impl Resource {
 
     pub(crate) fn build(&self) -> (StatementOutput, Diagnostics) {
         let mut diagnostics = Diagnostics::new();
-        let output = build_resource(&self.0, None, &Value::clone, &mut diagnostics);
+        let output = build_resource(&self.0, None, &Value::clone, &PLAIN, &mut diagnostics);
         (output, diagnostics)
     }
 
@@ -312,9 +313,16 @@ pub(crate) fn edge_statement(
         span: at(start),
     };
     let mut diagnostics = Diagnostics::new();
-    let output = build_edge(&statement, &Value::clone, &mut diagnostics);
+    let output = build_edge(&statement, &Value::clone, &PLAIN, &mut diagnostics);
     assert!(diagnostics.is_empty());
     output
+}
+
+/// The graph of these statements.
+pub(crate) fn assemble(
+    outputs: impl IntoIterator<Item = StatementOutput>,
+) -> Result<DesiredGraph, Diagnostics> {
+    setpoint_graph::assemble(outputs, &PLAIN)
 }
 
 /// Codes in order.

@@ -11,7 +11,7 @@ use setpoint_graph::{
 };
 use setpoint_value::{Type, Value};
 
-use crate::kinds::{Resource, at, chain, resource, send, test};
+use crate::kinds::{PLAIN, Resource, assemble, at, chain, resource, send, test};
 
 /// Few names, so that duplicates, edges and cycles are common.
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -113,7 +113,7 @@ fn graph() -> impl Strategy<Value = DesiredGraph> {
                 );
             }
         }
-        setpoint_graph::assemble(statements.into_values()).expect("it is made to be right")
+        assemble(statements.into_values()).expect("it is made to be right")
     })
 }
 
@@ -130,7 +130,7 @@ fn same_places(a: &DesiredGraph, b: &DesiredGraph) -> bool {
 proptest! {
     #[test]
     fn assembling_step_by_step_gives_what_assembling_at_once_gives(history in history()) {
-        let mut assembler = Assembler::new();
+        let mut assembler = Assembler::new(&PLAIN);
         let mut present: BTreeMap<u8, Arc<StatementOutput>> = BTreeMap::new();
         let mut generation = 0;
         let mut published = DesiredGraph::default();
@@ -143,7 +143,7 @@ proptest! {
             }
             let step = assembler.apply(changes);
             let all = present.iter().map(|(key, output)| (*key, Some(output.clone())));
-            let at_once = Assembler::new().apply(all.collect());
+            let at_once = Assembler::new(&PLAIN).apply(all.collect());
             match (step, at_once) {
                 (Ok(step), Ok(at_once)) => {
                     prop_assert_eq!(&step.resources, &at_once.resources);
@@ -184,7 +184,7 @@ proptest! {
         toggles in vec((0..12u8, 0..12u8), 1..60),
     ) {
         let name = |number: u8| format!("r{number}");
-        let mut assembler = Assembler::new();
+        let mut assembler = Assembler::new(&PLAIN);
         let resources = (0..12).map(|i| ((0, i, 0), Some(Arc::new(test(name(i).as_str()).output()))));
         assembler.apply(resources.collect()).expect("there are no edges yet");
         let mut present = std::collections::BTreeSet::new();
@@ -214,7 +214,7 @@ proptest! {
         let names = ["a", "b", "c", "d", "e", "f"];
         let mut outputs: Vec<StatementOutput> = names.iter().map(|name| test(*name).output()).collect();
         outputs.extend(endpoints.iter().map(|(i, j)| chain(&[("test", names[*i]), ("test", names[*j])])));
-        if let Err(diagnostics) = setpoint_graph::assemble(outputs) {
+        if let Err(diagnostics) = assemble(outputs) {
             for diagnostic in diagnostics {
                 let path = diagnostic.message.rsplit(": ").next().unwrap_or_default();
                 let path: Vec<usize> = path

@@ -5,5 +5,6 @@ mod building;
 mod exporting;
 mod kinds;
 mod laws;
-mod pages;
+mod plain;
 mod printing;
+mod second_language;

@@ -6,12 +6,13 @@ use serde_json::json;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use setpoint_graph::json::{diagnostics_json, graph_json, value_json};
 use setpoint_graph::{
-    Cause, DesiredGraph, DesiredResource, EdgeProperty, Link, MetaName, PrintedGraph, StatementOutput,
-    assemble, codes, dot, text,
+    Cause, DesiredGraph, DesiredResource, EdgeProperty, Link, MetaName, PrintedGraph, StatementOutput, dot,
+    text,
 };
 use setpoint_value::{Map, Type, Value};
 
-use crate::kinds::{send, test};
+use crate::kinds::{assemble, send, test};
+use crate::plain::{CYCLE, EMPTY_NAME};
 
 fn graph() -> DesiredGraph {
     assemble([
@@ -97,14 +98,14 @@ fn values_that_json_lacks_have_a_form_of_their_own() {
 fn diagnostics_are_rows_with_places_from_one() {
     let file = FileId(0);
     let span = Span::new(file, 3, 4);
-    let diagnostic = Diagnostic::error(&codes::EMPTY_NAME, span, "no name")
+    let diagnostic = Diagnostic::error(&EMPTY_NAME, span, "no name")
         .because(Span::new(file, 7, 13), "this")
         .via(Span::new(file, 0, 2), "imported here")
         .help("give it one");
     let mut diagnostics = Diagnostics::new();
     diagnostics.push(diagnostic);
     diagnostics.push(Diagnostic::warning(
-        &codes::CYCLE,
+        &CYCLE,
         Span::new(FileId(9), 0, 1),
         "elsewhere",
     ));
@@ -112,7 +113,7 @@ fn diagnostics_are_rows_with_places_from_one() {
         diagnostics_json(&diagnostics, &sources()),
         json!([
             {
-                "severity": "error", "stage": "interpret", "code": "E0401", "message": "no name",
+                "severity": "error", "stage": "build", "code": "empty-name", "message": "no name",
                 "file": "main.mcl", "line": 1, "col": 3, "end_line": 1, "end_col": 4, "help": "give it one",
                 "related": [
                     {"file": "main.mcl", "line": 1, "col": 1, "message": "imported here"},
@@ -120,7 +121,7 @@ fn diagnostics_are_rows_with_places_from_one() {
                 ],
             },
             {
-                "severity": "warning", "stage": "interpret", "code": "E0414", "message": "elsewhere",
+                "severity": "warning", "stage": "build", "code": "cycle", "message": "elsewhere",
                 "file": null, "line": null, "col": null, "end_line": null, "end_col": null, "help": null,
             },
         ])

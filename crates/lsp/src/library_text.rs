@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use setpoint_graph::{
     ConstantValue, EdgeProperty, KindSchema, Library, MetaName, MetaParameters, ParameterSchema, SendKey,
 };
+use setpoint_mcl::writable_parameters;
 use setpoint_value::{Class, FunctionSpec, Type, Value};
 
 /// Values of more letters are shown up to here.
@@ -76,14 +77,10 @@ pub(crate) fn function(spec: &FunctionSpec) -> String {
 /// A kind of resource.
 pub(crate) fn kind(schema: &KindSchema) -> String {
     let mut out = format!("kind **{}**\n\n{}\n", schema.kind, schema.doc.trim());
-    let reachable: Vec<_> = schema
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.reachable)
-        .collect();
-    if !reachable.is_empty() {
+    let writable: Vec<_> = writable_parameters(schema).collect();
+    if !writable.is_empty() {
         out.push_str("\nParameters:\n\n");
-        for parameter in reachable {
+        for parameter in writable {
             let _ = writeln!(
                 out,
                 "- `{} {}`: {}",
@@ -227,8 +224,9 @@ pub(crate) fn kinds(library: &Library) -> impl Iterator<Item = &'static KindSche
 pub fn kind_snippets(library: &Library) -> Json {
     let mut snippets = Map::new();
     for schema in kinds(library) {
-        let reachable = schema.parameters.iter().filter(|parameter| parameter.reachable);
-        let names: Vec<&str> = reachable.map(|parameter| parameter.name).collect();
+        let names: Vec<&str> = writable_parameters(schema)
+            .map(|parameter| parameter.name)
+            .collect();
         let line = match names.is_empty() {
             true => "\t$0".to_owned(),
             false => format!("\t${{2|{}|}} => $3,$0", names.join(",")),

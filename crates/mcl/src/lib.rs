@@ -18,21 +18,29 @@ pub mod format;
 pub mod hir;
 pub mod lint;
 pub mod scope;
+pub mod stage;
 pub mod syntax;
 pub mod types;
 
 mod adapt;
 mod compile;
+mod language;
 mod lower;
 
 pub use compile::{CompileOptions, Compiled, compile};
+pub use language::{Mcl, NO_VALUE, writable_parameters};
 pub use scope::{Entry, Metadata, RemoteImport};
 
-/// Every code that this language raises, stage by stage. Those of values that flow are `setpoint_flow`'s, those of the
-/// resource graph `setpoint_graph`'s.
+/// Every code that this language raises, stage by stage.
 pub fn codes() -> impl Iterator<Item = &'static setpoint_diagnostics::CodeInfo> {
-    [syntax::CODES, scope::CODES, types::CODES, lint::CODES]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        syntax::CODES,
+        scope::CODES,
+        types::CODES,
+        language::CODES,
+        lint::CODES,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }

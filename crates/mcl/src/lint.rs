@@ -23,6 +23,7 @@ use setpoint_diagnostics::{CodeInfo, Diagnostic, Diagnostics, FileId, Severity, 
 use setpoint_graph::Library;
 
 use crate::analysis::Analysis;
+use crate::language;
 use crate::syntax::{self, Ast, Block, StmtId, StmtKind};
 
 pub(crate) use codes::CODES;
@@ -63,8 +64,8 @@ rules! {
     "duplicate-edge" codes::DUPLICATE_EDGE;
     "same-name-in-loop" codes::SAME_NAME_IN_LOOP;
     "class-without-parent" codes::CLASS_WITHOUT_PARENT;
-    "doubtful-resource" setpoint_graph::codes::DOUBTFUL_RESOURCE;
-    "readable-secret" setpoint_graph::codes::READABLE_SECRET;
+    "doubtful-resource" language::DOUBTFUL_RESOURCE;
+    "readable-secret" language::READABLE_SECRET;
 }
 
 /// What the linter finds in the files that `is_own` accepts, and what compiling warned of in them, in the order of the texts. What a

@@ -18,6 +18,7 @@ use setpoint_flow::{Operation, Program, Slot, TemplateId};
 use setpoint_graph::Library;
 use setpoint_value::{FunctionRef, Type};
 
+use crate::Mcl;
 use crate::hir::{BodyId, DefinitionId, DefinitionKind, Hir, IncludeId, Owner};
 use crate::types::{Argument, InstanceId, TypedProgram, missing};
 use order::Need;
@@ -50,6 +51,7 @@ pub(crate) fn lower(program: TypedProgram<'_>, library: &Library) -> Program {
     Program {
         templates: lowering.builders.finish(),
         entry: TemplateId(0),
+        language: &Mcl,
     }
 }
 

@@ -176,7 +176,6 @@ fn the_schema_of_test_has_the_widths_of_its_documentation() {
     );
     assert_eq!(parameter_type("int8ptrptrptr").ty(), Type::Int);
     let schema = spec("test").schema;
-    assert!(!schema.parameter("bool").unwrap().reachable);
     assert_eq!(schema.parameter("boolptr").unwrap().yaml_name, "bool_ptr");
     assert_eq!(schema.send_key("hello").unwrap().parameter_type.ty(), Type::Str);
     assert_eq!(schema.send_key("answer").unwrap().parameter_type.ty(), Type::Int);

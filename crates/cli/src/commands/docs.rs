@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::did_you_mean;
 use setpoint_graph::{Constant, ConstantValue, KindSchema, ParameterSchema};
+use setpoint_mcl::writable_parameters;
 use setpoint_value::{Class, FunctionSpec, Module};
 
 use crate::Assembly;
@@ -110,7 +111,7 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
     let _ = writeln!(out, "{}\n", schema.doc.trim());
     if !schema.parameters.is_empty() {
         heading(out, markdown, 3, "Parameters");
-        for parameter in schema.parameters.iter().filter(|parameter| parameter.reachable) {
+        for parameter in writable_parameters(schema) {
             entry(out, markdown, &parameter_title(parameter), &with_form(parameter));
         }
         out.push('\n');

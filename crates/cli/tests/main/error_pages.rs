@@ -123,7 +123,7 @@ pub(crate) fn raised(text: &str, files: &[(String, String)]) -> Vec<&'static str
         let step = evaluator.step(&[]);
         codes.extend(step.diagnostics.iter().map(|diagnostic| diagnostic.code.code));
         if !step.pending.is_empty() {
-            codes.push(setpoint_flow::codes::NO_VALUE.code);
+            codes.push(setpoint_mcl::NO_VALUE.code);
         }
     }
     if codes.is_empty() && format::format(text).is_ok_and(|formatted| formatted != *text) {

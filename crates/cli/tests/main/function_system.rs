@@ -225,12 +225,7 @@ fn no_kind_shows_a_sensitive_parameter() {
     let mut refused = 0;
     let mut shown = 0;
     for kind in Assembly::standard().kinds() {
-        for parameter in kind
-            .schema
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.reachable)
-        {
+        for parameter in setpoint_mcl::writable_parameters(kind.schema) {
             let Some(value) = secret(parameter.parameter_type) else {
                 continue;
             };

@@ -72,7 +72,6 @@ pub(super) struct Parameter {
     pub(super) name: String,
     pub(super) yaml_name: String,
     pub(super) default: Default,
-    pub(super) unreachable: bool,
     /// The parameters of the group that it is; none if it is one parameter.
     members: Vec<Member>,
 }
@@ -283,7 +282,6 @@ impl Parameter {
                 }
                 self.default = Default::Name;
             }
-            "unreachable" => self.unreachable = true,
             "flatten" => meta.parse_nested_meta(|member| {
                 let ident = member.path.require_ident()?.clone();
                 let name = match member.input.peek(syn::Token![=]) {

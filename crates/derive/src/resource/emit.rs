@@ -126,15 +126,10 @@ fn parameter_schemas(field: &KindField) -> Vec<TokenStream> {
     match &field.role {
         Role::Parameter(parameter) => {
             let Parameter {
-                name,
-                yaml_name,
-                doc,
-                unreachable,
-                ..
+                name, yaml_name, doc, ..
             } = &**parameter;
             let described = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Parameter>);
             let default = parameter.default.text();
-            let reachable = !unreachable;
             vec![quote! {
                 ::setpoint_graph::ParameterSchema {
                     name: #name,
@@ -143,7 +138,6 @@ fn parameter_schemas(field: &KindField) -> Vec<TokenStream> {
                     form: #described::FORM,
                     doc: #doc,
                     default: #default,
-                    reachable: #reachable,
                 }
             }]
         }

@@ -76,7 +76,6 @@ pub(super) fn parameter_group(input: &DeriveInput) -> syn::Result<TokenStream> {
                 form: #parameter::FORM,
                 doc: #doc,
                 default: "",
-                reachable: true,
             };
         });
     }

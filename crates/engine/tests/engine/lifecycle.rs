@@ -54,14 +54,7 @@ async fn a_wrong_graph_leaves_the_old_one_running() {
     let Submitted::Rejected(found) = rig.submit(&graph.clone().keep(&b, "invalid")).await else {
         panic!("it is invalid");
     };
-    assert!(
-        found
-            .iter()
-            .next()
-            .unwrap()
-            .message
-            .contains("is said to be invalid")
-    );
+    assert!(found.first().unwrap().message().contains("is said to be invalid"));
     let circle = graph.clone().edge(("keep", &a), ("keep", &b), false, false).edge(
         ("keep", &b),
         ("keep", &a),
@@ -71,9 +64,9 @@ async fn a_wrong_graph_leaves_the_old_one_running() {
     let Submitted::Rejected(found) = rig.submit(&circle).await else {
         panic!("it is a circle");
     };
-    let message = &found.iter().next().unwrap().message;
+    let message = found.first().unwrap().message();
     assert_eq!(
-        *message,
+        message,
         format!("resources wait for each other: keep[{a}] -> keep[{b}] -> keep[{a}]")
     );
     std::fs::write(&a, "wrong").unwrap();

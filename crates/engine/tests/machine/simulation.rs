@@ -41,7 +41,6 @@ const PLAIN: KindSchema = KindSchema {
         form: None,
         doc: "What is in it.",
         default: "",
-        reachable: true,
     }],
     sends: &[SendKey {
         name: "out",

@@ -10,7 +10,7 @@ use setpoint_value::{CallError, FunctionRef, Value, operators};
 use super::Evaluator;
 use super::computation::is_calm;
 use super::state::{Failure, NodeState};
-use crate::{Operation, codes};
+use crate::{EvaluationProblem, Language, Operation};
 
 /// Something that is wrong at a node.
 pub(super) enum Problem {
@@ -108,21 +108,24 @@ impl Evaluator {
             .map(|(index, problem)| (self.span_of(index), index, problem))
             .collect();
         entries.sort_by_key(|(span, index, _)| (*span, *index));
+        let language = self.program.language;
         for (at, index, problem) in entries {
             match problem {
-                Problem::Fatal(failure) => found.push((failure.span, fatal(failure))),
+                Problem::Fatal(failure) => found.push((failure.span, fatal(failure, language))),
                 Problem::Uncaught(failure) => {
                     if told.insert(Arc::as_ptr(failure)) {
-                        found.push((failure.span, uncaught(failure, at)));
+                        found.push((failure.span, uncaught(failure, at, language)));
                     }
                 }
                 Problem::Panic { message } => {
                     let text = message
                         .as_ref()
                         .map_or_else(|| "panic".to_owned(), |message| format!("panic: {message}"));
-                    let diagnostic = Diagnostic::error(&codes::PANIC, at, text);
+                    let what = EvaluationProblem::Panic;
+                    let diagnostic = Diagnostic::error(language.evaluation_code(what), at, text);
                     let chain = self.arena.chain[index as usize].as_ref();
-                    found.push((at, with_chain(diagnostic, chain)));
+                    let diagnostic = with_chain(diagnostic, chain);
+                    found.push((at, language.complete_evaluation(what, diagnostic)));
                 }
             }
         }
@@ -136,24 +139,26 @@ fn is_lookup(function: &FunctionRef) -> bool {
     function.is(&operators::LIST_LOOKUP) || function.is(&operators::MAP_LOOKUP)
 }
 
-fn fatal(failure: &Failure) -> Diagnostic {
+fn fatal(failure: &Failure, language: &dyn Language) -> Diagnostic {
     let why = without_system_numbers(&failure.error.to_string());
     let message = format!("{} failed: {why}", failure.what);
-    let mut diagnostic = Diagnostic::error(&codes::FATAL, failure.span, message);
+    let what = EvaluationProblem::Fatal;
+    let mut diagnostic = Diagnostic::error(language.evaluation_code(what), failure.span, message);
     if let CallError::Panicked { .. } = failure.error {
         diagnostic = diagnostic.note("this is a mistake in the function, not in the program");
     }
-    with_chain(diagnostic, failure.chain.as_ref())
+    language.complete_evaluation(what, with_chain(diagnostic, failure.chain.as_ref()))
 }
 
-fn uncaught(failure: &Failure, at: Span) -> Diagnostic {
+fn uncaught(failure: &Failure, at: Span, language: &dyn Language) -> Diagnostic {
     let why = without_system_numbers(&failure.error.to_string());
     let message = format!("{} failed: {why}", failure.what);
-    let mut diagnostic = Diagnostic::error(&codes::UNCAUGHT, failure.span, message);
+    let what = EvaluationProblem::Uncaught;
+    let mut diagnostic = Diagnostic::error(language.evaluation_code(what), failure.span, message);
     if at != failure.span {
         diagnostic = diagnostic.because(at, "this needs the value");
     }
-    with_chain(diagnostic, failure.chain.as_ref()).help("give another value for this case with `<|>`")
+    language.complete_evaluation(what, with_chain(diagnostic, failure.chain.as_ref()))
 }
 
 /// With the includes and calls that lead there, and for which elements of loops. On which conditions does not matter to a mistake.

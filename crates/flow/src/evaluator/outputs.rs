@@ -9,8 +9,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
 use setpoint_graph::{
-    Assembler, DesiredGraph, DesiredResource, Link, ResourceId, StatementOutput, UnknownPart, UnknownWhat,
-    build_collect, build_edge, build_resource,
+    Assembler, DesiredGraph, Link, StatementOutput, UnknownPart, UnknownWhat, build_collect, build_edge,
+    build_resource,
 };
 use setpoint_value::{Type, Value};
 use smallvec::SmallVec;
@@ -20,13 +20,12 @@ use super::computation::guarded;
 use super::environment::EnvironmentId;
 use super::errors::with_chain;
 use super::{Evaluator, Pending, Step};
-use crate::{Operation, Slot, codes};
+use crate::{EvaluationProblem, Language, Operation, Slot};
 
 /// Where a statement stands: the nodes from the entry inwards, with the indexes of loop elements between them.
 pub(super) type OutputKey = SmallVec<[u32; 4]>;
 
 /// What statements give, and what of it the assembler has.
-#[derive(Default)]
 pub(super) struct Outputs {
     changes: FxHashMap<OutputKey, Change>,
     /// What is wrong with statements, by statement.
@@ -49,6 +48,19 @@ struct Change {
 }
 
 impl Outputs {
+    /// No statements yet; `language` is theirs.
+    pub(super) fn new(language: &'static dyn Language) -> Outputs {
+        Outputs {
+            changes: FxHashMap::default(),
+            diagnostics: BTreeMap::new(),
+            unknown: BTreeMap::new(),
+            assembler: Assembler::new(language),
+            assembling: Diagnostics::new(),
+            given_out: None,
+            assembled: false,
+        }
+    }
+
     /// A statement that gave `before` (since the graph was last assembled, or the last call of this) gives `now`.
     pub(super) fn record(
         &mut self,
@@ -85,7 +97,7 @@ impl Outputs {
             .drain()
             .filter(|(_, change)| match (&change.before, &change.now) {
                 (None, None) => false,
-                (Some(before), Some(now)) => !is_same(before, now),
+                (Some(before), Some(now)) => !Arc::ptr_eq(before, now) && !before.is_same(now),
                 _ => true,
             })
             .map(|(key, change)| (key, change.now))
@@ -110,47 +122,13 @@ impl Outputs {
     }
 }
 
-/// Whether two outputs want the same.
-fn is_same(a: &Arc<StatementOutput>, b: &Arc<StatementOutput>) -> bool {
-    Arc::ptr_eq(a, b)
-        || (a.resources.len() == b.resources.len()
-            && a.edges == b.edges
-            && a.unknown == b.unknown
-            && a.resources
-                .iter()
-                .zip(&b.resources)
-                .all(|(a, b)| Arc::ptr_eq(a, b) || a.is_interchangeable(b)))
-}
-
-/// Lets a new output share with the old one what is the same in both; whether that is everything.
-fn share(old: &StatementOutput, new: &mut StatementOutput) -> bool {
-    let mut by_id: Option<FxHashMap<&ResourceId, &Arc<DesiredResource>>> = None;
-    let mut is_same = old.resources.len() == new.resources.len();
-    for (at, resource) in new.resources.iter_mut().enumerate() {
-        let known = match old.resources.get(at) {
-            Some(known) if known.id == resource.id => Some(known),
-            _ => {
-                is_same = false;
-                by_id
-                    .get_or_insert_with(|| old.resources.iter().map(|known| (&known.id, known)).collect())
-                    .get(&resource.id)
-                    .copied()
-            }
-        };
-        match known {
-            Some(known) if known.is_interchangeable(resource) => *resource = known.clone(),
-            _ => is_same = false,
-        }
-    }
-    is_same && old.edges == new.edges && old.unknown == new.unknown
-}
-
 /// What a statement gives for the values of its operands.
 fn build(
     operation: &Operation,
     chain: Option<&Arc<Link>>,
     slots: &[Slot],
     values: &[Value],
+    language: &dyn Language,
 ) -> (StatementOutput, Diagnostics) {
     let value = |slot: &Slot| match slots.binary_search(slot).ok().and_then(|at| values.get(at)) {
         Some(value) => value.clone(),
@@ -159,7 +137,15 @@ fn build(
     let mut diagnostics = Diagnostics::new();
     let (built, span) = match operation {
         Operation::Resource(statement) => {
-            let build = || Ok(build_resource(statement, chain, &value, &mut diagnostics));
+            let build = || {
+                Ok(build_resource(
+                    statement,
+                    chain,
+                    &value,
+                    language,
+                    &mut diagnostics,
+                ))
+            };
             (guarded(&statement.kind, build), statement.span)
         }
         Operation::Collect { statement, exports } => {
@@ -169,19 +155,22 @@ fn build(
                     &value(exports),
                     chain,
                     &value,
+                    language,
                     &mut diagnostics,
                 ))
             };
             (guarded(&statement.kind, build), statement.span)
         }
         Operation::Edge(statement) => {
-            let build = || Ok(build_edge(statement, &value, &mut diagnostics));
+            let build = || Ok(build_edge(statement, &value, language, &mut diagnostics));
             (guarded(&"an edge", build), statement.span)
         }
         _ => return (StatementOutput::default(), diagnostics),
     };
     let output = built.unwrap_or_else(|error| {
-        diagnostics.push(Diagnostic::error(&codes::FATAL, span, error.to_string()));
+        let what = EvaluationProblem::Fatal;
+        let found = Diagnostic::error(language.evaluation_code(what), span, error.to_string());
+        diagnostics.push(language.complete_evaluation(what, found));
         StatementOutput::default()
     });
     if chain.is_some() && !diagnostics.is_empty() {
@@ -219,7 +208,13 @@ impl Evaluator {
             return;
         };
         let slots = self.prepared.of(site.template).operands(site.node);
-        let (output, diagnostics) = build(operation, chain.as_ref(), slots, &constants);
+        let (output, diagnostics) = build(
+            operation,
+            chain.as_ref(),
+            slots,
+            &constants,
+            self.program.language,
+        );
         self.outputs.note(&key, &output, diagnostics);
         let output = Arc::new(output);
         self.outputs.record(key.clone(), None, Some(output.clone()));
@@ -245,13 +240,14 @@ impl Evaluator {
         let site = self.arena.site[index as usize];
         let slots = self.prepared.of(site.template).operands(site.node);
         let chain = self.arena.chain[index as usize].as_ref();
-        let (mut new, diagnostics) = build(self.operation_of(index), chain, slots, &values);
+        let language = self.program.language;
+        let (mut new, diagnostics) = build(self.operation_of(index), chain, slots, &values, language);
         let Kind::Output(output) = &mut self.arena.kind[index as usize] else {
             return;
         };
         self.outputs.note(&output.key, &new, diagnostics);
         if let Some(old) = &output.output
-            && share(old, &mut new)
+            && new.share(old)
         {
             return;
         }

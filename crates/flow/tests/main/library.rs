@@ -17,7 +17,6 @@ pub(crate) static TEST: KindSchema = KindSchema {
         form: None,
         doc: "",
         default: "",
-        reachable: true,
     }],
     sends: &[],
     receives: false,

@@ -12,7 +12,7 @@ mod failures;
 mod incremental;
 mod library;
 mod oracle;
-mod pages;
+mod plain;
 mod program_builder;
 mod random_programs;
 mod scopes;

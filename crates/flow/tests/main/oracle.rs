@@ -17,6 +17,8 @@ use setpoint_value::{
     ScopeArgument, ScopeBuilder, Type, Value, Wake, call,
 };
 
+use crate::plain::PLAIN;
+
 /// What holds at one moment.
 pub(crate) struct Moment {
     /// What is wrong while values flow: code and place.
@@ -44,7 +46,7 @@ pub(crate) fn evaluate(program: &Program, machine: &SimulatedCapabilities) -> Mo
         wrong: seen.wrong,
         pending: seen.pending,
         statements: seen.diagnostics,
-        graph: is_good.then(|| assemble(std::mem::take(&mut seen.outputs))),
+        graph: is_good.then(|| assemble(std::mem::take(&mut seen.outputs), &PLAIN)),
     }
 }
 
@@ -173,7 +175,7 @@ impl Oracle<'_> {
 
     fn fail(&self, error: CallError, span: Span) -> Outcome {
         if !error.is_catchable() {
-            let entry = ("E0302", span, error.to_string());
+            let entry = ("fatal", span, error.to_string());
             self.seen.lock().unwrap().wrong.insert(entry);
         }
         Outcome::Failed(error, span)
@@ -397,7 +399,7 @@ impl Oracle<'_> {
                 Outcome::Failed(error, span) => {
                     complete = false;
                     if error.is_catchable() {
-                        let entry = ("E0301", span, error.to_string());
+                        let entry = ("uncaught", span, error.to_string());
                         self.seen.lock().unwrap().wrong.insert(entry);
                     }
                 }
@@ -436,7 +438,7 @@ impl Oracle<'_> {
                 if let Some(values) = self.needed(instance, &used) {
                     let get = |slot: &Slot| values[used.iter().position(|s| s == slot).unwrap()].clone();
                     let mut diagnostics = Diagnostics::new();
-                    let output = build_resource(statement, None, &get, &mut diagnostics);
+                    let output = build_resource(statement, None, &get, &PLAIN, &mut diagnostics);
                     let mut seen = self.seen.lock().unwrap();
                     seen.diagnostics.append(diagnostics);
                     seen.outputs.push(output);
@@ -447,7 +449,7 @@ impl Oracle<'_> {
                 if let Some(values) = self.needed(instance, &used) {
                     let get = |slot: &Slot| values[used.iter().position(|s| s == slot).unwrap()].clone();
                     let mut diagnostics = Diagnostics::new();
-                    let output = build_edge(statement, &get, &mut diagnostics);
+                    let output = build_edge(statement, &get, &PLAIN, &mut diagnostics);
                     let mut seen = self.seen.lock().unwrap();
                     seen.diagnostics.append(diagnostics);
                     seen.outputs.push(output);
@@ -468,7 +470,7 @@ impl Oracle<'_> {
                         .lock()
                         .unwrap()
                         .wrong
-                        .insert(("E0303", span, String::new()));
+                        .insert(("panic", span, String::new()));
                 }
             }
             Operation::IfStatement {

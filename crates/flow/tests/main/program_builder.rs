@@ -9,6 +9,7 @@ use setpoint_graph::{EdgeEndpoint, EdgeStatement, FieldItem, ResourceStatement};
 use setpoint_value::{FunctionSpec, Type, Value};
 
 use crate::library;
+use crate::plain::PLAIN;
 
 /// A program in the making.
 #[derive(Default)]
@@ -92,6 +93,7 @@ impl ProgramBuilder {
             program: Arc::new(Program {
                 templates: self.templates,
                 entry,
+                language: &PLAIN,
             }),
             names: self.names,
         }

@@ -9,6 +9,7 @@ use setpoint_value::{Type, Value, operators};
 
 use crate::library;
 use crate::oracle::{Moment, evaluate};
+use crate::plain::EVALUATE;
 use crate::program_builder::{Built, ProgramBuilder, TemplateBuilder, block};
 use crate::world::World;
 
@@ -516,7 +517,7 @@ fn program(choices: &[u16]) -> Built {
 }
 
 fn wrong(step: &Step) -> BTreeSet<(&'static str, Span, String)> {
-    let of_stage = step.diagnostics.iter().filter(|d| d.code.code.starts_with("E03"));
+    let of_stage = step.diagnostics.iter().filter(|d| d.stage == EVALUATE);
     of_stage
         .map(|d| {
             let message = match d.message.split_once(" failed: ") {
@@ -534,7 +535,7 @@ fn check(world: &World, step: &Step, moment: &Moment) {
     let pending: BTreeSet<Span> = step.pending.iter().map(|pending| pending.span).collect();
     assert_eq!(pending, moment.pending);
     let others = |list: &setpoint_diagnostics::Diagnostics| {
-        let codes = list.iter().filter(|d| !d.code.code.starts_with("E03"));
+        let codes = list.iter().filter(|d| d.stage != EVALUATE);
         codes
             .map(|d| (d.code.code, d.primary.span))
             .collect::<BTreeSet<_>>()

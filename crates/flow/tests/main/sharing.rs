@@ -135,7 +135,7 @@ fn arguments_that_a_source_refuses_are_its_failure_and_better_ones_mend_it() {
     ];
     let mut world = World::started(moving(), &values);
     let step = world.set("key", Value::str("!x"));
-    assert_eq!(crate::world::codes(&step), ["E0301"]);
+    assert_eq!(crate::world::codes(&step), ["uncaught"]);
     assert_eq!(world.followed(), 2);
     let step = world.set("key", Value::str("x"));
     assert!(crate::world::codes(&step).is_empty());

@@ -9,13 +9,10 @@ use setpoint_value::Value;
 use super::duplicates::{self, Contradiction, Difference};
 use super::edges::{Mismatch, mismatch};
 use super::{Assembler, EdgeContributor, SlotId};
-use crate::{DesiredResource, Link, ResourceId, codes};
+use crate::{DesiredResource, Finding, Language, Link, MetaName, Problem, ResourceId};
 
 /// Longer values are cut in messages.
 const SHOWN_LENGTH: usize = 60;
-
-/// More resources of a circle than this are counted, not shown.
-const SHOWN_CYCLE: usize = 40;
 
 /// More resources of a kind than this are not searched for a similar name.
 const SEARCHED_NAMES: usize = 10_000;
@@ -56,10 +53,11 @@ impl<K: Ord + Clone> Assembler<K> {
         missing.sort_by_key(|(key, contributor, id)| (*key, contributor.index, *id));
         for (number, (key, contributor, id)) in missing.into_iter().enumerate() {
             let message = format!("there is no resource `{id}` for this edge");
-            let diagnostic = at_edge(&codes::MISSING_RESOURCE, contributor, message);
+            let problem = Problem::MissingResource(id.clone());
             let similar = (number < SUGGESTIONS).then(|| self.similar(id)).flatten();
+            let finding = at_edge(problem, contributor, message).help_if(similar);
             let place = (Phase::Edges, key.clone(), contributor.index);
-            found.push((place, diagnostic.help_if(similar)));
+            found.push((place, finding.tell(self.language)));
         }
         for slot in &self.broken_receivers {
             self.receiver_problems(*slot, &mut found);
@@ -81,39 +79,35 @@ impl<K: Ord + Clone> Assembler<K> {
             let (first, later) = (&contributors[problem.first], &contributors[problem.later]);
             let (a, b) = (&first.resource, &later.resource);
             let id = &b.id;
-            let (phase, code, message, difference) = match &problem.contradiction {
+            let (phase, what, message, difference) = match &problem.contradiction {
                 Contradiction::Different(difference) => (
                     Phase::Duplicates,
-                    &codes::DIFFERENT_DUPLICATE,
+                    Problem::DifferentDuplicate,
                     format!("`{id}` is declared twice, and not alike"),
                     Some(difference),
                 ),
                 Contradiction::Incompatible(difference) => (
                     Phase::Duplicates,
-                    &codes::INCOMPATIBLE_DUPLICATE,
+                    Problem::IncompatibleDuplicate,
                     format!("`{id}` is declared twice, and the two cannot be merged"),
                     Some(difference),
                 ),
                 Contradiction::Export(host) => (
                     Phase::Exports,
-                    &codes::DIFFERENT_EXPORTS,
+                    Problem::DifferentExports,
                     format!("`{id}` is exported to the host `{host}` twice, and not alike"),
                     None,
                 ),
             };
-            let diagnostic = Diagnostic::error(code, b.span, message);
-            let diagnostic = match (
-                difference.map(|what| (says(a, what), says(b, what))),
-                a.span == b.span,
-            ) {
-                (Some((first, later)), false) => diagnostic.label(later).because(a.span, first),
-                (Some((first, later)), true) => diagnostic.label(format!("first {first}, then {later}")),
-                (None, false) => diagnostic
-                    .label("the second one")
-                    .because(a.span, "the first one"),
-                (None, true) => diagnostic,
+            let says = |resource| difference.map(|what| says(resource, what, self.language));
+            let finding = Finding::error(what, b.span, message);
+            let finding = match (says(a).zip(says(b)), a.span == b.span) {
+                (Some((first, later)), false) => finding.label(later).because(a.span, first),
+                (Some((first, later)), true) => finding.label(format!("first {first}, then {later}")),
+                (None, false) => finding.label("the second one").because(a.span, "the first one"),
+                (None, true) => finding,
             };
-            let diagnostic = with_both_chains(diagnostic, a, b);
+            let diagnostic = with_both_chains(finding.tell(self.language), a, b);
             found.push(((phase, later.key.clone(), later.index), diagnostic));
         }
     }
@@ -145,9 +139,9 @@ impl<K: Ord + Clone> Assembler<K> {
             }
             if let Some(hidden) = sender.hidden.first() {
                 let message = format!("`{}` is hidden and cannot send", sender.id);
-                let diagnostic = at_edge(&codes::HIDDEN_SENDER, contributor, message)
-                    .because(hidden.span, "hidden by `Meta:hidden`");
-                found.push((place.clone(), diagnostic));
+                let why = format!("hidden by {}", self.language.meta_parameter(MetaName::Hidden));
+                let finding = at_edge(Problem::HiddenSender, contributor, message).because(hidden.span, why);
+                found.push((place.clone(), finding.tell(self.language)));
             }
             let (Some(s), Some(r)) = (sender.any(), receiver.any()) else {
                 continue;
@@ -155,8 +149,8 @@ impl<K: Ord + Clone> Assembler<K> {
             for (key, parameter) in &contributor.send {
                 if let Some(mismatch) = mismatch(s.schema, r.schema, key, parameter) {
                     let message = mismatch_message(&mismatch, s, r, key, parameter);
-                    let diagnostic = at_edge(&codes::SEND_MISMATCH, contributor, message);
-                    found.push((place.clone(), diagnostic));
+                    let finding = at_edge(Problem::SendMismatch, contributor, message);
+                    found.push((place.clone(), finding.tell(self.language)));
                 }
             }
         }
@@ -192,50 +186,33 @@ impl<K: Ord + Clone> Assembler<K> {
                 let message = format!("`{parameter}` of `{}` has a second sender", receiver.id);
                 let says =
                     |from: SlotId, key: &str| format!("takes `{key}` of `{}`", self.slots[from as usize].id);
-                let diagnostic = at_edge(&codes::SECOND_SENDER, contributor, message)
+                let problem = Problem::SecondSender(parameter.clone());
+                let finding = at_edge(problem, contributor, message)
                     .label(says(from, key))
                     .because(before.span, says(sender, sent));
                 let place = (Phase::Edges, contributor.key.clone(), contributor.index);
-                found.push((place, diagnostic));
+                found.push((place, finding.tell(self.language)));
             }
         }
     }
 
     fn cycle_problem(&self, cycle: &[SlotId], found: &mut Vec<Found<K>>) {
-        let id = |slot: SlotId| &self.slots[slot as usize].id;
-        let after = |index: usize| cycle[(index + 1) % cycle.len()];
-        let Some(resource) = self.slots[cycle[0] as usize].any() else {
-            return;
-        };
-        let mut path: Vec<String> = cycle
+        let ids: Vec<ResourceId> = cycle
             .iter()
-            .take(SHOWN_CYCLE)
-            .map(|s| id(*s).to_string())
+            .map(|slot| self.slots[*slot as usize].id.clone())
             .collect();
-        if cycle.len() > SHOWN_CYCLE {
-            path.push(format!("… ({} more)", cycle.len() - SHOWN_CYCLE));
-        }
-        path.push(id(cycle[0]).to_string());
-        let message = format!("resources wait for each other: {}", path.join(" -> "));
-        let comes_before =
-            |index: usize| format!("`{}` comes before `{}`", id(cycle[index]), id(after(index)));
-        let mut diagnostic = Diagnostic::error(&codes::CYCLE, resource.span, message).label(comes_before(0));
-        for (index, slot) in cycle.iter().enumerate().take(SHOWN_CYCLE).skip(1) {
-            if let Some(resource) = self.slots[*slot as usize].any() {
-                diagnostic = diagnostic.because(resource.span, comes_before(index));
-            }
-        }
-        for (index, slot) in cycle.iter().enumerate().take(SHOWN_CYCLE) {
-            let edge = self.slots[*slot as usize].outgoing.get(&after(index));
-            if let Some(first) = edge.and_then(|edge| edge.contributors.first()) {
-                let text = format!("the edge from `{}` to `{}`", id(*slot), id(after(index)));
-                diagnostic = diagnostic.because(first.span, text);
-            }
-        }
+        let slot = |id: &ResourceId| Some(&self.slots[*self.index.get(id)? as usize]);
+        let resource = |id: &ResourceId| Some(slot(id)?.any()?.span);
+        let edge = |from: &ResourceId, to: &ResourceId| {
+            let edge = slot(from)?.outgoing.get(self.index.get(to)?)?;
+            Some(edge.contributors.first()?.span)
+        };
         let contributor = self.slots[cycle[0] as usize].contributors.first();
-        if let Some(contributor) = contributor {
+        if let Some(contributor) = contributor
+            && let Some(finding) = Finding::circle(&ids, &resource, &edge)
+        {
             let place = (Phase::Cycles, contributor.key.clone(), contributor.index);
-            found.push((place, diagnostic));
+            found.push((place, finding.tell(self.language)));
         }
     }
 }
@@ -270,27 +247,24 @@ fn with_both_chains(
 }
 
 /// At the statement; its item, if it is one of several, as the reason.
-fn at_edge<K>(
-    code: &'static setpoint_diagnostics::CodeInfo,
-    contributor: &EdgeContributor<K>,
-    message: String,
-) -> Diagnostic {
+fn at_edge<K>(problem: Problem, contributor: &EdgeContributor<K>, message: String) -> Finding {
     match contributor.statement {
         Some(statement) if statement != contributor.span => {
-            Diagnostic::error(code, statement, message).because(contributor.span, "this edge")
+            Finding::error(problem, statement, message).because(contributor.span, "this edge")
         }
-        _ => Diagnostic::error(code, contributor.span, message),
+        _ => Finding::error(problem, contributor.span, message),
     }
 }
 
-fn says(resource: &DesiredResource, difference: &Difference) -> String {
+fn says(resource: &DesiredResource, difference: &Difference, language: &dyn Language) -> String {
     match difference {
         Difference::Parameter(name) => match resource.parameters.get(name) {
             Some(value) => format!("`{name}` is {}", shown(value)),
             None => format!("`{name}` is not set"),
         },
         Difference::Meta(name) => {
-            format!("`Meta:{}` is {}", name.name(), shown(&resource.meta.value(*name)))
+            let value = resource.meta.value(*name);
+            format!("{} is {}", language.meta_parameter(*name), shown(&value))
         }
     }
 }

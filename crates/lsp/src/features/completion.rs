@@ -4,6 +4,7 @@ use lsp_types::Range;
 use serde_json::{Value as Json, json};
 use setpoint_graph::{KindSchema, MetaName};
 use setpoint_mcl::analysis::{Expected, QualifiedName, Space, Target, Visible};
+use setpoint_mcl::writable_parameters;
 use setpoint_value::FunctionSpec;
 
 use super::{Place, hover};
@@ -154,7 +155,7 @@ impl List<'_> {
                         ..Entry::default()
                     });
                 }
-                for parameter in schema.parameters.iter().filter(|parameter| parameter.reachable) {
+                for parameter in writable_parameters(schema) {
                     self.push(Entry {
                         label: parameter.name,
                         sort: sort::PROPERTY,
@@ -367,7 +368,7 @@ impl List<'_> {
     fn body(&mut self, kind: &str, present: &[String]) {
         if let Some(schema) = self.schema(kind) {
             let is_free = |name: &str| !present.iter().any(|present| present == name);
-            let parameters = schema.parameters.iter().filter(|parameter| parameter.reachable);
+            let parameters = writable_parameters(schema);
             for parameter in parameters.filter(|parameter| is_free(parameter.name)) {
                 self.push(Entry {
                     label: parameter.name,

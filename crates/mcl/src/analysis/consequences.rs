@@ -4,9 +4,10 @@
 //! find wrong *there* is no news; nor is it that a name is missing which stands in such a part, because that may define it.
 
 use rustc_hash::FxHashSet;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span, Stage};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 
 use crate::scope::ParsedFile;
+use crate::stage::{LEX, PARSE};
 
 /// Drops what follows from parts that do not parse.
 pub(super) fn drop_consequences<'a>(
@@ -23,7 +24,7 @@ pub(super) fn drop_consequences<'a>(
     }
     let files: Vec<Damage<'_>> = damaged.into_iter().map(Damage::of).collect();
     let is_news = |found: &Diagnostic| {
-        found.code.stage <= Stage::Parse || files.iter().all(|file| !file.explains(found, sources))
+        [LEX, PARSE].contains(&found.code.stage) || files.iter().all(|file| !file.explains(found, sources))
     };
     let kept: Vec<Diagnostic> = std::mem::take(diagnostics).into_iter().filter(is_news).collect();
     diagnostics.extend(kept);

@@ -5,6 +5,7 @@ use setpoint_graph::{FieldItem, KindSchema, Parameters, ResourceStatement, build
 use setpoint_value::{Type, Value};
 
 use super::Linter;
+use crate::Mcl;
 use crate::hir::{Callee, ExprId, ExprKind, Item, ItemKind, Resource, Statement};
 
 impl Linter<'_> {
@@ -25,7 +26,7 @@ impl Linter<'_> {
                 }
                 let statement = self.statement(resource, schema);
                 if has_doubts(&statement, schema) {
-                    build_resource(&statement, None, &Value::clone, &mut found);
+                    build_resource(&statement, None, &Value::clone, &Mcl, &mut found);
                 }
             }
         }

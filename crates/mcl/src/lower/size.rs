@@ -13,7 +13,7 @@ const MOST: u64 = 1 << 20;
 
 /// The error of a program that unfolds into more than can be handled.
 pub(crate) fn too_large(program: &Program) -> Option<Diagnostic> {
-    let Program { templates, entry } = program;
+    let Program { templates, entry, .. } = program;
     let mut sizes: Vec<Option<u64>> = vec![None; templates.len()];
     // Without recursion: what a template needs first, then the template.
     let mut open = vec![entry.0 as usize];

@@ -1,8 +1,9 @@
 //! The order in which errors count: of all that is wrong with a program, the first one is what compiling rejects it for.
 
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Stage};
+use setpoint_diagnostics::{Diagnostic, Diagnostics};
 
 use super::resolve::{Frame, FrameId, Resolver};
+use crate::stage;
 
 /// An error with its place in the order in which errors count.
 pub(super) struct RankedDiagnostic {
@@ -67,7 +68,7 @@ impl Resolver<'_> {
         order.push((step, diagnostic.primary.span.start));
         let file = &self.files[file];
         if !file.imports.is_empty() {
-            diagnostic = diagnostic.at_stage(Stage::Scope);
+            diagnostic = diagnostic.at_stage(stage::SCOPE);
             for import in &file.imports {
                 diagnostic = diagnostic.via(*import, "imported here");
             }

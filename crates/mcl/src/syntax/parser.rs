@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
-use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Span, Stage};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Span};
 
 use super::ast::{Ast, Block, BodyItem, Expr, ExprId, ExprKind, Name, Parameters, Stmt, StmtId, StmtKind};
 use super::errors::{self, Unexpected};
 use super::lexer::{self, Lexed};
 use super::token::{TokenKind as K, Tokens};
+use crate::stage;
 
 /// How deep brackets, blocks, types and `not` may be nested.
 pub const MAXIMUM_NESTING: usize = 256;
@@ -71,11 +72,11 @@ pub fn parse(file: FileId, text: &str, diagnostics: &mut Diagnostics) -> Parsed 
         }
         let is_error = |d: &&Diagnostic| d.severity == Severity::Error && d.rule_place().start > start;
         let first = found.iter().find(is_error).map(Diagnostic::rule_place);
-        let at_quote = |d: &&mut Diagnostic| d.primary.span.start == start && d.stage == Stage::Lex;
+        let at_quote = |d: &&mut Diagnostic| d.primary.span.start == start && d.stage == stage::LEX;
         if let Some(unclosed) = found_again.iter_mut().find(at_quote) {
             unclosed.ruled = first;
         }
-        found_again.sort_by_key(|d| (d.rule_place().start, d.stage));
+        found_again.sort_by_key(|d| (d.rule_place().start, d.stage != stage::LEX));
         (parsed, found) = (parsed_again, found_again);
     }
     if readable.len() != text.len() {
@@ -158,15 +159,15 @@ fn read(file: FileId, text: &str, unclosed: &[u32]) -> (Parsed, Vec<Diagnostic>)
     for (place, explanation) in explained {
         explain(&mut found, place, explanation);
     }
-    found.sort_by_key(|d| (d.rule_place().start, d.stage));
+    found.sort_by_key(|d| (d.rule_place().start, d.stage != stage::LEX));
     // What does not lex does not parse either: said once.
     let mut last_lexical = None;
     found.retain(|d| {
         let start = d.rule_place().start;
-        if d.stage == Stage::Lex {
+        if d.stage == stage::LEX {
             last_lexical = Some(start);
         }
-        d.stage == Stage::Lex || d.severity == Severity::Warning || last_lexical != Some(start)
+        d.stage == stage::LEX || d.severity == Severity::Warning || last_lexical != Some(start)
     });
     let mut ast = parser.ast;
     ast.root = Block {

@@ -12,6 +12,7 @@ use super::messages::Reason;
 use super::program::TypedProgram;
 use crate::hir::{Edge, Endpoint, ExprId, ExprKind, Item, ItemKind, Part, Resource};
 use crate::syntax::foreign;
+use crate::writable_parameters;
 
 impl<'a> Inference<'a> {
     pub(super) fn resource(&mut self, instance: InstanceId, resource: &'a Resource) {
@@ -34,7 +35,7 @@ impl<'a> Inference<'a> {
                         }
                         continue;
                     };
-                    match schema.parameter(name).filter(|p| p.reachable) {
+                    match writable_parameters(schema).find(|p| *p.name == **name) {
                         Some(parameter) => {
                             let wanted = self.native_type(parameter.parameter_type);
                             let first_line = parameter.doc.lines().next().unwrap_or_default();
@@ -175,12 +176,7 @@ impl<'a> Inference<'a> {
     }
 
     fn unknown_parameter(&mut self, schema: &KindSchema, name: &str, span: Span, name_span: Span) {
-        let names: Vec<&str> = schema
-            .parameters
-            .iter()
-            .filter(|p| p.reachable)
-            .map(|p| p.name)
-            .collect();
+        let names: Vec<&str> = writable_parameters(schema).map(|p| p.name).collect();
         let message = format!("`{}` has no parameter `{name}`", schema.kind);
         let meant = foreign::parameter(name).filter(|meant| names.contains(meant));
         let close = meant.map(|meant| format!("that is the parameter `{meant}`"));

@@ -275,7 +275,6 @@ const fn parameter(name: &'static str, parameter_type: &'static ParameterType) -
         form: None,
         doc: "",
         default: "",
-        reachable: true,
     }
 }
 

@@ -14,7 +14,7 @@ use setpoint_engine::{
     Apply, DriftValue, Failure, FailureReason, Identity, IfSet, Kind as _, Level, Resource, Sends, Text,
     Wanted, WantedOrder, WantedReach, Watch, async_trait,
 };
-use setpoint_graph::{Invalid, MetaParameters, Parameters};
+use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::processes::{Exit, Finished, Signal};
 use setpoint_host::watch::{Depth, Follow};
@@ -157,7 +157,7 @@ impl Resource for Exec {
                     other => other.replace("cmd", "shell"),
                 };
                 let help = format!("write `{shell} => \"/bin/sh\"` if a shell is meant to understand it");
-                invalid.push(Invalid::warning(parameter, message).help(help));
+                invalid.push(Invalid::doubt(Doubt::Meaning, parameter, message).help(help));
             }
         }
     }

@@ -14,7 +14,7 @@ use setpoint_engine::{
     Apply, Failure, Handle, Identity, IfSet, Parameter, ParameterAccess, Resource, Text, Wanted, WantedOrder,
     WantedReach, Watch, Words, async_trait,
 };
-use setpoint_graph::{Invalid, MetaParameters, Parameters, codes};
+use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::{AbsolutePath, Fingerprint};
 use setpoint_host::watch::{Depth, Follow};
 use setpoint_value::Value;
@@ -140,12 +140,13 @@ impl Resource for File {
             return;
         };
         if mode.lets_others_read() && SECRETS.into_iter().any(is_secret) {
-            let doubt = Invalid::warning(
+            let doubt = Invalid::doubt(
+                Doubt::ReadableSecret,
                 "mode",
                 "everybody on this machine can read the sensitive contents",
             );
             let help = "write `0600`, or leave `mode` out: then a new file is for its owner alone";
-            invalid.push(doubt.code(&codes::READABLE_SECRET).help(help));
+            invalid.push(doubt.help(help));
         }
     }
 

@@ -15,13 +15,10 @@ use setpoint_value::{Func, Type, Value};
 #[resource(kind = "test", receives, refreshable, autogroup, action, asynchronous, background = log_every_second, sends = Sent)]
 pub(crate) struct Test {
     /// Only in YAML.
-    #[param(unreachable)]
     bool: bool,
     /// Only in YAML.
-    #[param(unreachable)]
     str: Text,
     /// Only in YAML.
-    #[param(unreachable)]
     int: i64,
     /// A number.
     int8: i8,

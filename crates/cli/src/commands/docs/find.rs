@@ -6,6 +6,7 @@ use std::fmt::Write;
 use setpoint_diagnostics::{CodeInfo, did_you_mean};
 use setpoint_graph::{Constant, KindSchema, MetaName, MetaParameters, ParameterSchema};
 use setpoint_mcl::lint::{RULES, Rule};
+use setpoint_mcl::writable_parameters;
 use setpoint_value::{FunctionSpec, Module};
 
 use super::{
@@ -66,7 +67,7 @@ enum Subject<'a> {
 fn subjects(assembly: &Assembly) -> Vec<Subject<'_>> {
     let mut subjects: Vec<Subject<'_>> = schemas(assembly).map(Subject::Kind).collect();
     for schema in schemas(assembly) {
-        let parameters = schema.parameters.iter().filter(|parameter| parameter.reachable);
+        let parameters = writable_parameters(schema);
         subjects.extend(parameters.map(|parameter| Subject::Parameter(schema, parameter)));
     }
     subjects.extend(MetaName::ALL.map(Subject::Meta));
