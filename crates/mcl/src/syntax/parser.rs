@@ -609,7 +609,8 @@ impl<'t> Parser<'t> {
         help: Option<&'static str>,
     ) -> Result<T> {
         // The lexer, or the look at all `||` afterwards, reports these.
-        if !matches!(self.kind, K::Error | K::Bars) {
+        let is_told_elsewhere = matches!(self.kind, K::Error | K::Bars);
+        if !is_told_elsewhere && self.errors < MAXIMUM_ERRORS {
             let unexpected = Unexpected {
                 file: self.file,
                 source: self.text,
