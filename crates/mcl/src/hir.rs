@@ -526,6 +526,27 @@ pub enum Part {
     Variable(ExprId),
 }
 
+/// Constant texts of more bytes are not put together ahead of time: each step of a chain of definitions would keep one.
+pub(crate) const LONGEST_CONSTANT: usize = 1 << 12;
+
+impl Part {
+    /// The text of a string whose variables have these values; none where one has none or is not a text, and none of a text that is
+    /// longer than [`LONGEST_CONSTANT`].
+    pub(crate) fn expanded(parts: &[Part], mut value: impl FnMut(ExprId) -> Option<Value>) -> Option<Value> {
+        let mut text = Vec::new();
+        for part in parts {
+            match part {
+                Part::Text(piece) => text.extend_from_slice(piece.as_bytes()),
+                Part::Variable(id) => text.extend_from_slice(value(*id)?.as_str()?.as_bytes()),
+            }
+            if text.len() > LONGEST_CONSTANT {
+                return None;
+            }
+        }
+        Some(Value::str(text))
+    }
+}
+
 /// What is called.
 #[derive(Debug)]
 pub enum Callee {

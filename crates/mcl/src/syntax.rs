@@ -24,7 +24,7 @@ mod types;
 
 pub use ast::*;
 pub use codes::*;
-pub(crate) use interpolation::check_strings;
 pub use interpolation::{Piece, StringError, StringErrorKind, interpolate};
+pub(crate) use interpolation::{check_strings, interpolated_names};
 pub use parser::{Comment, MAXIMUM_HEIGHT, MAXIMUM_NESTING, Parsed, parse};
 pub use token::{TokenKind, Tokens};

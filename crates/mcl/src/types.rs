@@ -6,7 +6,7 @@
 //! meant, whether a name is one or many) is *deferred* and decided when solving has found more; this accepts more than one
 //! pass would, and rejects the same.
 //!
-//! What comes of it without errors is a [`TypedProgram`], from which lowering follows.
+//! What comes of it without errors is a `TypedProgram`, from which lowering follows.
 //!
 //! Functions and classes are polymorphic by instantiation: each call of a named function and each include is an
 //! [`Instance`] with types of its own.

@@ -171,20 +171,8 @@ impl Analysis {
             ExprKind::Literal(value) => Some(value.clone()),
             ExprKind::Variable { definition, .. } => self.constant_definition(*definition, steps),
             ExprKind::Interpolation(parts) => {
-                let mut text = Vec::new();
-                for part in parts {
-                    match part {
-                        Part::Text(piece) => text.extend_from_slice(piece.as_bytes()),
-                        Part::Variable(id) => {
-                            let value = self.constant(*id, steps.checked_sub(1)?)?;
-                            text.extend_from_slice(value.as_str()?.as_bytes());
-                        }
-                    }
-                    if text.len() > LONGEST {
-                        return None;
-                    }
-                }
-                Some(Value::str(text))
+                let inside = steps.checked_sub(1)?;
+                Part::expanded(parts, |id| self.constant(id, inside))
             }
             _ => None,
         }
@@ -200,9 +188,6 @@ pub(super) fn copies(hir: &Hir) -> FxHashMap<Span, Vec<DefinitionId>> {
     }
     copies
 }
-
-/// Texts of more bytes are not put together for somebody to look at.
-const LONGEST: usize = 1 << 12;
 
 /// Types, each once, in the order in which they came.
 #[derive(Default)]

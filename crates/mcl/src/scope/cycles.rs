@@ -13,8 +13,8 @@ use super::codes;
 use super::modules::default_alias;
 use super::nesting::{Entry, Nesting};
 use crate::syntax::{
-    Ast, Block, BodyItemKind, Callee, ExprId, ExprKind, Import, ImportAlias, Parameters, Piece, StmtId,
-    StmtKind, interpolate,
+    Ast, Block, BodyItemKind, Callee, ExprId, ExprKind, Import, ImportAlias, Parameters, StmtId, StmtKind,
+    interpolated_names,
 };
 
 /// What is wrong with a file.
@@ -308,11 +308,9 @@ impl Walk<'_> {
         let expr = ast.expr(id);
         match &expr.kind {
             ExprKind::Variable(name) => self.variable(&name.text, expr.span),
-            ExprKind::String(raw) if raw.contains("${") => {
-                for piece in interpolate(raw, expr.span).unwrap_or_default() {
-                    if let Piece::Variable { name, .. } = piece {
-                        self.variable(&name, expr.span);
-                    }
+            ExprKind::String(raw) => {
+                for name in interpolated_names(raw, expr.span) {
+                    self.variable(&name, expr.span);
                 }
             }
             ExprKind::Call(call) => match &call.callee {

@@ -236,14 +236,8 @@ impl Check<'_> {
             ExprKind::String(raw) => {
                 // Names inside `${…}` must be well-formed like any other; those that the string grammar refuses are
                 // reported when strings are expanded.
-                if raw.contains("${")
-                    && let Ok(pieces) = crate::syntax::interpolate(raw, expr.span)
-                {
-                    for piece in pieces {
-                        if let crate::syntax::Piece::Variable { name, .. } = piece {
-                            self.name(&name, expr.span);
-                        }
-                    }
+                for name in crate::syntax::interpolated_names(raw, expr.span) {
+                    self.name(&name, expr.span);
                 }
             }
             ExprKind::Unfinished(_)

@@ -143,6 +143,17 @@ pub fn interpolate(raw: &str, literal: Span) -> Result<Vec<Piece>, StringError> 
     Ok(pieces)
 }
 
+/// The names of the variables in the raw text of a string, as far as it is right.
+pub(crate) fn interpolated_names(raw: &str, literal: Span) -> impl Iterator<Item = String> {
+    // Most strings have none.
+    let pieces = raw.contains("${").then(|| interpolate(raw, literal));
+    let pieces = pieces.and_then(Result::ok).unwrap_or_default();
+    pieces.into_iter().filter_map(|piece| match piece {
+        Piece::Variable { name, .. } => Some(name),
+        Piece::Text(_) => None,
+    })
+}
+
 /// Looks for what is wrong with the raw text of a string, without taking it apart.
 ///
 /// # Errors

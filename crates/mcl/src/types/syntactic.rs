@@ -5,7 +5,7 @@ use setpoint_value::{Map, Type, Value, call, check_size, operators};
 
 use super::InstanceId;
 use super::infer::Inference;
-use crate::hir::{Callee, DefinitionId, DefinitionKind, ExprId, ExprKind};
+use crate::hir::{Callee, DefinitionId, DefinitionKind, ExprId, ExprKind, LONGEST_CONSTANT, Part};
 
 /// What was found, by definition.
 #[derive(Debug, Default)]
@@ -13,9 +13,6 @@ pub(super) struct SyntacticFacts {
     types: FxHashMap<(InstanceId, DefinitionId), Option<Type>>,
     values: FxHashMap<(InstanceId, DefinitionId), Option<Value>>,
 }
-
-/// Texts of more bytes are not put together ahead of time: each step of a chain of definitions would keep one.
-const LONGEST: usize = 1 << 12;
 
 impl Inference<'_> {
     /// The type that the text makes evident.
@@ -228,18 +225,7 @@ impl Inference<'_> {
         let hir = self.hir;
         match &hir.expr(id).kind {
             ExprKind::Literal(value) => Some(value.clone()),
-            ExprKind::Interpolation(parts) => {
-                let mut text = Vec::new();
-                for part in parts {
-                    match part {
-                        crate::hir::Part::Text(piece) => text.extend_from_slice(piece.as_bytes()),
-                        crate::hir::Part::Variable(id) => {
-                            text.extend_from_slice(self.static_value(instance, *id)?.as_str()?.as_bytes());
-                        }
-                    }
-                }
-                (text.len() <= LONGEST).then(|| Value::str(text))
-            }
+            ExprKind::Interpolation(parts) => Part::expanded(parts, |id| self.static_value(instance, id)),
             ExprKind::List(items) => {
                 let items = items
                     .iter()
@@ -313,8 +299,11 @@ impl Inference<'_> {
                 }
                 let found =
                     call::call_typed(super::infer::operator_spec(*operator), &arguments, &Type::Dynamic);
-                let is_short =
-                    |value: &Value| value.as_str().is_none_or(|text| text.as_bytes().len() <= LONGEST);
+                let is_short = |value: &Value| {
+                    value
+                        .as_str()
+                        .is_none_or(|text| text.as_bytes().len() <= LONGEST_CONSTANT)
+                };
                 found.ok().filter(is_short)
             }
             ExprKind::Except { left, .. } => self.static_value(instance, *left),
