@@ -6,6 +6,7 @@ use setpoint_diagnostics::MemoryLoader;
 use setpoint_value::Registry;
 
 use super::*;
+use crate::analysis::{AnalysisOptions, analyse};
 
 /// The code of the first error; none for a program that compiles.
 fn first_error(text: &str) -> Option<&'static str> {
@@ -158,6 +159,37 @@ fn structs_inside_structs_are_as_large_as_what_is_written() {
         format!("{first}{others}{used}")
     };
     assert_eq!(first_error(&chain(900, "struct{a => 1}")), None);
-    assert_eq!(first_error(&chain(30_000, "struct{a => 1}")), Some("E0220"));
-    assert_eq!(first_error(&chain(30_000, "struct{a => []}")), Some("E0220"));
+    assert_eq!(first_error(&chain(3_000, "struct{a => 1}")), Some("E0220"));
+    assert_eq!(first_error(&chain(3_000, "struct{a => []}")), Some("E0206"));
+}
+
+#[test]
+fn what_functions_leave_open_does_not_double_without_end() {
+    let chain = |first: &str, body: &dyn Fn(usize) -> String, used: &str| {
+        let others = lines(1..40, |n| format!("func f{n}($a) {{ {} }}", body(n - 1)));
+        format!("func f0($a) {{ {first} }}\n{others}$y = {used}\npanic($y == $y)\n")
+    };
+    // Types that double.
+    let pair = |n: usize| format!("struct{{l => f{n}($a), r => f{n}($a)}}");
+    let pairs = |used: &str| chain("struct{l => $a, r => $a}", &pair, used);
+    assert_eq!(first_error(&pairs("f2(1)")), None);
+    assert_eq!(first_error(&pairs("f39(1)")), Some("E0220"));
+    // Variables that no type shows.
+    let sum = |n: usize| format!("f{n}($a) + f{n}($a)");
+    let open = chain("if [] == [] { 1 } else { 2 }", &sum, "f39(1)");
+    assert_eq!(first_error(&open), Some("E0220"));
+    // The same where nothing uses it: what is known of the program stays.
+    let analysed = |text: String| {
+        let loader = MemoryLoader::new().with("main.mcl", &text);
+        let library = Library::new(Registry::default(), []);
+        let entry = Entry::File("main.mcl".to_owned());
+        let analysis = analyse(&entry, &AnalysisOptions::default(), &loader, &library);
+        analysis.expect("nobody stops it").compiled.program.is_some()
+    };
+    assert!(analysed(pairs("f2(1)")));
+    assert!(analysed(chain(
+        "[$a]",
+        &|n| format!("struct{{l => f{n}([$a]), r => f{n}({{\"a\" => $a}})}}"),
+        "f2(1)"
+    )));
 }

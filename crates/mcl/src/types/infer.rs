@@ -37,6 +37,8 @@ pub(super) fn started<'a>(hir: &'a Hir, library: &'a Library) -> Option<Inferenc
         in_progress: FxHashSet::default(),
         functions: FxHashMap::default(),
         schemes: Vec::new(),
+        copied: 0,
+        most_instances: MAXIMUM_INSTANCES,
         applications: Vec::new(),
         definitions_typed: 0,
         recorded: Vec::new(),
@@ -76,6 +78,10 @@ pub(super) struct Inference<'a> {
     /// The functions that were called, by the instance that defines them.
     pub(super) functions: FxHashMap<(InstanceId, FunctionId), FunctionTyping>,
     pub(super) schemes: Vec<Arc<Scheme>>,
+    /// More instances are refused.
+    pub(super) most_instances: usize,
+    /// How much was copied of them for calls.
+    pub(super) copied: usize,
     /// Calls of functions with schemes, outside of such functions.
     pub(super) applications: Vec<Application>,
     /// How many definitions have been typed.
@@ -130,7 +136,7 @@ pub(super) const MAXIMUM_CALLS: u32 = 400;
 
 /// A program with more includes and calls than this has grown out of hand (classes that include two classes that include
 /// two classes …).
-pub(super) const MAXIMUM_INSTANCES: usize = 1 << 18;
+const MAXIMUM_INSTANCES: usize = 1 << 18;
 
 impl<'a> Inference<'a> {
     pub(super) fn top(&mut self, body: BodyId) -> InstanceId {
@@ -272,7 +278,7 @@ impl<'a> Inference<'a> {
         if include.class == ClassId(u32::MAX) {
             return;
         }
-        if self.typed.instances.len() >= MAXIMUM_INSTANCES {
+        if self.typed.instances.len() >= self.most_instances {
             self.too_much(include.span);
             return;
         }

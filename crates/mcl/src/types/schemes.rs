@@ -14,13 +14,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::Span;
 use setpoint_value::Type;
 
+use super::codes;
 use super::completion::Check;
 use super::deferred::{Deferred, DeferredKind, Question};
-use super::infer::{Inference, MAXIMUM_CALLS, MAXIMUM_INSTANCES, Recorded};
+use super::infer::{Inference, MAXIMUM_CALLS, Recorded};
 use super::instances::InstanceId;
 use super::order::Node;
 use super::solver::Reach;
 use crate::hir::{ExprId, FunctionId, Owner};
+
+/// So much may be left open in one function: a function that calls another one twice has twice what that one leaves open.
+const MAXIMUM_OPEN: usize = 10_000;
+
+/// So much may be copied for all calls together.
+const MAXIMUM_COPIED: usize = 1 << 24;
 
 /// How a function of the program is typed.
 #[derive(Debug, Clone)]
@@ -29,7 +36,7 @@ pub(super) enum FunctionTyping {
     General(usize),
     /// For each call. The first call takes what was found when that was seen.
     Anew(Option<(InstanceId, Type)>),
-    /// Not at all: it calls itself.
+    /// Not at all: it calls itself, or is too large.
     Refused,
 }
 
@@ -51,6 +58,13 @@ pub(super) struct Scheme {
     recorded: Vec<(ExprId, Type)>,
     /// Calls in the body.
     applications: Vec<Application>,
+}
+
+impl Scheme {
+    /// How much each call takes a copy of.
+    fn size(&self) -> usize {
+        self.variables.len() + self.deferred.len() + self.imposed.len() + self.checks.len()
+    }
 }
 
 /// A call of a function that has a scheme.
@@ -97,6 +111,11 @@ impl Inference<'_> {
         match self.functions.get_mut(&(parent, id)) {
             Some(FunctionTyping::General(scheme)) => {
                 let scheme = *scheme;
+                self.copied += self.schemes[scheme].size();
+                if self.copied > MAXIMUM_COPIED {
+                    self.too_much(span);
+                    return None;
+                }
                 Some(self.apply(caller, call, scheme, span))
             }
             Some(FunctionTyping::Anew(first)) => {
@@ -119,7 +138,7 @@ impl Inference<'_> {
         let (inner, ty) = match first {
             Some(first) => first,
             None => {
-                if self.calls >= MAXIMUM_CALLS || self.typed.instances.len() >= MAXIMUM_INSTANCES {
+                if self.calls >= MAXIMUM_CALLS || self.typed.instances.len() >= self.most_instances {
                     self.too_much(span);
                     return None;
                 }
@@ -166,8 +185,16 @@ impl Inference<'_> {
                 .iter()
                 .any(|deferred| matches!(deferred.what, DeferredKind::Hooked(_)));
         self.solver.end_reach(mark.outer_reach);
-        let typing = if is_general {
-            FunctionTyping::General(self.generalise(parent, id, inner, &ty, own, &mark))
+        // What is too large once is not copied, nor made again for each call: there may be very many.
+        let typing = if self.findings.has(&codes::TOO_DEEP) {
+            self.deferred.extend(own);
+            FunctionTyping::Refused
+        } else if is_general {
+            let scheme = self.generalise(parent, id, inner, &ty, own, &mark);
+            if self.schemes[scheme].size() > MAXIMUM_OPEN {
+                self.too_much(self.hir.function(id).span);
+            }
+            FunctionTyping::General(scheme)
         } else {
             self.deferred.extend(own);
             FunctionTyping::Anew(Some((inner, ty)))
@@ -365,7 +392,7 @@ impl Inference<'_> {
             let instance = match made.get(&key) {
                 Some(instance) => *instance,
                 None => {
-                    if self.typed.instances.len() >= MAXIMUM_INSTANCES {
+                    if self.typed.instances.len() >= self.most_instances {
                         self.too_much(span);
                         return;
                     }

@@ -21,6 +21,9 @@ pub(crate) fn infer_unused(hir: &Hir, library: &Library, known: &Diagnostics) ->
     let Some(mut inference) = started(hir, library).filter(|_| is_bounded) else {
         return (Typed::default(), Vec::new());
     };
+    // What nothing uses costs no more than what is used.
+    inference.most_instances =
+        inference.typed.instances.len() + (4 * (hir.functions.len() + hir.classes.len())).max(10_000);
     let open = inference.unused();
     let mut found = Diagnostics::new();
     let typed = inference.finish(&mut found, true);
