@@ -107,6 +107,8 @@ pub(crate) struct Client {
     /// Messages to the user.
     pub(crate) shown: Vec<String>,
     /// Requests of the server.
+    /// Answers that nobody has waited for yet.
+    answers: Vec<Response>,
     pub(crate) asked: Vec<Request>,
     server: Option<JoinHandle<Ending>>,
     next: i32,
@@ -145,6 +147,7 @@ impl Client {
             disk,
             diagnostics: BTreeMap::new(),
             shown: Vec::new(),
+            answers: Vec::new(),
             asked: Vec::new(),
             server: Some(server),
             next: 0,
@@ -184,15 +187,11 @@ impl Client {
     /// The answer to a request.
     pub(crate) fn answer(&mut self, id: &RequestId) -> Result<Json, ResponseError> {
         loop {
-            if let Some(Response {
-                id: answered,
-                response_result,
-                ..
-            }) = self.hear()
-                && answered == *id
-            {
-                return response_result;
+            if let Some(at) = self.answers.iter().position(|answer| answer.id == *id) {
+                return self.answers.swap_remove(at).response_result;
             }
+            let answer = self.hear();
+            self.answers.extend(answer);
         }
     }
 
