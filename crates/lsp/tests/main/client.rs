@@ -106,9 +106,9 @@ pub(crate) struct Client {
     pub(crate) diagnostics: BTreeMap<String, PublishDiagnosticsParams>,
     /// Messages to the user.
     pub(crate) shown: Vec<String>,
-    /// Requests of the server.
     /// Answers that nobody has waited for yet.
     answers: Vec<Response>,
+    /// Requests of the server.
     pub(crate) asked: Vec<Request>,
     server: Option<JoinHandle<Ending>>,
     next: i32,
