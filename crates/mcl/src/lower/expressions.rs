@@ -196,5 +196,11 @@ impl Lowering<'_> {
             let slot = Builders::parameter(index as u32);
             self.slots.insert((instance, *definition), (builder, slot));
         }
+        let known = &self.program.instance(instance).definitions;
+        let described = definitions.iter().map(|definition| {
+            let ty = known.get(definition).cloned().unwrap_or(Type::Dynamic);
+            (ty, self.hir.definition(*definition).name_span)
+        });
+        self.builders.describe_parameters(builder, described.collect());
     }
 }

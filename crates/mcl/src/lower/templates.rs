@@ -37,6 +37,8 @@ struct Builder {
     /// wherever that is.
     is_function: bool,
     parameters: u32,
+    /// What is known of each parameter: what it is, and where it is written.
+    described: Vec<(Type, Span)>,
     /// Slots of other templates that are inputs here, after the parameters: of the parent, if there is one.
     captures: Vec<(BuilderId, Slot)>,
     captured: FxHashMap<(BuilderId, Slot), Slot>,
@@ -57,6 +59,7 @@ impl Builders {
             parent,
             is_function: false,
             parameters,
+            described: Vec::new(),
             captures: Vec::new(),
             captured: FxHashMap::default(),
             nodes: Vec::new(),
@@ -90,6 +93,11 @@ impl Builders {
     /// A parameter of a template.
     pub(super) fn parameter(index: u32) -> Slot {
         Slot(index)
+    }
+
+    /// Says what the parameters of a template are.
+    pub(super) fn describe_parameters(&mut self, of: BuilderId, described: Vec<(Type, Span)>) {
+        self.list[of.0].described = described;
     }
 
     pub(super) fn set_result(&mut self, of: BuilderId, slot: Slot) {
@@ -208,7 +216,11 @@ impl Builders {
         let captured = (slot.0 as usize).checked_sub(builder.parameters as usize);
         match captured.and_then(|index| builder.captures.get(index)) {
             Some((home, outer)) => self.describe(*home, *outer),
-            None => missing(format_args!("the parameter {slot:?} is exported")),
+            // A class inside of a loop or a function may export what it takes from there.
+            None => match builder.described.get(slot.0 as usize) {
+                Some(described) => described.clone(),
+                None => missing(format_args!("the parameter {slot:?} is not described")),
+            },
         }
     }
 
