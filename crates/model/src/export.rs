@@ -1,0 +1,1 @@
+//! Instances whose entities are bound to a kind become a desired graph.

@@ -1,0 +1,1 @@
+//! What calls, casts, operators and templates do with values: everything that needs no waiting.

@@ -1,0 +1,17 @@
+//! The model language (`.cf`): entities, the relations between them, and how abstract ones are refined into concrete ones.
+//!
+//! The way of a model: [`project`] finds its files, [`syntax`] makes a tree of each, [`resolve`] turns definitions and bodies of all into one
+//! [`hir::Model`], [`execute`] runs that as a dataflow of [`datum::Datum`]s with the [`functions`] that it calls, and [`export`] makes a
+//! desired graph of the instances whose entities are bound to a kind.
+
+#![forbid(unsafe_code)]
+
+pub mod datum;
+pub mod execute;
+pub mod export;
+pub mod functions;
+pub mod hir;
+pub mod project;
+pub mod resolve;
+pub mod stage;
+pub mod syntax;
