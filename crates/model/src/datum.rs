@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-
 /// An instance: its number in the order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub u32);
@@ -121,4 +120,3 @@ pub enum DeferredSource {
         key: Arc<str>,
     },
 }
-

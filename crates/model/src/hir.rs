@@ -79,7 +79,11 @@ impl Model {
     /// Whether `below` is `above` or descends from it.
     #[must_use]
     pub fn is_below(&self, below: EntityId, above: EntityId) -> bool {
-        below == above || self.entities[below.index()].ancestors.binary_search(&above).is_ok()
+        below == above
+            || self.entities[below.index()]
+                .ancestors
+                .binary_search(&above)
+                .is_ok()
     }
 }
 
