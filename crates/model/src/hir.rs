@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{FileId, Span};
+use setpoint_graph::KindSchema;
 use setpoint_value::FunctionRef;
 
 use crate::syntax::ast::{Literal, Multiplicity, Operator, Regex};
@@ -140,6 +141,8 @@ pub struct Entity {
     pub indexes: Vec<IndexId>,
     /// Its own `implement` statements and, where it takes them, those of its parents, in the order in which they are tried.
     pub implements: Vec<Arc<Implement>>,
+    /// The kind of resource that it was made from.
+    pub kind: Option<&'static KindSchema>,
     /// Its documentation.
     pub doc: Option<Arc<str>>,
 }
@@ -428,7 +431,7 @@ pub enum Place {
         /// How many blocks outwards.
         up: u16,
         /// Which of its variables.
-        index: u16,
+        index: u32,
     },
     /// A variable of a namespace.
     Namespace {

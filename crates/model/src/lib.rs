@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod datum;
+pub mod errors;
 pub mod execute;
 pub mod export;
 pub mod functions;
