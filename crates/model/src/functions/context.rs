@@ -1,0 +1,216 @@
+//! How functions and templates see the running model, and how a call ends.
+//!
+//! Execution implements [`Context`], one for each call: it knows the scope and the namespace of the call. What a call reads may have no
+//! value yet; then it ends with [`Stop::Unset`], and whoever executes repeats it when the cell has one.
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, FileId, Loader};
+use setpoint_value::{CallError, FunctionRef, Value};
+
+use crate::datum::{Datum, InstanceId, UnknownId};
+use crate::hir::{EntityId, FunctionImplementation, Model};
+
+/// Hands out the numbers of unknowns. There is one of it in an execution.
+#[derive(Debug, Default)]
+pub struct Unknowns {
+    next: u32,
+}
+
+impl Unknowns {
+    /// An unknown that is equal to no other.
+    pub fn create(&mut self) -> Datum {
+        let id = UnknownId(self.next);
+        // Unknowns are told apart as long as there are fewer than four milliards of them.
+        self.next = self.next.wrapping_add(1);
+        Datum::Unknown(id)
+    }
+}
+
+/// A variable, attribute or relation end that has no value yet: the number that execution gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct UnsetCell(pub u64);
+
+/// What is found under a name.
+#[derive(Debug, Clone)]
+pub enum Read {
+    /// A value; an unknown is one too.
+    Value(Datum),
+    /// Nothing yet.
+    Unset(UnsetCell),
+    /// An optional relation that was left without a value.
+    Absent,
+    /// Nothing has this name.
+    NotFound,
+}
+
+/// What type checks and texts of values want to know of instances.
+pub trait Instances {
+    /// The entity of an instance.
+    fn entity(&self, instance: InstanceId) -> EntityId;
+
+    /// Where an instance was constructed, as `file:line`, the first construction first.
+    fn places(&self, instance: InstanceId) -> Vec<String>;
+}
+
+/// The running model as one call sees it.
+///
+/// Everything that is read of the world outside goes through it, so that it can be recorded.
+pub trait Context: Instances {
+    /// The resolved model.
+    fn model(&self) -> &Model;
+
+    /// Where numbers of unknowns come from.
+    fn unknowns(&mut self) -> &mut Unknowns;
+
+    /// An attribute or relation of an instance. A list relation is unset until it is frozen.
+    fn attribute(&mut self, instance: InstanceId, name: &str) -> Read;
+
+    /// What an unqualified variable of this name is in the scope of the call, attributes of the instance and `self` included.
+    fn variable(&mut self, name: &str) -> Read;
+
+    /// Whether a namespace path (`ip`, `ip::services`) is visible in the namespace of the call, or the beginning of one that is.
+    fn is_namespace(&self, path: &str) -> bool;
+
+    /// A variable of a visible namespace: `ip::services` and `ssh`.
+    fn namespace_variable(&mut self, namespace: &str, name: &str) -> Read;
+
+    /// The function of a qualified name (`std::upper`) as the namespace of the call sees it.
+    fn function(&self, name: &str) -> Option<FunctionImplementation>;
+
+    /// All names by which functions can be called from the namespace of the call. Only for advice.
+    fn function_names(&self) -> Vec<Arc<str>>;
+
+    /// An entity by its full name.
+    fn entity_named(&self, name: &str) -> Option<EntityId>;
+
+    /// Reads files. Whoever reads one tells [`Context::record_file`].
+    fn loader(&self) -> &dyn Loader;
+
+    /// Notes that a file was read, or looked for.
+    fn record_file(&mut self, path: &str);
+
+    /// Gives a file that was read a place in the sources, so that errors can point into it. The same path gives the same file.
+    fn add_source(&mut self, path: &str, text: &str) -> FileId;
+
+    /// The directory that holds `templates/` and `files/` of a module, without a slash at the end. The project's own is that of the empty
+    /// name. None: there is no such module.
+    fn module_directory(&self, module: &str) -> Option<Arc<str>>;
+
+    /// The module of the namespace of the call; empty for the project's own files.
+    fn calling_module(&self) -> Arc<str>;
+
+    /// Writes a line to where the model prints.
+    fn print(&mut self, line: String);
+
+    /// Takes a warning.
+    fn warn(&mut self, warning: Diagnostic);
+
+    /// A variable of the environment.
+    fn environment(&mut self, name: &str) -> Option<Arc<str>>;
+
+    /// A fact of a resource.
+    fn fact(&mut self, resource: InstanceId, name: &str) -> Fact;
+
+    /// Seconds since the beginning of 1970; none if time is not known (while planning).
+    fn unix_time(&mut self) -> Option<i64>;
+
+    /// What is known of the deployment.
+    fn deployment(&self) -> Deployment;
+
+    /// A file of the project's that outlives executions (`data/std/passwordfile.txt`); none if there is none yet.
+    fn stored_text(&mut self, path: &str) -> Option<Arc<str>>;
+
+    /// Replaces such a file.
+    ///
+    /// # Errors
+    /// Why that is not possible, in a few words.
+    fn store_text(&mut self, path: &str, text: String) -> Result<(), String>;
+
+    /// Bytes that nobody can foresee.
+    ///
+    /// # Errors
+    /// Why there are none, in a few words.
+    fn random(&mut self, bytes: &mut [u8]) -> Result<(), String>;
+
+    /// The first value of a function of the shared library that follows something outside.
+    ///
+    /// # Errors
+    /// What the function answers.
+    fn source(&mut self, function: &FunctionRef, arguments: &[Value]) -> Result<Value, CallError>;
+
+    /// Calls a function of a plugin host.
+    ///
+    /// # Errors
+    /// Why it has no result.
+    fn plugin(&mut self, name: &str, arguments: Arguments) -> Result<Datum, Failure>;
+}
+
+/// A fact of a resource, as far as it is known.
+#[derive(Debug, Clone)]
+pub enum Fact {
+    /// Its value.
+    Value(Datum),
+    /// Nobody has published it; that was noted.
+    Unknown,
+    /// The instance is no resource.
+    NotAResource,
+}
+
+/// What is known of the deployment that a model belongs to.
+#[derive(Debug, Clone, Default)]
+pub struct Deployment {
+    /// The name of the deployment.
+    pub deploy: Arc<str>,
+    /// The name of the project.
+    pub project: Arc<str>,
+    /// Where the world is reached, if that is known.
+    pub server: Option<Arc<str>>,
+}
+
+/// What a call is given.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    /// By position.
+    pub positional: Vec<Datum>,
+    /// By name, in the order of the text.
+    pub keywords: Vec<(Arc<str>, Datum)>,
+    /// Behind `**`.
+    pub dicts: Vec<Datum>,
+}
+
+/// Why an implementation of a function has no result.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// An error of the model's, met while it was read.
+    Model(Box<Diagnostic>),
+    /// An error that the function tells its users: one line.
+    Declared(String),
+    /// Anything else that went wrong: one line.
+    Other(String),
+    /// It needs what is not known yet. The result is unknown.
+    Unknown,
+    /// It needs what has no value yet. The call is made again.
+    Unset(UnsetCell),
+}
+
+/// Why a call, an operator or a check has no value for whoever executes.
+#[derive(Debug, Clone)]
+pub enum Stop {
+    /// An error.
+    Error(Box<Diagnostic>),
+    /// A cell without a value is needed: do it again when it has one.
+    Unset(UnsetCell),
+}
+
+impl From<Diagnostic> for Stop {
+    fn from(error: Diagnostic) -> Stop {
+        Stop::Error(Box::new(error))
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(error: Diagnostic) -> Failure {
+        Failure::Model(Box::new(error))
+    }
+}
