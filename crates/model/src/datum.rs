@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use setpoint_value::Marks;
+
 /// An instance: its number in the order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub u32);
@@ -41,10 +43,147 @@ pub enum Datum {
     Marked(Arc<Marked>),
 }
 
+impl Datum {
+    /// A text.
+    pub fn text(text: impl Into<Arc<str>>) -> Datum {
+        Datum::Text(text.into())
+    }
+
+    /// The datum itself, marks at the outside aside.
+    #[must_use]
+    pub fn unmarked(&self) -> &Datum {
+        match self {
+            Datum::Marked(marked) => &marked.datum,
+            plain => plain,
+        }
+    }
+
+    /// With marks added at the outside. What has no value of its own (null, instances, unknowns, deferred references) takes none.
+    #[must_use]
+    pub fn with_marks(self, marks: &Marks) -> Datum {
+        if marks.is_empty() {
+            return self;
+        }
+        match self {
+            Datum::Null | Datum::Instance(_) | Datum::Unknown(_) | Datum::Deferred(_) => self,
+            Datum::Marked(inner) => {
+                let mut all = inner.marks.clone();
+                all.union(marks);
+                Datum::Marked(Arc::new(Marked {
+                    datum: inner.datum.clone(),
+                    marks: all,
+                }))
+            }
+            datum => Datum::Marked(Arc::new(Marked {
+                datum,
+                marks: marks.clone(),
+            })),
+        }
+    }
+
+    /// Whether there is a mark at the outside or on a part.
+    #[must_use]
+    pub fn has_marks(&self) -> bool {
+        self.any_part(&mut |part| matches!(part, Datum::Marked(_)))
+    }
+
+    /// Takes in the marks of the datum and of all its parts.
+    pub fn collect_marks(&self, marks: &mut Marks) {
+        self.any_part(&mut |part| {
+            if let Datum::Marked(marked) = part {
+                marks.union(&marked.marks);
+            }
+            false
+        });
+    }
+
+    /// Without marks anywhere; those that were there are taken in.
+    #[must_use]
+    pub fn unmark_deep(&self, marks: &mut Marks) -> Datum {
+        if !self.has_marks() {
+            return self.clone();
+        }
+        match self {
+            Datum::Marked(marked) => {
+                marks.union(&marked.marks);
+                marked.datum.unmark_deep(marks)
+            }
+            Datum::List(items) => Datum::List(items.iter().map(|item| item.unmark_deep(marks)).collect()),
+            Datum::Dict(dict) => {
+                let entries = dict
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.unmark_deep(marks)));
+                Datum::Dict(Arc::new(entries.collect()))
+            }
+            plain => plain.clone(),
+        }
+    }
+
+    /// Whether something holds for the datum or for a part of it: elements, values of dicts, what marks are on.
+    pub fn any_part(&self, holds: &mut dyn FnMut(&Datum) -> bool) -> bool {
+        if holds(self) {
+            return true;
+        }
+        match self {
+            Datum::List(items) => items.iter().any(|item| item.any_part(holds)),
+            Datum::Dict(dict) => dict.iter().any(|(_, value)| value.any_part(holds)),
+            Datum::Marked(marked) => marked.datum.any_part(holds),
+            _ => false,
+        }
+    }
+
+    /// How deep it nests and how many parts it has, those that occur several times counted each time.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        match self {
+            Datum::List(items) => Extent::around(items.iter()),
+            Datum::Dict(dict) => dict.extent,
+            Datum::Marked(marked) => marked.datum.extent(),
+            _ => Extent { depth: 0, parts: 1 },
+        }
+    }
+}
+
+/// How large a datum is. A program can make one that nests or grows without end out of parts that are shared; who makes a list or dict
+/// refuses what [`Extent::is_allowed`] does not allow, so that everybody else may walk over data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extent {
+    /// Levels of lists and dicts.
+    pub depth: u32,
+    /// Data in it, itself included.
+    pub parts: u64,
+}
+
+impl Extent {
+    /// Lists and dicts nest no deeper than this.
+    pub const DEEPEST: u32 = 200;
+
+    /// That of a list or dict of these.
+    fn around<'a>(parts: impl Iterator<Item = &'a Datum>) -> Extent {
+        let mut whole = Extent { depth: 0, parts: 1 };
+        for part in parts {
+            let extent = part.extent();
+            whole.depth = whole.depth.max(extent.depth);
+            whole.parts = whole.parts.saturating_add(extent.parts);
+        }
+        Extent {
+            depth: whole.depth.saturating_add(1),
+            ..whole
+        }
+    }
+
+    /// Whether such a datum may be.
+    #[must_use]
+    pub fn is_allowed(self) -> bool {
+        self.depth <= Extent::DEEPEST && self.parts <= setpoint_value::MOST_PARTS as u64
+    }
+}
+
 /// A dict: unchangeable, in the order in which it was written.
 #[derive(Debug, Clone, Default)]
 pub struct Dict {
     entries: indexmap::IndexMap<Arc<str>, Datum, rustc_hash::FxBuildHasher>,
+    extent: Extent,
 }
 
 impl Dict {
@@ -74,9 +213,9 @@ impl Dict {
 
 impl FromIterator<(Arc<str>, Datum)> for Dict {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Datum)>>(entries: I) -> Dict {
-        Dict {
-            entries: entries.into_iter().collect(),
-        }
+        let entries: indexmap::IndexMap<_, _, _> = entries.into_iter().collect();
+        let extent = Extent::around(entries.values());
+        Dict { entries, extent }
     }
 }
 
@@ -86,7 +225,7 @@ pub struct Marked {
     /// The datum without them.
     pub datum: Datum,
     /// The marks.
-    pub marks: setpoint_value::Marks,
+    pub marks: Marks,
 }
 
 /// A typed placeholder that is resolved on the machine each time a resource is applied.
