@@ -42,6 +42,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
         .primary_title(visible(&diagnostic.message))
         .id(diagnostic.code.code);
     let mut group = Group::with_title(title);
+    let mut cut = CutLines::default();
     let mut labels = vec![Mark::of(AnnotationKind::Primary, &diagnostic.primary)];
     labels.extend(
         diagnostic
@@ -49,7 +50,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
             .iter()
             .map(|label| Mark::of(AnnotationKind::Context, label)),
     );
-    group = with_snippets(group, &labels, sources);
+    group = with_snippets(group, &labels, sources, &mut cut);
     for note in &diagnostic.notes {
         group = group.element(Level::NOTE.message(visible(note)));
     }
@@ -64,7 +65,12 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
             span: step.span,
             text: "",
         };
-        report.push(with_snippets(Group::with_title(title), &[place], sources));
+        report.push(with_snippets(
+            Group::with_title(title),
+            &[place],
+            sources,
+            &mut cut,
+        ));
     }
     for help in &diagnostic.help {
         let Some(edit) = &help.edit else { continue };
@@ -72,10 +78,12 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
         let mut group = Group::with_title(title);
         if let Some(shown) = Shown::of(sources, edit.span.file, std::iter::once(edit.span)) {
             let patch = Patch::new(shown.range(edit.span), shown_text(&edit.replacement));
+            // Of a line that is cut no column is told.
+            let name = (shown.columns_cut == 0).then_some(shown.name);
             group = group.element(
                 Snippet::source(shown.text)
                     .line_start(shown.first_line)
-                    .path(shown.name)
+                    .path(name)
                     .patch(patch),
             );
         }
@@ -95,7 +103,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: RenderStyle) 
         .term_width(style.width.max(40))
         .decor_style(decoration)
         .render(&report);
-    with_causes(text, diagnostic, sources, style)
+    with_causes(cut.with_headers(text), diagnostic, sources, style)
 }
 
 /// Adds the causes, each a report of its own, indented below the one that it led to.
@@ -143,7 +151,12 @@ impl<'a> Mark<'a> {
 }
 
 /// The marks as snippets, one a file, the file of the first mark first.
-fn with_snippets<'a>(mut group: Group<'a>, marks: &[Mark<'a>], sources: &'a SourceMap) -> Group<'a> {
+fn with_snippets<'a>(
+    mut group: Group<'a>,
+    marks: &[Mark<'a>],
+    sources: &'a SourceMap,
+    cut: &mut CutLines<'a>,
+) -> Group<'a> {
     let mut files: Vec<FileId> = Vec::new();
     for mark in marks {
         if !files.contains(&mark.span.file) {
@@ -151,29 +164,102 @@ fn with_snippets<'a>(mut group: Group<'a>, marks: &[Mark<'a>], sources: &'a Sour
         }
     }
     for file in files {
-        let here = || marks.iter().filter(|mark| mark.span.file == file);
-        let Some(shown) = Shown::of(sources, file, here().map(|mark| mark.span)) else {
-            continue;
+        let here: Vec<&Mark<'a>> = marks.iter().filter(|mark| mark.span.file == file).collect();
+        let start = here.iter().map(|mark| mark.span.start).min().unwrap_or_default();
+        let end = here.iter().map(|mark| mark.span.end).max().unwrap_or_default();
+        // What is far apart is shown apart.
+        let together = match (end.saturating_sub(start) as usize) < LONGEST {
+            true => here.len(),
+            false => 1,
         };
-        if shown.is_empty {
-            // What has no name is no place.
-            if !shown.name.is_empty() {
-                group = group.element(Origin::path(shown.name));
+        for marks in here.chunks(together) {
+            let Some(mut shown) = Shown::of(sources, file, marks.iter().map(|mark| mark.span)) else {
+                continue;
+            };
+            if shown.is_empty {
+                // What has no name is no place.
+                if !shown.name.is_empty() {
+                    group = group.element(Origin::path(shown.name));
+                }
+                continue;
             }
-            continue;
+            let annotations: Vec<Annotation<'a>> = marks
+                .iter()
+                .map(|mark| {
+                    let text = (!mark.text.is_empty()).then(|| visible(mark.text));
+                    mark.kind.span(shown.range(mark.span)).label(text)
+                })
+                .collect();
+            if shown.columns_cut > 0 {
+                shown.name = cut.header(&shown).into();
+            }
+            let snippet = Snippet::source(shown.text)
+                .line_start(shown.first_line)
+                .path(shown.name);
+            group = group.element(snippet.annotations(annotations));
         }
-        let annotations: Vec<Annotation<'a>> = here()
-            .map(|mark| {
-                let text = (!mark.text.is_empty()).then(|| visible(mark.text));
-                mark.kind.span(shown.range(mark.span)).label(text)
-            })
-            .collect();
-        let snippet = Snippet::source(shown.text)
-            .line_start(shown.first_line)
-            .path(shown.name);
-        group = group.element(snippet.annotations(annotations));
     }
     group
+}
+
+/// Of a longer line, so many bytes are handed over in front of what is underlined and behind it: more than fit on any terminal.
+const AROUND: usize = 1024;
+
+/// Of something longer that is underlined, the beginning is.
+const LONGEST: usize = 1 << 16;
+
+/// Lines that are cut at their beginning. The renderer counts their columns from there; it is given a sign in place of their names,
+/// for which name and right column are put in.
+#[derive(Default)]
+struct CutLines<'a> {
+    /// Name, number of the line, columns that are cut.
+    list: Vec<(Cow<'a, str>, usize, usize)>,
+}
+
+/// A control character, which no name or text that is shown holds.
+const SIGN: char = '\u{91}';
+
+impl<'a> CutLines<'a> {
+    /// What stands for the name of the file.
+    fn header(&mut self, shown: &Shown<'a>) -> String {
+        self.list
+            .push((shown.name.clone(), shown.first_line, shown.columns_cut));
+        format!("{SIGN}{}{SIGN}", self.list.len() - 1)
+    }
+
+    /// Puts in names and columns.
+    fn with_headers(&self, text: String) -> String {
+        if self.list.is_empty() {
+            return text;
+        }
+        let mut whole = String::with_capacity(text.len());
+        let mut parts = text.split(SIGN);
+        whole.push_str(parts.next().unwrap_or_default());
+        while let Some(index) = parts.next() {
+            let rest = parts.next().unwrap_or_default();
+            let Some((name, first_line, columns_cut)) =
+                index.parse().ok().and_then(|at: usize| self.list.get(at))
+            else {
+                continue;
+            };
+            whole.push_str(name);
+            // `:line:column`, and what follows.
+            let mut numbers = rest.splitn(3, ':').skip(1);
+            let (line, behind) = (
+                numbers.next().unwrap_or_default(),
+                numbers.next().unwrap_or_default(),
+            );
+            let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+            match (line.parse::<usize>(), behind[..digits].parse::<usize>()) {
+                (Ok(line), Ok(column)) => {
+                    let cut = if line == *first_line { *columns_cut } else { 0 };
+                    whole.push_str(&format!(":{line}:{}{}", column + cut, &behind[digits..]));
+                }
+                _ => whole.push_str(rest),
+            }
+        }
+        whole
+    }
 }
 
 /// The lines of a file that some spans touch. Handing over no more keeps a large file with many errors cheap.
@@ -184,6 +270,8 @@ struct Shown<'a> {
     /// The lines as they are shown.
     text: Cow<'a, str>,
     first_line: usize,
+    /// Columns of the first line that are left out.
+    columns_cut: usize,
     start: usize,
     /// Whether the file itself has no text, as one that could not be read.
     is_empty: bool,
@@ -199,22 +287,22 @@ impl<'a> Shown<'a> {
             start = start.min(span.start as usize);
             end = end.max(span.end as usize);
         }
-        let mut start = start.min(text.len());
-        let mut end = end.clamp(start, text.len());
-        start = text.as_bytes()[..start]
-            .iter()
-            .rposition(|b| *b == b'\n')
-            .map_or(0, |at| at + 1);
-        end += text.as_bytes()[end..]
-            .iter()
-            .position(|b| *b == b'\n')
-            .unwrap_or(text.len() - end);
+        let start = start.min(text.len());
+        let end = end.clamp(start, text.len()).min(start + LONGEST);
+        let before = text.floor_char_boundary(start.saturating_sub(AROUND));
+        let line = text.as_bytes()[before..start].iter().rposition(|b| *b == b'\n');
+        let start = line.map_or(before, |at| before + at + 1);
+        let after = text.ceil_char_boundary((end + AROUND).min(text.len()));
+        let line = text.as_bytes()[end..after].iter().position(|b| *b == b'\n');
+        let end = line.map_or(after, |at| end + at);
         let lines = &text[start..end];
+        let position = source.position(start as u32);
         Some(Shown {
             name: visible(&source.name),
             lines,
             text: shown_text(lines),
-            first_line: source.position(start as u32).line as usize,
+            first_line: position.line as usize,
+            columns_cut: position.column as usize - 1,
             start,
             is_empty: text.is_empty(),
         })
@@ -345,6 +433,34 @@ help: write `$y`
             column(lines[source + 1], "^^"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_underline_is_shown() {
+        let mut sources = SourceMap::new();
+        let line = "é}".repeat(400_000);
+        let file = sources.add("a.mcl", format!("first\n{line}$x{line}\nlast\n"));
+        let at = (6 + line.len()) as u32;
+        let span = Span::new(file, at, at + 2);
+        let diagnostic = Diagnostic::error(&CODE, span, "wrong")
+            .label("here")
+            .because(Span::new(file, 0, 5), "the first line")
+            .via(span, "on this way")
+            .fix("without it", span, "");
+        let text = render(&diagnostic, &sources, RenderStyle::PLAIN);
+        assert!(text.contains(" --> a.mcl:2:800001\n"), "{text}");
+        assert!(text.contains(" ::: a.mcl:1:1\n"), "{text}");
+        assert!(text.contains("| first\n  | ----- the first line"), "{text}");
+        assert_eq!(text.matches("$x").count(), 3, "{text}");
+        assert!(text.len() < 20_000, "{text}");
+        // Whatever begins early and ends late is shown from its beginning.
+        let all = Span::new(file, 8, at * 2);
+        let text = render(
+            &Diagnostic::error(&CODE, all, "wrong"),
+            &sources,
+            RenderStyle::PLAIN,
+        );
+        assert!(text.contains(" --> a.mcl:2:2\n"), "{}", &text[..200]);
     }
 
     #[test]
