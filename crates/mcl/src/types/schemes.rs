@@ -180,6 +180,8 @@ impl Inference<'_> {
         let is_general = !self.solver.reaches_below(mark.floor)
             && self.typed.instances.len() == mark.instances
             && self.definitions_typed == mark.outside
+            // What it calls is typed anew for each call, so it is, too.
+            && self.typed.instance(inner).calls.is_empty()
             && self.failed.len() == mark.failed
             && !own
                 .iter()
