@@ -27,9 +27,10 @@ use setpoint_diagnostics::{Diagnostics, FileId, Loader, SourceMap, Span};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 
-use crate::compile::{Compiled, typed_program, with_room};
+use crate::compile::{Compiled, typed_program};
 use crate::hir::{DefinitionId, Hir};
 use crate::scope::{Extent, Frame, FrameId, Mentions, ParseCache, ResolveInput, resolve};
+use crate::stack::with_stack;
 use crate::types::{Typed, has_unused, infer_unused};
 
 pub use crate::scope::{AliasDefinition, AliasId, Entry, Mention, ParsedFile, Space, Target};
@@ -69,7 +70,7 @@ impl Workspace {
         loader: &dyn Loader,
         library: &Library,
     ) -> Option<Analysis> {
-        with_room(|| self.stages(entry, options, loader, library))
+        with_stack(|| self.stages(entry, options, loader, library))
     }
 
     fn stages(

@@ -8,6 +8,7 @@ use setpoint_graph::Library;
 
 use crate::hir::Hir;
 use crate::scope::{Entry, Extent, ParseCache, RemoteImport, ResolveInput, resolve};
+use crate::stack::with_stack;
 use crate::types::{Typed, TypedProgram};
 use crate::{lower, types};
 
@@ -49,9 +50,6 @@ impl Compiled {
     }
 }
 
-/// What bounded recursion over the deepest program may need. Only what is touched is taken from the machine.
-const STACK: usize = 512 << 20;
-
 /// Compiles a program. What is wrong with it goes to the sink, what counts first in front; texts go to the map.
 pub fn compile(
     entry: &Entry,
@@ -61,25 +59,9 @@ pub fn compile(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Compiled {
-    let compiled = with_room(|| stages(entry, options, loader, library, sources, diagnostics));
+    let compiled = with_stack(|| stages(entry, options, loader, library, sources, diagnostics));
     diagnostics.merge(sources);
     compiled
-}
-
-/// Runs the stages on a stack that is deep enough.
-pub(crate) fn with_room<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let mut work = Some(work);
-    let mut run = || work.take().map(|work| work());
-    let ran = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("compile".to_owned());
-        let thread = thread.stack_size(STACK).spawn_scoped(scope, &mut run).ok()?;
-        let ended = thread.join();
-        Some(ended.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked)))
-    });
-    // Without room for a large stack, the one that is there does for every usual program.
-    ran.flatten()
-        .or_else(run)
-        .expect("the work is done once, on either stack")
 }
 
 fn stages(

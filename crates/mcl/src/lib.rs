@@ -26,6 +26,7 @@ mod adapt;
 mod compile;
 mod language;
 mod lower;
+mod stack;
 
 pub use compile::{CompileOptions, Compiled, compile};
 pub use language::{Mcl, NO_VALUE, writable_parameters};

@@ -20,6 +20,7 @@ use setpoint_value::{FunctionRef, Type};
 
 use crate::Mcl;
 use crate::hir::{BodyId, DefinitionId, DefinitionKind, Hir, IncludeId, Owner};
+use crate::stack::with_room;
 use crate::types::{Argument, InstanceId, TypedProgram, missing};
 use order::Need;
 use templates::{BuilderId, Builders};
@@ -154,8 +155,10 @@ impl Lowering<'_> {
         if self.bodies.contains_key(&(instance, body)) {
             return;
         }
-        self.follow(holder, &include.path, class.owner);
-        let parent = self.home(holder, include.body);
+        let parent = with_room(|| {
+            self.follow(holder, &include.path, class.owner);
+            self.home(holder, include.body)
+        });
         let builder = self
             .builders
             .open(&format!("the class `{}`", class.name), Some(parent), 0);

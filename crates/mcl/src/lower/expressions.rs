@@ -8,12 +8,23 @@ use super::Lowering;
 use super::order::Need;
 use super::templates::{BuilderId, Builders};
 use crate::adapt::{self, is_adapted};
-use crate::hir::{DefinitionId, ExprId, FunctionId, Part};
+use crate::hir::{DefinitionId, ExprId, ExprKind, FunctionId, Part};
+use crate::stack::with_room;
 use crate::types::{Form, InstanceId};
 
 impl Lowering<'_> {
     /// The slot of an expression's value in template `at`.
     pub(super) fn expr(&mut self, at: BuilderId, instance: InstanceId, id: ExprId) -> Slot {
+        let expr = self.hir.expr(id);
+        // Constants are most of what there is.
+        if let ExprKind::Literal(value) = &expr.kind {
+            let operation = Operation::Constant(value.clone());
+            return self.builders.push(at, operation, value.ty(), expr.span);
+        }
+        with_room(|| self.new_expr(at, instance, id))
+    }
+
+    fn new_expr(&mut self, at: BuilderId, instance: InstanceId, id: ExprId) -> Slot {
         let span = self.hir.expr(id).span;
         let operation = match self.program.form(instance, id) {
             Form::Constant(value) => {

@@ -11,15 +11,18 @@ use setpoint_value::{Type, Value};
 use super::Lowering;
 use super::templates::BuilderId;
 use crate::hir::{BodyId, Edge, Endpoint, ExprId, Item, ItemKind, Resource, Statement};
+use crate::stack::with_room;
 use crate::types::{InstanceId, missing};
 
 impl Lowering<'_> {
     pub(super) fn body_statements(&mut self, at: BuilderId, instance: InstanceId, body: BodyId) {
         self.bodies.insert((instance, body), at);
         let hir = self.hir;
-        for statement in &hir.body(body).statements {
-            self.statement(at, instance, statement);
-        }
+        with_room(|| {
+            for statement in &hir.body(body).statements {
+                self.statement(at, instance, statement);
+            }
+        });
     }
 
     fn statement(&mut self, at: BuilderId, instance: InstanceId, statement: &Statement) {

@@ -7,6 +7,7 @@ use setpoint_graph::ResourceStatement;
 use setpoint_value::Type;
 use std::sync::Arc;
 
+use crate::stack::with_room;
 use crate::types::missing;
 
 /// A template under construction; also its number in the program.
@@ -146,7 +147,7 @@ impl Builders {
         if (self.is_around(home, to) || self.is_in_function(to))
             && let Some(parent) = self.list[to.0].parent
         {
-            let outer = self.access(home, slot, parent);
+            let outer = with_room(|| self.access(home, slot, parent));
             return self.capture(to, parent, outer);
         }
         let Some((parent, instance)) = self.list[home.0].place else {
@@ -164,7 +165,7 @@ impl Builders {
                 node
             }
         };
-        self.access(parent, here, to)
+        with_room(|| self.access(parent, here, to))
     }
 
     fn is_around(&self, outer: BuilderId, inner: BuilderId) -> bool {
@@ -215,7 +216,7 @@ impl Builders {
         }
         let captured = (slot.0 as usize).checked_sub(builder.parameters as usize);
         match captured.and_then(|index| builder.captures.get(index)) {
-            Some((home, outer)) => self.describe(*home, *outer),
+            Some((home, outer)) => with_room(|| self.describe(*home, *outer)),
             // A class inside of a loop or a function may export what it takes from there.
             None => match builder.described.get(slot.0 as usize) {
                 Some(described) => described.clone(),

@@ -6,6 +6,7 @@ use super::codes;
 use super::names::{Meaning, Space};
 use super::resolve::{FrameId, Resolver, annotation_type};
 use crate::hir::{ClassId, DefinitionKind, ExprId, IncludeId, Owner};
+use crate::stack::with_room;
 use crate::syntax::{self, Ast, Name, StmtId, StmtKind};
 
 /// Includes inside included classes beyond this are refused.
@@ -75,22 +76,26 @@ impl Resolver<'_> {
     /// The class of an include, looked for when it is first needed: by its statement, or by a name behind its alias, which may
     /// stand before it. None where there is none, which is reported.
     pub(super) fn linked_class(&mut self, id: IncludeId) -> Option<ClassId> {
-        let source = &mut self.include_sources[id.index()];
-        if source.state == IncludeState::Untouched {
-            source.state = IncludeState::InProgress;
-            let (frame, name) = (source.frame, source.class.clone());
-            let found = self.find_mentioned(frame, Space::Class, &name.text, name.span);
-            if let Some((path, Meaning::Class(class))) = found.map(|found| (found.path, found.meaning)) {
-                let entry = &mut self.hir.includes[id.index()];
-                entry.path = path;
-                entry.class = class;
-            } else {
-                self.unknown_class(frame, &name.text, self.hir.include(id).span);
-            }
-            self.include_sources[id.index()].state = IncludeState::Done;
+        if self.include_sources[id.index()].state == IncludeState::Untouched {
+            with_room(|| self.link_class(id));
         }
         let class = self.hir.include(id).class;
         (class != ClassId(u32::MAX)).then_some(class)
+    }
+
+    fn link_class(&mut self, id: IncludeId) {
+        let source = &mut self.include_sources[id.index()];
+        source.state = IncludeState::InProgress;
+        let (frame, name) = (source.frame, source.class.clone());
+        let found = self.find_mentioned(frame, Space::Class, &name.text, name.span);
+        if let Some((path, Meaning::Class(class))) = found.map(|found| (found.path, found.meaning)) {
+            let entry = &mut self.hir.includes[id.index()];
+            entry.path = path;
+            entry.class = class;
+        } else {
+            self.unknown_class(frame, &name.text, self.hir.include(id).span);
+        }
+        self.include_sources[id.index()].state = IncludeState::Done;
     }
 
     fn unknown_class(&mut self, frame: FrameId, name: &str, span: Span) {
@@ -165,13 +170,16 @@ impl Resolver<'_> {
 
     /// Resolves the body of a class, the first time.
     pub(super) fn class_frame(&mut self, class: ClassId) -> Option<FrameId> {
+        match self.class_sources[class.index()].state {
+            ClassState::Done(frame) => Some(frame),
+            ClassState::InProgress => None,
+            ClassState::Untouched => with_room(|| self.new_class_frame(class)),
+        }
+    }
+
+    fn new_class_frame(&mut self, class: ClassId) -> Option<FrameId> {
         let source = &self.class_sources[class.index()];
         let (file, statement, parent) = (source.file, source.statement, source.defined_in);
-        match source.state {
-            ClassState::Done(frame) => return Some(frame),
-            ClassState::InProgress => return None,
-            ClassState::Untouched => {}
-        }
         if self.including >= MAXIMUM_INCLUDES {
             let message = format!("classes include each other more than {MAXIMUM_INCLUDES} levels deep");
             let span = self.hir.class(class).span;

@@ -9,6 +9,7 @@ use setpoint_diagnostics::{Diagnostics, FileId, SourceMap, Span};
 use super::cycles::{self, FileProblems};
 use super::init;
 use super::nesting::Nesting;
+use crate::stack::with_stack;
 use crate::syntax::{self, Ast, Comment, Tokens};
 
 /// A text with everything that follows from it alone.
@@ -128,7 +129,7 @@ impl ParseCache {
             return (id, known.clone());
         }
         let text = sources.file(id).text.clone();
-        let parsed = Arc::new(ParsedFile::of(id, text));
+        let parsed = Arc::new(with_stack(|| ParsedFile::of(id, text)));
         self.parsed.insert(id, (parsed.clone(), self.round));
         (id, parsed)
     }

@@ -24,6 +24,7 @@ use crate::hir::{
     Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
     Hir, Include, IncludeId, Owner, Statement,
 };
+use crate::stack::with_room;
 use crate::syntax::{self, Ast, Block, Piece, StmtId, StmtKind, TypeExpr, TypeKind};
 
 /// Where a program begins.
@@ -579,6 +580,10 @@ impl Resolver<'_> {
 
     /// Resolves the statements of a block into the frame's body.
     fn block(&mut self, frame: FrameId, entries: &[NestedEntry]) {
+        with_room(|| self.statements(frame, entries));
+    }
+
+    fn statements(&mut self, frame: FrameId, entries: &[NestedEntry]) {
         let ast = self.ast_of(frame);
         self.imports(frame, &ast, entries);
         let placeholders = self.produced_names(frame, &ast, entries);

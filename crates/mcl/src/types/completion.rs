@@ -8,7 +8,7 @@ use super::codes;
 use super::findings::Phase;
 use super::infer::Inference;
 use super::instances::Typed;
-use super::messages::{Calls, Reason, in_words};
+use super::messages::{Calls, Reason, in_words, too_deep};
 use super::places::Place;
 use super::program::TypedProgram;
 use super::resources::meta_twice;
@@ -193,6 +193,10 @@ impl Inference<'_> {
         let mut open = Vec::new();
         for entry in recorded {
             let ty = self.solver.zonk(&entry.ty);
+            if self.solver.take_cut() && !self.findings.has(&codes::TOO_DEEP) {
+                let error = too_deep(self.hir.expr(entry.expr).span);
+                self.findings.push(Phase::Collecting, entry.place, error);
+            }
             if is_open(&ty) {
                 open.push((entry.place, entry.expr, ty.clone()));
             }

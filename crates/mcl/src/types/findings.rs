@@ -26,16 +26,25 @@ pub(super) enum Phase {
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     list: Vec<(Phase, Place, Diagnostic)>,
+    /// The codes among them, each once.
+    codes: Vec<&'static CodeInfo>,
 }
 
 impl Findings {
     pub(super) fn push(&mut self, phase: Phase, place: Place, error: Diagnostic) {
+        self.note(error.code);
         self.list.push((phase, place, error));
     }
 
+    fn note(&mut self, code: &'static CodeInfo) {
+        if !self.codes.contains(&code) {
+            self.codes.push(code);
+        }
+    }
+
     /// Whether an error of this code is among them.
-    pub(super) fn has(&self, code: &CodeInfo) -> bool {
-        self.list.iter().any(|(_, _, error)| error.code == code)
+    pub(super) fn has(&self, code: &'static CodeInfo) -> bool {
+        self.codes.contains(&code)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -65,6 +74,10 @@ impl Findings {
         let later = self.list.split_off(count);
         let kept = later.into_iter().filter(|(phase, ..)| *phase != Phase::Solving);
         self.list.extend(kept);
+        self.codes.clear();
+        for at in 0..self.list.len() {
+            self.note(self.list[at].2.code);
+        }
     }
 
     /// Those that count, in the order in which they do.

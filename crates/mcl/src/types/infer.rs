@@ -23,6 +23,7 @@ use crate::hir::{
     BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, IncludeId,
     Owner, Part, Resource, Statement,
 };
+use crate::stack::with_room;
 use crate::syntax::Operator;
 
 /// What follows from the statements of a program, before it is decided what waits; none without statements.
@@ -54,7 +55,6 @@ pub(super) fn started<'a>(hir: &'a Hir, library: &'a Library) -> Option<Inferenc
         replayed: None,
         through: Calls::default(),
         syntactic: SyntacticFacts::default(),
-        nesting: 0,
         calls: 0,
     };
     if hir.bodies.is_empty() {
@@ -112,8 +112,6 @@ pub(super) struct Inference<'a> {
     pub(super) through: Calls,
     /// What was found to be plain from the text.
     pub(super) syntactic: SyntacticFacts,
-    /// How many expressions are being typed inside each other.
-    nesting: u32,
     /// How many calls of functions without a scheme are being typed inside each other.
     pub(super) calls: u32,
 }
@@ -127,9 +125,6 @@ pub(super) struct Recorded {
     pub(super) expr: ExprId,
     pub(super) ty: Type,
 }
-
-/// Expressions inside expressions, through definitions and calls, beyond this are refused, so that the stack stays bounded.
-const MAXIMUM_EXPRESSIONS: u32 = 60_000;
 
 /// Calls inside calls inside calls beyond this are refused, where each needs a copy of the function's body.
 pub(super) const MAXIMUM_CALLS: u32 = 400;
@@ -187,7 +182,7 @@ impl<'a> Inference<'a> {
             return *found;
         }
         let class = hir.class(include.class);
-        let parent = self.follow(holder, &include.path, class.owner);
+        let parent = with_room(|| self.follow(holder, &include.path, class.owner));
         let new = self.instance(Owner::Class(include.class), Some(parent));
         self.typed.instances[new.0 as usize].site = Some((holder, id));
         self.typed.instances[new.0 as usize].arguments = vec![None; include.arguments.len()];
@@ -217,9 +212,11 @@ impl<'a> Inference<'a> {
 
     pub(super) fn body(&mut self, instance: InstanceId, body: BodyId) {
         let hir = self.hir;
-        for statement in &hir.body(body).statements {
-            self.statement(instance, statement);
-        }
+        with_room(|| {
+            for statement in &hir.body(body).statements {
+                self.statement(instance, statement);
+            }
+        });
     }
 
     fn statement(&mut self, instance: InstanceId, statement: &'a Statement) {
@@ -431,14 +428,11 @@ impl<'a> Inference<'a> {
 
     /// The type of an expression, with equations for what is in it.
     pub(super) fn infer(&mut self, instance: InstanceId, id: ExprId) -> Type {
-        if self.nesting == MAXIMUM_EXPRESSIONS {
-            self.too_much(self.hir.expr(id).span);
-            return self.solver.fresh();
+        // Literals are most of what there is.
+        if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
+            return value.ty();
         }
-        self.nesting += 1;
-        let ty = self.infer_expr_inner(instance, id);
-        self.nesting -= 1;
-        ty
+        with_room(|| self.infer_expr_inner(instance, id))
     }
 
     fn infer_expr_inner(&mut self, instance: InstanceId, id: ExprId) -> Type {

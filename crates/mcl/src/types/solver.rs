@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_value::{FuncType, StructType, Type};
+
+use crate::stack::with_room;
 
 /// Solves equations between types.
 #[derive(Debug, Default)]
@@ -15,21 +17,31 @@ pub(super) struct Solver {
     measured: FxHashMap<usize, Measured>,
     /// Types with variables, by that address, with everything put in that is known; once nothing more becomes known.
     solved: Option<FxHashMap<usize, (Type, Type)>>,
+    /// Whether a variable stands for a type with a part that is not even equal to itself.
+    has_indefinite: bool,
+    /// Whether a type was found to be deeper than types may be.
+    is_cut: bool,
 }
 
-/// A type, and how large it is; none while it has variables.
+/// A type, and how large it is.
 #[derive(Debug)]
 struct Measured {
     /// Keeps the address from being used again.
     _held: Type,
-    size: Option<Size>,
+    size: Size,
 }
 
-/// How many parts a type has, and how deep it is.
+/// What never changes of a type. A variable is one part, whatever it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Size {
+    /// How many parts it has.
     parts: usize,
+    /// How deep it is.
     depth: u32,
+    /// Whether it has variables.
+    is_open: bool,
+    /// Whether it has a part that is not even equal to itself.
+    is_indefinite: bool,
 }
 
 /// The number of a variable; none is beyond all.
@@ -55,8 +67,10 @@ enum Binding {
 #[derive(Debug, Clone)]
 struct Known {
     ty: Type,
-    /// How deep it is; none while something in it is open.
-    depth: Option<u32>,
+    /// How deep it is, at least: what was open when somebody looked may have become deeper.
+    depth: u32,
+    /// Whether nothing in it is open.
+    is_closed: bool,
     /// Whether everything that is known was put in.
     is_whole: bool,
 }
@@ -122,84 +136,30 @@ impl Solver {
         }
     }
 
-    /// The type with everything put in that is known.
+    /// The type with everything put in that is known. Where it would be deeper than types may be, a variable is left.
     pub(super) fn zonk(&mut self, ty: &Type) -> Type {
-        if self.closed(ty).is_some() {
+        if let Type::Variable(variable) = ty {
+            return self.zonk_variable(*variable);
+        }
+        if !self.size(ty).is_open {
             return ty.clone();
         }
         let known = self.solved.as_ref().zip(address(ty));
         if let Some((_, found)) = known.and_then(|(solved, address)| solved.get(&address)) {
             return found.clone();
         }
-        let mut is_whole = true;
-        let found = ty.replace(&mut |part| match part {
-            Type::Variable(variable) => Some(self.zonk_variable(*variable)),
-            // The type itself is taken apart; what is in it may be known by now.
-            _ if std::mem::take(&mut is_whole) => None,
-            part => Some(self.zonk(part)),
+        let found = with_room(|| {
+            let mut is_whole = true;
+            ty.replace(&mut |part| match part {
+                // The type itself is taken apart; what is in it may be known by now.
+                _ if std::mem::take(&mut is_whole) => None,
+                part => Some(self.zonk(part)),
+            })
         });
         if let (Some(solved), Some(address)) = (&mut self.solved, address(ty)) {
             solved.insert(address, (ty.clone(), found.clone()));
         }
         found
-    }
-
-    /// Nothing more becomes known.
-    pub(super) fn settle(&mut self) {
-        self.solved = Some(FxHashMap::default());
-    }
-
-    /// The size of a type without variables; none of one with some. What definitions share is looked at once.
-    fn closed(&mut self, ty: &Type) -> Option<Size> {
-        let address = match ty {
-            Type::Variable(_) => return None,
-            ty => address(ty),
-        };
-        if let Some(known) = address.and_then(|address| self.measured.get(&address)) {
-            return known.size;
-        }
-        let mut holds_others = false;
-        let size = self.measure(ty, &mut holds_others);
-        if let Some(address) = address.filter(|_| holds_others) {
-            let _held = ty.clone();
-            self.measured.insert(address, Measured { _held, size });
-        }
-        size
-    }
-
-    fn measure(&mut self, ty: &Type, holds_others: &mut bool) -> Option<Size> {
-        let mut size = Size { parts: 1, depth: 0 };
-        let mut take = |part: &Type| {
-            *holds_others |= address(part).is_some();
-            let inner = self.closed(part)?;
-            size.parts = size.parts.saturating_add(inner.parts);
-            size.depth = size.depth.max(inner.depth + 1);
-            Some(())
-        };
-        match ty {
-            Type::List(part) | Type::Set(part) | Type::Optional(part) => take(part)?,
-            Type::Map(parts) => {
-                take(&parts.0)?;
-                take(&parts.1)?;
-            }
-            Type::Tuple(parts) => parts.iter().try_for_each(take)?,
-            Type::Struct(of) => of.fields.iter().try_for_each(|field| take(&field.ty))?,
-            Type::Func(of) => {
-                of.parameters
-                    .iter()
-                    .try_for_each(|parameter| take(&parameter.ty))?;
-                take(&of.result)?;
-            }
-            Type::Variable(_) => return None,
-            Type::Bool
-            | Type::Str
-            | Type::Int
-            | Type::Float
-            | Type::Dynamic
-            | Type::Number
-            | Type::Opaque(_) => {}
-        }
-        Some(size)
     }
 
     fn zonk_variable(&mut self, variable: u32) -> Type {
@@ -212,112 +172,128 @@ impl Solver {
             return ty;
         }
         let found = self.zonk(&ty);
-        if let Some(depth) = self.depth_of(root) {
+        let size = self.size(&found);
+        if size.depth > MAXIMUM_DEPTH {
+            self.is_cut = true;
+            return Type::Variable(root);
+        }
+        if !size.is_open {
             self.variables[root as usize] = Binding::Bound(Known {
                 ty: found.clone(),
-                depth: Some(depth),
+                depth: size.depth,
+                is_closed: true,
                 is_whole: true,
             });
         }
         found
     }
 
-    /// How deep the type of a root is; none while something in it is open.
-    fn depth_of(&mut self, root: u32) -> Option<u32> {
-        let Binding::Bound(known) = &self.variables[root as usize] else {
-            return None;
-        };
-        if known.depth.is_some() {
-            return known.depth;
-        }
-        let ty = known.ty.clone();
-        let found = self.depth(&ty)?;
-        if let Binding::Bound(known) = &mut self.variables[root as usize] {
-            known.depth = Some(found);
-        }
-        Some(found)
+    /// Nothing more becomes known.
+    pub(super) fn settle(&mut self) {
+        self.solved = Some(FxHashMap::default());
     }
 
-    fn depth(&mut self, ty: &Type) -> Option<u32> {
-        if let Some(size) = self.closed(ty) {
-            return Some(size.depth);
+    /// Whether a type was deeper than types may be since this was asked last.
+    pub(super) fn take_cut(&mut self) -> bool {
+        std::mem::take(&mut self.is_cut)
+    }
+
+    /// The size of a type. What definitions share is looked at once.
+    fn size(&mut self, ty: &Type) -> Size {
+        let address = address(ty);
+        if let Some(known) = address.and_then(|address| self.measured.get(&address)) {
+            return known.size;
         }
-        let mut deepest = 0;
-        match ty {
-            Type::Variable(variable) => {
-                let root = self.root(*variable);
-                return self.depth_of(root);
-            }
-            Type::List(t) | Type::Set(t) | Type::Optional(t) => deepest = self.depth(t)?,
-            Type::Map(kv) => deepest = self.depth(&kv.0)?.max(self.depth(&kv.1)?),
-            Type::Tuple(types) => {
-                for ty in types.iter() {
-                    deepest = deepest.max(self.depth(ty)?);
-                }
-            }
-            Type::Struct(s) => {
-                for field in &s.fields {
-                    deepest = deepest.max(self.depth(&field.ty)?);
-                }
-            }
-            Type::Func(f) => {
-                for parameter in &f.parameters {
-                    deepest = deepest.max(self.depth(&parameter.ty)?);
-                }
-                deepest = deepest.max(self.depth(&f.result)?);
-            }
-            Type::Bool
-            | Type::Str
-            | Type::Int
-            | Type::Float
-            | Type::Dynamic
-            | Type::Number
-            | Type::Opaque(_) => return Some(0),
+        let mut size = Size {
+            parts: 1,
+            depth: 0,
+            is_open: matches!(ty, Type::Variable(_)),
+            is_indefinite: matches!(ty, Type::Dynamic | Type::Number),
+        };
+        let Some(address) = address else { return size };
+        let mut holds_others = false;
+        with_room(|| {
+            for_each_part(ty, &mut |part| {
+                holds_others |= self::address(part).is_some();
+                let inner = self.size(part);
+                size.parts = size.parts.saturating_add(inner.parts);
+                size.depth = size.depth.max(inner.depth + 1);
+                size.is_open |= inner.is_open;
+                size.is_indefinite |= inner.is_indefinite;
+            });
+        });
+        if holds_others {
+            let _held = ty.clone();
+            self.measured.insert(address, Measured { _held, size });
         }
-        Some(deepest + 1)
+        size
+    }
+
+    /// How deep a type is at least, with what is known of its variables, and whether nothing in it is open.
+    fn depth(&mut self, ty: &Type) -> (u32, bool) {
+        /// So many parts are looked at. Deep types are made of what was looked at before.
+        const LOOKED_AT: usize = 64;
+        let size = self.size(ty);
+        if !size.is_open {
+            return (size.depth, true);
+        }
+        let (mut deepest, mut is_closed) = (size.depth, true);
+        let mut looked_at = 0;
+        let mut open = vec![(ty.clone(), 0)];
+        while let Some((ty, above)) = open.pop() {
+            looked_at += 1;
+            if looked_at > LOOKED_AT {
+                return (deepest, false);
+            }
+            if let Type::Variable(variable) = ty {
+                let root = self.root(variable);
+                match &self.variables[root as usize] {
+                    Binding::Bound(known) => {
+                        deepest = deepest.max(above + known.depth);
+                        is_closed &= known.is_closed;
+                    }
+                    Binding::Free(_) | Binding::Same(_) => is_closed = false,
+                }
+                continue;
+            }
+            for_each_part(&ty, &mut |part| {
+                if self.size(part).is_open {
+                    open.push((part.clone(), above + 1));
+                }
+            });
+        }
+        (deepest, is_closed)
     }
 
     /// Whether a type is nested no deeper than can be handled, as far as it is known.
     pub(super) fn is_shallow(&mut self, ty: &Type) -> bool {
-        self.closed(ty).is_none_or(|size| size.depth <= MAXIMUM_DEPTH)
+        self.depth(ty).0 <= MAXIMUM_DEPTH
     }
 
     /// Whether a type is of a size that can be handled: one that is made of two of a kind that are made of two … is not.
     pub(super) fn is_bounded(&mut self, ty: &Type) -> bool {
         const PARTS: usize = 50_000;
-        if let Some(size) = self.closed(ty) {
-            return size.parts <= PARTS;
-        }
         let mut open = vec![ty.clone()];
-        let mut seen = 0;
+        let mut seen = 0_usize;
         while let Some(ty) = open.pop() {
-            seen += 1;
+            let size = self.size(&ty);
+            if !size.is_open {
+                seen = seen.saturating_add(size.parts);
+            } else if let Type::Variable(_) = ty {
+                seen += 1;
+                let known = self.shallow(&ty);
+                if !matches!(known, Type::Variable(_)) {
+                    open.push(known);
+                }
+            } else {
+                seen += 1;
+                for_each_part(&ty, &mut |part| open.push(part.clone()));
+            }
             if seen > PARTS {
                 return false;
             }
-            if let Some(size) = self.closed(&ty) {
-                seen = seen.saturating_add(size.parts);
-                continue;
-            }
-            match &ty {
-                Type::Variable(_) => {
-                    let known = self.shallow(&ty);
-                    if !matches!(known, Type::Variable(_)) {
-                        open.push(known);
-                    }
-                }
-                Type::List(t) | Type::Set(t) | Type::Optional(t) => open.push((**t).clone()),
-                Type::Map(kv) => open.extend([kv.0.clone(), kv.1.clone()]),
-                Type::Tuple(types) => open.extend(types.iter().cloned()),
-                Type::Struct(s) => open.extend(s.fields.iter().map(|f| f.ty.clone())),
-                Type::Func(f) => {
-                    open.extend(f.parameters.iter().map(|p| p.ty.clone()));
-                    open.push(f.result.clone());
-                }
-                _ => {}
-            }
         }
-        seen <= PARTS
+        true
     }
 
     fn root(&mut self, variable: u32) -> u32 {
@@ -345,21 +321,45 @@ impl Solver {
                 Ok(())
             }
             (Type::Variable(variable), known) | (known, Type::Variable(variable)) => {
-                if self.occurs(*variable, known) {
-                    return Err(Conflict::Infinite);
-                }
-                let depth = self.depth(known);
-                if depth.is_some_and(|depth| depth > MAXIMUM_DEPTH) {
-                    return Err(Conflict::TooDeep);
-                }
-                self.reach = self.reach.min(Reach(*variable));
-                self.variables[*variable as usize] = Binding::Bound(Known {
-                    ty: known.clone(),
-                    depth,
-                    is_whole: false,
-                });
-                Ok(())
+                self.bind(*variable, known)
             }
+            (a, b) if self.is_equal_to_itself(a, b) => Ok(()),
+            (a, b) => with_room(|| self.unify_parts(a, b)),
+        }
+    }
+
+    /// Gives a root without a type one.
+    fn bind(&mut self, variable: u32, known: &Type) -> Result<(), Conflict> {
+        if self.occurs(variable, known) {
+            return Err(Conflict::Infinite);
+        }
+        let (depth, is_closed) = self.depth(known);
+        if depth > MAXIMUM_DEPTH {
+            return Err(Conflict::TooDeep);
+        }
+        self.has_indefinite |= self.size(known).is_indefinite;
+        self.reach = self.reach.min(Reach(variable));
+        self.variables[variable as usize] = Binding::Bound(Known {
+            ty: known.clone(),
+            depth,
+            is_closed,
+            is_whole: false,
+        });
+        Ok(())
+    }
+
+    /// Whether two types are one, and so equal without looking into it.
+    fn is_equal_to_itself(&mut self, a: &Type, b: &Type) -> bool {
+        let place = address(a);
+        if place.is_none() || place != address(b) {
+            return false;
+        }
+        let size = self.size(a);
+        !(size.is_indefinite || size.is_open && self.has_indefinite)
+    }
+
+    fn unify_parts(&mut self, a: &Type, b: &Type) -> Result<(), Conflict> {
+        match (a, b) {
             (Type::List(a), Type::List(b))
             | (Type::Set(a), Type::Set(b))
             | (Type::Optional(a), Type::Optional(b)) => self.unify(a, b),
@@ -406,6 +406,13 @@ impl Solver {
         let (a, b) = (self.shallow(a), self.shallow(b));
         match (&a, &b) {
             (Type::Variable(_), _) | (_, Type::Variable(_)) => true,
+            (a, b) if address(a).is_some() && address(a) == address(b) => true,
+            (a, b) => with_room(|| self.compatible_parts(a, b)),
+        }
+    }
+
+    fn compatible_parts(&mut self, a: &Type, b: &Type) -> bool {
+        match (a, b) {
             (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) => self.compatible(a, b),
             (Type::Map(a), Type::Map(b)) => self.compatible(&a.0, &b.0) && self.compatible(&a.1, &b.1),
             (Type::Struct(a), Type::Struct(b)) => {
@@ -452,31 +459,53 @@ impl Solver {
     }
 
     fn occurs(&mut self, variable: u32, ty: &Type) -> bool {
-        match ty {
-            Type::Variable(inner) => {
-                let root = self.root(*inner);
-                let Binding::Bound(known) = &self.variables[root as usize] else {
-                    return root == variable;
-                };
-                // What is closed holds no variable at all.
-                let (is_closed, known) = (known.depth.is_some(), known.ty.clone());
-                !is_closed && self.occurs(variable, &known)
-            }
-            Type::List(t) | Type::Set(t) | Type::Optional(t) => self.occurs(variable, t),
-            Type::Map(kv) => self.occurs(variable, &kv.0) || self.occurs(variable, &kv.1),
-            Type::Tuple(types) => types.iter().any(|t| self.occurs(variable, t)),
-            Type::Struct(s) => s.fields.iter().any(|f| self.occurs(variable, &f.ty)),
-            Type::Func(f) => {
-                f.parameters.iter().any(|p| self.occurs(variable, &p.ty)) || self.occurs(variable, &f.result)
-            }
-            Type::Bool
-            | Type::Str
-            | Type::Int
-            | Type::Float
-            | Type::Dynamic
-            | Type::Number
-            | Type::Opaque(_) => false,
+        if !self.size(ty).is_open {
+            return false;
         }
+        let (mut roots, mut addresses) = (FxHashSet::default(), FxHashSet::default());
+        let mut open = vec![ty.clone()];
+        while let Some(ty) = open.pop() {
+            if let Type::Variable(inner) = ty {
+                let root = self.root(inner);
+                match &self.variables[root as usize] {
+                    Binding::Bound(known) if !known.is_closed && roots.insert(root) => {
+                        open.push(known.ty.clone());
+                    }
+                    Binding::Bound(_) => {}
+                    Binding::Free(_) | Binding::Same(_) if root == variable => return true,
+                    Binding::Free(_) | Binding::Same(_) => {}
+                }
+            } else if self.size(&ty).is_open && address(&ty).is_some_and(|address| addresses.insert(address))
+            {
+                for_each_part(&ty, &mut |part| open.push(part.clone()));
+            }
+        }
+        false
+    }
+}
+
+/// What a type is directly made of.
+fn for_each_part(ty: &Type, visit: &mut dyn FnMut(&Type)) {
+    match ty {
+        Type::List(part) | Type::Set(part) | Type::Optional(part) => visit(part),
+        Type::Map(parts) => {
+            visit(&parts.0);
+            visit(&parts.1);
+        }
+        Type::Tuple(parts) => parts.iter().for_each(visit),
+        Type::Struct(of) => of.fields.iter().for_each(|field| visit(&field.ty)),
+        Type::Func(of) => {
+            of.parameters.iter().for_each(|parameter| visit(&parameter.ty));
+            visit(&of.result);
+        }
+        Type::Bool
+        | Type::Str
+        | Type::Int
+        | Type::Float
+        | Type::Dynamic
+        | Type::Number
+        | Type::Variable(_)
+        | Type::Opaque(_) => {}
     }
 }
 

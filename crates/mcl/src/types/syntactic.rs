@@ -6,6 +6,7 @@ use setpoint_value::{Map, Type, Value, call, check_size, operators};
 use super::InstanceId;
 use super::infer::Inference;
 use crate::hir::{Callee, DefinitionId, DefinitionKind, ExprId, ExprKind, LONGEST_CONSTANT, Part};
+use crate::stack::with_room;
 
 /// What was found, by definition.
 #[derive(Debug, Default)]
@@ -21,7 +22,7 @@ impl Inference<'_> {
         if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
             return Some(value.ty());
         }
-        self.evident_of(instance, id)
+        with_room(|| self.evident_of(instance, id))
     }
 
     /// The evident type of a bind or a class parameter.
@@ -33,6 +34,12 @@ impl Inference<'_> {
     }
 
     fn find_evident(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Type> {
+        let found = self.evident_in_definition(holder, id);
+        // What is too deep is refused by what uses it.
+        found.filter(|ty| self.solver.is_shallow(ty))
+    }
+
+    fn evident_in_definition(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Type> {
         let hir = self.hir;
         match &hir.definition(id).kind {
             DefinitionKind::Bind { value, annotation } => {
@@ -197,7 +204,7 @@ impl Inference<'_> {
         if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
             return Some(value.clone());
         }
-        self.static_value_of(instance, id)
+        with_room(|| self.static_value_of(instance, id))
     }
 
     /// The static value of a bind or a class parameter.
@@ -209,6 +216,11 @@ impl Inference<'_> {
     }
 
     fn find_static(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Value> {
+        let found = self.static_in_definition(holder, id);
+        found.filter(|value| self.solver.is_shallow(&value.ty()))
+    }
+
+    fn static_in_definition(&mut self, holder: InstanceId, id: DefinitionId) -> Option<Value> {
         let hir = self.hir;
         match &hir.definition(id).kind {
             DefinitionKind::Bind { value, .. } => self.static_value(holder, *value),

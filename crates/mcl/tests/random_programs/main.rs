@@ -28,9 +28,6 @@ use pipeline::Result as Real;
 use shrink::Files;
 use template::{Present, Style, Template};
 
-/// What recursion over a program may need, here and in the interpreter.
-const STACK: usize = 256 << 20;
-
 /// How the programs went.
 #[derive(Default)]
 struct Counts {
@@ -73,10 +70,7 @@ fn random_programs_agree_with_a_naive_interpreter() {
                     }
                 }
             };
-            let worker = std::thread::Builder::new().stack_size(STACK);
-            worker
-                .spawn_scoped(scope, work)
-                .expect("there is room for a thread");
+            scope.spawn(work);
         }
     });
     let Counts {
