@@ -18,6 +18,7 @@ mod parsed;
 mod ranking;
 mod recursion;
 mod resolve;
+mod sharing;
 
 pub(crate) use codes::CODES;
 pub use mentions::{AliasDefinition, AliasId, Mention, Mentions, Target};

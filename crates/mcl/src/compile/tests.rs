@@ -290,3 +290,43 @@ fn modules_that_import_each_other_in_a_long_row_compile_on_a_small_stack() {
     };
     assert!(thread.spawn(work).expect("a thread").join().expect("no overflow"));
 }
+
+/// A library that four modules import, and the number of its copies: by how many of its functions there are.
+fn copies_of(library: &str, uses: [&str; 4]) -> usize {
+    let mut files = MemoryLoader::new().with("library.mcl", library);
+    let mut main = String::new();
+    for (i, used) in uses.iter().enumerate() {
+        files = files.with(
+            format!("m{i}.mcl"),
+            format!("import \"library.mcl\"\n$v = {used}\n"),
+        );
+        main.push_str(&format!("import \"m{i}.mcl\"\npanic($m{i}.v == $m{i}.v)\n"));
+    }
+    let files = files.with("main.mcl", main);
+    let entry = Entry::File("main.mcl".to_owned());
+    let registry = Registry::default();
+    let analysis = analyse(
+        &entry,
+        &AnalysisOptions::default(),
+        &files,
+        &Library::new(registry, []),
+    );
+    let analysis = analysis.expect("nobody stops it");
+    assert!(analysis.compiled.program.is_some(), "{:?}", analysis.diagnostics);
+    assert_eq!(analysis.imports().len(), 8);
+    analysis.hir.functions.len()
+}
+
+#[test]
+fn imports_share_a_file_unless_a_use_decides_a_type_of_it() {
+    let plain = "$a = [1, 2]\n$b []str = []\nfunc f($x) { $x }\nclass c($p) {\n\tpanic($p == 1)\n}\n";
+    assert_eq!(
+        copies_of(plain, ["library.f(1)", "library.f(\"a\")", "$library.a", "1"]),
+        1
+    );
+    let open = "$a = []\nfunc f($x) { $a == [$x] }\n";
+    assert_eq!(
+        copies_of(open, ["library.f(1)", "library.f(\"a\")", "library.f(true)", "2"]),
+        4
+    );
+}

@@ -14,6 +14,7 @@ use super::modules::{
 use super::nesting::Entry as NestedEntry;
 use super::ranking::Step;
 use super::resolve::{Alias, FrameId, Resolver, join};
+use super::sharing::Way;
 use crate::syntax::{Ast, ImportAlias, StmtKind};
 
 /// Files that import two files that import two files … beyond this are refused.
@@ -270,6 +271,10 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        let is_broken = self.files[self.file_of(frame)].is_broken;
+        if !is_broken && let Some(top) = self.shared_top(&place, |this| this.way_from(frame, span)) {
+            return Some(top);
+        }
         if self.files.len() >= MAXIMUM_IMPORTS {
             let message = format!("this unfolds into more than {MAXIMUM_IMPORTS} imports");
             self.report_in(
@@ -279,20 +284,28 @@ impl Resolver<'_> {
             );
             return None;
         }
-        let importer = &self.files[self.file_of(frame)];
-        let mut imports = vec![span];
-        imports.extend(importer.imports.iter().copied());
-        let is_broken = importer.is_broken;
-        let mut order = self.order_in(frame);
-        order.push((Step::Imports, span.start));
+        let way = self.way_from(frame, span);
         let name = place.file.clone();
         self.places.push(place);
         let index = self.places.len() - 1;
         self.loading.push(key);
         let top = self
-            .load(&name, &text, index, imports, order, is_broken)
+            .load(&name, &text, index, way, is_broken)
             .map(|file| self.top(file, false));
         self.loading.pop();
+        if let Some(top) = top {
+            self.share(top);
+        }
         top
+    }
+
+    /// The way to what the import at `span` leads to.
+    fn way_from(&self, frame: FrameId, span: Span) -> Way {
+        let importer = &self.files[self.file_of(frame)];
+        let mut imports = vec![span];
+        imports.extend(importer.ways.iter().take(1).flat_map(|way| &way.imports));
+        let mut order = self.order_in(frame);
+        order.push((Step::Imports, span.start));
+        Way { imports, order }
     }
 }

@@ -31,10 +31,10 @@ pub(super) enum Step {
 }
 
 impl Resolver<'_> {
+    /// Reports what can be said about a text alone.
     pub(super) fn report_all(&mut self, step: Step, found: &Diagnostics, file: usize) {
         for diagnostic in found {
-            let order = self.files[file].order.clone();
-            self.push(step, diagnostic.clone(), file, order);
+            self.push(step, diagnostic, file, &[]);
         }
     }
 
@@ -44,14 +44,21 @@ impl Resolver<'_> {
     }
 
     pub(super) fn report_in(&mut self, step: Step, frame: FrameId, diagnostic: Diagnostic) {
-        let order = self.order_in(frame);
-        self.push(step, diagnostic, self.file_of(frame), order);
+        let blocks = self.blocks_around(frame);
+        self.push(step, &diagnostic, self.file_of(frame), &blocks);
     }
 
     /// Where a block stands in the order of errors.
     pub(super) fn order_in(&self, frame: FrameId) -> Order {
-        let mut order = self.files[self.file_of(frame)].order.clone();
-        let outermost = order.len();
+        let ways = &self.files[self.file_of(frame)].ways;
+        let mut order = ways.first().map_or_else(Order::new, |way| way.order.clone());
+        order.extend(self.blocks_around(frame));
+        order
+    }
+
+    /// The blocks of a file around a place, from the outside in.
+    fn blocks_around(&self, frame: FrameId) -> Order {
+        let mut order = Order::new();
         let mut at = Some(frame);
         while let Some(id) = at {
             let Frame {
@@ -60,23 +67,30 @@ impl Resolver<'_> {
             order.extend(opened_at.map(|start| (Step::Names, start)));
             at = parent;
         }
-        order[outermost..].reverse();
+        order.reverse();
         order
     }
 
-    fn push(&mut self, step: Step, mut diagnostic: Diagnostic, file: usize, mut order: Order) {
-        order.push((step, diagnostic.primary.span.start));
-        let file = &self.files[file];
-        if !file.imports.is_empty() {
-            diagnostic = diagnostic.at_stage(stage::SCOPE);
-            for import in &file.imports {
-                diagnostic = diagnostic.via(*import, "imported here");
+    /// Notes an error, for each way that leads to its file.
+    fn push(&mut self, step: Step, diagnostic: &Diagnostic, file: usize, blocks: &[(Step, u32)]) {
+        let file = &mut self.files[file];
+        file.has_errors = true;
+        for way in &file.ways {
+            let mut order = way.order.clone();
+            order.extend(blocks);
+            order.push((step, diagnostic.primary.span.start));
+            let mut diagnostic = diagnostic.clone();
+            if !way.imports.is_empty() {
+                diagnostic = diagnostic.at_stage(stage::SCOPE);
+                for import in &way.imports {
+                    diagnostic = diagnostic.via(*import, "imported here");
+                }
             }
+            self.errors.push(RankedDiagnostic {
+                is_beyond: file.is_broken,
+                order,
+                diagnostic,
+            });
         }
-        self.errors.push(RankedDiagnostic {
-            is_beyond: file.is_broken,
-            order,
-            diagnostic,
-        });
     }
 }

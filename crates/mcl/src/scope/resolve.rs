@@ -19,6 +19,7 @@ use super::modules::{Missing, ModuleLocation, RemoteImport, enter_directory};
 use super::nesting::Entry as NestedEntry;
 use super::parsed::{ParseCache, ParsedFile};
 use super::ranking::{Order, RankedDiagnostic, Step};
+use super::sharing::{Shared, Way};
 use super::{codes, recursion};
 use crate::hir::{
     Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
@@ -133,6 +134,7 @@ pub(crate) fn resolve(
         trail: Vec::new(),
         imports: Vec::new(),
         remote_imports: Vec::new(),
+        shared: Shared::default(),
     };
     let place = match entry {
         Entry::Code { .. } => Ok(ModuleLocation {
@@ -231,22 +233,25 @@ pub(super) struct Resolver<'a> {
     pub(super) mentions: Mentions,
     /// Aliases that the name which is looked up goes through, innermost first.
     pub(super) trail: Vec<AliasId>,
-    imports: Vec<(Span, FileId)>,
+    pub(super) imports: Vec<(Span, FileId)>,
     pub(super) remote_imports: Vec<RemoteImport>,
+    pub(super) shared: Shared,
 }
 
-/// A text that is part of the program; one for each import that leads to it.
+/// A text that is part of the program; one for each import that leads to it, or one that they share.
 pub(super) struct File {
-    id: FileId,
+    pub(super) id: FileId,
     pub(super) parsed: Arc<ParsedFile>,
     /// Whether something is wrong with the text alone, or with that of a file that imports it.
     pub(super) is_broken: bool,
     pub(super) place: usize,
-    /// The import statements that led here, innermost first.
-    pub(super) imports: Vec<Span>,
-    /// Where the innermost of them stands in the order of errors.
-    pub(super) order: Order,
-    module_directory: Arc<str>,
+    /// The ways that lead here: one, but for a file that imports share.
+    pub(super) ways: Vec<Way>,
+    /// Whether something was found wrong with it.
+    pub(super) has_errors: bool,
+    /// Whether further imports share it.
+    pub(super) is_shared: bool,
+    pub(super) module_directory: Arc<str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,7 +314,11 @@ fn drop_circles_of_clashes(diagnostics: &mut Diagnostics) {
 impl Resolver<'_> {
     fn entry(&mut self, name: &str, text: &str) {
         self.loading.push(self.places[0].file.clone());
-        if let Some(file) = self.load(name, text, 0, Vec::new(), Order::new(), false) {
+        let way = Way {
+            imports: Vec::new(),
+            order: Order::new(),
+        };
+        if let Some(file) = self.load(name, text, 0, way, false) {
             self.top(file, true);
         }
         self.loading.pop();
@@ -391,8 +400,7 @@ impl Resolver<'_> {
         name: &str,
         text: &str,
         place: usize,
-        imports: Vec<Span>,
-        order: Order,
+        way: Way,
         importer_is_broken: bool,
     ) -> Option<usize> {
         let key = match name {
@@ -402,15 +410,16 @@ impl Resolver<'_> {
         };
         let (id, parsed) = self.cache.parse(self.sources, &key, name, text);
         self.imports
-            .extend(imports.first().map(|statement| (*statement, id)));
-        let module_directory = self.module_directory(place);
+            .extend(way.imports.first().map(|statement| (*statement, id)));
+        let module_directory = self.module_directory(&self.places[place]);
         self.files.push(File {
             id,
             parsed: parsed.clone(),
             is_broken: importer_is_broken,
             place,
-            imports,
-            order,
+            ways: vec![way],
+            has_errors: false,
+            is_shared: false,
             module_directory,
         });
         let file = self.files.len() - 1;
@@ -437,11 +446,11 @@ impl Resolver<'_> {
     }
 
     /// The directory of a place inside the deploy: relative to the entry's, with slashes on both ends.
-    fn module_directory(&self, place: usize) -> Arc<str> {
+    pub(super) fn module_directory(&self, place: &ModuleLocation) -> Arc<str> {
         let root = &self.places[0].directory;
-        let own = match &self.places[place].metadata {
-            Some(_) => self.places[place].directory.clone(),
-            None => self.places[place].base(),
+        let own = match &place.metadata {
+            Some(_) => place.directory.clone(),
+            None => place.base(),
         };
         // The global modules directory is `/modules/` there, wherever it lies here.
         let global = self.modules_directory.and_then(|global| own.strip_prefix(global));
