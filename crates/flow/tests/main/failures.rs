@@ -424,3 +424,23 @@ fn a_mistake_in_the_graph_is_told_until_it_is_mended() {
     assert!(world.set_int("b", 1).graph.is_some());
     assert_eq!(world.resources(), ["other=4", "same=1"]);
 }
+
+#[test]
+fn a_failure_that_stays_the_same_ends_the_wave() {
+    let builder = ProgramBuilder::new();
+    let mut entry = builder.template("the entry", 0);
+    let (a, b) = (entry.outside("a", Type::Int), entry.outside("b", Type::Int));
+    let quotient = entry.divide(a, b);
+    entry.named("quotient", quotient);
+    let one = entry.int(1);
+    let sum = entry.add(quotient, one);
+    entry.named("sum", sum);
+    let name = entry.str("r");
+    entry.resource(name, sum);
+    let values = [("a", Value::Int(1)), ("b", Value::Int(0))];
+    let mut world = World::new(builder.finish(entry), &values);
+    assert_eq!(codes(&world.step()), ["uncaught"]);
+    world.recomputed();
+    assert_eq!(codes(&world.set_int("a", 2)), ["uncaught"]);
+    assert_eq!(world.recomputed(), ["a", "quotient"]);
+}

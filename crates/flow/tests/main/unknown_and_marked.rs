@@ -140,6 +140,45 @@ fn marks_of_conditions_lists_maps_and_functions_join_what_comes_of_them() {
 }
 
 #[test]
+fn a_function_that_becomes_secret_makes_its_results_secret_until_it_is_none_again() {
+    let mut builder = ProgramBuilder::new();
+    let body = builder.template("the function", 1);
+    let body = builder.add(body, Some(Slot(0)));
+    let mut branch = builder.template("a branch", 0);
+    let closure = branch.closure(block(body, &[]), int_to_int());
+    let branch = builder.add(branch, Some(closure));
+    let mut entry = builder.template("the entry", 0);
+    let condition = entry.outside("condition", Type::Bool);
+    let function = entry.if_(condition, block(branch, &[]), block(branch, &[]), int_to_int());
+    let seven = entry.int(7);
+    let result = entry.apply(function, &[seven], Type::Int);
+    let name = entry.str("r");
+    entry.resource(name, result);
+    let mut world = World::started(builder.finish(entry), &[("condition", Value::Bool(true))]);
+    for _ in 0..2 {
+        let graph = world
+            .set("condition", Value::Bool(true).sensitive())
+            .graph
+            .unwrap();
+        let value = graph
+            .resource("test", "r")
+            .unwrap()
+            .parameters
+            .get("value")
+            .cloned();
+        assert_eq!(value, Some(Value::Int(7).sensitive()));
+        let graph = world.set("condition", Value::Bool(true)).graph.unwrap();
+        let value = graph
+            .resource("test", "r")
+            .unwrap()
+            .parameters
+            .get("value")
+            .cloned();
+        assert_eq!(value, Some(Value::Int(7)));
+    }
+}
+
+#[test]
 fn an_edge_to_what_an_unknown_block_may_hold_is_no_mistake() {
     let mut builder = ProgramBuilder::new();
     let mut inside = builder.template("a block", 0);
