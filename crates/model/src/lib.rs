@@ -12,6 +12,7 @@ pub mod execute;
 pub mod export;
 pub mod functions;
 pub mod hir;
+pub mod language;
 pub mod project;
 pub mod resolve;
 pub mod stage;
