@@ -258,6 +258,10 @@ impl<'a, S> Building<'a, S> {
         schema: &'static KindSchema,
         bases: Vec<(Arc<str>, Parameters, MetaParameters)>,
     ) -> StatementOutput {
+        // A list without names makes nothing, so nothing is wrong with it either.
+        if bases.is_empty() && self.output.unknown.is_empty() {
+            return self.output;
+        }
         let (entries, fits) = self.parameters();
         let spans: Arc<[(&'static str, Span)]> =
             entries.iter().map(|(name, _, span)| (*name, *span)).collect();

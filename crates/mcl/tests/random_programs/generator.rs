@@ -27,6 +27,7 @@ pub(crate) fn generate(seed: u64) -> Template {
         open: 0,
         resources: 0,
         modules: Vec::new(),
+        imported_whole: Vec::new(),
         files: Vec::new(),
         prefix: String::new(),
         way_up: "",
@@ -56,6 +57,8 @@ struct Generator {
     /// Whether what may fail stands without a default.
     is_risky: bool,
     modules: Vec<Module>,
+    /// Of the file that is being made: what its blocks import `as *`.
+    imported_whole: Vec<String>,
     files: Vec<(String, String)>,
     /// In front of the names of a module, so that `as *` does not change what other names mean.
     prefix: String,
@@ -248,6 +251,7 @@ impl Generator {
         let mut env = outer.clone();
         let mut plan = self.plan(&mut env);
         if matches!(place, Where::Entry | Where::Module) {
+            self.imported_whole.clear();
             self.import_core(&mut env, &mut statements);
         }
         if !env.in_loop {
@@ -309,8 +313,12 @@ impl Generator {
             let exported = &self.modules[index].exports.variables;
             let exported = |kept: &String| exported.iter().any(|(name, _)| plain(name) == plain(kept));
             let hides_kept = env.kept.iter().any(exported);
+            // What `as *` brings hides nothing from the order of definitions: where an outer block has taken the name of a class for its own,
+            // that would seem to include itself.
+            let names = self.modules[index].exports.plain_names();
+            let may_seem_a_cycle = names.iter().any(|name| self.imported_whole.contains(name));
             let alias = match self.random.below(4) {
-                0 if !hides_kept => None,
+                0 if !hides_kept && !may_seem_a_cycle => None,
                 1 => Some(format!("m{index}")),
                 _ => Some(self.fresh(Namespace::Alias)),
             };
@@ -320,6 +328,9 @@ impl Generator {
                 Some(_) => String::new(),
             };
             statements.push(format!("import \"{path}\"{text}"));
+            if alias.is_none() {
+                self.imported_whole.extend(names);
+            }
             let exports = self.modules[index].exports.clone();
             env.take_in(&exports, alias.as_deref(), &Chosen::new());
         }

@@ -48,10 +48,17 @@ pub(crate) struct Interpreter {
     /// Something failed at a place where the rules leave open whether it is needed.
     pub(crate) undecided: Cell<bool>,
     steps: Cell<u64>,
+    /// How many values are being computed, each for the one before.
+    depth: Cell<u32>,
+    /// All that were made: definitions and their scopes refer to each other, so nothing would free them.
+    pub(crate) scopes: RefCell<Vec<Rc<Scope>>>,
 }
 
 /// More than this is no program for a naive interpreter.
 const MAXIMUM_STEPS: u64 = 300_000;
+
+/// What is computed deeper than this depends on itself: a program that was made smaller may.
+const MAXIMUM_DEPTH: u32 = 10_000;
 
 /// The graph of a program whose entry is the file `main.mcl`, or why there is none; and whether the rules leave that open.
 pub(crate) fn interpret(files: &MemoryLoader) -> (Outcome<Graph>, bool) {
@@ -60,11 +67,16 @@ pub(crate) fn interpret(files: &MemoryLoader) -> (Outcome<Graph>, bool) {
         output: RefCell::default(),
         undecided: Cell::new(false),
         steps: Cell::new(0),
+        depth: Cell::new(0),
+        scopes: RefCell::default(),
     };
     let entry = Rc::new(interpreter.read("main.mcl"));
     let scope = interpreter.open(&entry, None, &entry.ast.root, &[]);
     let made = interpreter.run(&scope, &entry.ast.root);
     let graph = made.and_then(|()| interpreter.output.take().graph());
+    for scope in interpreter.scopes.take() {
+        scope.clear();
+    }
     (graph, interpreter.undecided.get())
 }
 
@@ -98,7 +110,7 @@ impl Interpreter {
                     other => return Err(wrong("a list or map", &other)),
                 };
                 rounds.into_iter().try_for_each(|(key, value)| {
-                    let round = Scope::new(&scope.file, Some(scope));
+                    let round = self.scope(&scope.file, Some(scope));
                     round.define(&statement.key.text, Definition::known(key));
                     round.define(&statement.value.text, Definition::known(value));
                     self.inner(&round, &statement.body)
@@ -162,7 +174,7 @@ impl Interpreter {
         let StmtKind::Class(statement) = &class.scope.file.ast[class.statement].kind else {
             return None;
         };
-        let around = Scope::new(&class.scope.file, Some(&class.scope));
+        let around = self.scope(&class.scope.file, Some(&class.scope));
         let parameters = statement
             .parameters
             .iter()
@@ -269,10 +281,17 @@ impl Interpreter {
     /// The value of an expression.
     pub(crate) fn value(&self, scope: &Rc<Scope>, id: ExprId) -> Outcome<Datum> {
         self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > MAXIMUM_STEPS {
+        if self.steps.get() > MAXIMUM_STEPS || self.depth.get() >= MAXIMUM_DEPTH {
             self.undecided.set(true);
             return Err(Failure::fatal("too much to compute"));
         }
+        self.depth.set(self.depth.get() + 1);
+        let value = self.computed(scope, id);
+        self.depth.set(self.depth.get() - 1);
+        value
+    }
+
+    fn computed(&self, scope: &Rc<Scope>, id: ExprId) -> Outcome<Datum> {
         let expression = &scope.file.ast[id];
         match &expression.kind {
             ExprKind::Unfinished(_) => Err(Failure::fatal("what does not parse has no value")),
@@ -422,7 +441,7 @@ impl Interpreter {
         place: &Rc<Scope>,
         arguments: Vec<Rc<Definition>>,
     ) -> Outcome<Datum> {
-        let inside = Scope::new(&place.file, Some(place));
+        let inside = self.scope(&place.file, Some(place));
         for (parameter, argument) in function.parameters.items.iter().zip(&arguments) {
             inside.define(&parameter.name.text, argument.clone());
         }

@@ -131,8 +131,9 @@ fn check(seed: u64, counts: &Counts) -> Result<(), String> {
                 (class_of(&real), naive.is_ok()) == class && !is_undecided && !agree(&real, &naive)
             };
             let smallest = shrink::shrink(texts(&template, &files), disagrees);
-            let files = loader(&smallest);
-            return Err(report(seed, "the interpreter disagrees", &smallest, &files));
+            let report = report(seed, "the interpreter disagrees", &smallest, &loader(&smallest));
+            let whole = listing(&texts(&template, &files));
+            return Err(format!("{report}made smaller from\n{whole}"));
         }
     }
     laws(seed, &template, plain, &real, counts)
@@ -260,12 +261,18 @@ fn texts(template: &Template, files: &MemoryLoader) -> Files {
         .collect()
 }
 
-fn report(seed: u64, what: &str, files: &Files, loader: &MemoryLoader) -> String {
-    let mut text = format!("seed {seed}: {what}\n");
+/// All files, one below the other.
+fn listing(files: &Files) -> String {
+    let mut text = String::new();
     for (path, content) in files {
         let lines = content.lines().filter(|line| !line.trim().is_empty());
         text.push_str(&format!("--- {path}\n{}\n", lines.collect::<Vec<_>>().join("\n")));
     }
+    text
+}
+
+fn report(seed: u64, what: &str, files: &Files, loader: &MemoryLoader) -> String {
+    let mut text = format!("seed {seed}: {what}\n{}", listing(files));
     text.push_str(&format!(
         "--- the compiler and the evaluator\n{:#?}\n",
         pipeline::run(loader)

@@ -84,18 +84,17 @@ pub(crate) enum Alias {
 }
 
 impl Scope {
-    /// An empty scope inside of another one, or for the top of a file.
-    pub(crate) fn new(file: &Rc<File>, parent: Option<&Rc<Scope>>) -> Rc<Scope> {
-        Rc::new(Scope {
-            file: file.clone(),
-            parent: parent.cloned(),
-            variables: RefCell::default(),
-            functions: RefCell::default(),
-            classes: RefCell::default(),
-            aliases: RefCell::default(),
-            everything: RefCell::default(),
-            included: RefCell::default(),
-        })
+    /// Takes everything out of it, at the end.
+    pub(crate) fn clear(&self) {
+        for definition in self.variables.borrow_mut().drain() {
+            let nothing = Failure::fatal("the program has ended");
+            *definition.1.state.borrow_mut() = State::Known(Err(nothing));
+        }
+        self.functions.borrow_mut().clear();
+        self.classes.borrow_mut().clear();
+        self.aliases.borrow_mut().clear();
+        self.everything.borrow_mut().clear();
+        self.included.borrow_mut().clear();
     }
 
     pub(crate) fn define(&self, name: &str, definition: Rc<Definition>) {
@@ -104,6 +103,22 @@ impl Scope {
 }
 
 impl Interpreter {
+    /// An empty scope inside of another one, or for the top of a file.
+    pub(crate) fn scope(&self, file: &Rc<File>, parent: Option<&Rc<Scope>>) -> Rc<Scope> {
+        let scope = Rc::new(Scope {
+            file: file.clone(),
+            parent: parent.cloned(),
+            variables: RefCell::default(),
+            functions: RefCell::default(),
+            classes: RefCell::default(),
+            aliases: RefCell::default(),
+            everything: RefCell::default(),
+            included: RefCell::default(),
+        });
+        self.scopes.borrow_mut().push(scope.clone());
+        scope
+    }
+
     /// The scope of an instance of a block.
     pub(crate) fn open(
         &self,
@@ -112,7 +127,7 @@ impl Interpreter {
         block: &Block,
         inner: &[(String, StmtId)],
     ) -> Rc<Scope> {
-        let scope = Scope::new(file, around);
+        let scope = self.scope(file, around);
         let mut classes: Vec<(String, StmtId)> = inner.to_vec();
         for &id in &block.statements {
             match &scope.file.ast[id].kind {

@@ -117,6 +117,18 @@ impl Environment {
         }
     }
 
+    /// The names of all that is here, of variables, functions and classes.
+    pub(crate) fn plain_names(&self) -> Vec<String> {
+        let variables = self.variables.iter().map(|(name, _)| name);
+        let functions = self.functions.iter().map(|function| &function.name);
+        let classes = self.classes.iter().map(|class| &class.name);
+        variables
+            .chain(functions)
+            .chain(classes)
+            .map(|name| plain(name))
+            .collect()
+    }
+
     /// What is here and was not in another one: what a block defines. Some of what the block sees is exported as well.
     pub(crate) fn without(&self, outer: &Environment) -> Environment {
         let mut own = Environment::default();
