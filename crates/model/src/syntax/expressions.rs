@@ -412,7 +412,7 @@ impl Parser<'_> {
         let mut entries: Vec<(DictKey, Expression)> = Vec::new();
         while !self.at(K::RightBrace) {
             let key = self.key()?;
-            self.expect(K::Colon, "`:`")?;
+            self.expect(K::Colon, "`:` behind the key")?;
             let value = self.inner_expression()?;
             entries.push((key, value));
             if !self.accept(K::Comma) && !self.at(K::RightBrace) {

@@ -159,7 +159,9 @@ fn of_tokens(found: &Unexpected<'_>) -> Option<Advice> {
         (_, K::Dot) if kind_before == K::RightParenthesis || kind_before == K::RightBracket => {
             advice_of("`.` stands behind variables only; give it a name first: `x = f(…)`, then `x.a`")
         }
-        (_, K::Else | K::Elif) if found.block.is_none() || !found.expected.contains("expression") => {
+        (_, K::Else | K::Elif)
+            if found.expected != "`end`" && (found.block.is_none() || found.expected == "an expression") =>
+        {
             advice_of("it belongs to an `if` whose block is open").saying(format!("`{text}` without an `if`"))
         }
         (_, K::Assign) if found.expected == "a statement" => {

@@ -23,7 +23,7 @@ struct Splitter<'d, 'n> {
     name: &'n mut dyn FnMut(&str) -> Arc<str>,
 }
 
-type Result<T> = std::result::Result<T, Diagnostic>;
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 impl Splitter<'_, '_> {
     fn byte(&self, at: usize, end: usize) -> Option<u8> {
@@ -31,10 +31,8 @@ impl Splitter<'_, '_> {
     }
 
     fn failed<T>(&self, reason: &str, range: Range<usize>) -> Result<T> {
-        Err(errors::bad_format_string(
-            reason,
-            self.decoded.span(range.start, range.end),
-        ))
+        let at = self.decoded.span(range.start, range.end);
+        Err(Box::new(errors::bad_format_string(reason, at)))
     }
 
     /// Texts and fields, in turn. Fields in a specification, which are not `outer`, have none of their own.

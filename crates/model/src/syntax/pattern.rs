@@ -20,5 +20,13 @@ impl std::error::Error for BadPattern {}
 /// When it is malformed.
 pub fn compile(pattern: &str) -> Result<fancy_regex::Regex, BadPattern> {
     let anchored = format!(r"\A(?:{pattern})");
-    fancy_regex::Regex::new(&anchored).map_err(|error| BadPattern(error.to_string()))
+    fancy_regex::Regex::new(&anchored).map_err(|error| BadPattern(reason(&error)))
+}
+
+/// The engine's text without its places, which count what was put around the pattern.
+fn reason(error: &fancy_regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    let reason = last.rsplit_once(": ").map_or(last, |(_, reason)| reason);
+    reason.trim_end_matches('.').to_lowercase()
 }

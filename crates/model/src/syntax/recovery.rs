@@ -97,5 +97,7 @@ impl Parser<'_> {
 
 /// Whether a statement, a definition or what ends a block can begin with a token.
 fn can_begin(kind: K) -> bool {
-    kind.is_name() || kind.is_definition() || matches!(kind, K::If | K::For | K::End | K::Elif | K::Else)
+    kind.is_name()
+        || kind.is_definition()
+        || matches!(kind, K::If | K::For | K::Dict | K::End | K::Elif | K::Else)
 }

@@ -114,14 +114,14 @@ impl Parser<'_> {
         self.blocks.push(opener.position);
         let start = self.here();
         let mut statements: Vec<Statement> = Vec::new();
-        let is_if = self.tokens[opener.position].kind == K::If;
+        let in_if = self.blocks.iter().any(|block| self.tokens[*block].kind == K::If);
         loop {
             let mark = self.mark();
             let is_name = matches!(self.kind_ahead(1), K::Assign | K::AddAssign);
             match self.kind {
                 K::EndOfFile => break,
                 K::End if !is_name => break,
-                K::Else | K::Elif if is_if && !is_name => break,
+                K::Else | K::Elif if in_if && !is_name => break,
                 kind if kind.is_definition() && !is_name => {
                     if self.is_at_margin_of(opener) {
                         break;

@@ -42,7 +42,7 @@ impl Expression {
             | E::IndexLookup { arguments, .. }
             | E::SelectorLookup { arguments, .. } => arguments.iter().for_each(|argument| match argument {
                 Argument::Positional(value) | Argument::Keyword(_, value) | Argument::Dict(_, value) => {
-                    visit(value)
+                    visit(value);
                 }
             }),
         }

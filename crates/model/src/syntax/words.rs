@@ -92,7 +92,7 @@ impl Parser<'_> {
                 let kind = match format_strings::parts(&decoded, &mut |name| self.intern(name)) {
                     Ok(parts) => ExpressionKind::Format(parts),
                     Err(diagnostic) => {
-                        self.report(diagnostic);
+                        self.report(*diagnostic);
                         ExpressionKind::Missing
                     }
                 };
