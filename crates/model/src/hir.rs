@@ -68,9 +68,22 @@ pub struct Model {
     pub functions: Vec<Function>,
     /// Which relations are frozen before which: all of `before` of an element before its `after`. Free of cycles.
     pub precedence: Vec<(RelationId, RelationId)>,
+    /// The modules, with the directories that hold their `templates` and `files`; the project itself has the empty name. What is built in
+    /// has no directory and is not among them.
+    pub modules: FxHashMap<Arc<str>, Arc<str>>,
 }
 
 impl Model {
+    /// The namespace that a prefix (`a::b`) stands for in another namespace.
+    #[must_use]
+    pub fn visible(&self, namespace: NamespaceId, prefix: &str) -> Option<NamespaceId> {
+        let of = &self.namespaces[namespace.index()];
+        if let Some(imported) = of.imports.get(prefix) {
+            return Some(*imported);
+        }
+        (prefix == &*of.name).then_some(namespace)
+    }
+
     /// The text of a name.
     #[must_use]
     pub fn text(&self, symbol: Symbol) -> &Arc<str> {
@@ -95,6 +108,12 @@ pub struct Namespace {
     pub name: Arc<str>,
     /// Its file.
     pub file: FileId,
+    /// The namespace that it is a part of.
+    pub parent: Option<NamespaceId>,
+    /// What is visible here, by the name under which it is: imports, and `std`.
+    pub imports: FxHashMap<Arc<str>, NamespaceId>,
+    /// Whether it has the functions of the shared library's module of this name.
+    pub has_library_functions: bool,
     /// Its variables and statements.
     pub body: Block,
 }
