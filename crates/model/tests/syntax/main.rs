@@ -1,6 +1,8 @@
 //! Texts and the trees or diagnostics that they give: `tests/cases/syntax/**/NAME.cf` with `NAME.expect` beside it, which `UPDATE=1`
 //! rewrites. Laws hold for every case: spans point at what they say, and each beginning of a text parses without trouble.
 
+#![expect(clippy::disallowed_methods, reason = "cases are files")]
+
 mod cases;
 mod laws;
 mod printed;
