@@ -3,13 +3,19 @@
 //! Nothing here knows how a model is executed. What a function or template wants to know of the running model it asks its
 //! [`context::Context`], and where the answer is not there yet, the call stops with the cell that it needs and is made again later.
 
+pub mod calls;
 pub mod casts;
 pub mod codes;
 pub mod context;
+pub mod direct;
 pub mod equality;
+pub mod format;
 #[cfg(test)]
 mod generate;
 pub mod operators;
+pub mod std;
+pub mod templates;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod types;

@@ -188,6 +188,8 @@ pub enum Failure {
     Declared(String),
     /// Anything else that went wrong: one line.
     Other(String),
+    /// Anything else that went wrong, with a place of its own.
+    Caused(Box<Diagnostic>),
     /// It needs what is not known yet. The result is unknown.
     Unknown,
     /// It needs what has no value yet. The call is made again.

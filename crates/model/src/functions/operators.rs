@@ -550,3 +550,6 @@ pub fn matches(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

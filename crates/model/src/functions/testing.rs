@@ -7,7 +7,9 @@ use setpoint_diagnostics::{Diagnostic, FileId, Loader, MemoryLoader, SourceMap, 
 use setpoint_value::{CallError, FunctionRef, Value};
 
 use crate::datum::{Datum, InstanceId};
-use crate::functions::context::{Arguments, Context, Deployment, Fact, Failure, Instances, Read, Unknowns};
+use crate::functions::context::{
+    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Unknowns, UnsetCell,
+};
 use crate::functions::text::Naming;
 use crate::hir::{Entity, EntityId, FunctionImplementation, Model, NamespaceId};
 
@@ -92,6 +94,28 @@ impl World {
             instances: self,
         }
     }
+
+    pub(crate) fn with_variable(mut self, name: &str, value: Datum) -> World {
+        self.variables.insert(name.to_owned(), Read::Value(value));
+        self
+    }
+
+    pub(crate) fn with_attribute(mut self, instance: u32, name: &str, value: Datum) -> World {
+        self.attributes
+            .insert((instance, name.to_owned()), Read::Value(value));
+        self
+    }
+
+    pub(crate) fn with_file(mut self, path: &str, text: &str) -> World {
+        self.loader = self.loader.with(path, text);
+        self
+    }
+
+    pub(crate) fn with_unset(mut self, name: &str, cell: u64) -> World {
+        self.variables
+            .insert(name.to_owned(), Read::Unset(UnsetCell(cell)));
+        self
+    }
 }
 
 impl Instances for World {
@@ -137,12 +161,15 @@ impl Context for World {
         }
     }
 
-    fn function(&self, _: &str) -> Option<FunctionImplementation> {
-        None
+    fn function(&self, name: &str) -> Option<FunctionImplementation> {
+        crate::functions::std::number(name.strip_prefix("std::")?).map(FunctionImplementation::Std)
     }
 
     fn function_names(&self) -> Vec<Arc<str>> {
-        Vec::new()
+        crate::functions::std::FUNCTIONS
+            .iter()
+            .map(|function| format!("std::{}", function.name).into())
+            .collect()
     }
 
     fn entity_named(&self, name: &str) -> Option<EntityId> {

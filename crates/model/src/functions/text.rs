@@ -113,6 +113,21 @@ impl TextBuilder {
         }
     }
 
+    /// Makes the result unknown.
+    pub(crate) fn set_unknown(&mut self) {
+        self.unknown = true;
+    }
+
+    /// Takes in the marks of a datum that determines the text.
+    pub(crate) fn take_marks(&mut self, datum: &Datum) {
+        datum.collect_marks(&mut self.marks);
+    }
+
+    /// The text so far. None: it is not known.
+    pub(crate) fn known(self) -> Option<String> {
+        (!self.unknown).then_some(self.text)
+    }
+
     /// Refuses a text that has become too long.
     pub(crate) fn check(&self, span: Span) -> Result<(), Box<Diagnostic>> {
         if self.text.len() > LONGEST_TEXT {

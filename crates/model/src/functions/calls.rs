@@ -1,0 +1,351 @@
+//! The protocol of calls: what is given is bound to the parameters, checked, and handed to what does the function's work; what comes back
+//! is checked too.
+//!
+//! Arity and the types of known arguments are checked even when others are unknown. An argument that is unknown as a whole makes the result
+//! unknown without a call, unless the parameter takes unknowns. Marks of arguments are on the result.
+
+mod binding;
+mod library;
+
+use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_value::{FunctionRef, Implementation, Marks};
+
+use crate::datum::{Datum, Dict};
+use crate::functions::codes::{self, class};
+use crate::functions::context::{Arguments, Context, Failure, Stop};
+use crate::functions::operators::{bounded, keyword_dict};
+use crate::functions::std::{Call, FUNCTIONS, Kind, Parameter, StdFunction};
+use crate::functions::text::Naming;
+use crate::hir::{Function, FunctionImplementation};
+
+pub use library::{to_datum, to_value};
+
+use binding::{Bound, bind};
+pub(in crate::functions) use binding::{Shape, Takes};
+
+/// Where a call stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Site {
+    /// All of it.
+    pub span: Span,
+    /// The name of the function.
+    pub name: Span,
+}
+
+/// Whether a function needs more than its arguments, so that it cannot be called in the condition of a typedef.
+#[must_use]
+pub fn needs_context(implementation: &FunctionImplementation) -> bool {
+    match implementation {
+        FunctionImplementation::Std(number) => FUNCTIONS[usize::from(*number)].kind != Kind::Pure,
+        FunctionImplementation::Library(function) => {
+            !matches!(function.implementation, Implementation::Pure(_))
+        }
+        FunctionImplementation::Plugin(_) => true,
+    }
+}
+
+/// Whether calling a function twice may not be the same as calling it once.
+#[must_use]
+pub fn changes_something(implementation: &FunctionImplementation) -> bool {
+    match implementation {
+        FunctionImplementation::Std(number) => FUNCTIONS[usize::from(*number)].kind == Kind::Effect,
+        FunctionImplementation::Library(_) => false,
+        FunctionImplementation::Plugin(_) => true,
+    }
+}
+
+/// Calls a function.
+///
+/// # Errors
+/// What is wrong with the call, or goes wrong in it; or a cell that must have a value before it can be made.
+pub fn call(
+    function: &Function,
+    arguments: Arguments,
+    site: Site,
+    context: &mut dyn Context,
+) -> Result<Datum, Stop> {
+    let call = OneCall {
+        name: &function.name,
+        site,
+    };
+    let (arguments, unknown_keywords) = call.flatten(arguments, context)?;
+    match &function.implementation {
+        FunctionImplementation::Std(number) => {
+            let function = &FUNCTIONS[usize::from(*number)];
+            call.standard(function, arguments, unknown_keywords, context)
+        }
+        FunctionImplementation::Library(function) => {
+            call.library(function, arguments, unknown_keywords, context)
+        }
+        FunctionImplementation::Plugin(name) => {
+            if unknown_keywords {
+                return Ok(context.unknowns().create());
+            }
+            let result = context.plugin(name, arguments);
+            call.finish(result, &Marks::none(), context)
+        }
+    }
+}
+
+/// Names that were given, whichever way.
+struct OneCall<'a> {
+    /// The function as it is called.
+    name: &'a str,
+    site: Site,
+}
+
+impl OneCall<'_> {
+    /// Puts the entries of dicts among the keywords. Also whether one of the dicts is not known.
+    fn flatten(&self, arguments: Arguments, context: &dyn Context) -> Result<(Arguments, bool), Stop> {
+        let mut unknown = false;
+        let Arguments {
+            positional,
+            mut keywords,
+            dicts,
+        } = arguments;
+        for dict in &dicts {
+            let naming = Naming {
+                model: context.model(),
+                instances: context,
+            };
+            let Some(entries) = keyword_dict(dict, self.site.span, naming).map_err(Stop::Error)? else {
+                unknown = true;
+                continue;
+            };
+            let mut marks = Marks::none();
+            if let Datum::Marked(marked) = dict {
+                marks.union(&marked.marks);
+            }
+            for (name, value) in entries.iter() {
+                if keywords.iter().any(|(given, _)| given == name) {
+                    return Err(self.wrong_arguments(format!("keyword argument `{name}` repeated")));
+                }
+                keywords.push((name.clone(), value.clone().with_marks(&marks)));
+            }
+        }
+        let arguments = Arguments {
+            positional,
+            keywords,
+            dicts: Vec::new(),
+        };
+        Ok((arguments, unknown))
+    }
+
+    /// Calls a function of `std`.
+    fn standard(
+        &self,
+        function: &'static StdFunction,
+        arguments: Arguments,
+        unknown_keywords: bool,
+        context: &mut dyn Context,
+    ) -> Result<Datum, Stop> {
+        let shapes: Vec<Shape<'_>> = function.parameters.iter().map(Parameter::shape).collect();
+        let Bound {
+            values,
+            variadic,
+            keywords,
+        } = bind(self.name, &shapes, arguments, unknown_keywords).map_err(|m| self.wrong_arguments(m))?;
+        let mut marks = Marks::none();
+        let mut unknown = unknown_keywords;
+        let mut bound = Vec::with_capacity(function.parameters.len());
+        let mut given = values.into_iter();
+        let (mut variadic, mut keywords) = (Some(variadic), Some(keywords));
+        for parameter in function.parameters {
+            let is_unknown = |datum: &Datum| matches!(datum.unmarked(), Datum::Unknown(_));
+            let argument = if parameter.is_variadic() {
+                let items = variadic.take().unwrap_or_default();
+                unknown |= items.iter().any(is_unknown);
+                for item in &items {
+                    self.check(
+                        parameter.name,
+                        parameter.resolved(context),
+                        parameter,
+                        item,
+                        context,
+                    )?;
+                }
+                Datum::List(items.into())
+            } else if parameter.is_keywords() {
+                let entries = keywords.take().unwrap_or_default();
+                unknown |= entries.iter().any(|(_, value)| is_unknown(value));
+                for (name, value) in &entries {
+                    self.check(name, parameter.resolved(context), parameter, value, context)?;
+                }
+                Datum::Dict(std::sync::Arc::new(entries.into_iter().collect::<Dict>()))
+            } else {
+                match given.next().flatten() {
+                    Some(value) => {
+                        self.check(
+                            parameter.name,
+                            parameter.resolved(context),
+                            parameter,
+                            &value,
+                            context,
+                        )?;
+                        unknown |= !parameter.unknowns && is_unknown(&value);
+                        value
+                    }
+                    None => parameter.default_datum(),
+                }
+            };
+            bound.push(if function.sees_marks() {
+                argument
+            } else {
+                argument.unmark_deep(&mut marks)
+            });
+        }
+        if unknown {
+            return Ok(context.unknowns().create());
+        }
+        if let Some(replacement) = function.deprecated {
+            context.warn(self.deprecated(replacement));
+        }
+        let result = (function.run)(&mut Call {
+            arguments: bound,
+            context,
+            span: self.site.span,
+        });
+        let result = self.finish(result, &marks, context)?;
+        let ty = function.result.resolve(context);
+        self.check_result(&ty, function.result.validator(), &result, context)?;
+        Ok(result)
+    }
+
+    /// Calls a function of the shared library.
+    fn library(
+        &self,
+        function: &FunctionRef,
+        arguments: Arguments,
+        unknown_keywords: bool,
+        context: &mut dyn Context,
+    ) -> Result<Datum, Stop> {
+        let result = library::call_library(self.name, function, arguments, unknown_keywords, context);
+        match result {
+            Ok(result) => bounded(result, self.site.span).map_err(Stop::Error),
+            Err(library::Refused::Arguments(message)) => Err(self.wrong_arguments(message)),
+            Err(library::Refused::Type(message)) => Err(self.wrong_type(message).into()),
+            Err(library::Refused::Failure(failure)) => self.finish(Err(failure), &Marks::none(), context),
+        }
+    }
+
+    /// Turns what an implementation answered into what a call answers.
+    fn finish(
+        &self,
+        result: Result<Datum, Failure>,
+        marks: &Marks,
+        context: &mut dyn Context,
+    ) -> Result<Datum, Stop> {
+        let name = self.name;
+        let failed = |class: &'static str, reason: &str| {
+            let message = format!("function `{name}` failed: {reason}");
+            Diagnostic::error(&codes::CALL_FAILED, self.site.span, message)
+                .of_class(class)
+                .label("in this call")
+        };
+        match result {
+            Ok(result) => bounded(result.with_marks(marks), self.site.span).map_err(Stop::Error),
+            Err(Failure::Unknown) => Ok(context.unknowns().create()),
+            Err(Failure::Unset(cell)) => Err(Stop::Unset(cell)),
+            Err(Failure::Declared(reason)) => {
+                Err(failed(class::EXPLICIT_PLUGIN, &hidden(reason, marks)).into())
+            }
+            Err(Failure::Other(reason)) => Err(failed(class::EXTERNAL, &hidden(reason, marks)).into()),
+            Err(Failure::Caused(cause)) => {
+                let reason = hidden(cause.message.clone(), marks);
+                Err(failed(class::EXTERNAL, &reason).caused_by(*cause).into())
+            }
+            Err(Failure::Model(mut cause)) => {
+                // What is not placed yet, is at the call.
+                if cause.code == &codes::DEFERRED {
+                    cause.primary.span = self.site.span;
+                }
+                let reason = hidden(cause.message.clone(), marks);
+                Err(failed(class::WRAPPING, &reason).caused_by(*cause).into())
+            }
+        }
+    }
+
+    fn check(
+        &self,
+        name: &str,
+        ty: crate::hir::SignatureType,
+        parameter: &Parameter,
+        value: &Datum,
+        context: &dyn Context,
+    ) -> Result<(), Stop> {
+        // A default may be null where null may not be given.
+        if parameter.references && matches!(value.unmarked(), Datum::Deferred(_)) {
+            return Ok(());
+        }
+        let naming = Naming {
+            model: context.model(),
+            instances: context,
+        };
+        let checked = crate::functions::types::check_signature(&ty, value, self.site.span, naming);
+        let checked = checked.and_then(|()| parameter.validate(value, self.site.span, naming));
+        checked.map_err(|cause| {
+            let message = format!(
+                "value `{}` for argument `{name}` of function `{}` has incompatible type, expected `{}`",
+                crate::functions::text::shown(value, naming),
+                self.name,
+                parameter.ty.text(),
+            );
+            Stop::from(self.wrong_type(message).caused_by(*cause))
+        })
+    }
+
+    fn check_result(
+        &self,
+        ty: &crate::hir::SignatureType,
+        validator: Option<&'static str>,
+        result: &Datum,
+        context: &dyn Context,
+    ) -> Result<(), Stop> {
+        let naming = Naming {
+            model: context.model(),
+            instances: context,
+        };
+        let checked = crate::functions::types::check_signature(ty, result, self.site.span, naming);
+        let checked = checked
+            .and_then(|()| crate::functions::std::validate_as(validator, result, self.site.span, naming));
+        checked.map_err(|cause| {
+            let message = format!(
+                "result `{}` of function `{}` has incompatible type",
+                crate::functions::text::shown(result, naming),
+                self.name,
+            );
+            Stop::from(self.wrong_type(message).caused_by(*cause))
+        })
+    }
+
+    fn wrong_arguments(&self, message: String) -> Stop {
+        Diagnostic::error(&codes::CALL_ARGUMENTS, self.site.span, message)
+            .of_class(class::RUNTIME)
+            .into()
+    }
+
+    fn wrong_type(&self, message: String) -> Diagnostic {
+        Diagnostic::error(&codes::ARGUMENT_TYPE, self.site.span, message).of_class(class::PLUGIN_TYPE)
+    }
+
+    fn deprecated(&self, replacement: &str) -> Diagnostic {
+        let message = format!("function `{}` is deprecated", self.name);
+        let warning = Diagnostic::warning(&codes::DEPRECATED, self.site.name, message)
+            .of_class(class::PLUGIN_DEPRECATION);
+        if replacement.is_empty() {
+            return warning;
+        }
+        warning.help(format!("use {replacement}"))
+    }
+}
+
+/// A reason without its wording where that could show what is sensitive.
+fn hidden(reason: String, marks: &Marks) -> String {
+    if marks.contains(&setpoint_value::Mark::Sensitive) {
+        return "the reason is not shown because an argument is sensitive".to_owned();
+    }
+    reason
+}
+
+#[cfg(test)]
+mod tests;

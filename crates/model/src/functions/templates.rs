@@ -1,0 +1,403 @@
+//! Templates in the Jinja language, rendered over the running model.
+//!
+//! The engine takes nothing borrowed, and the model is. So a template is rendered over what has been read of the model so far; what it
+//! misses is noted, and stands there as something empty, so that one pass finds as much as it can. Then all that was missing is read, and the
+//! template rendered again. Of a pass in which something was missing nothing is kept: neither its text, nor an error, nor that it met an
+//! unknown or what has no value yet. A function that changes something is only called for a pass in which nothing is missing so far.
+
+mod conversion;
+mod scope;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use minijinja::value::{Rest, ValueOrKwargs};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
+use rustc_hash::{FxHashMap, FxHashSet};
+use setpoint_diagnostics::{Diagnostic, FileId, Span};
+use setpoint_value::{LONGEST_TEXT, Marks};
+
+use crate::datum::{Datum, Dict, InstanceId};
+use crate::functions::calls::{Site, call};
+use crate::functions::codes::{self, class};
+use crate::functions::context::{Arguments, Context, Failure, Read, Stop};
+use crate::functions::std::{data_file, read_text};
+use crate::functions::text::unexpected_reference;
+use crate::hir::{Function, FunctionImplementation};
+
+use scope::{Callee, Root};
+
+/// How much a template may do in one pass: instructions and bytes.
+const FUEL: u64 = 20_000_000;
+
+/// How deep macros, blocks and includes may nest.
+const DEEPEST: usize = 60;
+
+/// How often a template is rendered at most. Each pass but the last has read something new.
+const MOST_PASSES: usize = 10_000;
+
+/// Renders a template. With arguments it sees nothing but those.
+pub(crate) fn render(
+    path: &str,
+    arguments: Option<Arc<Dict>>,
+    span: Span,
+    context: &mut dyn Context,
+) -> Result<Datum, Failure> {
+    render_within(FUEL, path, arguments, span, context)
+}
+
+fn render_within(
+    fuel: u64,
+    path: &str,
+    arguments: Option<Arc<Dict>>,
+    span: Span,
+    context: &mut dyn Context,
+) -> Result<Datum, Failure> {
+    let session = Arc::new(Session {
+        arguments,
+        state: Mutex::default(),
+    });
+    let mut environment = environment(&session, context);
+    environment.set_fuel(Some(fuel));
+    for _ in 0..MOST_PASSES {
+        let mut output = Bounded::default();
+        let rendered = environment.get_template(path).and_then(|template| {
+            let root = minijinja::Value::from_object(Root(session.clone()));
+            template.render_captured_to(root, &mut output).map(|_| ())
+        });
+        let missing = {
+            let mut state = session.state();
+            if let Some(stop) = state.stop.take() {
+                return Err(stop);
+            }
+            state.noted.clear();
+            std::mem::take(&mut state.missing)
+        };
+        if missing.is_empty() {
+            return match rendered {
+                Ok(()) => Ok(Datum::text(output.into_text()).with_marks(&session.state().marks)),
+                Err(_) if output.full => Err(Failure::Other(format!(
+                    "the text would be longer than {} MiB",
+                    LONGEST_TEXT >> 20
+                ))),
+                Err(error) => Err(session.failure(&error, path, span)),
+            };
+        }
+        for request in missing {
+            let answer = answer(&request, span, context);
+            session.state().answers.insert(request, answer);
+        }
+    }
+    Err(Failure::Other(format!(
+        "the template needs more than {MOST_PASSES} passes"
+    )))
+}
+
+/// The engine, with all functions as filters.
+fn environment(session: &Arc<Session>, context: &dyn Context) -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_formatter(conversion::write_value);
+    environment.set_recursion_limit(DEEPEST);
+    environment.set_debug(true);
+    let loading = session.clone();
+    environment.set_loader(move |name| loading.load(name));
+    for name in context.function_names() {
+        let Some(implementation) = context.function(&name) else {
+            continue;
+        };
+        let callee = Callee {
+            name: name.clone(),
+            implementation,
+            session: session.clone(),
+        };
+        let filter = move |arguments: Rest<ValueOrKwargs>| callee.call(&arguments.into_values());
+        environment.add_filter(name.replace("::", "."), filter);
+    }
+    environment
+}
+
+/// One rendering: what has been read for it.
+#[derive(Debug)]
+struct Session {
+    arguments: Option<Arc<Dict>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: FxHashMap<Request, Answer>,
+    /// What the pass found missing, in order.
+    missing: Vec<Request>,
+    noted: FxHashSet<Request>,
+    /// Why the call ends, met while nothing was missing.
+    stop: Option<Failure>,
+    /// Marks of all that was read.
+    marks: Marks,
+}
+
+/// What a template wants to know.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Request {
+    /// A variable in the scope of the call, or the beginning of a namespace path.
+    Variable(String),
+    /// A variable, function or namespace in a namespace.
+    Member(String, String),
+    /// An attribute of an instance.
+    Attribute(InstanceId, String),
+    /// The text of a template.
+    Template(String),
+    /// The result of a function, by its name and the text that tells its arguments from others.
+    Call(Arc<CallRequest>),
+}
+
+/// A call of a function.
+#[derive(Debug, Clone)]
+struct CallRequest {
+    name: Arc<str>,
+    implementation: FunctionImplementation,
+    arguments: Arguments,
+    key: String,
+}
+
+impl PartialEq for CallRequest {
+    fn eq(&self, other: &CallRequest) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for CallRequest {}
+
+impl std::hash::Hash for CallRequest {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+enum Answer {
+    /// A variable or attribute.
+    Read(Read),
+    /// A namespace, or the beginning of the path of one.
+    Namespace(String),
+    /// A function of a namespace.
+    Function(Arc<str>, FunctionImplementation),
+    /// A template, with its place among the sources.
+    Template(Arc<str>, FileId),
+    /// What cannot be had.
+    Failed(Failure),
+}
+
+fn answer(request: &Request, span: Span, context: &mut dyn Context) -> Answer {
+    match request {
+        Request::Variable(name) => match context.variable(name) {
+            Read::NotFound if context.is_namespace(name) => Answer::Namespace(name.clone()),
+            read => Answer::Read(read),
+        },
+        Request::Member(namespace, name) => {
+            let path = format!("{namespace}::{name}");
+            match context.namespace_variable(namespace, name) {
+                Read::NotFound if context.is_namespace(&path) => Answer::Namespace(path),
+                Read::NotFound => match context.function(&path) {
+                    Some(implementation) => Answer::Function(path.into(), implementation),
+                    None => Answer::Read(Read::NotFound),
+                },
+                read => Answer::Read(read),
+            }
+        }
+        Request::Attribute(instance, name) => Answer::Read(context.attribute(*instance, name)),
+        Request::Template(path) => {
+            let loaded = data_file(path, "templates", context)
+                .and_then(|file| Ok((read_text(&file, context)?, file.place)));
+            match loaded {
+                Ok((text, place)) => {
+                    let file = context.add_source(&place, &text);
+                    Answer::Template(text.into(), file)
+                }
+                Err(failure) => Answer::Failed(failure),
+            }
+        }
+        Request::Call(wanted) => {
+            let function = Function {
+                name: wanted.name.clone(),
+                implementation: wanted.implementation.clone(),
+            };
+            let site = Site { span, name: span };
+            match call(&function, wanted.arguments.clone(), site, context) {
+                Ok(result) => Answer::Read(Read::Value(result)),
+                Err(Stop::Unset(cell)) => Answer::Read(Read::Unset(cell)),
+                Err(Stop::Error(error)) => Answer::Failed(Failure::Model(error)),
+            }
+        }
+    }
+}
+
+impl Session {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Whoever holds the lock does nothing that panics; and if, what he wrote is still good.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of a request. None: nothing yet, and that was noted.
+    fn ask(&self, request: Request) -> Option<Answer> {
+        let mut state = self.state();
+        if let Some(answer) = state.answers.get(&request) {
+            return Some(answer.clone());
+        }
+        if state.noted.insert(request.clone()) {
+            state.missing.push(request);
+        }
+        None
+    }
+
+    /// Whether something has been missing in this pass.
+    fn is_guessing(&self) -> bool {
+        !self.state().missing.is_empty()
+    }
+
+    /// Ends the call, unless the pass is not what it will be.
+    fn stop(&self, failure: Failure) -> minijinja::Error {
+        let mut state = self.state();
+        if state.missing.is_empty() && state.stop.is_none() {
+            state.stop = Some(failure);
+        }
+        minijinja::Error::new(ErrorKind::InvalidOperation, "the call ends here")
+    }
+
+    fn take_marks(&self, datum: &Datum) {
+        if let Datum::Marked(marked) = datum {
+            self.state().marks.union(&marked.marks);
+        }
+    }
+
+    /// Gives the engine the text of a template.
+    fn load(&self, name: &str) -> Result<Option<String>, minijinja::Error> {
+        match self.ask(Request::Template(name.to_owned())) {
+            Some(Answer::Template(text, _)) => Ok(Some(text.to_string())),
+            Some(Answer::Failed(_)) => Ok(None),
+            _ => Err(minijinja::Error::new(
+                ErrorKind::InvalidOperation,
+                "the template is not loaded yet",
+            )),
+        }
+    }
+
+    /// What an error of the engine is for the call: told at the place in the template.
+    fn failure(&self, error: &minijinja::Error, path: &str, span: Span) -> Failure {
+        // The innermost error that has a place is where it began.
+        let mut inner = error;
+        let mut source = std::error::Error::source(error);
+        while let Some(next) = source {
+            if let Some(next) = next.downcast_ref::<minijinja::Error>() {
+                inner = next;
+            }
+            source = next.source();
+        }
+        let state = self.state();
+        let template = |name: &str| state.answers.get(&Request::Template(name.to_owned()));
+        if inner.kind() == ErrorKind::TemplateNotFound
+            && let Some(Answer::Failed(failure)) = template(path)
+        {
+            return failure.clone();
+        }
+        let placed = [inner, error].into_iter().find_map(|error| {
+            match (error.name(), error.name().and_then(template)) {
+                (Some(name), Some(Answer::Template(text, file))) => {
+                    let range = error
+                        .range()
+                        .or_else(|| line_range(text, error.line()?))
+                        .unwrap_or(0..0);
+                    let offset = |place: usize| u32::try_from(place.min(text.len())).unwrap_or(0);
+                    Some((
+                        name.to_owned(),
+                        Span::new(*file, offset(range.start), offset(range.end)),
+                    ))
+                }
+                _ => None,
+            }
+        });
+        let reason = match inner.detail() {
+            Some(detail) => detail.to_owned(),
+            None => inner.kind().to_string(),
+        };
+        let (place, name) = match placed {
+            Some((name, place)) => (place, name),
+            None => (span, path.to_owned()),
+        };
+        let undefined = inner.kind() == ErrorKind::UndefinedError;
+        let diagnostic = if undefined {
+            let message = format!("an undefined name is used in template `{name}`: {reason}");
+            Diagnostic::error(&codes::NOT_FOUND, place, message).of_class(class::NOT_FOUND)
+        } else {
+            let message = format!("template `{name}` cannot be rendered: {reason}");
+            Diagnostic::error(&codes::NOT_IN_TEMPLATE, place, message).of_class(class::EXTERNAL)
+        };
+        let diagnostic = if place == span {
+            diagnostic
+        } else {
+            diagnostic.via(span, "the template is rendered here")
+        };
+        if undefined {
+            Failure::Model(Box::new(diagnostic))
+        } else {
+            Failure::Caused(Box::new(diagnostic))
+        }
+    }
+
+    /// An unexpected deferred reference.
+    fn refuse_reference(&self) -> minijinja::Error {
+        // The place is that of the call, which wraps it.
+        self.stop(Failure::Model(Box::new(unexpected_reference(Span::new(
+            FileId(0),
+            0,
+            0,
+        )))))
+    }
+}
+
+/// The bytes of a line.
+fn line_range(text: &str, line: usize) -> Option<std::ops::Range<usize>> {
+    let start = match line.checked_sub(2) {
+        None => 0,
+        Some(before) => text.match_indices('\n').nth(before)?.0 + 1,
+    };
+    let end = text[start..]
+        .find('\n')
+        .map_or(text.len(), |length| start + length);
+    Some(start..end)
+}
+
+/// A text that refuses to become too long.
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    full: bool,
+}
+
+impl Bounded {
+    fn into_text(self) -> String {
+        // The engine writes nothing but text.
+        String::from_utf8(self.bytes).unwrap_or_default()
+    }
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.bytes.len() + bytes.len() > LONGEST_TEXT {
+            self.full = true;
+            return Err(std::io::ErrorKind::OutOfMemory.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
