@@ -153,6 +153,8 @@ pub enum Fact {
     Value(Datum),
     /// Nobody has published it; that was noted.
     Unknown,
+    /// What names the resource has no value yet.
+    Unset(UnsetCell),
     /// The instance is no resource.
     NotAResource,
 }

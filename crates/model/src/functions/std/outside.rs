@@ -145,6 +145,7 @@ pub(super) fn getfact(call: &mut Call<'_>) -> Answer {
     let name = call.text(1)?;
     match call.context.fact(resource, &name) {
         Fact::Value(value) => Ok(value),
+        Fact::Unset(cell) => Err(Failure::Unset(cell)),
         Fact::NotAResource => Err(Failure::Other(format!(
             "facts are of resources, and `{}` is none",
             call.naming().entity(resource)

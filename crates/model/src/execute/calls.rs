@@ -1,0 +1,72 @@
+//! Calls of functions, and checks of values against types, which may call functions too.
+
+use setpoint_diagnostics::Span;
+
+use super::cells::CellId;
+use super::context::CallContext;
+use super::machine::{Machine, Run};
+use super::units::{Scope, UnitId};
+use super::view::naming;
+use crate::datum::Datum;
+use crate::functions::context::{Arguments, Stop};
+use crate::functions::{calls, types};
+use crate::hir::{AttributeType, EntityId, Expression, ExpressionKind};
+
+impl<'m> Machine<'m> {
+    /// A call has its arguments.
+    pub(super) fn run_call(
+        &mut self,
+        unit: UnitId,
+        expression: &'m Expression,
+        result: CellId,
+        scope: Scope,
+    ) -> Run<()> {
+        let ExpressionKind::Call {
+            function,
+            positional,
+            keywords,
+            dicts,
+            namespace,
+            name_span,
+        } = &expression.kind
+        else {
+            return Ok(());
+        };
+        let mut next = self.units.get(unit).parts;
+        let mut arguments = Arguments::default();
+        for value in positional {
+            arguments.positional.push(self.evaluate(value, scope, &mut next)?);
+        }
+        for (name, _, value) in keywords {
+            let value = self.evaluate(value, scope, &mut next)?;
+            arguments.keywords.push((self.model.text(*name).clone(), value));
+        }
+        for dict in dicts {
+            arguments.dicts.push(self.evaluate(dict, scope, &mut next)?);
+        }
+        let function = &self.model.functions[function.index()];
+        let mut context = CallContext {
+            machine: self,
+            frame: scope.frame,
+            namespace: *namespace,
+        };
+        let site = calls::Site {
+            span: expression.span,
+            name: *name_span,
+        };
+        let value = calls::call(function, arguments, site, &mut context)?;
+        self.finish(unit);
+        self.set_result(result, value);
+        Ok(())
+    }
+
+    /// Refuses a value that an attribute cannot have.
+    pub(super) fn check_attribute(&self, ty: AttributeType, value: &Datum, span: Span) -> Run<()> {
+        naming!(self, naming => types::check_attribute(ty, value, span, naming)).map_err(Stop::Error)
+    }
+
+    /// Refuses a value that a relation cannot hold.
+    pub(super) fn check_entity(&self, entity: EntityId, value: &Datum, span: Span) -> Run<()> {
+        naming!(self, naming => types::check_entity(entity, value, span, naming)).map_err(Stop::Error)
+    }
+}

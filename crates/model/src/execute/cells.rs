@@ -1,0 +1,380 @@
+//! Cells: the variables, attributes, relation ends and intermediate results of a running model.
+//!
+//! A cell is given a value once. Cells lie in one vector, those of an instance, of a block or of one expression side by side, and are named by
+//! number; who waits for a cell is a chain of links in another vector. Relations that hold a list or nothing have a [`Gradual`] besides: they
+//! have a value when they are frozen.
+
+use rustc_hash::FxHashSet;
+use setpoint_diagnostics::Span;
+
+use super::units::UnitId;
+use crate::datum::{Datum, InstanceId, UnknownId};
+
+/// No cell, unit, link, frame or instance.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The number of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct CellId(pub u32);
+
+impl CellId {
+    /// No cell.
+    pub(super) const NONE: CellId = CellId(NONE);
+
+    /// No cell, for who counts on from it and never does.
+    pub(super) fn none() -> CellId {
+        CellId::NONE
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.0 == NONE
+    }
+
+    /// The cell that lies so many places behind this one.
+    pub(super) fn at(self, offset: u32) -> CellId {
+        CellId(self.0 + offset)
+    }
+}
+
+/// A variable that is given a value once.
+#[derive(Debug)]
+pub(super) struct Cell {
+    /// Its value; null as long as it has none.
+    pub(super) value: Datum,
+    /// Whether it has one.
+    pub(super) is_set: bool,
+    /// What gave it its value.
+    pub(super) place: Option<Span>,
+    /// The instance whose attribute or relation it is.
+    pub(super) owner: u32,
+    /// Its number among the graduals, if it is one.
+    pub(super) gradual: u32,
+    waiters: Chain,
+}
+
+impl Cell {
+    fn new(owner: u32) -> Cell {
+        Cell {
+            value: Datum::Null,
+            is_set: false,
+            place: None,
+            owner,
+            gradual: NONE,
+            waiters: Chain::EMPTY,
+        }
+    }
+}
+
+/// A queue of links: the first and the last.
+#[derive(Debug, Clone, Copy)]
+struct Chain {
+    first: u32,
+    last: u32,
+}
+
+impl Chain {
+    const EMPTY: Chain = Chain {
+        first: NONE,
+        last: NONE,
+    };
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    unit: UnitId,
+    next: u32,
+    /// Whether the unit waits for completeness only, because a listener tells it the elements.
+    listens: bool,
+}
+
+/// What an element of a relation is: an instance or an unknown, in one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Element(u32);
+
+impl Element {
+    const UNKNOWN: u32 = 1 << 31;
+
+    pub(super) fn instance(id: InstanceId) -> Element {
+        Element(id.0)
+    }
+
+    pub(super) fn unknown(id: UnknownId) -> Element {
+        Element(id.0 | Element::UNKNOWN)
+    }
+
+    pub(super) fn is_known(self) -> bool {
+        self.0 & Element::UNKNOWN == 0
+    }
+
+    pub(super) fn datum(self) -> Datum {
+        if self.is_known() {
+            Datum::Instance(InstanceId(self.0))
+        } else {
+            Datum::Unknown(UnknownId(self.0 & !Element::UNKNOWN))
+        }
+    }
+}
+
+/// What a gradual cell is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GradualKind {
+    /// A relation that holds a list.
+    List,
+    /// A relation that holds one instance or none.
+    Optional,
+    /// An attribute that becomes null if nobody says anything.
+    OptionalAttribute,
+}
+
+/// What a cell needs besides that is complete only when it is frozen.
+#[derive(Debug)]
+pub(super) struct Gradual {
+    /// The cell.
+    pub(super) cell: CellId,
+    /// What it is of.
+    pub(super) kind: GradualKind,
+    /// What it holds so far, if it is a list.
+    pub(super) elements: Vec<Element>,
+    /// The same for quick answers, once there are many.
+    known: Option<Box<FxHashSet<Element>>>,
+    /// Promises that were made and not kept yet.
+    pub(super) providers: u32,
+    /// Waiters that need it to be frozen.
+    pub(super) waiters: u32,
+    /// Where it stands in the order of freezing: the rank of its relation.
+    pub(super) rank: u32,
+    /// One more where it is the first relation of a rule of precedence.
+    pub(super) bonus: u32,
+    /// When it was parked; [`NONE`] if it is not.
+    pub(super) parked: u32,
+    /// Whether nothing may change any more.
+    pub(super) is_frozen: bool,
+    /// Whether it is in the queue of those that may be frozen, or parked.
+    pub(super) is_queued: bool,
+    listeners: Chain,
+}
+
+/// From this many elements on a relation keeps a set of them.
+const MANY: usize = 12;
+
+impl Gradual {
+    /// How much there is to gain by freezing it.
+    pub(super) fn potential(&self) -> u32 {
+        self.waiters + self.bonus
+    }
+
+    /// Whether it holds an element.
+    pub(super) fn contains(&self, element: Element) -> bool {
+        match &self.known {
+            Some(known) => known.contains(&element),
+            None => self.elements.contains(&element),
+        }
+    }
+
+    /// Adds an element that it does not hold.
+    pub(super) fn push(&mut self, element: Element) {
+        self.elements.push(element);
+        match &mut self.known {
+            Some(known) => {
+                known.insert(element);
+            }
+            None if self.elements.len() >= MANY => {
+                self.known = Some(Box::new(self.elements.iter().copied().collect()));
+            }
+            None => {}
+        }
+    }
+}
+
+/// All cells.
+#[derive(Debug)]
+pub(super) struct Cells {
+    pub(super) cells: Vec<Cell>,
+    pub(super) graduals: Vec<Gradual>,
+    links: Vec<Link>,
+    free_link: u32,
+    /// Cells of finished expressions, by how many lie side by side.
+    free: [Vec<CellId>; Cells::SIDE_BY_SIDE],
+}
+
+impl Cells {
+    const SIDE_BY_SIDE: usize = 4;
+
+    pub(super) fn new() -> Cells {
+        Cells {
+            cells: Vec::new(),
+            graduals: Vec::new(),
+            links: Vec::new(),
+            free_link: NONE,
+            free: std::array::from_fn(|_| Vec::new()),
+        }
+    }
+
+    /// New cells, side by side, that stay.
+    pub(super) fn add(&mut self, count: usize, owner: u32) -> CellId {
+        let first = CellId(self.cells.len() as u32);
+        self.cells.extend((0..count).map(|_| Cell::new(owner)));
+        first
+    }
+
+    /// Makes a cell one that is frozen.
+    pub(super) fn make_gradual(&mut self, cell: CellId, kind: GradualKind, rank: u32, bonus: u32) -> u32 {
+        let number = self.graduals.len() as u32;
+        self.cells[cell.0 as usize].gradual = number;
+        self.graduals.push(Gradual {
+            cell,
+            kind,
+            elements: Vec::new(),
+            known: None,
+            providers: 0,
+            waiters: 0,
+            rank,
+            bonus,
+            parked: NONE,
+            is_frozen: false,
+            is_queued: false,
+            listeners: Chain::EMPTY,
+        });
+        number
+    }
+
+    /// Cells for the results of the parts of an expression.
+    pub(super) fn borrow(&mut self, count: u32) -> CellId {
+        match count {
+            0 => CellId::NONE,
+            count if count as usize <= Cells::SIDE_BY_SIDE => {
+                let free = self.free[count as usize - 1].pop();
+                free.unwrap_or_else(|| self.add(count as usize, NONE))
+            }
+            count => self.add(count as usize, NONE),
+        }
+    }
+
+    /// Takes them back.
+    pub(super) fn give_back(&mut self, first: CellId, count: u32) {
+        for offset in 0..count {
+            let cell = &mut self.cells[first.at(offset).0 as usize];
+            // What waits for a cell has run when the expression that the cell belongs to is finished.
+            *cell = Cell::new(NONE);
+        }
+        if count > 0 && count as usize <= Cells::SIDE_BY_SIDE {
+            self.free[count as usize - 1].push(first);
+        }
+    }
+
+    pub(super) fn get(&self, cell: CellId) -> &Cell {
+        &self.cells[cell.0 as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, cell: CellId) -> &mut Cell {
+        &mut self.cells[cell.0 as usize]
+    }
+
+    /// What a cell needs besides if it is frozen.
+    pub(super) fn gradual(&self, cell: CellId) -> Option<&Gradual> {
+        self.graduals.get(self.get(cell).gradual as usize)
+    }
+
+    pub(super) fn gradual_mut(&mut self, cell: CellId) -> Option<&mut Gradual> {
+        let number = self.get(cell).gradual;
+        self.graduals.get_mut(number as usize)
+    }
+
+    /// Whether it has its final value, which may be that there is none.
+    pub(super) fn is_ready(&self, cell: CellId) -> bool {
+        match self.gradual(cell) {
+            Some(gradual) => gradual.is_frozen,
+            None => self.get(cell).is_set,
+        }
+    }
+
+    fn new_link(&mut self, link: Link) -> u32 {
+        if self.free_link == NONE {
+            self.links.push(link);
+            return self.links.len() as u32 - 1;
+        }
+        let number = self.free_link;
+        self.free_link = std::mem::replace(&mut self.links[number as usize], link).next;
+        number
+    }
+
+    fn append(&mut self, mut chain: Chain, unit: UnitId, listens: bool) -> Chain {
+        let link = self.new_link(Link {
+            unit,
+            next: NONE,
+            listens,
+        });
+        if chain.last == NONE {
+            chain.first = link;
+        } else {
+            self.links[chain.last as usize].next = link;
+        }
+        chain.last = link;
+        chain
+    }
+
+    /// A unit is told when the cell is ready. One that listens needs nothing to be frozen.
+    pub(super) fn attach(&mut self, cell: CellId, unit: UnitId, listens: bool) {
+        let chain = self.append(self.get(cell).waiters, unit, listens);
+        self.get_mut(cell).waiters = chain;
+        if !listens && let Some(gradual) = self.gradual_mut(cell) {
+            gradual.waiters += 1;
+        }
+    }
+
+    /// A unit is told elements as they come.
+    pub(super) fn listen(&mut self, cell: CellId, unit: UnitId) {
+        let Some(gradual) = self.gradual(cell) else { return };
+        let chain = self.append(gradual.listeners, unit, true);
+        if let Some(gradual) = self.gradual_mut(cell) {
+            gradual.listeners = chain;
+        }
+    }
+
+    /// The units of a chain, first to last, whose links are given back.
+    fn drain(&mut self, chain: Chain, mut each: impl FnMut(UnitId)) {
+        let mut at = chain.first;
+        while at != NONE {
+            let link = &mut self.links[at as usize];
+            each(link.unit);
+            let next = std::mem::replace(&mut link.next, self.free_link);
+            self.free_link = at;
+            at = next;
+        }
+    }
+
+    /// Takes all that wait for a cell away from it, and the listeners.
+    pub(super) fn take_waiters(&mut self, cell: CellId, each: impl FnMut(UnitId)) {
+        let waiters = std::mem::replace(&mut self.get_mut(cell).waiters, Chain::EMPTY);
+        self.drain(waiters, each);
+        if let Some(gradual) = self.gradual_mut(cell) {
+            gradual.waiters = 0;
+            let listeners = std::mem::replace(&mut gradual.listeners, Chain::EMPTY);
+            self.drain(listeners, |_| {});
+        }
+    }
+
+    /// Who waits until a cell is frozen.
+    pub(super) fn waiters(&self, cell: CellId) -> impl Iterator<Item = UnitId> + '_ {
+        self.walk(self.get(cell).waiters)
+            .filter(|link| !link.listens)
+            .map(|link| link.unit)
+    }
+
+    /// Who is told elements; those who came while this runs are not among them.
+    pub(super) fn listeners(&self, cell: CellId) -> smallvec::SmallVec<[UnitId; 4]> {
+        match self.gradual(cell) {
+            Some(gradual) => self.walk(gradual.listeners).map(|link| link.unit).collect(),
+            None => smallvec::SmallVec::new(),
+        }
+    }
+
+    fn walk(&self, chain: Chain) -> impl Iterator<Item = Link> + '_ {
+        let mut at = chain.first;
+        std::iter::from_fn(move || {
+            let link = *self.links.get(at as usize)?;
+            at = link.next;
+            Some(link)
+        })
+    }
+}

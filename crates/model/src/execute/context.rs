@@ -1,0 +1,343 @@
+//! The running model as functions and templates see it.
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, FileId, Loader, Span};
+use setpoint_value::{CallError, FunctionRef, Value};
+
+use super::cells::{CellId, GradualKind, NONE};
+use super::frames::Names;
+use super::inputs::ReadKey;
+use super::machine::Machine;
+use super::view::place_text;
+use crate::datum::{Datum, InstanceId};
+use crate::export::bindings::{Executed, Identified};
+use crate::functions::context::{
+    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Unknowns, UnsetCell,
+};
+use crate::functions::std::FUNCTIONS;
+use crate::hir::{EntityId, FunctionImplementation, Model, NamespaceId, Symbol};
+
+/// The machine with the scope of one call.
+pub(super) struct CallContext<'a, 'm> {
+    pub(super) machine: &'a mut Machine<'m>,
+    pub(super) frame: u32,
+    pub(super) namespace: NamespaceId,
+}
+
+impl CallContext<'_, '_> {
+    fn read(&self, cell: CellId) -> Read {
+        self.machine.read_cell(cell)
+    }
+
+    fn is_named(&self, symbol: Symbol, name: &str) -> bool {
+        **self.machine.model.text(symbol) == *name
+    }
+
+    /// The namespace that is visible under a name where the call is.
+    fn namespace_named(&self, path: &str) -> Option<usize> {
+        let own = &self.machine.model.namespaces[self.namespace.index()];
+        if *own.name == *path {
+            return Some(self.namespace.index());
+        }
+        own.imports.get(path).map(|found| found.index())
+    }
+
+    fn variable_of(&self, namespace: usize, name: &str) -> Read {
+        let variables = &self.machine.model.namespaces[namespace].body.variables;
+        match variables
+            .iter()
+            .position(|variable| self.is_named(variable.name, name))
+        {
+            Some(index) => self.read(self.machine.namespaces[namespace].at(index as u32)),
+            None => Read::NotFound,
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// What is in a cell.
+    fn read_cell(&self, cell: CellId) -> Read {
+        if !self.cells.is_ready(cell) {
+            return Read::Unset(UnsetCell(u64::from(cell.0)));
+        }
+        let found = self.cells.get(cell);
+        let is_optional = self
+            .cells
+            .gradual(cell)
+            .is_some_and(|gradual| gradual.kind == GradualKind::Optional);
+        if is_optional && !found.is_set {
+            return Read::Absent;
+        }
+        Read::Value(found.value.clone())
+    }
+}
+
+impl Executed for Machine<'_> {
+    fn count(&self) -> u32 {
+        self.instances.len() as u32
+    }
+
+    fn entity(&self, instance: InstanceId) -> EntityId {
+        self.entity_of(instance)
+    }
+
+    fn span(&self, instance: InstanceId) -> Span {
+        self.instances[instance.0 as usize].span
+    }
+
+    fn member(&self, instance: InstanceId, slot: u32) -> Read {
+        self.read_cell(self.instances[instance.0 as usize].first.at(slot))
+    }
+
+    fn place(&self, instance: InstanceId, slot: u32) -> Option<Span> {
+        self.cells
+            .get(self.instances[instance.0 as usize].first.at(slot))
+            .place
+    }
+}
+
+impl Instances for CallContext<'_, '_> {
+    fn entity(&self, instance: InstanceId) -> EntityId {
+        self.machine.entity_of(instance)
+    }
+
+    fn places(&self, instance: InstanceId) -> Vec<String> {
+        let first = self.machine.instances[instance.0 as usize].span;
+        let again = self
+            .machine
+            .constructed_again
+            .get(&instance)
+            .into_iter()
+            .flatten();
+        let spans = std::iter::once(&first).chain(again);
+        spans
+            .map(|span| place_text(self.machine.sources, *span))
+            .collect()
+    }
+}
+
+impl Context for CallContext<'_, '_> {
+    fn model(&self) -> &Model {
+        self.machine.model
+    }
+
+    fn unknowns(&mut self) -> &mut Unknowns {
+        &mut self.machine.unknowns
+    }
+
+    fn attribute(&mut self, instance: InstanceId, name: &str) -> Read {
+        let data = &self.machine.instances[instance.0 as usize];
+        let members = &self.machine.model.entities[data.entity.index()].members;
+        match members.iter().position(|member| self.is_named(member.name, name)) {
+            Some(slot) => self.read(data.first.at(slot as u32)),
+            None => Read::NotFound,
+        }
+    }
+
+    fn variable(&mut self, name: &str) -> Read {
+        let mut at = self.frame;
+        while let Some(frame) = self.machine.frames.get(at as usize) {
+            let found = match frame.names {
+                Names::Block(block) => block
+                    .variables
+                    .iter()
+                    .position(|variable| self.is_named(variable.name, name)),
+                Names::Loop(variable) => self.is_named(variable, name).then_some(0),
+                Names::None => None,
+            };
+            if let Some(index) = found {
+                return self.read(frame.first.at(index as u32));
+            }
+            at = frame.parent;
+        }
+        let instance = self.machine.instance_of(self.frame);
+        if instance != NONE {
+            let instance = InstanceId(instance);
+            if name == "self" {
+                return Read::Value(Datum::Instance(instance));
+            }
+            match self.attribute(instance, name) {
+                Read::NotFound => {}
+                found => return found,
+            }
+        }
+        self.variable_of(self.namespace.index(), name)
+    }
+
+    fn is_namespace(&self, path: &str) -> bool {
+        let own = &self.machine.model.namespaces[self.namespace.index()];
+        let is_beginning = |name: &str| {
+            name.strip_prefix(path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
+        is_beginning(&own.name) || own.imports.keys().any(|name| is_beginning(name))
+    }
+
+    fn namespace_variable(&mut self, namespace: &str, name: &str) -> Read {
+        match self.namespace_named(namespace) {
+            Some(namespace) => self.variable_of(namespace, name),
+            None => Read::NotFound,
+        }
+    }
+
+    fn function(&self, name: &str) -> Option<FunctionImplementation> {
+        if let Some(name) = name.strip_prefix("std::")
+            && let Some(number) = FUNCTIONS.iter().position(|function| function.name == name)
+        {
+            return number.try_into().ok().map(FunctionImplementation::Std);
+        }
+        let mut functions = self.machine.model.functions.iter();
+        functions
+            .find(|function| *function.name == *name)
+            .map(|function| function.implementation.clone())
+    }
+
+    fn function_names(&self) -> Vec<Arc<str>> {
+        let called = self
+            .machine
+            .model
+            .functions
+            .iter()
+            .map(|function| function.name.clone());
+        let own = FUNCTIONS
+            .iter()
+            .map(|function| format!("std::{}", function.name).into());
+        called.chain(own).collect()
+    }
+
+    fn entity_named(&self, name: &str) -> Option<EntityId> {
+        let position = self
+            .machine
+            .model
+            .entities
+            .iter()
+            .position(|entity| *entity.name == *name);
+        position.map(|position| EntityId(position as u32))
+    }
+
+    fn loader(&self) -> &dyn Loader {
+        self.machine.loader
+    }
+
+    fn record_file(&mut self, path: &str) {
+        self.machine.reads.insert(ReadKey::File(path.into()));
+    }
+
+    fn add_source(&mut self, path: &str, text: &str) -> FileId {
+        if let Some(file) = self.machine.template_sources.get(path) {
+            return *file;
+        }
+        let file = self.machine.sources.add(path, text);
+        self.machine.template_sources.insert(path.into(), file);
+        file
+    }
+
+    fn module_directory(&self, module: &str) -> Option<Arc<str>> {
+        self.machine.inputs.directories.get(module).cloned()
+    }
+
+    fn calling_module(&self) -> Arc<str> {
+        let name = &self.machine.model.namespaces[self.namespace.index()].name;
+        match name.split("::").next() {
+            Some("__config__") | None => "".into(),
+            Some(module) => module.into(),
+        }
+    }
+
+    fn print(&mut self, line: String) {
+        self.machine.printed.push(line);
+    }
+
+    fn warn(&mut self, warning: Diagnostic) {
+        self.machine.diagnostics.push(warning);
+    }
+
+    fn environment(&mut self, name: &str) -> Option<Arc<str>> {
+        let key = ReadKey::Environment(name.into());
+        let found = self.machine.inputs.environment.get(name).cloned();
+        if found.is_none() {
+            self.machine.unknown_reads.insert(key.clone());
+        }
+        self.machine.reads.insert(key);
+        found
+    }
+
+    fn fact(&mut self, resource: InstanceId, name: &str) -> Fact {
+        let Some(bindings) = self.machine.bindings else {
+            return Fact::NotAResource;
+        };
+        let identity = match bindings.identify(self.machine.model, self.machine, resource) {
+            Identified::Resource(identity) => identity,
+            Identified::NotAResource => return Fact::NotAResource,
+            Identified::Unknown => return Fact::Unknown,
+            Identified::Unset(cell) => return Fact::Unset(cell),
+        };
+        let key: Arc<str> = format!("{}/{name}", identity.key()).into();
+        let read = ReadKey::Fact(key.clone());
+        self.machine.reads.insert(read.clone());
+        match self.machine.inputs.facts.get(&key) {
+            Some(value) => Fact::Value(value.clone()),
+            None => {
+                self.machine.unknown_reads.insert(read);
+                Fact::Unknown
+            }
+        }
+    }
+
+    fn unix_time(&mut self) -> Option<i64> {
+        self.machine.reads.insert(ReadKey::Clock);
+        self.machine.inputs.unix_time
+    }
+
+    fn deployment(&self) -> Deployment {
+        self.machine.inputs.deployment.clone()
+    }
+
+    fn stored_text(&mut self, path: &str) -> Option<Arc<str>> {
+        match self.machine.stored.get(path) {
+            Some(text) => Some(text.as_str().into()),
+            None => self.machine.inputs.stored.get(path).cloned(),
+        }
+    }
+
+    fn store_text(&mut self, path: &str, text: String) -> Result<(), String> {
+        self.machine.stored.insert(path.into(), text);
+        Ok(())
+    }
+
+    fn random(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        match &self.machine.inputs.outside {
+            Some(outside) => outside.random(bytes),
+            None => Err("there is no source of randomness here".to_owned()),
+        }
+    }
+
+    fn source(&mut self, function: &FunctionRef, arguments: &[Value]) -> Result<Value, CallError> {
+        let key = format!(
+            "{}.{}({})",
+            function.module,
+            function.name,
+            arguments
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", ")
+        );
+        self.machine.reads.insert(ReadKey::Function(key.into()));
+        match &self.machine.inputs.outside {
+            Some(outside) => outside.source(function, arguments),
+            None => Err(CallError::Failed {
+                message: "nothing outside can be followed here".to_owned(),
+                catchable: false,
+            }),
+        }
+    }
+
+    fn plugin(&mut self, name: &str, arguments: Arguments) -> Result<Datum, Failure> {
+        match &self.machine.inputs.outside {
+            Some(outside) => outside.plugin(name, arguments),
+            None => Err(Failure::Other(format!("nothing provides `{name}`"))),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The machine-readable form of an execution.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use setpoint_diagnostics::{Diagnostic, Severity, SourceMap};
+
+use super::{Execution, Slot};
+use crate::datum::{Datum, Deferred, DeferredSource, InstanceId};
+use crate::hir::Model;
+
+/// An execution as one object: outcome, errors, warnings, variables of the main file, instances, what was printed, what was read.
+/// Whoever exports resources adds them.
+#[must_use]
+pub fn execution(execution: &Execution, model: &Model, sources: &SourceMap) -> Value {
+    let of = |severity| {
+        execution
+            .diagnostics
+            .iter()
+            .filter(move |found| found.severity == severity)
+    };
+    let errors: Vec<Value> = of(Severity::Error)
+        .map(|error| diagnostic(error, sources))
+        .collect();
+    let warnings: Vec<Value> = of(Severity::Warning)
+        .map(|warning| diagnostic(warning, sources))
+        .collect();
+    let writer = Writer {
+        execution,
+        model,
+        sources,
+    };
+    let variables: Map<String, Value> = execution
+        .variables
+        .iter()
+        .map(|(name, slot)| (name.to_string(), writer.slot(slot)))
+        .collect();
+    let mut stdout = execution.printed.join("\n");
+    if !stdout.is_empty() {
+        stdout.push('\n');
+    }
+    json!({
+        "outcome": if errors.is_empty() { "ok" } else { "error" },
+        "errors": errors,
+        "warnings": warnings,
+        "vars": variables,
+        "instances": writer.instances(),
+        "stdout": stdout,
+        "reads": execution.reads.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+/// An error or warning with its causes.
+#[must_use]
+pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
+    let span = diagnostic.rule_place();
+    let (file, position) = match sources.files().nth(span.file.0 as usize) {
+        Some((_, file)) => (Some(file.name.to_string()), Some(file.position(span.start))),
+        None => (None, None),
+    };
+    let mut object = json!({
+        "code": diagnostic.code.code,
+        "class": diagnostic.class,
+        "message": diagnostic.message,
+        "file": file,
+        "line": position.map(|position| position.line),
+    });
+    if diagnostic.severity == Severity::Error {
+        let causes = diagnostic
+            .causes
+            .iter()
+            .map(|cause| self::diagnostic(cause, sources));
+        object["column"] = json!(position.map(|position| position.column));
+        object["causes"] = causes.collect();
+    }
+    object
+}
+
+struct Writer<'a> {
+    execution: &'a Execution,
+    model: &'a Model,
+    sources: &'a SourceMap,
+}
+
+impl Writer<'_> {
+    /// All instances but those of entities of `std`.
+    fn instances(&self) -> Vec<Value> {
+        let mut out = Vec::new();
+        for (number, instance) in self.execution.instances.iter().enumerate() {
+            let entity = &self.model.entities[instance.entity.index()];
+            if entity.name.starts_with("std::") {
+                continue;
+            }
+            let id = InstanceId(number as u32);
+            let attributes: Map<String, Value> = entity
+                .members
+                .iter()
+                .zip(0..)
+                .map(|(member, slot)| {
+                    (
+                        self.model.text(member.name).to_string(),
+                        self.slot(&self.execution.slot(id, slot)),
+                    )
+                })
+                .collect();
+            let file = self.sources.file(instance.span.file);
+            out.push(json!({
+                "id": number,
+                "type": entity.name,
+                "file": file.name,
+                "line": file.position(instance.span.start).line,
+                "attrs": attributes,
+            }));
+        }
+        out
+    }
+
+    fn slot(&self, slot: &Slot) -> Value {
+        match slot {
+            Slot::Value(value) => self.datum(value),
+            Slot::Unset(class) => json!({ "$unset": class }),
+        }
+    }
+
+    fn datum(&self, datum: &Datum) -> Value {
+        match datum {
+            Datum::Null => Value::Null,
+            Datum::Bool(bool) => json!(bool),
+            Datum::Int(int) => json!(int),
+            Datum::Float(float) if float.is_nan() => json!("nan"),
+            Datum::Float(float) if float.is_infinite() => json!(if *float > 0.0 { "inf" } else { "-inf" }),
+            Datum::Float(float) => json!(float),
+            Datum::Text(text) => json!(text),
+            Datum::List(elements) => elements.iter().map(|element| self.datum(element)).collect(),
+            Datum::Dict(dict) => {
+                let entries = dict
+                    .iter()
+                    .map(|(key, value)| (key.to_string(), self.datum(value)));
+                Value::Object(entries.collect())
+            }
+            Datum::Instance(id) => self.reference(*id),
+            Datum::Unknown(_) => json!({ "$unknown": true }),
+            Datum::Deferred(deferred) => self.deferred(deferred),
+            Datum::Marked(marked) => self.datum(&marked.datum),
+        }
+    }
+
+    fn reference(&self, id: InstanceId) -> Value {
+        let entity = self.execution.instances[id.0 as usize].entity;
+        json!({ "$ref": id.0, "$type": self.model.entities[entity.index()].name })
+    }
+
+    fn deferred(&self, deferred: &Deferred) -> Value {
+        let (kind, arguments) = match &deferred.source {
+            DeferredSource::Int(value) => ("int", json!({ "value": self.datum(value) })),
+            DeferredSource::Environment(name) => ("environment", json!({ "name": self.datum(name) })),
+            DeferredSource::Fact { resource, fact } => {
+                ("fact", self.with_resource(*resource, "fact_name", fact))
+            }
+            DeferredSource::Send { resource, key } => ("send", self.with_resource(*resource, "key", key)),
+        };
+        json!({ "$deferred": kind, "args": arguments })
+    }
+
+    fn with_resource(&self, resource: InstanceId, name: &str, value: &Arc<str>) -> Value {
+        json!({ "resource": self.reference(resource), name: value })
+    }
+}

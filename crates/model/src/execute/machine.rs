@@ -1,0 +1,497 @@
+//! The running model, and the loop that runs it: units first, then, one at a time, what has to be frozen so that others can go on.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span};
+
+use super::cells::{CellId, Cells, Element, GradualKind, NONE};
+use super::construct::Plans;
+use super::entities::Entities;
+use super::frames::Frame;
+use super::index::Indexes;
+use super::inputs::{Inputs, ReadKey};
+use super::promises::Promises;
+use super::units::{Scope, Sink, UnitId, Units, Work};
+use super::{Options, codes};
+use crate::datum::{Datum, InstanceId};
+use crate::export::bindings::Bindings;
+use crate::functions::context::{Stop, Unknowns, UnsetCell};
+use crate::hir::{EntityId, ImplementationId, Model};
+
+/// What may go wrong while a unit runs.
+pub(super) type Run<T> = Result<T, Stop>;
+
+/// An instance of an entity.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) entity: EntityId,
+    /// Its members lie side by side from here on.
+    pub(super) first: CellId,
+    /// Where it was constructed first.
+    pub(super) span: Span,
+    /// Which implementations of its entity were selected: one bit each for the first ones.
+    pub(super) selected: u64,
+    /// Its block instance for conditions of `implement`; [`NONE`] if none was needed.
+    pub(super) frame: u32,
+}
+
+/// A model while it runs.
+pub(super) struct Machine<'m> {
+    pub(super) model: &'m Model,
+    pub(super) sources: &'m mut SourceMap,
+    pub(super) loader: &'m dyn Loader,
+    pub(super) inputs: &'m Inputs,
+    pub(super) options: &'m Options,
+    /// Which instances are resources, for facts of them.
+    pub(super) bindings: Option<&'m Bindings>,
+    pub(super) entities: Entities,
+    pub(super) cells: Cells,
+    pub(super) units: Units<'m>,
+    pub(super) frames: Vec<Frame<'m>>,
+    /// Where the variables of each namespace begin.
+    pub(super) namespaces: Vec<CellId>,
+    pub(super) instances: Vec<Instance>,
+    /// Places of further constructions of instances that were constructed more than once.
+    pub(super) constructed_again: FxHashMap<InstanceId, Vec<Span>>,
+    /// Implementations that were selected and have no bit.
+    pub(super) selected: FxHashSet<(InstanceId, ImplementationId)>,
+    pub(super) indexes: Indexes,
+    pub(super) plans: Plans<'m>,
+    pub(super) promises: Promises<'m>,
+    /// Results of comprehensions that are not complete: those of each element.
+    pub(super) partial: FxHashMap<UnitId, Vec<smallvec::SmallVec<[Datum; 1]>>>,
+    /// Results of annotations, to be looked at in the end.
+    pub(super) annotations: Vec<(CellId, Span)>,
+    pub(super) unknowns: Unknowns,
+    pub(super) printed: Vec<String>,
+    pub(super) reads: BTreeSet<ReadKey>,
+    pub(super) unknown_reads: BTreeSet<ReadKey>,
+    pub(super) stored: BTreeMap<Arc<str>, String>,
+    pub(super) template_sources: FxHashMap<Arc<str>, setpoint_diagnostics::FileId>,
+    pub(super) diagnostics: Diagnostics,
+    /// How deep listeners are telling each other elements.
+    pub(super) telling: u32,
+    /// What is told when that has become less deep.
+    pub(super) untold: VecDeque<(UnitId, Datum)>,
+    /// Those that may be frozen, by rank.
+    possible: Vec<VecDeque<u32>>,
+    /// Those whose freezing would have let nobody go on, as they came; some have been taken out since.
+    parked: Vec<u32>,
+    parkings: u32,
+    /// Those of them that somebody waits for by now, by when they were parked.
+    parked_wanted: BTreeMap<u32, u32>,
+    /// Who waits for what is promised: rank, age of the unit, order of waiting.
+    promised: BinaryHeap<Reverse<(u32, u32, u32, u32)>>,
+    attached: u32,
+    units_run: u64,
+}
+
+impl<'m> Machine<'m> {
+    pub(super) fn new(
+        model: &'m Model,
+        sources: &'m mut SourceMap,
+        loader: &'m dyn Loader,
+        inputs: &'m Inputs,
+        options: &'m Options,
+        bindings: Option<&'m Bindings>,
+    ) -> Machine<'m> {
+        let entities = Entities::of(model);
+        let possible = (0..=entities.ranks).map(|_| VecDeque::new()).collect();
+        Machine {
+            model,
+            sources,
+            loader,
+            inputs,
+            options,
+            bindings,
+            entities,
+            cells: Cells::new(),
+            units: Units::new(),
+            frames: Vec::new(),
+            namespaces: Vec::new(),
+            instances: Vec::new(),
+            constructed_again: FxHashMap::default(),
+            selected: FxHashSet::default(),
+            indexes: Indexes::new(model.indexes.len()),
+            plans: Plans::default(),
+            promises: Promises::default(),
+            partial: FxHashMap::default(),
+            annotations: Vec::new(),
+            unknowns: Unknowns::default(),
+            printed: Vec::new(),
+            reads: BTreeSet::new(),
+            unknown_reads: BTreeSet::new(),
+            stored: BTreeMap::new(),
+            template_sources: FxHashMap::default(),
+            diagnostics: Diagnostics::new(),
+            telling: 0,
+            untold: VecDeque::new(),
+            possible,
+            parked: Vec::new(),
+            parkings: 0,
+            parked_wanted: BTreeMap::new(),
+            promised: BinaryHeap::new(),
+            attached: 0,
+            units_run: 0,
+        }
+    }
+
+    /// Runs everything until nothing is left to do.
+    pub(super) fn run(&mut self) -> Result<(), Box<Diagnostic>> {
+        self.emit_model()?;
+        let mut rounds = 0;
+        loop {
+            self.run_units()?;
+            if !self.freeze_something() {
+                return Ok(());
+            }
+            rounds += 1;
+            if rounds > self.options.max_rounds {
+                return Err(Box::new(self.too_many_rounds()));
+            }
+        }
+    }
+
+    /// Sets up the variables of all namespaces, the annotations of relations, and all statements at the top of files.
+    fn emit_model(&mut self) -> Result<(), Box<Diagnostic>> {
+        for namespace in &self.model.namespaces {
+            let first = self.cells.add(namespace.body.variables.len(), NONE);
+            self.namespaces.push(first);
+        }
+        let top = TOP;
+        for relation in &self.model.relations {
+            for annotation in &relation.annotations {
+                let cell = self.cells.add(1, NONE);
+                self.annotations.push((cell, annotation.span));
+                let emitted = self.evaluate_into(annotation, Sink::Cell(cell), top);
+                emitted.map_err(Machine::complete_error)?;
+            }
+        }
+        for namespace in &self.model.namespaces {
+            for statement in &namespace.body.statements {
+                self.emit_statement(statement, top)
+                    .map_err(Machine::complete_error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of a [`Stop`] outside of units, where nothing can wait.
+    pub(super) fn complete_error(stop: Stop) -> Box<Diagnostic> {
+        match stop {
+            Stop::Error(error) => error,
+            Stop::Unset(_) => Box::new(Diagnostic::error(
+                &codes::NOT_EXECUTED,
+                Span::new(setpoint_diagnostics::FileId(0), 0, 0),
+                "a value is needed before anything has run",
+            )),
+        }
+    }
+
+    fn run_units(&mut self) -> Result<(), Box<Diagnostic>> {
+        while let Some(unit) = self.units.next() {
+            self.units_run += 1;
+            if self.units_run > self.options.max_units {
+                return Err(Box::new(self.too_much("units of work", self.options.max_units)));
+            }
+            match self.run_unit(unit) {
+                Ok(()) => {}
+                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::Unset(UnsetCell(cell))) => {
+                    // It runs again when there is a value.
+                    self.wait_again(unit, CellId(cell as u32));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a unit that has begun to run wait for a cell.
+    pub(super) fn wait_again(&mut self, unit: UnitId, cell: CellId) {
+        self.units.hold(unit);
+        if !self.cells.is_ready(cell) {
+            self.wait(unit, cell, false);
+        }
+        self.units.release(unit);
+    }
+
+    /// Lets a unit wait for a cell. One that listens does not need it to be frozen.
+    pub(super) fn wait(&mut self, unit: UnitId, cell: CellId, listens: bool) {
+        self.units.hold(unit);
+        self.cells.attach(cell, unit, listens);
+        if listens {
+            return;
+        }
+        let number = self.cells.get(cell).gradual;
+        let Some(gradual) = self.cells.graduals.get(number as usize) else {
+            return;
+        };
+        if gradual.parked != NONE {
+            self.parked_wanted.insert(gradual.parked, number);
+        }
+        if gradual.providers > 0 {
+            let key = (
+                gradual.rank,
+                self.units.get(unit).registered,
+                self.attached,
+                number,
+            );
+            self.attached = self.attached.wrapping_add(1);
+            self.promised.push(Reverse(key));
+        }
+    }
+
+    /// Promises that a relation may be added to. Answers whether it is one.
+    pub(super) fn promise(&mut self, cell: CellId) -> bool {
+        let number = self.cells.get(cell).gradual;
+        let Some(gradual) = self.cells.graduals.get_mut(number as usize) else {
+            return false;
+        };
+        gradual.providers += 1;
+        if gradual.providers == 1 && gradual.waiters > 0 {
+            let rank = gradual.rank;
+            for unit in self.cells.waiters(cell) {
+                let key = (rank, self.units.get(unit).registered, self.attached, number);
+                self.attached = self.attached.wrapping_add(1);
+                self.promised.push(Reverse(key));
+            }
+        }
+        true
+    }
+
+    /// A promise is kept.
+    pub(super) fn keep_promise(&mut self, cell: CellId) {
+        let number = self.cells.get(cell).gradual;
+        let Some(gradual) = self.cells.graduals.get_mut(number as usize) else {
+            return;
+        };
+        gradual.providers = gradual.providers.saturating_sub(1);
+        self.queue_if_possible(number);
+    }
+
+    /// Puts a relation on the queue of those that may be frozen if it may be complete.
+    pub(super) fn queue_if_possible(&mut self, number: u32) {
+        let Some(gradual) = self.cells.graduals.get(number as usize) else {
+            return;
+        };
+        if !gradual.is_queued && !gradual.is_frozen && gradual.providers == 0 && self.has_enough(number) {
+            self.queue(number);
+        }
+    }
+
+    /// Puts a relation on that queue.
+    pub(super) fn queue(&mut self, number: u32) {
+        let gradual = &mut self.cells.graduals[number as usize];
+        gradual.is_queued = true;
+        self.possible[gradual.rank as usize].push_back(number);
+    }
+
+    /// Whether a relation holds as much as it must.
+    pub(super) fn has_enough(&self, number: u32) -> bool {
+        let gradual = &self.cells.graduals[number as usize];
+        match gradual.kind {
+            GradualKind::Optional | GradualKind::OptionalAttribute => true,
+            GradualKind::List => gradual.elements.len() as i64 >= self.low(gradual.cell),
+        }
+    }
+
+    /// Nothing is added any more; whoever waits goes on.
+    pub(super) fn freeze(&mut self, cell: CellId) {
+        let Some(gradual) = self.cells.gradual_mut(cell) else {
+            return;
+        };
+        if gradual.is_frozen {
+            return;
+        }
+        gradual.is_frozen = true;
+        gradual.providers = 0;
+        if gradual.kind == GradualKind::List {
+            let elements: Arc<[Datum]> = gradual.elements.iter().map(|element| element.datum()).collect();
+            self.cells.get_mut(cell).value = Datum::List(elements);
+        }
+        self.wake(cell);
+    }
+
+    /// Everybody who waits for a cell waits for one thing less.
+    pub(super) fn wake(&mut self, cell: CellId) {
+        let units = &mut self.units;
+        self.cells.take_waiters(cell, |unit| units.release(unit));
+    }
+
+    /// Freezes what lets others go on. Answers whether there was anything.
+    fn freeze_something(&mut self) -> bool {
+        self.freeze_possible() || self.freeze_wanted() || self.freeze_promised() || self.freeze_parked()
+    }
+
+    /// The next of the queue that somebody waits for and nobody promises to add to.
+    fn freeze_possible(&mut self) -> bool {
+        while let Some(number) = self.possible.iter_mut().find_map(VecDeque::pop_front) {
+            let gradual = &mut self.cells.graduals[number as usize];
+            if gradual.is_frozen {
+                continue;
+            }
+            if gradual.potential() == 0 {
+                gradual.parked = self.parkings;
+                self.parkings = self.parkings.wrapping_add(1);
+                self.parked.push(number);
+                continue;
+            }
+            if self.freeze_unless_promised(number) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn freeze_unless_promised(&mut self, number: u32) -> bool {
+        let gradual = &mut self.cells.graduals[number as usize];
+        if gradual.providers > 0 {
+            gradual.is_queued = false;
+            return false;
+        }
+        let cell = gradual.cell;
+        self.freeze(cell);
+        true
+    }
+
+    /// Those that were parked and are waited for by now go back to the queue; the next of it is frozen.
+    fn freeze_wanted(&mut self) -> bool {
+        for number in std::mem::take(&mut self.parked_wanted).into_values() {
+            let gradual = &mut self.cells.graduals[number as usize];
+            if !gradual.is_frozen && gradual.potential() > 0 && gradual.parked != NONE {
+                gradual.parked = NONE;
+                self.queue(number);
+            }
+        }
+        while let Some(number) = self.possible.iter_mut().find_map(VecDeque::pop_front) {
+            if !self.cells.graduals[number as usize].is_frozen && self.freeze_unless_promised(number) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Of those that somebody promises to add to, the one that the oldest unit waits for.
+    fn freeze_promised(&mut self) -> bool {
+        while let Some(Reverse((_, registered, _, number))) = self.promised.pop() {
+            let gradual = &self.cells.graduals[number as usize];
+            if gradual.is_frozen || gradual.providers == 0 || gradual.potential() == 0 {
+                continue;
+            }
+            let cell = gradual.cell;
+            if !self
+                .cells
+                .waiters(cell)
+                .any(|unit| self.units.get(unit).registered == registered)
+            {
+                continue;
+            }
+            self.freeze(cell);
+            return true;
+        }
+        false
+    }
+
+    /// All that nobody needed, the last one first.
+    fn freeze_parked(&mut self) -> bool {
+        let mut progress = false;
+        while let Some(number) = self.parked.pop() {
+            let gradual = &mut self.cells.graduals[number as usize];
+            // Taken out since, or parked once more at a later place.
+            if gradual.is_frozen || gradual.parked == NONE {
+                continue;
+            }
+            gradual.parked = NONE;
+            let cell = gradual.cell;
+            self.freeze(cell);
+            progress = true;
+        }
+        progress
+    }
+
+    /// What an element of a relation can be made of.
+    pub(super) fn element(datum: &Datum) -> Option<Element> {
+        match datum {
+            Datum::Instance(id) => Some(Element::instance(*id)),
+            Datum::Unknown(id) => Some(Element::unknown(*id)),
+            _ => None,
+        }
+    }
+
+    fn too_many_rounds(&self) -> Diagnostic {
+        let rounds = self.options.max_rounds;
+        let span = self.unfinished_span();
+        Diagnostic::error(
+            &codes::TOO_MANY_ROUNDS,
+            span,
+            format!("the model is not complete after {rounds} rounds of freezing relations"),
+        )
+        .of_class("CompilerException")
+        .label("this still waits")
+        .help("SETPOINT_CF_MAX_ROUNDS allows more of them")
+    }
+
+    /// Where the oldest unit that has not finished comes from.
+    fn unfinished_span(&self) -> Span {
+        let units = self.units.unfinished();
+        let span = units.iter().find_map(|unit| unit.work.span());
+        span.unwrap_or(Span::new(setpoint_diagnostics::FileId(0), 0, 0))
+    }
+
+    /// The error that a model does not end.
+    pub(super) fn too_much(&self, what: &str, most: u64) -> Diagnostic {
+        let mut places: FxHashMap<Span, u64> = FxHashMap::default();
+        for instance in &self.instances {
+            *places.entry(instance.span).or_default() += 1;
+        }
+        let mut places: Vec<(Span, u64)> = places.into_iter().collect();
+        places.sort_by_key(|(span, count)| (Reverse(*count), *span));
+        let span = places
+            .first()
+            .map_or_else(|| self.unfinished_span(), |(span, _)| *span);
+        let mut error = Diagnostic::error(
+            &codes::ENDLESS,
+            span,
+            format!("the model does not end: more than {most} {what}"),
+        );
+        for (index, (place, count)) in places.iter().take(3).enumerate() {
+            let text = format!("{count} instances were constructed here");
+            error = if index == 0 {
+                error.label(text)
+            } else {
+                error.because(*place, text)
+            };
+        }
+        error.help("end the recursion with a condition, or raise `setpoint.max_instances` or `setpoint.max_units` in project.yml")
+    }
+}
+
+impl Work<'_> {
+    /// The text that a unit comes from.
+    pub(super) fn span(&self) -> Option<Span> {
+        Some(match self {
+            Work::AssignVariable(statement)
+            | Work::AssignMember(statement, _)
+            | Work::For(statement)
+            | Work::If(statement, _) => statement.span,
+            Work::Evaluate(expression, _)
+            | Work::Forward(expression, _)
+            | Work::Call(expression, _)
+            | Work::Construct(expression, _)
+            | Work::Lookup(expression, _)
+            | Work::Conditional(expression, _)
+            | Work::Logic(expression, ..)
+            | Work::IsDefined(expression, _) => expression.span,
+            _ => return None,
+        })
+    }
+}
+
+/// No block instance and no owner.
+pub(super) const TOP: Scope = Scope {
+    frame: NONE,
+    owner: NONE,
+};

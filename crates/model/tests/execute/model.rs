@@ -1,0 +1,93 @@
+//! From text to what it gives, in memory.
+
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap};
+use setpoint_graph::Library;
+use setpoint_model::execute::{self, Execution, Inputs, Options};
+use setpoint_model::functions::std::FUNCTIONS;
+use setpoint_model::hir::Model;
+use setpoint_model::{project, resolve};
+
+/// What a model gave.
+pub(crate) struct Outcome {
+    /// Its texts.
+    pub(crate) sources: SourceMap,
+    /// What was found before it was executed.
+    pub(crate) found: Diagnostics,
+    /// What came of it, if it was right so far.
+    pub(crate) executed: Option<(Model, Execution)>,
+}
+
+impl Outcome {
+    /// All that was found.
+    pub(crate) fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
+        let executed = self
+            .executed
+            .iter()
+            .flat_map(|(_, execution)| execution.diagnostics.iter());
+        self.found.iter().chain(executed)
+    }
+}
+
+/// The environment of all cases.
+pub(crate) fn inputs() -> Inputs {
+    Inputs {
+        environment: [("HOME".into(), Arc::from("/root"))].into(),
+        directories: [("".into(), Arc::from("."))].into(),
+        ..Inputs::default()
+    }
+}
+
+/// Loads, resolves and executes the project in the root directory.
+pub(crate) fn run(loader: &dyn Loader, inputs: &Inputs) -> Outcome {
+    run_with(loader, inputs, &Options::default())
+}
+
+/// The same within other bounds.
+pub(crate) fn run_with(loader: &dyn Loader, inputs: &Inputs, options: &Options) -> Outcome {
+    let library = Library::new(
+        setpoint_functions::registry(),
+        setpoint_resources::KINDS.iter().map(|kind| kind.schema),
+    );
+    let mut sources = SourceMap::new();
+    let mut found = Diagnostics::new();
+    let loaded = project::load(
+        loader,
+        &library,
+        "",
+        &mut project::Options::default(),
+        &mut sources,
+        &mut found,
+    );
+    let model = match found.has_errors() {
+        true => None,
+        false => resolve::resolve(&loaded, &library, &Std, &mut found),
+    };
+    let executed = model.map(|model| {
+        let execution = execute::execute(&model, &mut sources, inputs, loader, None, options);
+        (model, execution)
+    });
+    Outcome {
+        sources,
+        found,
+        executed,
+    }
+}
+
+/// The functions of module `std`.
+struct Std;
+
+impl resolve::FunctionTable for Std {
+    fn native(&self, namespace: &str, name: &str) -> Option<u16> {
+        let found = FUNCTIONS.iter().position(|function| function.name == name);
+        found
+            .filter(|_| namespace == "std")
+            .and_then(|found| found.try_into().ok())
+    }
+
+    fn names(&self, namespace: &str) -> Vec<Arc<str>> {
+        let all: &[_] = if namespace == "std" { FUNCTIONS } else { &[] };
+        all.iter().map(|function| function.name.into()).collect()
+    }
+}
