@@ -20,27 +20,24 @@ use std::sync::{Arc, LazyLock};
 use libtest_mimic::{Arguments, Failed, Trial};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, MemoryLoader, SourceMap, Span};
 use setpoint_graph::Library;
+use setpoint_model::functions::std::{FUNCTIONS, number};
 use setpoint_model::project::{self, Options};
 use setpoint_model::resolve::{self, FunctionTable};
 
 static LIBRARY: LazyLock<Library> =
     LazyLock::new(|| Library::new(setpoint_functions::registry(), kinds::KINDS));
 
-/// A few functions of the language's own, so that these cases do not depend on which there are.
+/// The functions of `std`.
 struct Functions;
-
-const STD: &[&str] = &["is_base64_encoded", "len", "print", "upper", "validate_type"];
 
 impl FunctionTable for Functions {
     fn native(&self, namespace: &str, name: &str) -> Option<u16> {
-        let at = STD.iter().position(|known| *known == name);
-        at.filter(|_| namespace == "std")
-            .and_then(|at| at.try_into().ok())
+        number(name).filter(|_| namespace == "std")
     }
 
     fn names(&self, namespace: &str) -> Vec<Arc<str>> {
-        let known = if namespace == "std" { STD } else { &[] };
-        known.iter().map(|name| (*name).into()).collect()
+        let known = FUNCTIONS.iter().filter(|_| namespace == "std");
+        known.map(|function| function.name.into()).collect()
     }
 }
 

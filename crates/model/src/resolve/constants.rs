@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use setpoint_diagnostics::Diagnostic;
+use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::{Resolver, codes};
-use crate::datum::Datum;
-use crate::hir::{AttributeType, BaseType, EntityId, Expression, ExpressionKind, MemberKind};
+use crate::datum::{Datum, InstanceId};
+use crate::functions::context::Instances;
+use crate::functions::operators::Outcome;
+use crate::functions::text::Naming;
+use crate::functions::types::check_attribute;
+use crate::hir::{AttributeType, EntityId, Expression, ExpressionKind, MemberKind};
 use crate::syntax::ast::{self, Literal};
 
 impl Resolver<'_> {
@@ -56,62 +60,45 @@ impl Resolver<'_> {
             self.found.push(error.help(help));
             return None;
         };
-        if let Err(reason) = self.fits(&default, ty) {
+        if let Err(cause) = self.check_default(&value_of(&default), ty, tree.span) {
             let message = format!(
-                "the default of `{}` does not fit its type `{}`: {reason}",
+                "the default of `{}` does not fit its type `{}`: {}",
                 name.text,
-                self.type_text(ty)
+                self.type_text(ty),
+                cause.message
             );
-            let error = Diagnostic::error(&codes::DEFAULT_TYPE, name.span, message);
-            let error = error.of_class("RuntimeException").because(tree.span, reason);
-            self.found.push(error);
+            let error = Diagnostic::error(&codes::DEFAULT_TYPE, name.span, message)
+                .of_class("RuntimeException")
+                .because(tree.span, "the default");
+            self.found.push(error.caused_by(*cause));
         }
         Some(Arc::new(default))
     }
 
-    /// Whether a constant fits a type; if not, why.
-    fn fits(&self, value: &Expression, ty: AttributeType) -> Result<(), String> {
-        if ty.nullable && matches!(value.kind, ExpressionKind::Literal(Literal::Null)) {
-            return Ok(());
-        }
-        if !ty.list {
-            return self.base_fits(value, ty.base);
-        }
-        let ExpressionKind::ConstantList(elements) = &value.kind else {
-            return Err(format!("it is {}, where a list is needed", sort(value)));
+    /// Whether a constant is of a type, conditions of typedefs included.
+    fn check_default(&mut self, value: &Datum, ty: AttributeType, span: Span) -> Outcome<()> {
+        // Who checks may have to name something that is not found, so the model needs its names.
+        std::mem::swap(&mut self.model.symbols, &mut self.symbols.texts);
+        let naming = Naming {
+            model: &self.model,
+            instances: &NoInstances,
         };
-        for element in elements.iter() {
-            let element = Expression {
-                kind: ExpressionKind::Literal(literal(element)),
-                span: value.span,
-            };
-            self.base_fits(&element, ty.base)?;
-        }
-        Ok(())
+        let checked = check_attribute(ty, value, span, naming);
+        std::mem::swap(&mut self.model.symbols, &mut self.symbols.texts);
+        checked
+    }
+}
+
+/// Constants hold no instances.
+struct NoInstances;
+
+impl Instances for NoInstances {
+    fn entity(&self, _: InstanceId) -> EntityId {
+        EntityId(0)
     }
 
-    fn base_fits(&self, value: &Expression, base: BaseType) -> Result<(), String> {
-        let fits = match (base, &value.kind) {
-            // Typedefs do not go on for ever: that was refused before.
-            (BaseType::Typedef(id), _) => return self.base_fits(value, self.model.typedefs[id.index()].base),
-            (BaseType::String, ExpressionKind::Literal(literal)) => matches!(literal, Literal::Text(_)),
-            (BaseType::Int, ExpressionKind::Literal(literal)) => {
-                matches!(literal, Literal::Int(_) | Literal::Bool(_))
-            }
-            (BaseType::Float, ExpressionKind::Literal(literal)) => matches!(literal, Literal::Float(_)),
-            (BaseType::Number, ExpressionKind::Literal(literal)) => {
-                matches!(literal, Literal::Int(_) | Literal::Float(_) | Literal::Bool(_))
-            }
-            (BaseType::Bool, ExpressionKind::Literal(literal)) => matches!(literal, Literal::Bool(_)),
-            (BaseType::List, kind) => matches!(kind, ExpressionKind::ConstantList(_)),
-            (BaseType::Dict, kind) => matches!(kind, ExpressionKind::Dict(_)),
-            _ => false,
-        };
-        if fits {
-            Ok(())
-        } else {
-            Err(format!("it is {}", sort(value)))
-        }
+    fn places(&self, _: InstanceId) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -154,29 +141,16 @@ pub(super) fn datum(literal: &Literal) -> Datum {
     }
 }
 
-/// The literal of a value that came from one.
-fn literal(datum: &Datum) -> Literal {
-    match datum {
-        Datum::Int(number) => Literal::Int(*number),
-        Datum::Float(number) => Literal::Float(*number),
-        Datum::Text(text) => Literal::Text(text.clone()),
-        Datum::Bool(value) => Literal::Bool(*value),
-        _ => Literal::Null,
-    }
-}
-
-/// What a constant is, for messages.
-fn sort(value: &Expression) -> String {
-    match &value.kind {
-        ExpressionKind::Literal(literal) => match literal {
-            Literal::Int(number) => format!("the whole number `{number}`"),
-            Literal::Float(number) => format!("the float `{number:?}`"),
-            Literal::Text(text) => format!("the text \"{text}\""),
-            Literal::Bool(value) => format!("the truth value `{value}`"),
-            Literal::Null => "`null`".to_owned(),
-        },
-        ExpressionKind::ConstantList(_) => "a list".to_owned(),
-        ExpressionKind::Dict(_) => "a dict".to_owned(),
-        _ => "no constant".to_owned(),
+/// The value of a constant.
+fn value_of(constant: &Expression) -> Datum {
+    match &constant.kind {
+        ExpressionKind::Literal(literal) => datum(literal),
+        ExpressionKind::ConstantList(elements) => Datum::List(elements.clone()),
+        ExpressionKind::Dict(entries) => {
+            let entries = entries.iter().map(|(key, value)| (key.clone(), value_of(value)));
+            Datum::Dict(Arc::new(entries.collect()))
+        }
+        // Nothing else is constant.
+        _ => Datum::Null,
     }
 }
