@@ -197,7 +197,7 @@ impl Inference<'_> {
                 let error = too_deep(self.hir.expr(entry.expr).span);
                 self.findings.push(Phase::Collecting, entry.place, error);
             }
-            if is_open(&ty) {
+            if self.solver.is_open(&ty) {
                 open.push((entry.place, entry.expr, ty.clone()));
             }
             if let Some(instance) = entry.instance {
@@ -282,9 +282,4 @@ impl Inference<'_> {
             }
         }
     }
-}
-
-fn is_open(ty: &Type) -> bool {
-    !matches!(ty, Type::Bool | Type::Str | Type::Int | Type::Float)
-        && ty.any_part(&mut |part| matches!(part, Type::Variable(_)))
 }

@@ -198,6 +198,11 @@ impl Solver {
         std::mem::take(&mut self.is_cut)
     }
 
+    /// Whether a type has variables.
+    pub(super) fn is_open(&mut self, ty: &Type) -> bool {
+        self.size(ty).is_open
+    }
+
     /// The size of a type. What definitions share is looked at once.
     fn size(&mut self, ty: &Type) -> Size {
         let address = address(ty);

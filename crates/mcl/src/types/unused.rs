@@ -27,11 +27,11 @@ pub(crate) fn infer_unused(hir: &Hir, library: &Library, known: &Diagnostics) ->
     let open = inference.unused();
     let mut found = Diagnostics::new();
     let typed = inference.finish(&mut found, true);
-    let is_known = |error: &Diagnostic| {
-        known
-            .iter()
-            .any(|known| known.code == error.code && known.primary.span == error.primary.span)
-    };
+    let known: FxHashSet<_> = known
+        .iter()
+        .map(|known| (known.code.code, known.primary.span))
+        .collect();
+    let is_known = |error: &Diagnostic| known.contains(&(error.code.code, error.primary.span));
     let is_certain = |error: &Diagnostic| {
         let waits = [&codes::AMBIGUOUS, &codes::TOO_DEEP];
         let always = [
