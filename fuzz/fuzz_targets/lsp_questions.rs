@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use lsp_server::{Connection, Message, Notification, Request, RequestId};
+use lsp_server::{Message, Notification, Request, RequestId};
 use serde_json::{Value as Json, json};
 use setpoint_diagnostics::{Loader, MemoryLoader};
 use setpoint_graph::Library;
-use setpoint_lsp::{Files, Setup, serve};
+use setpoint_lsp::{ClientConnection, Connection, Files, Setup, serve};
 
 static LIBRARY: LazyLock<Library> = LazyLock::new(|| Library::new(setpoint_functions::registry(), []));
 
@@ -79,7 +79,7 @@ fuzz_target!(|input: (u8, u8, u8, u8, &str)| {
 });
 
 struct Client {
-    client: Connection,
+    client: ClientConnection,
     next: i32,
 }
 
@@ -108,7 +108,7 @@ impl Client {
         let id = RequestId::from(self.next);
         self.client.sender.send(Request::new(id.clone(), method.to_owned(), params).into()).unwrap();
         loop {
-            match self.client.receiver.recv_timeout(Duration::from_secs(10)).expect("an answer in time") {
+            match self.client.receiver.recv_timeout(Duration::from_secs(10)).expect("an answer in time").into_message() {
                 Message::Response(response) if response.id == id => {
                     if let Err(error) = response.response_result {
                         assert_ne!(error.code, -32603, "{method}: {}", error.message);

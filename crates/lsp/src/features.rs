@@ -18,6 +18,7 @@ use std::cell::RefCell;
 use lsp_types::{InitializeParams, Location, Position, Range, TextDocumentPositionParams};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_flow::Stop;
@@ -117,6 +118,8 @@ pub(crate) struct Context<'a> {
 /// What is answered.
 pub(crate) enum Answer {
     Result(Json),
+    /// The same, in writing.
+    Written(Box<RawValue>),
     /// It cannot be done; why, for people.
     Refusal(String),
     /// The parameters make no sense.
@@ -124,6 +127,18 @@ pub(crate) enum Answer {
     UnknownMethod,
     /// Nobody wants to know any more.
     Stopped,
+}
+
+impl From<Json> for Answer {
+    fn from(result: Json) -> Answer {
+        Answer::Result(result)
+    }
+}
+
+impl From<Box<RawValue>> for Answer {
+    fn from(result: Box<RawValue>) -> Answer {
+        Answer::Written(result)
+    }
 }
 
 /// Answers a request.
@@ -289,22 +304,22 @@ fn at_place(
     }
 }
 
-fn in_document(
+fn in_document<T: Into<Answer>>(
     context: &mut Context<'_>,
     params: &Json,
-    answer: impl FnOnce(&Place<'_>) -> Option<Json>,
+    answer: impl FnOnce(&Place<'_>) -> Option<T>,
 ) -> Answer {
     match Place::of(context, params) {
-        Ok(Some(place)) => Answer::Result(answer(&place).unwrap_or_default()),
+        Ok(Some(place)) => answer(&place).map_or(Answer::Result(Json::Null), Into::into),
         Ok(None) => Answer::Result(Json::Null),
         Err(answer) => answer,
     }
 }
 
-fn in_range(
+fn in_range<T: Into<Answer>>(
     context: &mut Context<'_>,
     params: &Json,
-    answer: impl FnOnce(&Place<'_>, Span) -> Option<Json>,
+    answer: impl FnOnce(&Place<'_>, Span) -> Option<T>,
 ) -> Answer {
     let range = match read::<Range>(params.get("range").cloned().unwrap_or_default()) {
         Ok(range) => range,
@@ -331,4 +346,9 @@ fn text(context: &Context<'_>, params: &Json) -> Answer {
 
 fn to_json(value: impl serde::Serialize) -> Option<Json> {
     serde_json::to_value(value).ok()
+}
+
+/// What may be large is written at once.
+fn written(value: impl serde::Serialize) -> Option<Box<RawValue>> {
+    serde_json::value::to_raw_value(&value).ok()
 }

@@ -4,7 +4,7 @@
 //!  client ◀─▶ transport ─▶ server: documents, life of the connection ─ jobs ─▶ worker: one analysis at a time ─▶ answers
 //! ```
 //!
-//! [`serve`] runs the loop on a [`Connection`](lsp_server::Connection). The thread of the loop takes in texts and puts requests in a queue;
+//! [`serve`] runs the loop on a [`Connection`]. The thread of the loop takes in texts and puts requests in a queue;
 //! one further thread analyses and answers. A newer text ends the analysis of an older one, and a request about an older text
 //! is answered with «content modified». Nothing is written but answers: the server changes no file.
 //!
@@ -26,4 +26,4 @@ mod worker;
 
 pub use library_text::kind_snippets;
 pub use server::{Ending, Files, Setup, serve};
-pub use transport::{LARGEST_MESSAGE, Transport};
+pub use transport::{ClientConnection, Connection, LARGEST_MESSAGE, Outgoing, Transport};

@@ -14,6 +14,16 @@ pub(crate) enum Encoding {
     Utf16,
 }
 
+impl Encoding {
+    /// How long a text is.
+    pub(crate) fn units(self, text: &str) -> u32 {
+        match self {
+            Encoding::Utf16 if !text.is_ascii() => text.encode_utf16().count() as u32,
+            Encoding::Utf8 | Encoding::Utf16 => text.len() as u32,
+        }
+    }
+}
+
 /// A text and where its lines begin.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Text {
@@ -45,6 +55,11 @@ impl Text {
 
     pub(crate) fn shared(&self) -> Arc<str> {
         self.text.clone()
+    }
+
+    /// The first byte of a line.
+    pub(crate) fn line_start(&self, line: u32) -> Option<u32> {
+        self.starts.get(line as usize).copied()
     }
 
     /// The bytes of a line, without its end.
@@ -96,11 +111,7 @@ impl Text {
         }
         let line = self.starts.partition_point(|start| *start as usize <= offset) - 1;
         let before = &self.text[self.starts[line] as usize..offset];
-        let character = match encoding {
-            Encoding::Utf8 => before.len(),
-            Encoding::Utf16 => before.chars().map(char::len_utf16).sum(),
-        };
-        Position::new(line as u32, character as u32)
+        Position::new(line as u32, encoding.units(before))
     }
 
     /// The place of some bytes.

@@ -18,6 +18,9 @@ use crate::uri;
 /// Programs beyond these are forgotten, those first that nobody asked for longest.
 const KEPT: usize = 16;
 
+/// So many programs may wait to be dropped.
+const MOST_OUTDATED: usize = 2;
+
 /// So many directories upward are searched for the program that a file is part of.
 const UPWARD: usize = 12;
 
@@ -80,6 +83,7 @@ impl Program {
             let errors = errors.filter(|found| found.severity == Severity::Error);
             let mut found = Diagnostics::new();
             found.extend(errors.cloned());
+            found.extend(analysis.too_large(library));
             found.append(lint(analysis, library, &is_own));
             found
         })
@@ -114,6 +118,8 @@ pub(crate) struct Programs {
     known: FxHashMap<Key, Known>,
     /// Where programs begin that may have a file, nearest first, by the file's path.
     candidates: FxHashMap<String, (u64, Vec<Key>)>,
+    /// What newer texts have made worthless, until there is time to drop it.
+    outdated: Vec<Program>,
     clock: u64,
 }
 
@@ -123,6 +129,7 @@ impl Programs {
             setup,
             known: FxHashMap::default(),
             candidates: FxHashMap::default(),
+            outdated: Vec::new(),
             clock: 0,
         }
     }
@@ -131,6 +138,11 @@ impl Programs {
     pub(crate) fn forget(&mut self) {
         self.known.clear();
         self.candidates.clear();
+    }
+
+    /// Drops what is of no use any more.
+    pub(crate) fn drop_outdated(&mut self) {
+        self.outdated.clear();
     }
 
     /// The program that a document is part of: the nearest upward whose files have it, else the one that it is by itself. None if
@@ -196,7 +208,10 @@ impl Programs {
         if known.is_current(snapshot, &open) {
             return known.program.as_ref();
         }
-        known.program = None;
+        if self.outdated.len() >= MOST_OUTDATED {
+            self.outdated.clear();
+        }
+        self.outdated.extend(known.program.take());
         let entry = entry(key, snapshot);
         let below = self.setup.files.open(&key.root, key.file.as_deref());
         let mut documents = Documents::new();
@@ -207,6 +222,7 @@ impl Programs {
         let options = AnalysisOptions {
             modules_directory: self.setup.modules_directory.clone(),
             stop: stop.clone(),
+            without_program: true,
         };
         let loader = documents.over(&*below);
         let library = &self.setup.library;

@@ -147,6 +147,12 @@ impl Queue {
         }
     }
 
+    /// Whether nothing waits to be done.
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.waiting.is_empty() && !state.is_stale
+    }
+
     /// Notes that what [`Queue::next`] gave is done. Answers whether it was taken back meanwhile.
     pub(crate) fn finish(&self) -> bool {
         let running = self.state().running.take();

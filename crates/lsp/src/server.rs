@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
+use lsp_server::{ErrorCode, Message, Notification, Request, Response};
 use lsp_types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, InitializeParams, Uri,
 };
@@ -14,6 +14,7 @@ use setpoint_graph::Library;
 
 use crate::features::{Client, capabilities};
 use crate::queue::Queue;
+use crate::transport::{Connection, Outgoing};
 use crate::uri;
 use crate::worker::Worker;
 
@@ -121,7 +122,7 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    fn say(&self, message: impl Into<Message>) {
+    fn say(&self, message: impl Into<Outgoing>) {
         // A client that is gone is noticed by the loop.
         let _ = self.connection.sender.send(message.into());
     }

@@ -3,8 +3,9 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::thread::{Builder, JoinHandle};
 
-use crossbeam_channel::bounded;
-use lsp_server::{Connection, ErrorCode, Message, Notification, RequestId, Response};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use lsp_server::{ErrorCode, Message, Notification, RequestId, Response};
+use serde_json::value::RawValue;
 
 /// Messages of more bytes end the connection: no text is so large.
 pub const LARGEST_MESSAGE: usize = 256 << 20;
@@ -14,6 +15,96 @@ const WAITING: usize = 256;
 
 /// Headers of more bytes are none.
 const LONGEST_HEADER: u64 = 4096;
+
+/// What a server hears and says.
+pub struct Connection {
+    /// Takes what is said.
+    pub sender: Sender<Outgoing>,
+    /// What a client says.
+    pub receiver: Receiver<Message>,
+}
+
+/// The other end of a [`Connection`].
+pub struct ClientConnection {
+    /// Takes what the client says.
+    pub sender: Sender<Message>,
+    /// What the server says.
+    pub receiver: Receiver<Outgoing>,
+}
+
+impl Connection {
+    /// A connection within a process, with its other end.
+    #[must_use]
+    pub fn memory() -> (ClientConnection, Connection) {
+        let (to_server, heard) = bounded(WAITING);
+        let (to_client, told) = bounded(WAITING);
+        let client = ClientConnection {
+            sender: to_server,
+            receiver: told,
+        };
+        let server = Connection {
+            sender: to_client,
+            receiver: heard,
+        };
+        (client, server)
+    }
+}
+
+/// What a server says.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// A message as data.
+    Message(Message),
+    /// An answer whose result is JSON in writing: as data a large one takes many times the room and time.
+    Written {
+        /// The request.
+        id: RequestId,
+        /// The result.
+        result: Box<RawValue>,
+    },
+}
+
+impl<T: Into<Message>> From<T> for Outgoing {
+    fn from(message: T) -> Outgoing {
+        Outgoing::Message(message.into())
+    }
+}
+
+impl Outgoing {
+    /// The message as data.
+    #[must_use]
+    pub fn into_message(self) -> Message {
+        match self {
+            Outgoing::Message(message) => message,
+            Outgoing::Written { id, result } => Message::Response(Response {
+                id,
+                // What was written as JSON can be read as such.
+                response_result: Ok(serde_json::from_str(result.get()).unwrap_or_default()),
+            }),
+        }
+    }
+
+    fn write(&self, output: &mut impl Write) -> io::Result<()> {
+        match self {
+            Outgoing::Message(message) => message.write(output),
+            Outgoing::Written { id, result } => {
+                let id = serde_json::to_string(id).map_err(io::Error::other)?;
+                let (head, result) = (
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":"),
+                    result.get(),
+                );
+                write!(
+                    output,
+                    "Content-Length: {}\r\n\r\n{head}",
+                    head.len() + result.len() + 1
+                )?;
+                output.write_all(result.as_bytes())?;
+                output.write_all(b"}")?;
+                output.flush()
+            }
+        }
+    }
+}
 
 /// The threads that read and write.
 pub struct Transport {
@@ -61,8 +152,8 @@ impl Transport {
             let mut output = output;
             receiver
                 .into_iter()
-                .take_while(|message| !is_exit(message))
-                .try_for_each(|message: Message| message.write(&mut output))
+                .take_while(|message| !matches!(message, Outgoing::Message(message) if is_exit(message)))
+                .try_for_each(|message: Outgoing| message.write(&mut output))
         })?;
         Ok(Transport { connection, writer })
     }

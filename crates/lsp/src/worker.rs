@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
-use lsp_server::{ErrorCode, Message, Notification, Request, Response};
+use lsp_server::{ErrorCode, Notification, Request, Response};
 use serde_json::json;
 
 use crate::documents::Snapshot;
@@ -12,12 +12,13 @@ use crate::features::{Answer, Client, Context, Published, answer, publish};
 use crate::programs::Programs;
 use crate::queue::{Queue, Work};
 use crate::server::Setup;
+use crate::transport::Outgoing;
 
 pub(crate) struct Worker<'a> {
     queue: &'a Queue,
     setup: Arc<Setup>,
     client: Client,
-    sender: Sender<Message>,
+    sender: Sender<Outgoing>,
     programs: Programs,
     published: Published,
     /// Whether the user knows that something went wrong in here.
@@ -29,7 +30,7 @@ impl<'a> Worker<'a> {
         queue: &'a Queue,
         setup: Arc<Setup>,
         client: Client,
-        sender: Sender<Message>,
+        sender: Sender<Outgoing>,
     ) -> Worker<'a> {
         Worker {
             queue,
@@ -44,12 +45,19 @@ impl<'a> Worker<'a> {
 
     /// Works until the queue is closed.
     pub(crate) fn run(mut self) {
-        while let Some(Work {
-            request,
-            snapshot,
-            stop,
-        }) = self.queue.next()
-        {
+        loop {
+            // Nobody waits for it while somebody waits for something else.
+            if self.queue.is_idle() {
+                self.programs.drop_outdated();
+            }
+            let Some(Work {
+                request,
+                snapshot,
+                stop,
+            }) = self.queue.next()
+            else {
+                return;
+            };
             let mut context = Context {
                 setup: &self.setup,
                 client: &self.client,
@@ -66,7 +74,14 @@ impl<'a> Worker<'a> {
                     };
                     let is_cancelled = self.queue.finish();
                     let response = match answered {
-                        Ok(Answer::Result(result)) => Response::new_ok(id, result),
+                        Ok(Answer::Written(result)) => {
+                            let _ = self.sender.send(Outgoing::Written { id, result });
+                            continue;
+                        }
+                        Ok(Answer::Result(result)) => Response {
+                            id,
+                            response_result: Ok(result),
+                        },
                         Ok(Answer::Refusal(message)) => refusal(ErrorCode::RequestFailed, message),
                         Ok(Answer::Invalid(message)) => refusal(ErrorCode::InvalidParams, message),
                         Ok(Answer::UnknownMethod) => refusal(

@@ -23,15 +23,15 @@ mod visible;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Diagnostics, FileId, Loader, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, SourceMap, Span};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 
-use crate::compile::{Compiled, typed_program};
+use crate::compile::{Compiled, lowered, typed_program};
 use crate::hir::{DefinitionId, Hir};
 use crate::scope::{Extent, Frame, FrameId, Mentions, ParseCache, ResolveInput, resolve};
 use crate::stack::with_stack;
-use crate::types::{Typed, has_unused, infer_unused};
+use crate::types::{Typed, has_unused, infer, infer_unused};
 
 pub use crate::scope::{AliasDefinition, AliasId, Entry, Mention, ParsedFile, Space, Target};
 pub use completion::{CallAt, Expected, QualifiedName};
@@ -46,6 +46,8 @@ pub struct AnalysisOptions {
     pub modules_directory: Option<String>,
     /// Ends the analysis early, from any thread: a newer text makes it worthless.
     pub stop: Stop,
+    /// Whether to leave out what a program is made into, which only [`Analysis::too_large`] then tells of.
+    pub without_program: bool,
 }
 
 /// Texts and their syntax, kept from one analysis to the next: what did not change is not parsed again.
@@ -94,8 +96,10 @@ impl Workspace {
         if stop.is_stopped() {
             return None;
         }
-        let (mut typed, mut program) = (Typed::default(), None);
-        if resolved.is_acyclic {
+        let (mut typed, mut used, mut program) = (Typed::default(), None, None);
+        if resolved.is_acyclic && options.without_program {
+            typed = infer(&resolved.hir, library, &mut diagnostics);
+        } else if resolved.is_acyclic {
             (typed, program) = typed_program(&resolved.hir, library, &mut diagnostics);
         }
         diagnostics.merge(&self.sources);
@@ -104,8 +108,8 @@ impl Workspace {
         }
         diagnostics.extend(resolved.unused);
         if resolved.unused_is_acyclic && (diagnostics.has_errors() || has_unused(&resolved.hir, &typed)) {
-            let warnings;
-            (typed, warnings) = infer_unused(&resolved.hir, library, &diagnostics);
+            let (all, warnings) = infer_unused(&resolved.hir, library, &diagnostics);
+            used = Some(std::mem::replace(&mut typed, all)).filter(|_| options.without_program);
             diagnostics.extend(warnings);
         }
         let files = resolved.parsed.iter().map(|(_, parsed)| &**parsed);
@@ -127,6 +131,7 @@ impl Workspace {
             mentions: resolved.mentions,
             frames: resolved.frames,
             class_frames: resolved.class_frames,
+            used,
             index: Vec::new(),
             copies: FxHashMap::default(),
         };
@@ -166,6 +171,8 @@ pub struct Analysis {
     mentions: Mentions,
     frames: Vec<Frame>,
     class_frames: Vec<Option<FrameId>>,
+    /// Types of what the program needs, where `typed` has those of all and a program is still to be made.
+    used: Option<Typed>,
     /// Every name, in the order of the texts.
     index: Vec<Name>,
     /// The definitions whose name stands at a place: several where its file is resolved for each of its imports.
@@ -196,6 +203,20 @@ impl Analysis {
     #[must_use]
     pub fn imports(&self) -> &[(Span, FileId)] {
         &self.imports
+    }
+
+    /// That a program without errors would be too large when it runs, where that was left out.
+    #[must_use]
+    pub fn too_large(&self, library: &Library) -> Option<Diagnostic> {
+        if self.diagnostics.has_errors() || self.compiled.program.is_some() {
+            return None;
+        }
+        let typed = self.used.as_ref().unwrap_or(&self.typed);
+        with_stack(|| {
+            lowered(&self.hir, typed, library)
+                .err()
+                .map(|too_large| *too_large)
+        })
     }
 
     /// Whether a text is the program's own: neither compiled in nor of a module from elsewhere.

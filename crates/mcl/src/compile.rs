@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap};
 use setpoint_flow::{Program, Stop};
 use setpoint_graph::Library;
 
@@ -104,11 +104,29 @@ pub(crate) fn typed_program(
     if diagnostics.has_errors() {
         return (typed, None);
     }
-    let program = TypedProgram::new(hir, &typed).map(|typed| lower::lower(typed, library));
-    let too_large = program.as_ref().and_then(lower::too_large);
-    let program = program.filter(|_| too_large.is_none()).map(Arc::new);
-    diagnostics.extend(too_large);
-    (typed, program)
+    match lowered(hir, &typed, library) {
+        Ok(program) => (typed, program),
+        Err(too_large) => {
+            diagnostics.push(*too_large);
+            (typed, None)
+        }
+    }
+}
+
+/// What a program without errors is made into; none where there are some.
+///
+/// # Errors
+/// When it would be too large.
+pub(crate) fn lowered(
+    hir: &Hir,
+    typed: &Typed,
+    library: &Library,
+) -> Result<Option<Arc<Program>>, Box<Diagnostic>> {
+    let program = TypedProgram::new(hir, typed).map(|typed| lower::lower(typed, library));
+    match program.as_ref().and_then(lower::too_large) {
+        Some(too_large) => Err(Box::new(too_large)),
+        None => Ok(program.map(Arc::new)),
+    }
 }
 
 #[cfg(test)]

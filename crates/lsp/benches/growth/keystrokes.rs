@@ -1,7 +1,8 @@
-//! Keystrokes in a large program, through the server and its streams: from writing the change to having read the answer.
+//! Keystrokes in a large program, through the server and its streams: from writing the change until the answer is there. What an editor
+//! then makes of it is not the server's.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, PipeReader, PipeWriter, pipe};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, pipe};
 use std::time::{Duration, Instant};
 
 use lsp_server::{Message, Notification, Request, RequestId};
@@ -13,23 +14,24 @@ use crate::{library, median, milliseconds, processor_time};
 
 const URI: &str = "file:///srv/main.mcl";
 
-/// Measures the processor's time of server and client together, and what somebody waits.
+/// A moment, by the processor's time of server and client together, and by the clock.
 struct Watch {
     processor: Duration,
     start: Instant,
 }
 
 impl Watch {
-    fn start() -> Watch {
+    fn now() -> Watch {
         Watch {
             processor: processor_time(),
             start: Instant::now(),
         }
     }
 
-    fn note(&self, [processor, waited]: &mut [Vec<Duration>; 2]) {
-        waited.push(self.start.elapsed());
-        processor.push(processor_time() - self.processor);
+    /// Until an answer was there.
+    fn note(&self, until: &Watch, [processor, waited]: &mut [Vec<Duration>; 2]) {
+        waited.push(until.start - self.start);
+        processor.push(until.processor - self.processor);
     }
 }
 
@@ -55,6 +57,8 @@ struct Editor {
     /// The version that diagnostics were told of.
     told: i32,
     requests: i32,
+    /// When the last message was there.
+    heard: Watch,
 }
 
 /// Prints how long each answer takes after a keystroke in the middle of the text.
@@ -79,6 +83,7 @@ pub(crate) fn measure(text: &str, rounds: usize) {
         version: 1,
         told: 0,
         requests: 0,
+        heard: Watch::now(),
     };
     editor.ask("initialize", json!({ "capabilities": {} }));
     editor.notify("initialized", json!({}));
@@ -146,16 +151,16 @@ impl Editor {
     ) {
         let mut times: BTreeMap<String, [Vec<Duration>; 2]> = BTreeMap::new();
         for _ in 0..rounds {
-            let watch = Watch::start();
+            let watch = Watch::now();
             self.keystroke(line, lines);
             self.published();
-            watch.note(times.entry("diagnostics".to_owned()).or_default());
+            watch.note(&self.heard, times.entry("diagnostics".to_owned()).or_default());
             for (method, params) in questions {
-                let watch = Watch::start();
+                let watch = Watch::now();
                 self.keystroke(line, lines);
                 self.ask(method, params.clone());
                 let name = method.trim_start_matches("textDocument/");
-                watch.note(times.entry(name.to_owned()).or_default());
+                watch.note(&self.heard, times.entry(name.to_owned()).or_default());
                 self.published();
             }
         }
@@ -218,9 +223,15 @@ impl Editor {
     }
 
     fn hear(&mut self) -> Message {
-        let message = Message::read(&mut self.output)
-            .unwrap()
-            .expect("the server is there");
+        let mut header = String::new();
+        self.output.read_line(&mut header).unwrap();
+        let length = header.trim().strip_prefix("Content-Length: ");
+        let length: usize = length.expect("the server is there").parse().unwrap();
+        self.output.read_line(&mut header).unwrap();
+        let mut text = vec![0; length];
+        self.output.read_exact(&mut text).unwrap();
+        self.heard = Watch::now();
+        let message: Message = serde_json::from_slice(&text).unwrap();
         if let Message::Notification(told) = &message
             && told.method == "textDocument/publishDiagnostics"
             && let Some(version) = told.params["version"].as_i64()

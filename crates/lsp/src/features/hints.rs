@@ -1,12 +1,12 @@
 //! Inlay hints: the types of variables and parameters for which none is written.
 
 use lsp_types::{InlayHint, InlayHintKind, InlayHintLabel};
-use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use setpoint_diagnostics::Span;
 use setpoint_mcl::analysis::Target;
 use setpoint_mcl::hir::{DefinitionKind, ExprKind};
 
-use super::{Place, to_json};
+use super::{Place, written};
 
 /// Longer types would hide the program.
 const LONGEST: usize = 40;
@@ -14,7 +14,7 @@ const LONGEST: usize = 40;
 /// So many are shown at once.
 const MOST: usize = 400;
 
-pub(super) fn hints(place: &Place<'_>, span: Span) -> Option<Json> {
+pub(super) fn hints(place: &Place<'_>, span: Span) -> Option<Box<RawValue>> {
     let analysis = place.analysis();
     let names = analysis.names_in(place.file);
     let begin = names.partition_point(|name| name.span.end < span.start);
@@ -46,7 +46,7 @@ pub(super) fn hints(place: &Place<'_>, span: Span) -> Option<Json> {
             data: None,
         });
     }
-    to_json(hints)
+    written(hints)
 }
 
 /// Whether a reader sees the type: it is written, or the value is a literal.

@@ -2,20 +2,21 @@
 
 use lsp_types::{DocumentSymbol, Location, SymbolInformation, SymbolKind as Told};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use setpoint_mcl::analysis::{Symbol, SymbolKind};
 
-use super::{Answer, Context, Place, to_json};
+use super::{Answer, Context, Place, to_json, written};
 use crate::positions::Text;
 use crate::uri;
 
 /// So many symbols are found in a workspace.
 const MOST: usize = 1000;
 
-pub(super) fn document(place: &Place<'_>) -> Option<Json> {
+pub(super) fn document(place: &Place<'_>) -> Option<Box<RawValue>> {
     let symbols = place.analysis().symbols(place.file);
     if place.client.nested_symbols {
         let symbols: Vec<DocumentSymbol> = symbols.iter().map(|symbol| nested(place, symbol)).collect();
-        return to_json(symbols);
+        return written(symbols);
     }
     let mut flat = Vec::new();
     let uri = uri::uri(place.program.path(place.file)?)?;
@@ -32,7 +33,7 @@ pub(super) fn document(place: &Place<'_>) -> Option<Json> {
                 .map(|child| (child, Some(symbol.name.clone()))),
         );
     }
-    to_json(flat)
+    written(flat)
 }
 
 fn kind(kind: SymbolKind) -> Told {

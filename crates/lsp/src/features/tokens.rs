@@ -2,14 +2,13 @@
 
 use lsp_types::{SemanticToken, SemanticTokens};
 use rustc_hash::FxHashMap;
-use serde_json::Value as Json;
+use serde_json::value::RawValue;
 use setpoint_diagnostics::Span;
 use setpoint_mcl::analysis::Target;
 use setpoint_mcl::hir::DefinitionKind;
 use setpoint_mcl::syntax::TokenKind as K;
 
-use super::{Place, to_json};
-use crate::positions::Encoding;
+use super::{Place, written};
 
 /// Names of the types, in the order of their numbers.
 pub(super) const TYPES: [&str; 12] = [
@@ -40,12 +39,14 @@ fn number(name: &str) -> u32 {
 }
 
 /// The tokens of a document, or of a part of it.
-pub(super) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Json> {
+pub(super) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Box<RawValue>> {
     let analysis = place.analysis();
     let parsed = analysis.parsed(place.file)?;
     let mut meanings: FxHashMap<u32, (u32, (u32, u32))> = FxHashMap::default();
     let mut inside_strings: Vec<(Span, (u32, u32))> = Vec::new();
-    for name in analysis.names_in(place.file) {
+    let names = analysis.names_in(place.file);
+    meanings.reserve(names.len());
+    for name in names {
         let Some(meaning) = meaning(place, &name.target, name.is_definition) else {
             continue;
         };
@@ -57,6 +58,7 @@ pub(super) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Json> {
         data: Vec::new(),
         line: 0,
         character: 0,
+        offset: 0,
     };
     for (kind, range) in parsed.tokens.iter() {
         if part.is_some_and(|part| range.end < part.start || part.end < range.start) {
@@ -85,7 +87,7 @@ pub(super) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Json> {
             writer.push(range.start, range.end, meaning);
         }
     }
-    to_json(SemanticTokens {
+    written(SemanticTokens {
         result_id: None,
         data: writer.data,
     })
@@ -147,40 +149,40 @@ fn meaning(place: &Place<'_>, target: &Target, is_definition: bool) -> Option<(u
 struct Writer<'a> {
     place: &'a Place<'a>,
     data: Vec<SemanticToken>,
+    /// Where the last token begins.
     line: u32,
     character: u32,
+    offset: u32,
 }
 
 impl Writer<'_> {
     fn push(&mut self, start: u32, end: u32, (token_type, token_modifiers_bitset): (u32, u32)) {
-        let text = self
-            .place
-            .text
-            .as_str()
-            .get(start as usize..end as usize)
-            .unwrap_or_default();
+        let text = &self.place.text;
+        let whole = text.as_str().get(start as usize..end as usize);
         let mut at = start;
-        for piece in text.split_inclusive('\n') {
+        for piece in whole.unwrap_or_default().split_inclusive('\n') {
             let content = piece.trim_end_matches(['\n', '\r']);
-            let length = match self.place.client.encoding {
-                Encoding::Utf8 => content.len(),
-                Encoding::Utf16 => content.encode_utf16().count(),
-            } as u32;
+            let length = self.place.client.encoding.units(content);
             if length > 0 {
-                let position = self.place.position(at);
-                let delta_line = position.line - self.line;
-                let delta_start = match delta_line {
-                    0 => position.character - self.character,
-                    _ => position.character,
-                };
+                // Most tokens are on the line of the one before, or on one of the next.
+                let (mut line, mut from, mut before) = (self.line, self.offset, self.character);
+                while let Some(next) = text.line_start(line + 1).filter(|next| *next <= at) {
+                    (line, from, before) = (line + 1, next, 0);
+                }
+                let between = text.as_str().get(from as usize..at as usize);
+                let character = before + self.place.client.encoding.units(between.unwrap_or_default());
+                let delta_line = line - self.line;
                 self.data.push(SemanticToken {
                     delta_line,
-                    delta_start,
+                    delta_start: match delta_line {
+                        0 => character - self.character,
+                        _ => character,
+                    },
                     length,
                     token_type,
                     token_modifiers_bitset,
                 });
-                (self.line, self.character) = (position.line, position.character);
+                (self.line, self.character, self.offset) = (line, character, at);
             }
             at += piece.len() as u32;
         }

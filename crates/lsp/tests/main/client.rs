@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lsp_server::{Connection, Message, Notification, Request, RequestId, Response, ResponseError};
+use lsp_server::{Message, Notification, Request, RequestId, Response, ResponseError};
 use lsp_types::request::Request as Method;
 use lsp_types::{Diagnostic, Position, PublishDiagnosticsParams};
 use serde_json::{Value as Json, json};
 use setpoint_diagnostics::{LoadError, Loader, MemoryLoader};
 use setpoint_graph::Library;
-use setpoint_lsp::{Ending, Files, Setup, serve};
+use setpoint_lsp::{ClientConnection, Connection, Ending, Files, Setup, serve};
 use setpoint_value::{Registry, Value};
 
 /// Marks places in texts of tests.
@@ -100,7 +100,7 @@ pub(crate) fn library() -> Library {
 
 /// A client with its server.
 pub(crate) struct Client {
-    pub(crate) connection: Connection,
+    pub(crate) connection: ClientConnection,
     pub(crate) disk: Disk,
     /// What was published last, by address.
     pub(crate) diagnostics: BTreeMap<String, PublishDiagnosticsParams>,
@@ -202,7 +202,7 @@ impl Client {
             .receiver
             .recv_timeout(LIMIT)
             .expect("the server says something in time");
-        match message {
+        match message.into_message() {
             Message::Response(response) => return Some(response),
             Message::Request(request) => self.asked.push(request),
             Message::Notification(Notification { method, params }) => match &*method {

@@ -172,3 +172,23 @@ fn a_module_that_is_part_of_setpoint_is_not_linted() {
         client.diagnostics
     );
 }
+
+#[test]
+fn a_program_that_is_too_large_when_it_runs_is_told_of() {
+    let mut client = Client::new();
+    let mut text = String::from("func f0($x) { $x + 1 }\n");
+    for level in 1..26 {
+        let before = level - 1;
+        text.push_str(&format!(
+            "func f{level}($x) {{ f{before}($x) + f{before}($x) }}\n"
+        ));
+    }
+    text.push_str("panic(f25(1) == 2)\n");
+    client.open(MAIN, &text);
+    let told = client.diagnostics(MAIN);
+    assert_eq!(count(&told, "E0220"), 1, "{told:?}");
+    // The same beside something that nothing uses.
+    client.replace(MAIN, &format!("{text}$unused = f1(2)\n"));
+    let told = client.diagnostics(MAIN);
+    assert_eq!(count(&told, "E0220"), 1, "{told:?}");
+}

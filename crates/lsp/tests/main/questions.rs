@@ -429,3 +429,44 @@ fn semantic_tokens_tell_names_apart() {
     };
     assert!(!part.data.is_empty() && part.data.len() < tokens.data.len());
 }
+
+#[test]
+fn semantic_tokens_count_in_units_of_utf_16() {
+    let mut client = Client::new();
+    let text = "# é😀\n$y = \"é😀${hostname}\n\n😀\" # 😀\r\n$z = \"é\" + $y # end\n";
+    client.open(MAIN, text);
+    let params = json!({ "textDocument": { "uri": MAIN } });
+    let Some(SemanticTokensResult::Tokens(tokens)) = client.request::<SemanticTokensFullRequest>(params)
+    else {
+        panic!("tokens")
+    };
+    let lines: Vec<Vec<u16>> = text.lines().map(|line| line.encode_utf16().collect()).collect();
+    let (mut line, mut character) = (0, 0);
+    let mut seen = Vec::new();
+    for token in &tokens.data {
+        line += token.delta_line as usize;
+        character = match token.delta_line {
+            0 => character + token.delta_start as usize,
+            _ => token.delta_start as usize,
+        };
+        let units = &lines[line][character..character + token.length as usize];
+        seen.push(String::from_utf16(units).expect("whole characters"));
+    }
+    let wanted = [
+        "# é😀",
+        "y",
+        "=",
+        "\"é😀${",
+        "hostname",
+        "}",
+        "😀\"",
+        "# 😀",
+        "z",
+        "=",
+        "\"é\"",
+        "+",
+        "y",
+        "# end",
+    ];
+    assert_eq!(seen, wanted);
+}
