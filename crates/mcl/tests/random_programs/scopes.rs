@@ -86,6 +86,7 @@ pub(crate) enum Alias {
 impl Scope {
     /// Takes everything out of it, at the end.
     pub(crate) fn clear(&self) {
+        #[expect(clippy::iter_over_hash_type, reason = "each is ended on its own")]
         for definition in self.variables.borrow_mut().drain() {
             let nothing = Failure::fatal("the program has ended");
             *definition.1.state.borrow_mut() = State::Known(Err(nothing));
