@@ -5,20 +5,31 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use setpoint_graph::Library;
 use setpoint_mcl::CompileOptions;
 
 use crate::capabilities::system_hostname;
 use crate::failure::Failure;
 use crate::later::CompileLater;
+use crate::model::{ModelSettings, ModelSource, is_model};
 use crate::modules::{Fetch, ModulePolicy};
 use crate::output::Output;
 use crate::prefix::Prefix;
 
+/// The languages in which programs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgramLanguage {
+    /// Programs, `.mcl`
+    Mcl,
+    /// Models, `.cf`
+    Cf,
+}
+
 /// Which program, and how it is compiled.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProgramArguments {
-    /// A `.mcl` file, a directory with `metadata.yaml` or `main.mcl`, a `metadata.yaml`, `-` for standard input, or code
+    /// A `.mcl` file, a directory with `metadata.yaml` or `main.mcl`, a `metadata.yaml`, `-` for standard input, or code; or a model: a `.cf` file, or a directory with `project.yml`
     #[arg(value_name = "INPUT", num_args = 1..=2, required = true)]
     words: Vec<String>,
 
@@ -29,6 +40,10 @@ pub(crate) struct ProgramArguments {
     /// Name of this host as the program sees it [default: the machine's]
     #[arg(long, value_name = "NAME")]
     hostname: Option<String>,
+
+    /// The language of the program [default: as its name says; a directory with a `project.yml` is a model, `cf`]
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    lang: Option<ProgramLanguage>,
 
     #[command(flatten)]
     later: CompileLater,
@@ -47,6 +62,22 @@ impl ProgramArguments {
             [_, surplus] => Err(Failure::usage(format!("unexpected argument `{surplus}`"))),
             _ => Err(Failure::usage("a program is needed")),
         }
+    }
+
+    /// The model that the input is, if it is one.
+    pub(crate) fn model(&self, library: Library) -> Result<Option<ModelSource>, Failure> {
+        let is_model = match self.lang {
+            Some(language) => language == ProgramLanguage::Cf,
+            None => self.words.len() == 1 && is_model(&self.words[0]),
+        };
+        if !is_model {
+            return Ok(None);
+        }
+        let settings = ModelSettings {
+            module_path: self.module_path.iter().cloned().collect(),
+            ..ModelSettings::default()
+        };
+        ModelSource::find(self.input()?, settings, library, self.hostname()?).map(Some)
     }
 
     /// The words as they were given.
@@ -117,24 +148,29 @@ impl ProgramArguments {
 
     /// The name of this host.
     pub(crate) fn hostname(&self) -> Result<String, Failure> {
-        let Some(name) = &self.hostname else {
-            return Ok(system_hostname());
-        };
-        let is_valid = (1..=253).contains(&name.len())
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-            && name.bytes().any(|b| b.is_ascii_alphanumeric())
-            && !name.starts_with(['.', '-']);
-        if is_valid {
-            return Ok(name.clone());
-        }
-        let rule =
-            "1 to 253 letters, digits, dots, dashes and underscores, and neither a dot nor a dash in front";
-        Err(Failure::usage(format!(
-            "`{name}` is not a host name: it takes {rule}"
-        )))
+        checked_hostname(self.hostname.as_deref())
     }
+}
+
+/// A name of this host that was given, if it can be one; else the machine's.
+pub(crate) fn checked_hostname(given: Option<&str>) -> Result<String, Failure> {
+    let Some(name) = given else {
+        return Ok(system_hostname());
+    };
+    let is_valid = (1..=253).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        && name.bytes().any(|b| b.is_ascii_alphanumeric())
+        && !name.starts_with(['.', '-']);
+    if is_valid {
+        return Ok(name.to_owned());
+    }
+    let rule =
+        "1 to 253 letters, digits, dots, dashes and underscores, and neither a dot nor a dash in front";
+    Err(Failure::usage(format!(
+        "`{name}` is not a host name: it takes {rule}"
+    )))
 }
 
 /// What is done about modules from elsewhere.

@@ -1,5 +1,6 @@
 //! The commands: one file each, and the list of them.
 
+mod cf;
 mod check;
 mod completions;
 mod docs;
@@ -14,6 +15,8 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
+
+pub(crate) use graph::errors_first;
 
 use crate::failure::{Failure, exit_code};
 use crate::output::{Importance, Output};
@@ -41,6 +44,7 @@ enum Command {
     Run(Box<run::Arguments>),
     Graph(graph::Arguments),
     Check(check::Arguments),
+    Cf(cf::Arguments),
     Fmt(fmt::Arguments),
     Modules(modules::Arguments),
     Docs(docs::Arguments),
@@ -80,6 +84,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Run(arguments) => run::run(session, &arguments),
         Command::Graph(arguments) => graph::run(session, &arguments),
         Command::Check(arguments) => check::run(session, &arguments),
+        Command::Cf(arguments) => cf::run(session, &arguments),
         Command::Fmt(arguments) => fmt::run(output, &arguments),
         Command::Modules(arguments) => modules::run(session, &arguments),
         Command::Docs(arguments) => docs::run(session, &arguments),

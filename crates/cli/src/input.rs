@@ -161,7 +161,6 @@ fn unsupported(argument: &str) -> Option<&'static str> {
         return None;
     }
     match extension {
-        "cf" => Some("programs in the model language (`.cf`)"),
         "yaml" | "yml" => Some("programs in YAML"),
         _ => None,
     }

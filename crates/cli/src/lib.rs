@@ -26,6 +26,8 @@ mod failure;
 mod input;
 mod known_files;
 mod later;
+mod model;
+mod model_run;
 mod modules;
 mod output;
 mod pages;

@@ -86,7 +86,8 @@ impl Programs {
             watched: None,
         };
         let work = move || {
-            reloader.watched = watch.then(|| Watched::new(&reloader));
+            let (machine, sender) = (&reloader.surroundings.machine, reloader.sender.clone());
+            reloader.watched = watch.then(|| Watched::new(machine, sender));
             reloader.watch();
             reloader.begin(compilation);
             reloader.serve(&receiver);
@@ -98,6 +99,15 @@ impl Programs {
         if thread.is_none() {
             ended.notify_one();
         }
+        Programs::of(sender, ended, thread)
+    }
+
+    /// Programs of this thread, which listens to messages, and notifies when it cannot go on.
+    pub(crate) fn of(
+        sender: Sender<Message>,
+        ended: Arc<Notify>,
+        thread: Option<JoinHandle<()>>,
+    ) -> Programs {
         Programs {
             sender,
             ended,
@@ -267,15 +277,16 @@ impl Reloader {
 }
 
 /// The watches of a program's files.
-struct Watched {
+pub(crate) struct Watched {
     subscriber: Subscriber,
     handles: Vec<((PathBuf, Depth), WatchHandle)>,
 }
 
 impl Watched {
-    fn new(reloader: &Reloader) -> Watched {
-        let changed = Changed(Mutex::new(reloader.sender.clone()));
-        let hub = &reloader.surroundings.machine.host.watches;
+    /// Watches nothing yet. What changes is told as [`Message::Changed`].
+    pub(crate) fn new(machine: &LocalMachine, sender: Sender<Message>) -> Watched {
+        let changed = Changed(Mutex::new(sender));
+        let hub = &machine.host.watches;
         Watched {
             subscriber: hub.subscribe(Arc::new(changed)),
             handles: Vec::new(),
@@ -283,7 +294,7 @@ impl Watched {
     }
 
     /// Watches these and no others. Answers why something cannot be watched, and whether there are new ones.
-    fn set(&mut self, wanted: Vec<(PathBuf, Depth)>) -> (Option<String>, bool) {
+    pub(crate) fn set(&mut self, wanted: Vec<(PathBuf, Depth)>) -> (Option<String>, bool) {
         self.handles.retain(|(place, _)| wanted.contains(place));
         let (mut failed, before) = (None, self.handles.len());
         for (path, depth) in wanted {

@@ -14,6 +14,7 @@ use crate::arguments::ProgramArguments;
 use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities, RealEffects};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
+use crate::model::ModelWork;
 use crate::modules::ModulePolicy;
 use crate::output::Output;
 use crate::process::command_path;
@@ -53,6 +54,12 @@ impl Session {
             lint: false,
             modules,
         })
+    }
+
+    /// The model that the command line names, if it names one.
+    pub(crate) fn model(&self, arguments: &ProgramArguments) -> Result<Option<ModelWork>, Failure> {
+        let library: Library = self.assembly.library(&arguments.hostname()?);
+        Ok(arguments.model(library)?.map(ModelWork::new))
     }
 
     /// Opens this machine for a program, with its state below `prefix`, an absolute path.

@@ -10,9 +10,11 @@
 //!
 //! The cases of `mistakes` are programs that a newcomer writes, and what is then seen; a page of the book is made of them.
 //!
+//! The cases of the stage *model* are programs in the other language: what they become, and what one machine keeps of that.
+//!
 //! The files that a folder holds beside its texts are those of the deploy. An analysis of each program says first what compiling says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,23 +24,30 @@ use setpoint_diagnostics::{
     Diagnostic, Diagnostics, Loader, MemoryLoader, RenderStyle, Severity, SourceMap, render,
 };
 use setpoint_flow::{Evaluator, SourceId, Step};
-use setpoint_graph::encode_exported;
 use setpoint_graph::json::{edge_json, resource_json};
+use setpoint_graph::{Assembler, encode_exported};
 use setpoint_mcl::analysis::{AnalysisOptions, analyse};
 use setpoint_mcl::lint::{apply, fixes, lint};
 use setpoint_mcl::{CompileOptions, Entry, compile};
+use setpoint_model::datum::Datum;
+use setpoint_model::execute::Inputs;
+use setpoint_model::export::{Deferrals, MachineOutputs, machine_outputs};
+use setpoint_model::language::LANGUAGE;
+use setpoint_model::{json, project};
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
 use setpoint_value::{Exported, Wake};
 
 fn main() -> ExitCode {
-    cases::main(&[Stage::Graph, Stage::Lint, Stage::Mistake], |case| {
-        match case.stage {
+    cases::main(
+        &[Stage::Graph, Stage::Lint, Stage::Mistake, Stage::Model],
+        |case| match case.stage {
             Stage::Lint => lint_case(case),
             Stage::Mistake => mistake_case(case),
+            Stage::Model => model_case(case),
             Stage::Parse | Stage::Format | Stage::Analysis | Stage::Graph => run(case),
-        }
-    })
+        },
+    )
 }
 
 /// What the linter finds in a program, and the text after its quick fixes.
@@ -74,6 +83,99 @@ fn lint_case(case: &Case) -> Result<String, String> {
         sections.add("fixed", &text);
     }
     Ok(sections.finish())
+}
+
+/// What becomes of a model: what it prints, its resources of all machines, and what `host.example` keeps of them. The environment is one
+/// variable, and facts are those of the file `facts.json` of a folder.
+fn model_case(case: &Case) -> Result<String, String> {
+    let library = Assembly::standard().library("host.example");
+    let (root, main) = match case.is_folder {
+        true => (case.path.clone(), "main.cf".to_owned()),
+        false => {
+            let name = case.path.file_name().ok_or("a case has a name")?;
+            (
+                case.path.parent().map(ToOwned::to_owned).unwrap_or_default(),
+                name.to_string_lossy().into_owned(),
+            )
+        }
+    };
+    let loader = DirectoryLoader::new(&root);
+    let mut options = project::Options {
+        main: Some(main),
+        ..project::Options::default()
+    };
+    let inputs = Inputs {
+        environment: [("HOME".into(), "/root".into())].into(),
+        facts: model_facts(&loader)?,
+        ..Inputs::default()
+    };
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let compiled = setpoint_model::compile::compile(
+        &loader,
+        &library,
+        &mut options,
+        &inputs,
+        &mut sources,
+        &mut diagnostics,
+    );
+    let machine = match &compiled.exported {
+        Some(exported) if !diagnostics.has_errors() => {
+            machine_outputs(exported, "host.example", &Deferred(&inputs), &mut diagnostics)
+        }
+        _ => MachineOutputs::default(),
+    };
+    let object = json::compiled(&compiled, &diagnostics, &sources);
+    let lines = |key: &str| -> String {
+        let rows = object[key].as_array().into_iter().flatten();
+        rows.map(|row| format!("{row}\n")).collect()
+    };
+    let mut sections = Sections::new();
+    sections.add("diagnostics", &diagnostics_text(&diagnostics, &sources));
+    sections.add("stdout", object["stdout"].as_str().unwrap_or_default());
+    sections.add("resources", &lines("resources"));
+    let mut graph = String::new();
+    match Assembler::new(&LANGUAGE).replace_all(machine.outputs) {
+        Ok(kept) if !diagnostics.has_errors() => {
+            let resources = kept.resources.values();
+            graph.extend(resources.map(|resource| format!("{}\n", resource_json(resource, &sources))));
+            graph.extend(kept.edges.values().map(|edge| format!("{}\n", edge_json(edge))));
+        }
+        Ok(_) => {}
+        Err(found) => graph = diagnostics_text(&found, &sources),
+    }
+    sections.add("host.example", &graph);
+    let held = machine.held.iter();
+    let held: String = held
+        .map(|held| format!("{} {}: {}\n", held.id, held.state.name(), held.reason))
+        .collect();
+    sections.add("held", &held);
+    Ok(sections.finish())
+}
+
+/// The facts of a case, by `machine/kind[name]/fact`.
+fn model_facts(loader: &DirectoryLoader) -> Result<BTreeMap<Arc<str>, Datum>, String> {
+    let Ok(bytes) = loader.read("facts.json") else {
+        return Ok(BTreeMap::new());
+    };
+    let facts: BTreeMap<String, serde_json::Value> =
+        serde_json::from_slice(&bytes).map_err(|error| format!("facts.json: {error}"))?;
+    Ok(facts
+        .iter()
+        .map(|(key, value)| (key.as_str().into(), json::datum(value)))
+        .collect())
+}
+
+/// Answers to deferred references out of what the model was given.
+struct Deferred<'a>(&'a Inputs);
+
+impl Deferrals for Deferred<'_> {
+    fn environment(&self, name: &str) -> Option<Arc<str>> {
+        self.0.environment.get(name).cloned()
+    }
+
+    fn fact(&self, key: &str) -> Option<Datum> {
+        self.0.facts.get(key).cloned()
+    }
 }
 
 /// What a user sees: of `check`, and if that finds nothing, of a run. The first line of the program is a comment that says what the

@@ -33,21 +33,10 @@ use crate::functions::context::Read;
 use crate::hir::Model;
 
 /// What may be chosen about an export.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// The machine of resources whose binding names none.
-    pub default_machine: Arc<str>,
     /// Whether requirements of plain entities are followed to the resources behind them.
     pub flatten_requires: bool,
-}
-
-impl Default for ExportOptions {
-    fn default() -> ExportOptions {
-        ExportOptions {
-            default_machine: "*".into(),
-            flatten_requires: false,
-        }
-    }
 }
 
 /// The resources of all machines.

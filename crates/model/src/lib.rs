@@ -6,12 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compile;
 pub mod datum;
 pub mod errors;
 pub mod execute;
 pub mod export;
 pub mod functions;
 pub mod hir;
+pub mod json;
 pub mod language;
 pub mod project;
 pub mod resolve;

@@ -100,6 +100,25 @@ pub fn find(loader: &dyn Loader, directory: &str) -> Option<String> {
     }
 }
 
+/// The directories in which the project in `directory` has its modules, as far as that can be read. For those who have to let a loader
+/// read there before anything is loaded.
+#[must_use]
+pub fn module_path(loader: &dyn Loader, directory: &str) -> Vec<String> {
+    let mut reading = Reading {
+        loader,
+        sources: &mut SourceMap::new(),
+        diagnostics: &mut Diagnostics::new(),
+        parsed: &mut ParsedFiles::default(),
+        reads: Vec::new(),
+    };
+    let project = settings::read(&mut reading, directory, false);
+    project
+        .module_path
+        .iter()
+        .map(|entry| join(directory, entry))
+        .collect()
+}
+
 /// Loads the project in `directory` with all that it imports. Whether it is complete says `diagnostics`.
 pub fn load(
     loader: &dyn Loader,

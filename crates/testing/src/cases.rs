@@ -4,10 +4,11 @@
 //! tests/cases/types/if_branches_differ.mcl       first line, where it is needed: #: stage graph
 //! tests/cases/types/if_branches_differ.expect    written by the runner, reviewed by eye
 //! tests/cases/modules/a_module/{main.mcl,lib/x.mcl,expect}
+//! tests/cases/model/export/purged.cf              a model, the other language
 //! ```
 //!
-//! A folder with a `main.mcl` or a `metadata.yaml` is one case. How far a case goes follows from the folder below `tests/cases`
-//! that it is in: `parse`, `format`, `analysis`, `lint` and `mistakes` end there, all others go through to the graph. A first line `#: stage` says otherwise;
+//! A folder with a `main.mcl`, a `metadata.yaml` or a `main.cf` is one case. How far a case goes follows from the folder below `tests/cases`
+//! that it is in: `parse`, `format`, `analysis`, `lint`, `mistakes` and `model` end there, all others go through to the graph. A first line `#: stage` says otherwise;
 //! one that repeats what holds anyway is an error, and so is a stage that there is none of. `UPDATE=1` rewrites expectations; with
 //! `CI=true` it is refused. An expectation without its program fails. A test binary runs the cases of its stages; filters are those
 //! of `cargo test`.
@@ -38,6 +39,8 @@ pub enum Stage {
     Lint,
     /// To what a user sees who made a mistake.
     Mistake,
+    /// A model, through everything that is made of it.
+    Model,
 }
 
 impl Stage {
@@ -49,6 +52,7 @@ impl Stage {
             "graph" => Stage::Graph,
             "lint" => Stage::Lint,
             "mistake" => Stage::Mistake,
+            "model" => Stage::Model,
             _ => return None,
         })
     }
@@ -210,18 +214,20 @@ fn find(root: &Path) -> Result<Found, String> {
         }
         for (name, path) in &entries {
             if path.is_dir() {
-                if path.join("main.mcl").is_file() || path.join("metadata.yaml").is_file() {
+                let begins = ["main.mcl", "metadata.yaml", "main.cf"];
+                if begins.iter().any(|name| path.join(name).is_file()) {
                     found.cases.push(case(root, path, true)?);
                 } else {
                     folders.push(path.clone());
                 }
-            } else if name.ends_with(".mcl") {
+            } else if name.ends_with(".mcl") || name.ends_with(".cf") {
                 found.cases.push(case(root, path, false)?);
             } else if let Some(stem) = name
                 .strip_suffix(".expect")
                 .or_else(|| name.strip_suffix(".steps"))
             {
-                if !entries.contains_key(&format!("{stem}.mcl")) {
+                let programs = [format!("{stem}.mcl"), format!("{stem}.cf")];
+                if !programs.iter().any(|program| entries.contains_key(program)) {
                     found
                         .unused
                         .insert(path.strip_prefix(root).unwrap_or(path).to_owned());
@@ -257,6 +263,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
         Some("lint") => Stage::Lint,
         Some("analysis") => Stage::Analysis,
         Some("mistakes") => Stage::Mistake,
+        Some("model") => Stage::Model,
         _ => Stage::Graph,
     };
     let stage = match first.strip_prefix("#: ") {
@@ -264,7 +271,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
             .strip_prefix("stage ")
             .and_then(|word| Stage::of(word.trim()))
             .ok_or_else(|| {
-                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, lint, mistake, graph")
+                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, lint, mistake, model, graph")
             })?,
         None => stage_of_folder,
     };

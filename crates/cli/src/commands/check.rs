@@ -18,7 +18,8 @@ use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::codes::UNFORMATTED;
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
-use crate::output::Importance;
+use crate::model::ModelWork;
+use crate::output::{Importance, Output};
 use crate::process::use_huge_pages;
 use crate::program::NO_RESOURCES;
 use crate::session::Session;
@@ -72,6 +73,9 @@ enum Deny {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     use_huge_pages(true);
     let output = &session.output;
+    if let Some(model) = session.model(&arguments.program)? {
+        return check_model(output, model, arguments);
+    }
     let mut source = session.program(
         &arguments.program,
         arguments.modules.policy(output),
@@ -101,7 +105,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         output.warning(NO_RESOURCES);
     }
     if arguments.json {
-        let diagnostics = diagnostics_json(&errors_first(&compilation), &compilation.sources);
+        let diagnostics = diagnostics_json(&errors_first(&compilation.diagnostics), &compilation.sources);
         output.print(&format!("{}\n", json!({ "diagnostics": diagnostics })))?;
     } else {
         compilation.report(output);
@@ -119,6 +123,36 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     // The process ends: the system takes its memory back at once, while freeing a large program piece by piece takes about
     // as long as checking it.
     std::mem::forget(compilation);
+    Ok(if failed { exit_code::WRONG } else { exit_code::DONE })
+}
+
+/// The same for a model, which has neither a linter nor a formatter yet.
+fn check_model(output: &Output, mut model: ModelWork, arguments: &Arguments) -> Result<u8, Failure> {
+    if arguments.fix {
+        return Err(Failure::usage("`--fix` knows nothing to mend in models"));
+    }
+    let begin = Instant::now();
+    let (_, found) = model.check();
+    let took = begin.elapsed();
+    let diagnostics = errors_first(&found);
+    let is_denied = arguments.deny == Some(Deny::Warnings) && !diagnostics.is_empty();
+    let failed = diagnostics.has_errors() || is_denied;
+    if arguments.json {
+        let rows = diagnostics_json(&diagnostics, &model.sources);
+        output.print(&format!("{}\n", json!({ "diagnostics": rows })))?;
+    } else {
+        output.diagnostics(&diagnostics, &model.shown_sources());
+        if !failed {
+            let files = model.own_files();
+            let files = if files == 1 {
+                "1 file".to_owned()
+            } else {
+                format!("{files} files")
+            };
+            let text = format!("checked {files} in {:.1} ms", took.as_secs_f64() * 1e3);
+            output.say(Importance::Info, text);
+        }
+    }
     Ok(if failed { exit_code::WRONG } else { exit_code::DONE })
 }
 

@@ -14,6 +14,7 @@ use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
 use crate::compilation::Compilation;
 use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
+use crate::model::ModelWork;
 use crate::output::Output;
 use crate::prefix::Prefix;
 use crate::program::NO_RESOURCES;
@@ -73,6 +74,9 @@ enum Format {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    if let Some(model) = session.model(&arguments.program)? {
+        return model_graph(session, arguments, model);
+    }
     let mut source = session.program(
         &arguments.program,
         arguments.modules.policy(&session.output),
@@ -128,6 +132,67 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     })
 }
 
+/// The same for a model. What is held is in the graph, too, and told besides.
+fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -> Result<u8, Failure> {
+    let output = &session.output;
+    if arguments.pure {
+        model.without_machine();
+    }
+    let compilation = model.compile();
+    let diagnostics = errors_first(&compilation.diagnostics);
+    let Some(desired) = compilation.desired else {
+        match arguments.format {
+            Format::Json => {
+                let object = json::graph_json(&DesiredGraph::default(), &diagnostics, &model.sources);
+                output.print(&format!("{object}\n"))?;
+            }
+            Format::Text | Format::Dot => output.diagnostics(&diagnostics, &model.shown_sources()),
+        }
+        return Ok(exit_code::WRONG);
+    };
+    let graph = desired.with_held();
+    let automatic = match arguments.no_autoedges {
+        true => Vec::new(),
+        false => {
+            let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
+            automatic_edges(&kinds, &graph)
+        }
+    };
+    let printed = PrintedGraph {
+        graph: &graph,
+        automatic: &automatic,
+        unknown: &[],
+        chains: false,
+    };
+    if graph.resources.is_empty() {
+        let machine = model.hostname();
+        output.warning(format!(
+            "the model describes no resources of the machine `{machine}`"
+        ));
+    }
+    if arguments.format == Format::Json {
+        let mut object = json::graph_json(printed, &diagnostics, &model.sources);
+        let held = desired.held.iter().map(|held| {
+            serde_json::json!({
+                "kind": &*held.id.kind,
+                "name": &*held.id.name,
+                "state": held.state.name(),
+                "reason": held.reason,
+            })
+        });
+        object["held"] = held.collect();
+        output.print(&format!("{object}\n"))?;
+        return Ok(exit_code::DONE);
+    }
+    output.diagnostics(&diagnostics, &model.shown_sources());
+    desired.say_held(output);
+    match arguments.format {
+        Format::Dot => output.print(&dot::graph_dot(printed))?,
+        _ => output.print(&text::graph_text(printed, Some(&model.shown_sources())))?,
+    }
+    Ok(exit_code::DONE)
+}
+
 fn print(
     output: &Output,
     format: Format,
@@ -138,7 +203,7 @@ fn print(
         let nothing = DesiredGraph::default();
         let object = json::graph_json(
             graph.unwrap_or((&nothing).into()),
-            &errors_first(compilation),
+            &errors_first(&compilation.diagnostics),
             &compilation.sources,
         );
         return output.print(&format!("{object}\n"));
@@ -152,8 +217,8 @@ fn print(
 }
 
 /// With errors, the first row is the one that rejects the program, whatever was warned about before.
-pub(super) fn errors_first(compilation: &Compilation) -> Diagnostics {
-    let mut diagnostics = compilation.diagnostics.clone().into_vec();
+pub(crate) fn errors_first(diagnostics: &Diagnostics) -> Diagnostics {
+    let mut diagnostics = diagnostics.clone().into_vec();
     diagnostics.sort_by_key(|diagnostic| diagnostic.severity);
     let mut sorted = Diagnostics::new();
     sorted.extend(diagnostics);

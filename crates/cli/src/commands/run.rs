@@ -19,12 +19,15 @@ use setpoint_resources::ProgramExit;
 use setpoint_value::{FunctionLog, FunctionSpec};
 use tokio::runtime::Runtime;
 
+use super::graph::errors_first;
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, environment, parse_whole};
-use crate::compilation::ProgramSource;
+use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::{Failure, exit_code, system_text};
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
+use crate::model::{ModelCompilation, ModelWork};
+use crate::model_run;
 use crate::output::{End, Importance, Output, Said, headed};
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::process::{harden, warn_of_foreign_text};
@@ -216,6 +219,12 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 /// How long the end waits for what is known of files to be left for the next process.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 
+/// What is kept, compiled for the first time.
+enum Kept {
+    Program(Box<(ProgramSource, Compilation)>),
+    Model(Box<(ModelWork, ModelCompilation)>),
+}
+
 /// Keeps the machine right until the end.
 fn keep(
     session: &Session,
@@ -228,9 +237,19 @@ fn keep(
     let output = &session.output;
     let hostname = arguments.program.hostname()?;
     harden();
-    let program = match arguments.program.words() == ["empty"] {
-        true => None,
-        false => {
+    let model = session.model(&arguments.program)?;
+    let program = match (arguments.program.words() == ["empty"], model) {
+        (true, _) => None,
+        (false, Some(mut model)) => {
+            let compilation = model.compile();
+            if compilation.diagnostics.has_errors() {
+                let found = errors_first(&compilation.diagnostics);
+                view.reporter().diagnostics(&found, &model.shown_sources());
+                return Ok(Ended::of_wrong_program());
+            }
+            Some(Kept::Model(Box::new((model, compilation))))
+        }
+        (false, None) => {
             let source = arguments.source(session)?;
             let compilation = source.fetch_and_compile(output)?;
             view.reporter()
@@ -239,7 +258,7 @@ fn keep(
                 return Ok(Ended::of_wrong_program());
             }
             warn_of_foreign_text(&compilation.files().unwrap_or_default(), output);
-            Some((source, compilation))
+            Some(Kept::Program(Box::new((source, compilation))))
         }
     };
     // From here on signals are requests, so that whatever is made is taken down again.
@@ -265,7 +284,7 @@ fn keep(
         runtime.handle().clone(),
     );
     view.follow(&engine);
-    let programs = program.map(|(source, compilation)| {
+    let programs = program.map(|kept| {
         let surroundings = Surroundings {
             machine: machine.clone().with_log(FunctionDebug {
                 engine: engine.clone(),
@@ -275,7 +294,16 @@ fn keep(
             reporter: view.reporter(),
             follow: !arguments.no_stream_watch,
         };
-        Programs::start(source, compilation, surroundings, arguments.watch)
+        match kept {
+            Kept::Program(program) => {
+                let (source, compilation) = *program;
+                Programs::start(source, compilation, surroundings, arguments.watch)
+            }
+            Kept::Model(model) => {
+                let (model, compilation) = *model;
+                model_run::start(model, compilation, surroundings)
+            }
+        }
     });
     let ended = runtime.block_on(wait(&engine, programs.as_ref(), &mut signals, output));
     drop(programs);

@@ -9,6 +9,7 @@ use setpoint_diagnostics::{
 };
 
 use super::{Importance, Said, headed};
+use crate::pages::page;
 
 /// How many diagnostics of one code are shown in full.
 const IN_FULL: usize = 5;
@@ -38,12 +39,17 @@ pub(super) fn reports(diagnostics: &Diagnostics, sources: &SourceMap, style: Ren
         .filter(|diagnostic| diagnostic.severity == Severity::Error);
     if let Some(first) = errors.next() {
         let count = match errors.count() {
-            0 => String::new(),
-            others => format!("{} errors; ", others + 1),
+            0 => None,
+            others => Some(format!("{} errors", others + 1)),
         };
-        let text = format!("{count}`setpoint explain {}` tells more", first.code.code);
+        let code = first.code.code;
+        let more = page(code).map(|_| format!("`setpoint explain {code}` tells more"));
         let importance = Importance::Error;
-        all.push(Said { importance, text });
+        let text: Vec<String> = count.into_iter().chain(more).collect();
+        if !text.is_empty() {
+            let text = text.join("; ");
+            all.push(Said { importance, text });
+        }
     }
     all
 }

@@ -23,6 +23,7 @@ mod known_files;
 mod language_server;
 mod linter;
 mod mistakes;
+mod models;
 mod modules;
 mod neovim;
 #[path = "../sources/program.rs"]

@@ -207,7 +207,7 @@ fn what_is_no_program_is_told_as_such() {
     );
     place.write("nope.mcl", "");
     assert!(told(&["check", "nope"]).contains("did you mean `nope.mcl`?"));
-    assert!(told(&["check", "main.cf"]).contains("(`.cf`) are not supported yet"));
+    assert!(told(&["check", "main.cf"]).contains("`main.cf` cannot be read: No such file"));
     let plan = told(&["plan", "x.mcl"]);
     assert!(plan.contains("`setpoint plan` is not there yet"), "{plan}");
     assert!(plan.contains("--noop"), "{plan}");

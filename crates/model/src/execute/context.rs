@@ -234,7 +234,13 @@ impl Context for CallContext<'_, '_> {
     }
 
     fn module_directory(&self, module: &str) -> Option<Arc<str>> {
-        self.machine.inputs.directories.get(module).cloned()
+        let directory = self.machine.model.modules.get(module)?;
+        // That of the project is empty: paths are relative to it.
+        Some(if directory.is_empty() {
+            ".".into()
+        } else {
+            directory.clone()
+        })
     }
 
     fn calling_module(&self) -> Arc<str> {

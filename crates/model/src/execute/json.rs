@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use setpoint_diagnostics::{Diagnostic, Severity, SourceMap};
+use setpoint_value::Mark;
 
 use super::{Execution, Slot};
 use crate::datum::{Datum, Deferred, DeferredSource, InstanceId};
@@ -141,6 +142,7 @@ impl Writer<'_> {
             Datum::Instance(id) => self.reference(*id),
             Datum::Unknown(_) => json!({ "$unknown": true }),
             Datum::Deferred(deferred) => self.deferred(deferred),
+            Datum::Marked(marked) if marked.marks.contains(&Mark::Sensitive) => json!({ "$sensitive": true }),
             Datum::Marked(marked) => self.datum(&marked.datum),
         }
     }

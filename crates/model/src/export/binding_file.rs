@@ -23,7 +23,6 @@ use setpoint_graph::{KindSchema, ParameterSchema};
 
 use super::bindings::{Bindings, Path, Plan, PlanKind, Source, Text, missing_step};
 use super::codes;
-use crate::datum::Datum;
 use crate::hir::{EntityId, Model};
 
 /// A binding file that was read.
@@ -148,7 +147,7 @@ impl Reading<'_> {
                 Parameter {
                     from: None,
                     value: Some(value),
-                } => Source::Constant(constant(value)),
+                } => Source::Constant(crate::json::datum(value)),
                 _ => {
                     self.error(at, format!("`{name}` needs either `from` or `value`"));
                     return None;
@@ -164,7 +163,7 @@ impl Reading<'_> {
                 for (name, value) in &given.value {
                     let parameter = self.parameter(schema, name, at)?;
                     all.retain(|(other, _)| other.name != parameter.name);
-                    all.push((parameter, Source::Constant(constant(value))));
+                    all.push((parameter, Source::Constant(crate::json::datum(value))));
                 }
                 Some(all)
             }
@@ -195,7 +194,10 @@ impl Reading<'_> {
             .into_iter()
             .find_map(|name| entities.iter().position(|entity| &*entity.name == name));
         if found.is_none() {
-            let names: Vec<&str> = entities.iter().map(|entity| &*entity.name).collect();
+            let names: Vec<&str> = entities
+                .iter()
+                .map(|entity| entity.name.strip_prefix("__config__::").unwrap_or(&entity.name))
+                .collect();
             let help = did_you_mean(name, names);
             self.error_with(span, format!("there is no entity `{name}`"), help);
         }
@@ -290,27 +292,5 @@ impl Reading<'_> {
         let within = line.char_indices().nth(column).map_or(0, |(at, _)| at);
         let end = start + line.trim_end().len();
         Span::new(self.file.file, (start + within).min(end) as u32, end as u32)
-    }
-}
-
-/// A value that is written in a binding file.
-fn constant(value: &serde_json::Value) -> Datum {
-    use serde_json::Value as Json;
-    match value {
-        Json::Null => Datum::Null,
-        Json::Bool(value) => Datum::Bool(*value),
-        Json::Number(number) => match number.as_i64() {
-            Some(number) => Datum::Int(number),
-            None => Datum::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Json::String(text) => Datum::Text(text.as_str().into()),
-        Json::Array(items) => Datum::List(items.iter().map(constant).collect()),
-        Json::Object(entries) => {
-            let entries = entries.iter();
-            let dict = entries
-                .map(|(key, value)| (Arc::from(key.as_str()), constant(value)))
-                .collect();
-            Datum::Dict(Arc::new(dict))
-        }
     }
 }

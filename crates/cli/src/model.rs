@@ -1,0 +1,499 @@
+//! A model, the second language: where it is, what it is given of this machine, and what it gives.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use setpoint_diagnostics::{Diagnostics, LoadError, Loader, SourceMap, visible};
+use setpoint_graph::{Assembler, DesiredGraph, Library};
+use setpoint_model::compile::{Checked, Compiled, check, compile};
+use setpoint_model::datum::{Datum, InstanceId};
+use setpoint_model::execute::{Inputs, Outside, ReadKey};
+use setpoint_model::export::{Deferrals, HeldResource, machine_outputs};
+use setpoint_model::functions::context::{Arguments, Deployment, Failure as CallFailure};
+use setpoint_model::language::LANGUAGE;
+use setpoint_model::project;
+use setpoint_value::{CallError, FunctionRef, Random, Value};
+
+use crate::capabilities::SystemRandom;
+use crate::directory_loader::DirectoryLoader;
+use crate::failure::{Failure, system_text};
+use crate::output::{Importance, Output, headed};
+
+/// Which model, and what it is given.
+pub(crate) struct ModelSource {
+    /// The directory of its project as the user can open it: empty or ending in `/`.
+    pub(crate) root: String,
+    /// Its main file, relative to that.
+    main: Option<String>,
+    /// Whether the project must have a `project.yml`.
+    needs_project: bool,
+    /// Further directories of modules.
+    module_path: Vec<String>,
+    /// What it can use.
+    library: Library,
+    /// The machine whose resources are kept.
+    hostname: String,
+    /// The environment; none for that of this process.
+    environment: Option<BTreeMap<Arc<str>, Arc<str>>>,
+    /// Facts by `machine/kind[name]/fact`.
+    facts: BTreeMap<Arc<str>, Datum>,
+}
+
+/// What the command line says about a model, besides where it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelSettings {
+    /// The main file, relative to where the user is, or to the project.
+    pub(crate) main: Option<String>,
+    /// Further directories of modules.
+    pub(crate) module_path: Vec<String>,
+    /// The environment; none for that of this process.
+    pub(crate) environment: Option<BTreeMap<Arc<str>, Arc<str>>>,
+    /// Facts by `machine/kind[name]/fact`.
+    pub(crate) facts: BTreeMap<Arc<str>, Datum>,
+}
+
+/// Whether an argument names a model: a `.cf` file, a `project.yml`, or a directory that has one and is no program of the first language.
+pub(crate) fn is_model(argument: &str) -> bool {
+    if argument.contains(char::is_whitespace) && !Path::new(argument).exists() {
+        return false;
+    }
+    let has = |name: &str| Path::new(argument).join(name).is_file();
+    argument.ends_with(".cf")
+        || argument == "project.yml"
+        || argument.ends_with("/project.yml")
+        || has("project.yml") && !has("metadata.yaml") && !has("main.mcl")
+}
+
+impl ModelSource {
+    /// Finds the project of a model: that of the directory, or of the directory of the file, or one above.
+    ///
+    /// # Errors
+    /// When there is no such file or directory.
+    pub(crate) fn find(
+        argument: &str,
+        settings: ModelSettings,
+        library: Library,
+        hostname: String,
+    ) -> Result<ModelSource, Failure> {
+        let path = Path::new(argument);
+        let metadata = std::fs::metadata(path).map_err(|error| {
+            Failure::wrong(format!("`{argument}` cannot be read: {}", system_text(&error)))
+        })?;
+        let (directory, file) = match (metadata.is_dir(), path.file_name().and_then(|name| name.to_str())) {
+            (true, _) => (path.to_path_buf(), None),
+            (false, Some("project.yml")) => (parent_of(path), None),
+            (false, name) => (parent_of(path), name.map(str::to_owned)),
+        };
+        let above = project_above(&directory);
+        let (root, main) = match (&above, file.or(settings.main)) {
+            (Some((root, below)), Some(file)) => (root.clone(), Some(format!("{below}{file}"))),
+            (Some((root, _)), None) => (root.clone(), None),
+            (None, file) => (directory, file),
+        };
+        let mut module_path = Vec::new();
+        for directory in settings.module_path {
+            let absolute = std::path::absolute(&directory).map_err(|error| {
+                Failure::io(
+                    format_args!("find the working directory for `{directory}`"),
+                    &error,
+                )
+            })?;
+            module_path.push(absolute.to_string_lossy().trim_end_matches('/').to_owned());
+        }
+        let mut root = root.to_string_lossy().into_owned();
+        if root == "." {
+            root.clear();
+        }
+        if !root.is_empty() && !root.ends_with('/') {
+            root.push('/');
+        }
+        Ok(ModelSource {
+            root,
+            needs_project: above.is_none() && main.is_none(),
+            main,
+            module_path,
+            library,
+            hostname,
+            environment: settings.environment,
+            facts: settings.facts,
+        })
+    }
+
+    fn inputs(&self, loader: &dyn Loader) -> Inputs {
+        let environment = self.environment.clone().unwrap_or_else(|| {
+            let text = |text: std::ffi::OsString| text.into_string().ok().map(Arc::from);
+            std::env::vars_os()
+                .filter_map(|(name, value)| Some((text(name)?, text(value)?)))
+                .collect()
+        });
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let mut stored = BTreeMap::new();
+        if loader.is_directory(STORED) {
+            for path in loader.list(STORED).unwrap_or_default() {
+                let text = loader
+                    .read(&path)
+                    .ok()
+                    .and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
+                stored.extend(text.map(|text| (Arc::from(path), Arc::from(text))));
+            }
+        }
+        Inputs {
+            deployment: Deployment {
+                deploy: "local".into(),
+                ..Deployment::default()
+            },
+            environment,
+            facts: self.facts.clone(),
+            unix_time: since.ok().and_then(|since| since.as_secs().try_into().ok()),
+            stored,
+            outside: Some(Box::new(ThisMachine)),
+            ..Inputs::default()
+        }
+    }
+}
+
+/// Where models keep what outlives executions.
+const STORED: &str = "data";
+
+/// The directory that a file is in; the working directory is `.`.
+fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The project that a directory belongs to, and the way from there back to the directory, empty or ending in `/`.
+fn project_above(directory: &Path) -> Option<(PathBuf, String)> {
+    let absolute = std::path::absolute(directory).ok()?;
+    let found = absolute.ancestors().find(|at| at.join("project.yml").is_file())?;
+    let below = absolute.strip_prefix(found).ok()?;
+    let mut way = String::new();
+    let mut root = directory.to_path_buf();
+    for component in below.components() {
+        if let Component::Normal(name) = component {
+            way.push_str(name.to_str()?);
+            way.push('/');
+            root.push("..");
+        }
+    }
+    // A path that the user knows, where that is possible.
+    Some((
+        if way.is_empty() {
+            directory.to_path_buf()
+        } else {
+            found.to_path_buf()
+        },
+        way,
+    ))
+}
+
+/// A model that is looked at, once or again and again.
+pub(crate) struct ModelWork {
+    source: ModelSource,
+    options: project::Options,
+    /// Texts, named relative to the project.
+    pub(crate) sources: SourceMap,
+    assembler: Assembler<InstanceId>,
+}
+
+/// A model that was compiled.
+pub(crate) struct ModelCompilation {
+    /// What came of it.
+    pub(crate) compiled: Compiled,
+    /// What is wrong.
+    pub(crate) diagnostics: Diagnostics,
+    /// What a machine keeps of it; none if something is wrong.
+    pub(crate) desired: Option<Desired>,
+}
+
+/// What a machine keeps of a model.
+pub(crate) struct Desired {
+    /// What is applied.
+    pub(crate) graph: DesiredGraph,
+    /// What is not, because something is not known.
+    pub(crate) held: Vec<HeldResource>,
+}
+
+impl ModelCompilation {
+    /// The files that it was made of, or would have been, as the model names them.
+    pub(crate) fn files(&self) -> impl Iterator<Item = String> + '_ {
+        let loaded = self.compiled.checked.reads.iter().cloned();
+        let asked = self
+            .compiled
+            .execution
+            .iter()
+            .flat_map(|execution| &execution.reads);
+        let read = asked.filter_map(|key| match key {
+            ReadKey::File(path) => Some(path.to_string()),
+            _ => None,
+        });
+        loaded.chain(read).filter(|name| !name.starts_with('<'))
+    }
+}
+
+impl Desired {
+    /// The graph with what is held in it: for looking at, not for applying.
+    pub(crate) fn with_held(&self) -> DesiredGraph {
+        let mut graph = self.graph.clone();
+        for held in &self.held {
+            if let Some(resource) = &held.resource {
+                graph.resources.insert(held.id.clone(), resource.clone());
+            }
+        }
+        for edge in self.held.iter().flat_map(|held| &held.edges) {
+            graph
+                .edges
+                .insert((edge.from.clone(), edge.to.clone()), Arc::new(edge.clone()));
+        }
+        graph
+    }
+
+    /// Says what is held, and why.
+    pub(crate) fn say_held(&self, output: &Output) {
+        for held in &self.held {
+            let text = format!("{} is held ({}): {}", held.id, held.state.name(), held.reason);
+            output.say(Importance::Warning, headed(Importance::Warning, &visible(&text)));
+        }
+    }
+}
+
+impl ModelWork {
+    /// Nothing is looked at yet.
+    pub(crate) fn new(source: ModelSource) -> ModelWork {
+        ModelWork {
+            options: project::Options {
+                main: source.main.clone(),
+                module_path: source.module_path.clone(),
+                needs_project: source.needs_project,
+                ..project::Options::default()
+            },
+            source,
+            sources: SourceMap::new(),
+            assembler: Assembler::new(&LANGUAGE),
+        }
+    }
+
+    /// Resolves the model, without executing it.
+    pub(crate) fn check(&mut self) -> (Checked, Diagnostics) {
+        let loader = self.loader();
+        let mut diagnostics = Diagnostics::new();
+        let checked = check(
+            &loader,
+            &self.source.library,
+            &mut self.options,
+            &mut self.sources,
+            &mut diagnostics,
+        );
+        (checked, diagnostics)
+    }
+
+    /// The files of the model: also below directories of modules that the project says lie outside of it.
+    fn loader(&self) -> ModelLoader {
+        let mut loader = ModelLoader::new(&self.source);
+        let module_path = project::module_path(&loader, "");
+        loader.allow(&module_path);
+        loader
+    }
+
+    /// Executes the model as it is now, and takes what this machine keeps.
+    pub(crate) fn compile(&mut self) -> ModelCompilation {
+        let loader = self.loader();
+        let inputs = self.source.inputs(&loader);
+        let mut diagnostics = Diagnostics::new();
+        let compiled = compile(
+            &loader,
+            &self.source.library,
+            &mut self.options,
+            &inputs,
+            &mut self.sources,
+            &mut diagnostics,
+        );
+        let mut desired = None;
+        if let Some(exported) = compiled.exported.as_ref().filter(|_| !diagnostics.has_errors()) {
+            let answers = Answers(&inputs);
+            let machine = machine_outputs(exported, &self.source.hostname, &answers, &mut diagnostics);
+            if !diagnostics.has_errors() {
+                match self.assembler.replace_all(machine.outputs) {
+                    Ok(graph) => {
+                        desired = Some(Desired {
+                            graph,
+                            held: machine.held,
+                        });
+                    }
+                    Err(found) => diagnostics.append(found),
+                }
+            }
+        }
+        ModelCompilation {
+            compiled,
+            diagnostics,
+            desired,
+        }
+    }
+
+    /// The texts under names that the user can open.
+    pub(crate) fn shown_sources(&self) -> SourceMap {
+        let mut shown = SourceMap::new();
+        for (_, file) in self.sources.files() {
+            shown.add(self.shown(&file.name), file.text.clone());
+        }
+        shown
+    }
+
+    /// How many files were read.
+    pub(crate) fn own_files(&self) -> usize {
+        self.sources
+            .files()
+            .filter(|(_, file)| !file.name.starts_with('<'))
+            .count()
+    }
+
+    /// What this machine is called.
+    pub(crate) fn hostname(&self) -> &str {
+        &self.source.hostname
+    }
+
+    /// Lets the model see nothing of this machine.
+    pub(crate) fn without_machine(&mut self) {
+        self.source.environment = Some(BTreeMap::new());
+    }
+
+    /// A file of the model as the user can open it.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        match name.starts_with(['/', '<']) {
+            true => name.to_owned(),
+            false => format!("{}{name}", self.source.root),
+        }
+    }
+
+    /// Writes what outlives executions.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn store(&self, compiled: &Compiled) -> Result<(), Failure> {
+        let stored = compiled.execution.iter().flat_map(|execution| &execution.stored);
+        for (path, text) in stored {
+            let place = PathBuf::from(self.shown(path));
+            let write = || {
+                std::fs::create_dir_all(parent_of(&place))?;
+                let mut options = std::fs::OpenOptions::new();
+                // It may hold passwords.
+                std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+                let mut file = options.write(true).create(true).truncate(true).open(&place)?;
+                std::io::Write::write_all(&mut file, text.as_bytes())
+            };
+            write().map_err(|error| Failure::io(format_args!("write `{}`", place.display()), &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// The answers to deferred references on this machine.
+struct Answers<'a>(&'a Inputs);
+
+impl Deferrals for Answers<'_> {
+    fn environment(&self, name: &str) -> Option<Arc<str>> {
+        self.0.environment.get(name).cloned()
+    }
+
+    fn fact(&self, key: &str) -> Option<Datum> {
+        self.0.facts.get(key).cloned()
+    }
+}
+
+/// What no snapshot can hold.
+struct ThisMachine;
+
+impl Outside for ThisMachine {
+    fn random(&self, bytes: &mut [u8]) -> Result<(), String> {
+        SystemRandom.fill(bytes);
+        Ok(())
+    }
+
+    fn source(&self, function: &FunctionRef, _: &[Value]) -> Result<Value, CallError> {
+        let message = format!(
+            "`{}` follows something outside, which models cannot do yet",
+            function.called()
+        );
+        Err(CallError::catchable(message))
+    }
+
+    fn plugin(&self, name: &str, _: Arguments) -> Result<Datum, CallFailure> {
+        Err(CallFailure::Other(format!(
+            "there is no plugin host that has `{name}`"
+        )))
+    }
+}
+
+/// The files of a project, and of the directories that it has modules in.
+struct ModelLoader {
+    root: PathBuf,
+    own: DirectoryLoader,
+    /// Directories of modules that lie outside of the project, as the model names them.
+    outside: Vec<(String, DirectoryLoader)>,
+}
+
+impl ModelLoader {
+    fn new(source: &ModelSource) -> ModelLoader {
+        let root = PathBuf::from(&source.root);
+        let mut loader = ModelLoader {
+            own: DirectoryLoader::new(&root),
+            root,
+            outside: Vec::new(),
+        };
+        loader.allow(&source.module_path);
+        loader
+    }
+
+    /// Reads also below these, where they lie outside of the project. Answers whether there are new ones.
+    fn allow(&mut self, module_path: &[String]) -> bool {
+        let before = self.outside.len();
+        for directory in module_path {
+            let name = directory.trim_end_matches('/');
+            let leads_out = name.starts_with('/') || name.split('/').any(|part| part == "..");
+            if leads_out && self.outside.iter().all(|(known, _)| known != name) {
+                let loader = DirectoryLoader::new(self.root.join(name));
+                self.outside.push((name.to_owned(), loader));
+            }
+        }
+        self.outside.len() > before
+    }
+
+    /// The loader that has a path, what the path begins with, and what is left of it for the loader.
+    fn at<'a>(&'a self, path: &'a str) -> (&'a DirectoryLoader, &'a str, &'a str) {
+        let found = self.outside.iter().find_map(|(name, loader)| {
+            let rest = path.strip_prefix(name.as_str())?;
+            match rest.strip_prefix('/') {
+                Some(below) => Some((loader, &path[..=name.len()], below)),
+                None => rest.is_empty().then_some((loader, path, "")),
+            }
+        });
+        found.unwrap_or((&self.own, "", path))
+    }
+}
+
+impl Loader for ModelLoader {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, LoadError> {
+        let (loader, _, rest) = self.at(path);
+        loader.read(rest)
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        let (loader, _, rest) = self.at(path);
+        loader.is_file(rest)
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        let (loader, _, rest) = self.at(path);
+        loader.is_directory(rest)
+    }
+
+    fn list(&self, directory: &str) -> Result<Vec<String>, LoadError> {
+        let (loader, before, rest) = self.at(directory);
+        let found = loader.list(rest)?;
+        Ok(found.into_iter().map(|path| format!("{before}{path}")).collect())
+    }
+}

@@ -1,0 +1,221 @@
+//! A model at work: executed on a thread of its own, again whenever a file changes that it was made of, handing graphs to the engine.
+//!
+//! ```text
+//!  change of a file, signal ──▶ this thread: execute, take what this machine keeps ──▶ engine.submit
+//! ```
+//!
+//! Changes are collected for a moment. What is wrong with the first execution ends the run; afterwards it is told, the machine stays with
+//! the newest good graph, and the next change is looked at again. A graph that is the same as before is not handed on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use setpoint_diagnostics::Diagnostics;
+use setpoint_engine::Submitted;
+use setpoint_host::watch::Depth;
+use setpoint_model::language::LANGUAGE;
+use tokio::sync::Notify;
+
+use crate::commands::errors_first;
+use crate::model::{ModelCompilation, ModelWork};
+use crate::output::Importance;
+use crate::reload::{Message, Programs, Surroundings, Watched};
+
+/// After so long a model is executed although its files still change.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// Starts a model that was compiled, and is right.
+pub(crate) fn start(model: ModelWork, compilation: ModelCompilation, surroundings: Surroundings) -> Programs {
+    let (sender, receiver) = channel();
+    let ended = Arc::new(Notify::new());
+    surroundings.engine.sources_busy(true);
+    let mut running = Running {
+        watched: surroundings
+            .follow
+            .then(|| Watched::new(&surroundings.machine, sender.clone())),
+        model,
+        surroundings,
+        sender: sender.clone(),
+        submitted: None,
+        told: Diagnostics::new(),
+        printed: Vec::new(),
+    };
+    let ending = ended.clone();
+    let work = move || {
+        running.watch(&compilation);
+        if running.take(compilation) {
+            running.surroundings.engine.sources_busy(false);
+            running.serve(&receiver);
+        } else {
+            ending.notify_one();
+            wait_for_close(&receiver);
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .name("model".to_owned())
+        .spawn(work)
+        .ok();
+    if thread.is_none() {
+        ended.notify_one();
+    }
+    Programs::of(sender, ended, thread)
+}
+
+/// The run ends by itself; until then whoever asks for something is heard.
+fn wait_for_close(messages: &Receiver<Message>) {
+    while let Ok(message) = messages.recv() {
+        if let Message::Close = message {
+            return;
+        }
+    }
+}
+
+struct Running {
+    model: ModelWork,
+    surroundings: Surroundings,
+    sender: Sender<Message>,
+    watched: Option<Watched>,
+    /// The generation of the graph that the engine has.
+    submitted: Option<u64>,
+    /// What is wrong, as it was told last.
+    told: Diagnostics,
+    /// What the model printed the last time.
+    printed: Vec<String>,
+}
+
+impl Running {
+    fn serve(&mut self, messages: &Receiver<Message>) {
+        // When the model is executed at the latest, and when if nothing more happens.
+        let mut due: Option<(Instant, Instant)> = None;
+        let mut settled = Duration::from_millis(50);
+        loop {
+            let message = match due {
+                None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some((latest, quiet)) => {
+                    messages.recv_timeout(latest.min(quiet).saturating_duration_since(Instant::now()))
+                }
+            };
+            match message {
+                Ok(Message::Changed) => {
+                    let now = Instant::now();
+                    let latest = due.map_or(now + LONGEST_WAIT, |(latest, _)| latest);
+                    due = Some((latest, now + settled));
+                }
+                Ok(Message::Reload) | Err(RecvTimeoutError::Timeout) => {
+                    due = None;
+                    settled = self.execute();
+                }
+                Ok(Message::Accepted(_) | Message::Refused(_)) => {}
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Executes the model anew. Answers for how long changes are collected from now on.
+    fn execute(&mut self) -> Duration {
+        let engine = &self.surroundings.engine;
+        engine.sources_busy(true);
+        let compilation = self.model.compile();
+        let settled = compilation.compiled.checked.project.settings.debounce;
+        self.watch(&compilation);
+        self.take(compilation);
+        self.surroundings.engine.sources_busy(false);
+        settled
+    }
+
+    /// Hands on what an execution gave. Answers whether that was possible.
+    fn take(&mut self, compilation: ModelCompilation) -> bool {
+        let output = &self.surroundings.reporter.output;
+        let mut found = errors_first(&compilation.diagnostics);
+        if let Some(execution) = &compilation.compiled.execution
+            && execution.printed != self.printed
+        {
+            for line in &execution.printed {
+                output.say(Importance::Info, line.clone());
+            }
+            self.printed.clone_from(&execution.printed);
+        }
+        if let Some(desired) = compilation.desired.filter(|_| !found.has_errors()) {
+            let is_new = self.submitted != Some(desired.graph.generation);
+            let generation = desired.graph.generation;
+            if is_new {
+                let is_empty = desired.graph.resources.is_empty();
+                match self
+                    .surroundings
+                    .engine
+                    .submit(desired.graph.clone())
+                    .blocking_recv()
+                {
+                    Ok(Submitted::Accepted | Submitted::Superseded) => {
+                        if is_empty && self.submitted.is_none() {
+                            let machine = self.model.hostname();
+                            output.warning(format!(
+                                "the model describes no resources of the machine `{machine}` that can be applied, so there is nothing to keep right"
+                            ));
+                        }
+                        if self.submitted.replace(generation).is_some() {
+                            output.say(Importance::Notice, "the model was executed again");
+                        }
+                        desired.say_held(output);
+                        if let Err(failure) = self.model.store(&compilation.compiled) {
+                            failure.report(output);
+                        }
+                    }
+                    Ok(Submitted::Rejected(rejected)) => {
+                        found.extend(rejected.into_iter().map(|finding| finding.tell(&LANGUAGE)));
+                    }
+                    // The engine has ended; so does everything.
+                    Err(_) => return true,
+                }
+            }
+        }
+        // What is still wrong was told when it began to be.
+        if found != self.told {
+            self.surroundings
+                .reporter
+                .diagnostics(&found, &self.model.shown_sources());
+            if found.has_errors() && self.submitted.is_some() {
+                let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+                self.surroundings.engine.reject(messages.join("\n"));
+                let text =
+                    "the machine is kept as the last good execution wants it, until the model recovers";
+                output.say(Importance::Warning, text);
+            }
+            if !found.has_errors() && self.told.has_errors() {
+                output.say(Importance::Notice, "the model has recovered");
+            }
+        }
+        let is_right = !found.has_errors();
+        self.told = found;
+        is_right
+    }
+
+    /// Watches the files that an execution was made of.
+    fn watch(&mut self, compilation: &ModelCompilation) {
+        let Some(watched) = &mut self.watched else { return };
+        let files: Vec<PathBuf> = compilation
+            .files()
+            .filter_map(|name| std::path::absolute(self.model.shown(&name)).ok())
+            .collect();
+        let mut wanted: Vec<(PathBuf, Depth)> = Vec::new();
+        if compilation.diagnostics.has_errors() {
+            // What is missing may come in any of these directories.
+            let directories = files.iter().filter_map(|file| file.parent());
+            wanted.extend(directories.map(|directory| (directory.to_owned(), Depth::Children)));
+        }
+        wanted.extend(files.into_iter().map(|file| (file, Depth::Entry)));
+        wanted.sort();
+        wanted.dedup();
+        let (failed, is_more) = watched.set(wanted);
+        if is_more {
+            // They may have changed since they were read, before somebody watched.
+            let _ = self.sender.send(Message::Changed);
+        }
+        if let Some(why) = failed {
+            let text = format!("changes of the model may not be seen: {why}");
+            self.surroundings.reporter.output.warning(text);
+        }
+    }
+}

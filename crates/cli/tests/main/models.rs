@@ -1,0 +1,141 @@
+//! Models as a user meets them: the commands that look at one, and a run that follows its files.
+
+use serde_json::{Value as Json, json};
+use setpoint_testing::Hermetic;
+
+use crate::end_to_end::{Engine, run, text};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+const MODEL: &str = "\
+import setpoint
+
+message = std::get_env(\"MESSAGE\", \"hello\")
+motd = setpoint::File(name=\"motd\", machine=\"host.example\", path=\"PLACE/motd\", content=\"{{ message }}\\n\", state=\"exists\")
+after = setpoint::Noop(name=\"after\", machine=\"host.example\", requires=motd)
+there = setpoint::Noop(name=\"there\", machine=\"other.example\")
+std::print(\"the message is {{ message }}\")
+";
+
+fn place() -> Hermetic {
+    let place = Hermetic::new();
+    place.write("project.yml", "name: greeting\n");
+    let directory = place.directory().display().to_string();
+    place.write("main.cf", MODEL.replace("PLACE", &directory));
+    place
+}
+
+fn json_of(text: &str) -> Json {
+    serde_json::from_str(text).expect("it is JSON")
+}
+
+#[test]
+fn compile_tells_everything_that_a_model_becomes() {
+    let place = place();
+    let finished = place.run(BINARY, &["cf", "compile", "--json", "--env", "MESSAGE=good day"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let object = json_of(&finished.stdout);
+    assert_eq!(object["outcome"], "ok");
+    assert_eq!(object["vars"]["message"], "good day");
+    assert_eq!(object["stdout"], "the message is good day\n");
+    let names = object["resources"]
+        .as_array()
+        .expect("there are resources")
+        .iter();
+    let names: Vec<(&Json, &Json)> = names
+        .map(|resource| (&resource["machine"], &resource["name"]))
+        .collect();
+    let (host, other) = (json!("host.example"), json!("other.example"));
+    let named = [json!("motd"), json!("after"), json!("there")];
+    assert_eq!(
+        names,
+        [(&host, &named[0]), (&host, &named[1]), (&other, &named[2])]
+    );
+    let reads = object["reads"].as_array().expect("it has read something");
+    for read in ["env:MESSAGE", "file:main.cf", "file:project.yml"] {
+        assert!(reads.contains(&json!(read)), "{reads:?}");
+    }
+    let again = place.run(BINARY, &["cf", "compile", "--json", "--env", "MESSAGE=good day"]);
+    assert_eq!(again.stdout, finished.stdout);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_class_and_code() {
+    let place = place();
+    place.write("main.cf", "x = 1\nx = 2\n");
+    let finished = place.run(BINARY, &["cf", "compile", "--json"]);
+    assert_eq!(finished.code, 1);
+    let error = &json_of(&finished.stdout)["errors"][0];
+    assert_eq!(
+        (&error["class"], &error["line"]),
+        (&json!("DoubleSetException"), &json!(2))
+    );
+    place.write("main.cf", "x = \n");
+    for arguments in [
+        ["cf", "parse", "main.cf"].as_slice(),
+        &["cf", "check"],
+        &["check", "main.cf"],
+        &["graph", "."],
+        &["run", "--once", "--tmp-prefix", "main.cf"],
+    ] {
+        let finished = place.run(BINARY, arguments);
+        assert_eq!(finished.code, 1, "{arguments:?}: {}", finished.stderr);
+        assert!(
+            finished.stderr.contains("E0501"),
+            "{arguments:?}: {}",
+            finished.stderr
+        );
+    }
+}
+
+#[test]
+fn a_graph_is_that_of_one_machine_and_shows_what_is_held() {
+    let place = place();
+    let finished = place.run(BINARY, &["graph", ".", "--hostname", "other.example"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(
+        finished.stdout.starts_with("noop \"there\""),
+        "{}",
+        finished.stdout
+    );
+    place.write(
+        "held.cf",
+        "import setpoint\nsetpoint::Exec(name=\"e\", cmd=std::get_env(\"NOT_THERE\"))\n",
+    );
+    let finished = place.run(BINARY, &["graph", "--lang", "cf", "held.cf", "--format", "json"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let object = json_of(&finished.stdout);
+    assert_eq!(
+        object["resources"][0]["params"]["cmd"],
+        json!({ "$unknown": "str" })
+    );
+    let held = json!([{ "kind": "exec", "name": "e", "state": "undefined", "reason": "`cmd` is not known" }]);
+    assert_eq!(object["held"], held);
+    let finished = place.run(BINARY, &["cf", "unknowns", "-f", "held.cf"]);
+    assert_eq!(finished.stdout, "env:NOT_THERE\n*/exec[e] is undefined: cmd\n");
+}
+
+#[test]
+fn a_run_makes_the_machine_what_the_model_says() {
+    let place = place();
+    let finished = run(&place, &["--once", "main.cf"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert_eq!(text(&place.path("motd")), "hello\n");
+}
+
+#[test]
+fn a_run_follows_the_files_of_the_model_and_keeps_the_last_good_one() {
+    let place = place();
+    let model = text(&place.path("main.cf"));
+    let mut engine = Engine::start(&place, &["main.cf"]);
+    let repaired =
+        |event: &Json| event["name"] == "motd" && event["event"] == "run ended" && event["result"] == "drift";
+    engine.event("the file", repaired);
+    assert_eq!(text(&place.path("motd")), "hello\n");
+    place.write("main.cf", "x = y\n");
+    engine.event("what is wrong", |event| event.to_string().contains("E0601"));
+    assert_eq!(text(&place.path("motd")), "hello\n");
+    place.write("main.cf", model.replace("\"hello\"", "\"welcome\""));
+    engine.event("the file again", repaired);
+    assert_eq!(text(&place.path("motd")), "welcome\n");
+}

@@ -1,0 +1,165 @@
+//! The whole way of a model, from files to resources.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span};
+use setpoint_graph::Library;
+
+use crate::execute::{self, Execution, Inputs};
+use crate::export::{self, BindingFile, Bindings, ExportOptions, Exported};
+use crate::functions::std as functions;
+use crate::hir::Model;
+use crate::project::{self, Loaded, Project};
+use crate::resolve::{self, FunctionTable};
+
+/// A model without its execution.
+#[derive(Debug)]
+pub struct Checked {
+    /// The project that it belongs to.
+    pub project: Project,
+    /// Its files with all names resolved; none if something is wrong.
+    pub model: Option<Model>,
+    /// Which of its entities are resources.
+    pub bindings: Option<Bindings>,
+    /// Files that were read, or looked for.
+    pub reads: BTreeSet<String>,
+}
+
+/// A model with its execution.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What it is.
+    pub checked: Checked,
+    /// What has become of it; none if it could not be executed.
+    pub execution: Option<Execution>,
+    /// The resources of all machines; none if there are errors before.
+    pub exported: Option<Exported>,
+}
+
+/// Loads a project with all modules and resolves all names. What is wrong is told.
+pub fn check(
+    loader: &dyn Loader,
+    library: &Library,
+    options: &mut project::Options,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Checked {
+    let loaded = project::load(loader, library, "", options, sources, diagnostics);
+    let mut reads: BTreeSet<String> = loaded.reads.iter().cloned().collect();
+    let model = match diagnostics.has_errors() {
+        true => None,
+        false => resolve::resolve(&loaded, library, &Functions, diagnostics),
+    };
+    let bindings = model.as_ref().map(|model| {
+        let files = binding_files(loader, &loaded, &mut reads, sources, diagnostics);
+        let default = &loaded.project.settings.default_machine;
+        Bindings::of(model, &library.kinds, &files, default, diagnostics)
+    });
+    Checked {
+        project: loaded.project,
+        model,
+        bindings,
+        reads,
+    }
+}
+
+/// The same, and executes the model. What a machine keeps of it tells [`export::machine_outputs`].
+pub fn compile(
+    loader: &dyn Loader,
+    library: &Library,
+    options: &mut project::Options,
+    inputs: &Inputs,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Compiled {
+    let checked = check(loader, library, options, sources, diagnostics);
+    let (Some(model), Some(bindings), false) = (&checked.model, &checked.bindings, diagnostics.has_errors())
+    else {
+        return Compiled {
+            checked,
+            execution: None,
+            exported: None,
+        };
+    };
+    let settings = &checked.project.settings;
+    let bounds = execute::Options {
+        max_instances: settings.max_instances,
+        max_units: settings.max_units,
+        ..execute::Options::default()
+    };
+    let mut execution = execute::execute(model, sources, inputs, loader, Some(bindings), &bounds);
+    diagnostics.append(std::mem::take(&mut execution.diagnostics));
+    let exported = (!diagnostics.has_errors()).then(|| {
+        let options = ExportOptions {
+            flatten_requires: settings.flatten_requires,
+        };
+        export::export(model, &execution, bindings, &options, diagnostics)
+    });
+    Compiled {
+        checked,
+        execution: Some(execution),
+        exported,
+    }
+}
+
+/// The binding files of the modules, then those of the project, which count more.
+fn binding_files(
+    loader: &dyn Loader,
+    loaded: &Loaded,
+    reads: &mut BTreeSet<String>,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<BindingFile> {
+    let own = std::iter::once(("setpoint.yml".to_owned(), None));
+    let named = loaded.project.settings.bindings.iter();
+    let named = named.map(|(path, span)| (path.to_string(), Some(*span)));
+    let of_modules = loaded.modules.iter().filter_map(|module| {
+        let directory = module.directory.as_ref()?;
+        Some((format!("{directory}/setpoint.yml"), None))
+    });
+    let mut files = Vec::new();
+    for (path, named) in own.chain(named).chain(of_modules) {
+        reads.insert(path.clone());
+        if named.is_none() && !loader.is_file(&path) {
+            continue;
+        }
+        let read = loader.read(&path).map_err(|error| error.to_string());
+        let text = read.and_then(|bytes| match std::str::from_utf8(&bytes) {
+            Ok(text) => Ok(Arc::<str>::from(text)),
+            Err(_) => Err("it is not UTF-8 text".to_owned()),
+        });
+        match text {
+            Ok(text) => {
+                let file = sources.add(path.as_str(), text.clone());
+                files.push(BindingFile { file, text });
+            }
+            Err(reason) => {
+                let span = named.unwrap_or_else(|| Span::new(sources.add(path.as_str(), ""), 0, 0));
+                let message = format!("the binding file `{path}` cannot be read: {reason}");
+                diagnostics.push(
+                    Diagnostic::error(&export::codes::BAD_BINDING, span, message).of_class("InvalidMetadata"),
+                );
+            }
+        }
+    }
+    files
+}
+
+/// The functions of module `std`.
+#[derive(Debug, Clone, Copy)]
+struct Functions;
+
+impl FunctionTable for Functions {
+    fn native(&self, namespace: &str, name: &str) -> Option<u16> {
+        match namespace {
+            "std" => functions::number(name),
+            _ => None,
+        }
+    }
+
+    fn names(&self, namespace: &str) -> Vec<Arc<str>> {
+        let all = functions::FUNCTIONS.iter().filter(|_| namespace == "std");
+        all.map(|function| function.name.into()).collect()
+    }
+}

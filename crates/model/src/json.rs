@@ -1,0 +1,189 @@
+//! The machine-readable form of what became of a model.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+use setpoint_diagnostics::{Diagnostics, Severity, SourceMap};
+use setpoint_value::{Mark, Value};
+
+use crate::compile::{Checked, Compiled};
+use crate::datum::{Datum, Deferred, DeferredSource};
+use crate::execute::json as executed;
+use crate::export::{Exported, Identity, Resource, SetParameter};
+
+/// A model that was only checked.
+#[must_use]
+pub fn checked(checked: &Checked, diagnostics: &Diagnostics, sources: &SourceMap) -> Json {
+    let mut object = told(diagnostics, sources);
+    object["stdout"] = "".into();
+    object["reads"] = reads(checked, None).into();
+    object
+}
+
+/// A model that was executed: outcome, errors, warnings, variables, instances, what was printed, resources, what was read.
+#[must_use]
+pub fn compiled(compiled: &Compiled, diagnostics: &Diagnostics, sources: &SourceMap) -> Json {
+    let (Some(execution), Some(model)) = (&compiled.execution, &compiled.checked.model) else {
+        return checked(&compiled.checked, diagnostics, sources);
+    };
+    let mut object = executed::execution(execution, model, sources);
+    let told = told(diagnostics, sources);
+    for key in ["outcome", "errors", "warnings"] {
+        object[key] = told[key].clone();
+    }
+    object["reads"] = reads(&compiled.checked, Some(execution)).into();
+    if let Some(exported) = &compiled.exported {
+        object["resources"] = exported
+            .resources
+            .iter()
+            .map(|resource| self::resource(resource, exported))
+            .collect();
+    }
+    object
+}
+
+/// What went wrong before there was anything else.
+#[must_use]
+pub fn told(diagnostics: &Diagnostics, sources: &SourceMap) -> Json {
+    let of = |severity: Severity| {
+        let found = diagnostics.iter().filter(move |found| found.severity == severity);
+        found
+            .map(|found| executed::diagnostic(found, sources))
+            .collect::<Vec<Json>>()
+    };
+    json!({
+        "outcome": if diagnostics.has_errors() { "error" } else { "ok" },
+        "errors": of(Severity::Error),
+        "warnings": of(Severity::Warning),
+    })
+}
+
+fn reads(checked: &Checked, execution: Option<&crate::execute::Execution>) -> Vec<String> {
+    let files = checked.reads.iter().map(|path| format!("file:{path}"));
+    let asked = execution.into_iter().flat_map(|execution| &execution.reads);
+    let all: BTreeSet<String> = files.chain(asked.map(ToString::to_string)).collect();
+    all.into_iter().collect()
+}
+
+/// A resource of some machine.
+fn resource(resource: &Resource, exported: &Exported) -> Json {
+    let Identity { machine, kind, name } = &resource.identity;
+    let parameters: Map<String, Json> = resource
+        .parameters
+        .iter()
+        .map(|set| (set.parameter.name.to_owned(), parameter(set, exported)))
+        .collect();
+    let meta: Map<String, Json> = resource
+        .meta
+        .iter()
+        .map(|(name, given)| (name.name().to_owned(), value(given)))
+        .collect();
+    let required = resource.requires.iter().map(|requirement| {
+        let other = &exported.resources[requirement.resource].identity;
+        match other.machine == *machine || [&other.machine, machine].iter().any(|one| &***one == "*") {
+            true => format!("{}[{}]", other.kind, other.name),
+            false => other.key(),
+        }
+    });
+    json!({
+        "kind": &**kind,
+        "name": &**name,
+        "machine": &**machine,
+        "params": parameters,
+        "meta": meta,
+        "state": resource.state.name(),
+        "unknown": resource.unknown().collect::<Vec<_>>(),
+        "requires": required.collect::<Vec<_>>(),
+        "set": resource.set.as_deref(),
+    })
+}
+
+fn parameter(set: &SetParameter, exported: &Exported) -> Json {
+    match set.deferred.as_slice() {
+        [(path, whole)] if path.is_empty() => deferred(whole, exported),
+        _ => value(&set.value),
+    }
+}
+
+fn deferred(deferred: &Deferred, exported: &Exported) -> Json {
+    let name_of = |instance| {
+        let found = exported
+            .resources
+            .iter()
+            .find(|resource| resource.instance == instance);
+        found.map(|found| found.identity.key())
+    };
+    let (kind, arguments) = match &deferred.source {
+        DeferredSource::Int(datum) => ("int", json!({ "value": plain(datum) })),
+        DeferredSource::Environment(datum) => ("environment", json!({ "name": plain(datum) })),
+        DeferredSource::Fact { resource, fact } => (
+            "fact",
+            json!({ "resource": name_of(*resource), "fact_name": &**fact }),
+        ),
+        DeferredSource::Send { resource, key } => {
+            ("send", json!({ "resource": name_of(*resource), "key": &**key }))
+        }
+    };
+    json!({ "$deferred": kind, "args": arguments })
+}
+
+/// A text or number that a deferred reference is made of.
+fn plain(datum: &Datum) -> Json {
+    match datum {
+        Datum::Bool(value) => json!(value),
+        Datum::Int(number) => json!(number),
+        Datum::Text(text) => json!(&**text),
+        Datum::Unknown(_) => json!({ "$unknown": true }),
+        _ => Json::Null,
+    }
+}
+
+/// A value of a parameter. What is sensitive is not shown.
+fn value(given: &Value) -> Json {
+    match given {
+        Value::Unknown(_) => json!({ "$unknown": true }),
+        Value::Float(number) if number.0.is_nan() => "nan".into(),
+        Value::Float(number) if number.0.is_infinite() => if number.0 > 0.0 { "inf" } else { "-inf" }.into(),
+        Value::List(items) => items.iter().map(value).collect(),
+        Value::Tuple(items) => items.iter().map(value).collect(),
+        Value::Map(map) => {
+            let key = |key: &Value| match key {
+                Value::Str(text) => text.to_lossy().into_owned(),
+                other => other.to_string(),
+            };
+            Json::Object(map.iter().map(|(name, item)| (key(name), value(item))).collect())
+        }
+        Value::Struct(fields) => Json::Object(
+            fields
+                .iter()
+                .map(|(name, item)| (name.to_owned(), value(item)))
+                .collect(),
+        ),
+        Value::Marked(inner) if inner.1.contains(&Mark::Sensitive) => json!({ "$sensitive": true }),
+        Value::Marked(inner) => value(&inner.0),
+        other => setpoint_graph::json::value_json(other),
+    }
+}
+
+/// A datum from outside: what JSON can hold.
+#[must_use]
+pub fn datum(value: &Json) -> Datum {
+    match value {
+        Json::Null => Datum::Null,
+        Json::Bool(value) => Datum::Bool(*value),
+        Json::Number(number) => match number.as_i64() {
+            Some(number) => Datum::Int(number),
+            None => Datum::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Json::String(text) => Datum::Text(text.as_str().into()),
+        Json::Array(items) => Datum::List(items.iter().map(datum).collect()),
+        Json::Object(entries) => {
+            let entries = entries.iter();
+            let dict = entries
+                .map(|(key, value)| (Arc::from(key.as_str()), datum(value)))
+                .collect();
+            Datum::Dict(Arc::new(dict))
+        }
+    }
+}
