@@ -1,7 +1,7 @@
 //! Executes a model: a dataflow in which each statement runs when the values that it needs are there, whatever the order of the text.
 //!
-//! Values are in [`cells`], which are given one once. [`units`] of work wait for cells and run in the order in which they become able to.
-//! What is complete cannot be seen of a relation that holds a list or nothing: [`machine`] guesses, one relation at a time and only when
+//! Values are in `cells`, which are given one once. `units` of work wait for cells and run in the order in which they become able to.
+//! What is complete cannot be seen of a relation that holds a list or nothing: `machine` guesses, one relation at a time and only when
 //! nothing else can go on, and an addition that comes later is an error. `require` finds what an expression waits for, `evaluate` its value
 //! when all is there, `statements`, `lazy`, `comprehensions`, `construct`, `refine` and `lookup` do what their names say, `promises` keeps
 //! relations open for branches that are not decided yet, `assign` writes cells, and `complete` looks for what is missing in the end.
