@@ -11,6 +11,7 @@ pub mod datum;
 pub mod errors;
 pub mod execute;
 pub mod export;
+pub mod format;
 pub mod functions;
 pub mod hir;
 pub mod json;

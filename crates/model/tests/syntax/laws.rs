@@ -15,6 +15,7 @@ type OfAnything = fn() -> Result<(), String>;
 pub(crate) const OF_CASES: &[(&str, OfText)] = &[
     ("each_beginning_of_a_text_parses", each_beginning_parses),
     ("tokens_and_comments_hold_all_but_white_space", tokens_hold_all),
+    ("a_formatted_text_has_the_same_tree_and_stays", formatted_stays),
     ("what_a_span_shows_parses_to_what_has_the_span", spans_point_right),
 ];
 
@@ -107,6 +108,32 @@ fn spans_point_right(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Formatting changes no meaning and loses no comment, and doing it again changes nothing.
+fn formatted_stays(text: &str) -> Result<(), String> {
+    let Ok(formatted) = setpoint_model::format::format(FileId(0), text) else {
+        return Ok(());
+    };
+    let (before, _) = parse(text);
+    let (after, diagnostics) = parse(&formatted);
+    if diagnostics.has_errors() || printed::file(&before) != printed::file(&after) {
+        return Err(format!("{text:?} becomes {formatted:?}, which is not the same"));
+    }
+    let comments = |text: &str| {
+        let lexed = syntax::lex(FileId(0), text);
+        let written = |span: &setpoint_diagnostics::Span| {
+            text[span.start as usize..span.end as usize].trim_end().to_owned()
+        };
+        lexed.comments.iter().map(written).collect::<Vec<String>>()
+    };
+    if comments(text) != comments(&formatted) {
+        return Err(format!("{formatted:?} has not the comments of {text:?}"));
+    }
+    match setpoint_model::format::format(FileId(0), &formatted) {
+        Ok(again) if again == formatted => Ok(()),
+        again => Err(format!("{formatted:?} is formatted to {again:?}")),
+    }
+}
+
 fn block_points_right(text: &str, block: &Block) -> Result<(), String> {
     block
         .statements
@@ -187,7 +214,9 @@ fn run<S: Strategy<Value = String>>(cases: u32, strategy: &S) -> Result<(), Stri
         ..Config::default()
     };
     let outcome = TestRunner::new(config).run(strategy, |text| {
-        check(&text).map(|_| ()).map_err(TestCaseError::fail)
+        check(&text)
+            .and_then(|_| formatted_stays(&text))
+            .map_err(TestCaseError::fail)
     });
     match outcome {
         Ok(()) => Ok(()),

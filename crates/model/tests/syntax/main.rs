@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use setpoint_diagnostics::{Diagnostics, SourceMap};
+use setpoint_diagnostics::{Diagnostics, FileId, SourceMap};
 use setpoint_model::syntax;
 use setpoint_testing::cases::diagnostics_text;
 
@@ -30,6 +30,20 @@ fn main() -> ExitCode {
         let name = case.name.clone();
         trials.push(Trial::test(name, move || {
             cases::compare(&case, &given(&case.text)).map_err(Failed::from)
+        }));
+    }
+    let layouts = match cases::find("format") {
+        Ok(layouts) => layouts,
+        Err(error) => {
+            let trial = Trial::test("layouts_are_well_formed", move || Err(Failed::from(error)));
+            return libtest_mimic::run(&arguments, vec![trial]).exit_code();
+        }
+    };
+    for case in layouts {
+        trials.push(Trial::test(format!("format/{}", case.name), move || {
+            let formatted = setpoint_model::format::format(FileId(0), &case.text)
+                .map_err(|found| format!("{found:?}"))?;
+            cases::compare(&case, &formatted).map_err(Failed::from)
         }));
     }
     for (name, law) in laws::OF_CASES {
