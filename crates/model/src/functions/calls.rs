@@ -118,7 +118,9 @@ impl OneCall<'_> {
             }
             for (name, value) in entries.iter() {
                 if keywords.iter().any(|(given, _)| given == name) {
-                    return Err(self.wrong_arguments(format!("keyword argument `{name}` repeated")));
+                    return Err(self
+                        .wrong_arguments(format!("keyword argument `{name}` repeated"))
+                        .into());
                 }
                 keywords.push((name.clone(), value.clone().with_marks(&marks)));
             }
@@ -144,7 +146,10 @@ impl OneCall<'_> {
             values,
             variadic,
             keywords,
-        } = bind(self.name, &shapes, arguments, unknown_keywords).map_err(|m| self.wrong_arguments(m))?;
+        } = bind(self.name, &shapes, arguments, unknown_keywords).map_err(|message| {
+            let error = self.wrong_arguments(message);
+            Stop::from(error.note(format!("the function is `std::{}`", function.signature())))
+        })?;
         let mut marks = Marks::none();
         let mut unknown = unknown_keywords;
         let mut bound = Vec::with_capacity(function.parameters.len());
@@ -222,7 +227,7 @@ impl OneCall<'_> {
         let result = library::call_library(self.name, function, arguments, unknown_keywords, context);
         match result {
             Ok(result) => bounded(result, self.site.span).map_err(Stop::Error),
-            Err(library::Refused::Arguments(message)) => Err(self.wrong_arguments(message)),
+            Err(library::Refused::Arguments(message)) => Err(self.wrong_arguments(message).into()),
             Err(library::Refused::Type(message)) => Err(self.wrong_type(message).into()),
             Err(library::Refused::Failure(failure)) => self.finish(Err(failure), &Marks::none(), context),
         }
@@ -318,10 +323,8 @@ impl OneCall<'_> {
         })
     }
 
-    fn wrong_arguments(&self, message: String) -> Stop {
-        Diagnostic::error(&codes::CALL_ARGUMENTS, self.site.span, message)
-            .of_class(class::RUNTIME)
-            .into()
+    fn wrong_arguments(&self, message: String) -> Diagnostic {
+        Diagnostic::error(&codes::CALL_ARGUMENTS, self.site.span, message).of_class(class::RUNTIME)
     }
 
     fn wrong_type(&self, message: String) -> Diagnostic {

@@ -391,3 +391,46 @@ fn plugins_are_called_through_the_context() {
     assert!(!needs_context(&std_function("upper").implementation));
     assert!(needs_context(&std_function("getattr").implementation));
 }
+
+#[test]
+fn functions_of_the_real_library_answer_as_they_do_elsewhere() {
+    let mut world = World::new();
+    let registry = setpoint_functions::registry();
+    let text = |text: &str| Value::str(text);
+    for (module, name, keyword, arguments) in [
+        ("strings", "contains", "substr", [text("hello"), text("ell")]),
+        ("strings", "has_prefix", "prefix", [text("hello"), text("lo")]),
+        (
+            "strings",
+            "join_nonempty",
+            "sep",
+            [Value::strings(["a", "", "b"]), text("-")],
+        ),
+    ] {
+        let function = registry
+            .get(module, name)
+            .expect("there is such a function")
+            .clone();
+        let elsewhere = function.call(&arguments).expect("it answers");
+        let function = Function {
+            name: format!("{module}::{name}").into(),
+            implementation: FunctionImplementation::Library(function),
+        };
+        let data: Vec<Datum> = arguments
+            .iter()
+            .map(|argument| to_datum(argument, world.unknowns()).expect("the language knows it"))
+            .collect();
+        let by_position = called(&mut world, &function, data.clone(), vec![], vec![]);
+        let by_name = called(
+            &mut world,
+            &function,
+            data[..1].to_vec(),
+            vec![(keyword, data[1].clone())],
+            vec![],
+        );
+        for result in [by_position, by_name] {
+            let result = to_value(&result.expect("it answers")).expect("the library knows it");
+            assert_eq!(result, elsewhere, "{module}::{name}");
+        }
+    }
+}

@@ -336,3 +336,46 @@ fn subtypes_follow_bases_lists_nulls_and_unions() {
     ));
     assert!(below(&int, &SignatureType::Any));
 }
+
+/// A condition that calls a function of `std` with `self`.
+fn call_of(world: &mut World, name: &str) -> Expression {
+    let number = crate::functions::std::number(name).expect("there is such a function");
+    world.model.functions.push(crate::hir::Function {
+        name: format!("std::{name}").into(),
+        implementation: crate::hir::FunctionImplementation::Std(number),
+    });
+    let function = u32::try_from(world.model.functions.len() - 1).expect("few functions");
+    expression(ExpressionKind::Call {
+        function: crate::hir::FunctionId(function),
+        positional: vec![value()],
+        keywords: Vec::new(),
+        dicts: Vec::new(),
+        name_span: nowhere(),
+        namespace: NamespaceId(0),
+    })
+}
+
+#[test]
+fn conditions_call_functions_that_need_nothing_else() {
+    let mut world = world([]);
+    for name in ["is_base64_encoded", "source"] {
+        let condition = call_of(&mut world, name);
+        world.model.typedefs.push(Typedef {
+            name: "__config__::called".into(),
+            namespace: NamespaceId(0),
+            span: None,
+            base: BaseType::String,
+            constraint: Constraint::Expression(condition),
+            doc: None,
+        });
+    }
+    let base64 = ty(BaseType::Typedef(TypedefId(3)));
+    assert_eq!(checked(&world, base64, &Datum::text("YQ==")), Ok(()));
+    assert!(checked(&world, base64, &Datum::text("Y")).is_err());
+    assert_eq!(
+        checked(&world, ty(BaseType::Typedef(TypedefId(4))), &Datum::text("web/x"))
+            .expect_err("it reads a file"),
+        "E0607 DirectExecuteException: function `std::source` needs more than its arguments, it can not be executed in \
+         this context"
+    );
+}
