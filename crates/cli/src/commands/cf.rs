@@ -62,7 +62,7 @@ struct Model {
     #[arg(long, value_name = "K=V", value_parser = parse_variable)]
     env: Vec<(String, String)>,
 
-    /// A file with facts: {"MACHINE": {"KIND[NAME]": {"FACT": VALUE}}}
+    /// A JSON file with facts, by machine, resource and name: `{"web1": {"file[/etc/motd]": {"size": 12}}}`
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
 

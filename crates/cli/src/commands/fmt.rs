@@ -14,7 +14,7 @@ use crate::output::Output;
 /// Format programs
 ///
 /// Files are rewritten in place, keeping owner and mode. A directory means every `.mcl` file below it; links are left
-/// alone.
+/// alone. A model (`.cf`) is formatted where its file is named.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Files and directories; `-` formats standard input to standard output
@@ -130,7 +130,11 @@ impl Formatter<'_> {
     fn formatted(&mut self, name: &str, text: &str) -> Option<String> {
         let mut sources = SourceMap::new();
         let file = sources.add(name, text);
-        match format_file(file, text) {
+        let formatted = match name.ends_with(".cf") {
+            true => setpoint_model::format::format(file, text).map_err(FormatError::Syntax),
+            false => format_file(file, text),
+        };
+        match formatted {
             Ok(formatted) => Some(formatted),
             Err(FormatError::Syntax(diagnostics)) => {
                 self.output.diagnostics(&diagnostics, &sources);

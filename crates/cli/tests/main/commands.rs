@@ -136,6 +136,28 @@ fn check_warns_of_layout_and_fails_only_for_errors() {
 }
 
 #[test]
+fn a_model_is_formatted_by_name_and_left_alone_where_it_does_not_parse() {
+    let place = Hermetic::new();
+    let main = place.write("d/main.cf", "x   =  1 # one\nif x==1 :\nstd::print( x )\nend\n");
+    let broken = place.write("d/broken.cf", "if x = 1:\nend\n");
+    assert_eq!(setpoint(&place, &["fmt", "--check", "d/"]).code, 0);
+    assert_eq!(setpoint(&place, &["fmt", "--check", "d/main.cf"]).code, 1);
+    assert_eq!(setpoint(&place, &["fmt", "d/main.cf"]).code, 0);
+    assert_eq!(
+        std::fs::read_to_string(&main).unwrap(),
+        "x = 1  # one\nif x == 1:\n    std::print(x)\nend\n"
+    );
+    let finished = setpoint(&place, &["fmt", "d/broken.cf"]);
+    assert_eq!(finished.code, 1);
+    assert!(
+        finished.stderr.contains("compared with `==`"),
+        "{}",
+        finished.stderr
+    );
+    assert_eq!(std::fs::read_to_string(&broken).unwrap(), "if x = 1:\nend\n");
+}
+
+#[test]
 fn fmt_rewrites_in_place_keeps_the_mode_and_leaves_broken_files_alone() {
     use std::os::unix::fs::PermissionsExt;
     let place = Hermetic::new();
