@@ -3,6 +3,7 @@
 
 use crate::place::{Place, is_root};
 use setpoint_host::files::{Committer, FileError, Lead, Party, Replace, Replaced};
+use std::cell::Cell;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex};
 /// An ext4 file system in an image, mounted until the end of the test. It writes nothing down by itself for ten minutes.
 struct Disk {
     place: Place,
+    losses: Cell<usize>,
 }
 
 impl Disk {
@@ -18,7 +20,10 @@ impl Disk {
         if !is_root() {
             return None;
         }
-        let disk = Disk { place: Place::new() };
+        let disk = Disk {
+            place: Place::new(),
+            losses: Cell::new(0),
+        };
         let image = disk.place.write("image", "");
         std::fs::File::options()
             .write(true)
@@ -53,19 +58,22 @@ impl Disk {
 
     /// Loses power: `look` sees what was durable.
     fn after_power_loss(&self, look: impl FnOnce(&Path)) {
-        std::fs::copy(self.place.std("image"), self.place.std("copy")).unwrap();
-        let found = self.place.directory("found");
-        assert!(self.mount("copy", "found"));
-        look(&found);
-        assert!(done(Command::new("umount").arg(&found)));
+        let loss = self.losses.replace(self.losses.get() + 1);
+        let (copy, found) = (format!("copy{loss}"), format!("found{loss}"));
+        std::fs::copy(self.place.std("image"), self.place.std(&copy)).unwrap();
+        let root = self.place.directory(&found);
+        assert!(self.mount(&copy, &found));
+        look(&root);
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Also where a test that fails has left a file open.
-        for name in ["found", "mounted"] {
-            done(Command::new("umount").arg("--lazy").arg(self.place.std(name)));
+        // Lazily: a test that fails may have left a file open, and what another test is just starting has all our descriptors until it
+        // becomes another program.
+        let found = (0..self.losses.get()).map(|loss| format!("found{loss}"));
+        for name in found.chain(["mounted".to_owned()]) {
+            done(Command::new("umount").arg("--lazy").arg(self.place.std(&name)));
         }
     }
 }
