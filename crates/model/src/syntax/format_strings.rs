@@ -84,7 +84,10 @@ impl Splitter<'_, '_> {
             match self.byte(position, end) {
                 Some(b'}' | b':') => {}
                 Some(_) => {
-                    return self.failed("`:` or `}` must follow the conversion", position - 1..position);
+                    return self.failed(
+                        "`:` or `}` must follow the conversion",
+                        position - character.len_utf8()..position,
+                    );
                 }
                 None => return self.failed(unclosed, open),
             }
