@@ -9,12 +9,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::Submitted;
-use setpoint_host::watch::Depth;
 use setpoint_model::language::LANGUAGE;
 use tokio::sync::Notify;
 
@@ -37,7 +36,6 @@ pub(crate) fn start(model: ModelWork, compilation: ModelCompilation, surrounding
             .then(|| Watched::new(&surroundings.machine, sender.clone())),
         model,
         surroundings,
-        sender: sender.clone(),
         submitted: None,
         told: Diagnostics::new(),
         printed: Vec::new(),
@@ -75,7 +73,6 @@ fn wait_for_close(messages: &Receiver<Message>) {
 struct Running {
     model: ModelWork,
     surroundings: Surroundings,
-    sender: Sender<Message>,
     watched: Option<Watched>,
     /// The generation of the graph that the engine has.
     submitted: Option<u64>,
@@ -199,21 +196,7 @@ impl Running {
             .files()
             .filter_map(|name| std::path::absolute(self.model.shown(&name)).ok())
             .collect();
-        let mut wanted: Vec<(PathBuf, Depth)> = Vec::new();
-        if compilation.diagnostics.has_errors() {
-            // What is missing may come in any of these directories.
-            let directories = files.iter().filter_map(|file| file.parent());
-            wanted.extend(directories.map(|directory| (directory.to_owned(), Depth::Children)));
-        }
-        wanted.extend(files.into_iter().map(|file| (file, Depth::Entry)));
-        wanted.sort();
-        wanted.dedup();
-        let (failed, is_more) = watched.set(wanted);
-        if is_more {
-            // They may have changed since they were read, before somebody watched.
-            let _ = self.sender.send(Message::Changed);
-        }
-        if let Some(why) = failed {
+        if let Some(why) = watched.follow(files, compilation.diagnostics.has_errors()) {
             let text = format!("changes of the model may not be seen: {why}");
             self.surroundings.reporter.output.warning(text);
         }

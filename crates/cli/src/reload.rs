@@ -254,22 +254,8 @@ impl Reloader {
     /// Watches the files of the newest compilation.
     fn watch(&mut self) {
         let Some(watched) = &mut self.watched else { return };
-        let mut wanted: Vec<(PathBuf, Depth)> = Vec::new();
         let files = self.version.files.clone().unwrap_or_default();
-        if self.version.has_errors {
-            // What is missing may come in any of these directories.
-            let directories = files.iter().filter_map(|file| file.parent());
-            wanted.extend(directories.map(|directory| (directory.to_owned(), Depth::Children)));
-        }
-        wanted.extend(files.into_iter().map(|file| (file, Depth::Entry)));
-        wanted.sort();
-        wanted.dedup();
-        let (failed, is_more) = watched.set(wanted);
-        if is_more {
-            // They may have changed since they were read, before somebody watched.
-            let _ = self.sender.send(Message::Changed);
-        }
-        if let Some(why) = failed {
+        if let Some(why) = watched.follow(files, self.version.has_errors) {
             let text = format!("changes of the program may not be seen: {why}");
             self.surroundings.reporter.output.warning(text);
         }
@@ -280,21 +266,43 @@ impl Reloader {
 pub(crate) struct Watched {
     subscriber: Subscriber,
     handles: Vec<((PathBuf, Depth), WatchHandle)>,
+    sender: Sender<Message>,
 }
 
 impl Watched {
     /// Watches nothing yet. What changes is told as [`Message::Changed`].
     pub(crate) fn new(machine: &LocalMachine, sender: Sender<Message>) -> Watched {
+        let told = sender.clone();
         let changed = Changed(Mutex::new(sender));
         let hub = &machine.host.watches;
         Watched {
             subscriber: hub.subscribe(Arc::new(changed)),
             handles: Vec::new(),
+            sender: told,
         }
     }
 
+    /// Watches the files that something was made of, and no others; where something is wrong, their directories too, as what is missing may
+    /// come in any of them. Answers why something cannot be watched.
+    pub(crate) fn follow(&mut self, files: Vec<PathBuf>, is_wrong: bool) -> Option<String> {
+        let mut wanted: Vec<(PathBuf, Depth)> = Vec::new();
+        if is_wrong {
+            let directories = files.iter().filter_map(|file| file.parent());
+            wanted.extend(directories.map(|directory| (directory.to_owned(), Depth::Children)));
+        }
+        wanted.extend(files.into_iter().map(|file| (file, Depth::Entry)));
+        wanted.sort();
+        wanted.dedup();
+        let (failed, is_more) = self.set(wanted);
+        if is_more {
+            // They may have changed since they were read, before somebody watched.
+            let _ = self.sender.send(Message::Changed);
+        }
+        failed
+    }
+
     /// Watches these and no others. Answers why something cannot be watched, and whether there are new ones.
-    pub(crate) fn set(&mut self, wanted: Vec<(PathBuf, Depth)>) -> (Option<String>, bool) {
+    fn set(&mut self, wanted: Vec<(PathBuf, Depth)>) -> (Option<String>, bool) {
         self.handles.retain(|(place, _)| wanted.contains(place));
         let (mut failed, before) = (None, self.handles.len());
         for (path, depth) in wanted {

@@ -8,38 +8,7 @@ use std::borrow::Cow;
 use setpoint_graph::{KindSchema, Library, ParameterSchema, ParameterType};
 
 use crate::hir::{AttributeType, BaseType};
-
-/// What has a meaning in the language and cannot be an attribute.
-const KEYWORDS: &[&str] = &[
-    "typedef",
-    "as",
-    "entity",
-    "extends",
-    "end",
-    "in",
-    "implementation",
-    "for",
-    "matching",
-    "index",
-    "implement",
-    "using",
-    "when",
-    "and",
-    "or",
-    "not",
-    "true",
-    "false",
-    "import",
-    "is",
-    "defined",
-    "dict",
-    "null",
-    "undef",
-    "parents",
-    "if",
-    "else",
-    "elif",
-];
+use crate::syntax::TokenKind;
 
 /// What every resource has.
 const MEMBERS: &[&str] = &[
@@ -117,7 +86,7 @@ pub fn parameter_of(schema: &KindSchema, attribute: &str) -> Option<&'static Par
 }
 
 fn is_reserved(name: &str) -> bool {
-    KEYWORDS.contains(&name) || MEMBERS.contains(&name)
+    TokenKind::of_word(name).is_some() || MEMBERS.contains(&name)
 }
 
 /// The type of the attribute for a parameter; none where the language cannot express the values.
