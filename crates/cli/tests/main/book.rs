@@ -9,11 +9,12 @@ use crate::error_pages::raised;
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
 /// A block between lines of three backticks.
-struct Snippet {
+pub(crate) struct Snippet {
     page: String,
     line: usize,
-    language: String,
-    text: String,
+    /// What stands behind the backticks: the language, and in some pages the name of a file behind it.
+    pub(crate) language: String,
+    pub(crate) text: String,
 }
 
 /// The snippets of the README and of each page that a person wrote; pages of errors have a test of their own, and the
@@ -31,7 +32,8 @@ fn snippets() -> Vec<Snippet> {
     pages.iter().flat_map(|page| snippets_of(&root, page)).collect()
 }
 
-fn snippets_of(root: &Path, page: &Path) -> Vec<Snippet> {
+/// The snippets of a page.
+pub(crate) fn snippets_of(root: &Path, page: &Path) -> Vec<Snippet> {
     let text = std::fs::read_to_string(page).expect("a page is text");
     let page = page.strip_prefix(root).unwrap_or(page).display().to_string();
     let mut found = Vec::new();
