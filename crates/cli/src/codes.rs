@@ -12,7 +12,8 @@ setpoint_diagnostics::codes! {
 /// Every code, sorted.
 #[must_use]
 pub fn all() -> Vec<&'static CodeInfo> {
-    let mut all: Vec<&CodeInfo> = setpoint_mcl::codes().chain(CODES.iter().copied()).collect();
+    let languages = setpoint_mcl::codes().chain(setpoint_model::codes());
+    let mut all: Vec<&CodeInfo> = languages.chain(CODES.iter().copied()).collect();
     all.sort_by_key(|code| code.code);
     all
 }

@@ -20,3 +20,19 @@ pub mod project;
 pub mod resolve;
 pub mod stage;
 pub mod syntax;
+
+/// Every code that this language raises, stage by stage.
+pub fn codes() -> impl Iterator<Item = &'static setpoint_diagnostics::CodeInfo> {
+    [
+        syntax::CODES,
+        project::codes::CODES,
+        resolve::codes::CODES,
+        functions::codes::CODES,
+        execute::codes::CODES,
+        errors::CODES,
+        export::codes::CODES,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}

@@ -4,11 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint::{Assembly, PAGES, codes, page};
-use setpoint_diagnostics::{Diagnostics, MemoryLoader, SourceMap};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, MemoryLoader, SourceMap};
 use setpoint_flow::Evaluator;
+use setpoint_graph::Assembler;
 use setpoint_mcl::analysis::{AnalysisOptions, analyse};
 use setpoint_mcl::lint::lint;
 use setpoint_mcl::{CompileOptions, Entry, compile, format};
+use setpoint_model::datum::Datum;
+use setpoint_model::execute::Inputs;
+use setpoint_model::export::{Deferrals, machine_outputs};
+use setpoint_model::language::LANGUAGE;
+use setpoint_model::project;
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_value::Wake;
 
@@ -54,14 +60,42 @@ fn every_page_has_a_code() {
 }
 
 /// The programs of a page: those before the line `Right:` raise the code, those behind it raise nothing. Blocks that begin with
-/// `# file: NAME` are further files, for all programs of the page. A carriage return is written `␍`.
+/// `# file: NAME` are further files, for all programs of the page; behind `Right:` they take the place of one of the same name. A carriage
+/// return is written `␍`.
 #[derive(Default)]
 struct Examples {
-    wrong: Vec<String>,
-    right: Vec<String>,
-    files: Vec<(String, String)>,
+    wrong: Vec<Example>,
+    right: Vec<Example>,
+    files: Files,
+    /// The files of the corrected programs, where they differ.
+    right_files: Files,
     /// Whether something is shown that is no program by itself.
     has_sketch: bool,
+}
+
+/// Names and texts of files.
+type Files = Vec<(String, String)>;
+
+/// A program in one of the languages.
+enum Example {
+    Mcl(String),
+    Model(String),
+}
+
+impl Example {
+    fn text(&self) -> &str {
+        let (Example::Mcl(text) | Example::Model(text)) = self;
+        text
+    }
+
+    /// The codes that it raises, on the page of a code.
+    fn raised(&self, code: &str, files: &Files) -> Vec<&'static str> {
+        match self {
+            Example::Mcl(text) if code.starts_with("W01") => linted(text),
+            Example::Mcl(text) => raised(text, files),
+            Example::Model(text) => raised_by_model(text, files),
+        }
+    }
 }
 
 fn examples(page: &str) -> Examples {
@@ -78,10 +112,15 @@ fn examples(page: &str) -> Examples {
                     .next()
                     .and_then(|first| first.strip_prefix("# file: "))
                     .map(str::to_owned);
+                let examples_here = match is_right {
+                    true => &mut examples.right,
+                    false => &mut examples.wrong,
+                };
                 match (language, name) {
+                    (_, Some(name)) if is_right => examples.right_files.push((name, text)),
                     (_, Some(name)) => examples.files.push((name, text)),
-                    ("mcl", None) if is_right => examples.right.push(text),
-                    ("mcl", None) => examples.wrong.push(text),
+                    ("mcl", None) => examples_here.push(Example::Mcl(text)),
+                    ("cf", None) => examples_here.push(Example::Model(text)),
                     ("text", None) => examples.has_sketch = true,
                     _ => {}
                 }
@@ -132,6 +171,52 @@ pub(crate) fn raised(text: &str, files: &[(String, String)]) -> Vec<&'static str
     codes
 }
 
+/// The codes that a model raises, from text to what one machine keeps of it: of each error those of what it wraps come behind its own.
+fn raised_by_model(text: &str, files: &[(String, String)]) -> Vec<&'static str> {
+    let loader = files.iter().fold(MemoryLoader::new(), |loader, (name, text)| {
+        loader.with(name, text)
+    });
+    let loader = loader.with("main.cf", text);
+    let library = Assembly::standard().library("host.example");
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let mut options = project::Options::default();
+    let compiled = setpoint_model::compile::compile(
+        &loader,
+        &library,
+        &mut options,
+        &Inputs::default(),
+        &mut sources,
+        &mut diagnostics,
+    );
+    if let Some(exported) = compiled.exported.filter(|_| !diagnostics.has_errors()) {
+        let kept = machine_outputs(&exported, "host.example", &NothingDeferred, &mut diagnostics);
+        if let Err(found) = Assembler::new(&LANGUAGE).replace_all(kept.outputs) {
+            diagnostics.append(found);
+        }
+    }
+    let mut codes = Vec::new();
+    let mut left: Vec<&Diagnostic> = diagnostics.iter().collect();
+    left.reverse();
+    while let Some(told) = left.pop() {
+        codes.push(told.code.code);
+        left.extend(told.causes.iter().rev());
+    }
+    codes
+}
+
+/// A machine without environment and facts.
+struct NothingDeferred;
+
+impl Deferrals for NothingDeferred {
+    fn environment(&self, _: &str) -> Option<Arc<str>> {
+        None
+    }
+
+    fn fact(&self, _: &str) -> Option<Datum> {
+        None
+    }
+}
+
 /// The codes of what the linter finds in a program.
 fn linted(text: &str) -> Vec<&'static str> {
     let loader = MemoryLoader::new().with("main.mcl", text);
@@ -153,6 +238,7 @@ fn the_examples_of_every_page_raise_its_code_and_the_corrected_ones_nothing() {
             wrong: bad,
             right,
             files,
+            right_files,
             has_sketch,
         } = examples(page);
         if bad.is_empty() && !has_sketch {
@@ -160,23 +246,26 @@ fn the_examples_of_every_page_raise_its_code_and_the_corrected_ones_nothing() {
         }
         // Examples of an error may have what is only warned of.
         let matters = |other: &&str| code.starts_with('W') || !other.starts_with('W');
-        for text in bad {
-            let mut raised = match code.starts_with("W01") {
-                true => linted(&text),
-                false => raised(&text, &files),
-            };
+        for example in bad {
+            let mut raised = example.raised(code, &files);
             raised.retain(|other| matters(&&**other));
-            if raised.first() != Some(code) && !WAITING.contains(code) {
+            // What models raise wraps other errors, and the page may be that of what is wrapped.
+            let is_raised = match example {
+                Example::Mcl(_) => raised.first() == Some(code),
+                Example::Model(_) => raised.contains(code),
+            };
+            if !is_raised && !WAITING.contains(code) {
+                let text = example.text();
                 wrong.push_str(&format!("{code}: the example raises {raised:?}:\n{text}\n"));
             }
         }
-        for text in right {
-            let mut raised = match code.starts_with("W01") {
-                true => linted(&text),
-                false => raised(&text, &files),
-            };
+        let mut right_of_all = files;
+        right_of_all.extend(right_files);
+        for example in right {
+            let mut raised = example.raised(code, &right_of_all);
             raised.retain(|other| matters(&&**other));
             if raised.iter().any(|code| *code != codes::UNFORMATTED.code) {
+                let text = example.text();
                 wrong.push_str(&format!(
                     "{code}: the corrected example raises {raised:?}:\n{text}\n"
                 ));
