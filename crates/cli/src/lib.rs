@@ -34,6 +34,7 @@ mod pages;
 mod prefix;
 mod process;
 mod program;
+mod published_facts;
 mod reload;
 mod session;
 mod signals;

@@ -1,6 +1,6 @@
 //! A model, the second language: where it is, what it is given of this machine, and what it gives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use setpoint_graph::{Assembler, DesiredGraph, Library};
 use setpoint_model::compile::{Checked, Compiled, check, compile};
 use setpoint_model::datum::{Datum, InstanceId};
 use setpoint_model::execute::{Inputs, Outside, ReadKey};
-use setpoint_model::export::{Deferrals, HeldResource, machine_outputs};
+use setpoint_model::export::{Deferrals, Exported, HeldResource, machine_outputs};
 use setpoint_model::functions::context::{Arguments, Deployment, Failure as CallFailure};
 use setpoint_model::language::LANGUAGE;
 use setpoint_model::project;
@@ -20,6 +20,7 @@ use crate::capabilities::SystemRandom;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, system_text};
 use crate::output::{Importance, Output, headed};
+use crate::published_facts::{Facts, read_facts};
 
 /// Which model, and what it is given.
 pub(crate) struct ModelSource {
@@ -37,8 +38,12 @@ pub(crate) struct ModelSource {
     hostname: String,
     /// The environment; none for that of this process.
     environment: Option<BTreeMap<Arc<str>, Arc<str>>>,
-    /// Facts by `machine/kind[name]/fact`.
-    facts: BTreeMap<Arc<str>, Datum>,
+    /// A file with facts.
+    facts_file: Option<PathBuf>,
+    /// What it says. It counts more than what is published.
+    facts: Facts,
+    /// What resources published.
+    published: Facts,
 }
 
 /// What the command line says about a model, besides where it is.
@@ -50,8 +55,8 @@ pub(crate) struct ModelSettings {
     pub(crate) module_path: Vec<String>,
     /// The environment; none for that of this process.
     pub(crate) environment: Option<BTreeMap<Arc<str>, Arc<str>>>,
-    /// Facts by `machine/kind[name]/fact`.
-    pub(crate) facts: BTreeMap<Arc<str>, Datum>,
+    /// A file with facts.
+    pub(crate) facts: Option<PathBuf>,
 }
 
 /// Whether an argument names a model: a `.cf` file, a `project.yml`, or a directory that has one and is no program of the first language.
@@ -117,8 +122,21 @@ impl ModelSource {
             library,
             hostname,
             environment: settings.environment,
-            facts: settings.facts,
+            facts: settings
+                .facts
+                .as_deref()
+                .map(read_facts)
+                .transpose()?
+                .unwrap_or_default(),
+            facts_file: settings.facts,
+            published: Facts::new(),
         })
+    }
+
+    fn all_facts(&self) -> Facts {
+        let mut facts = self.published.clone();
+        facts.extend(self.facts.iter().map(|(key, value)| (key.clone(), value.clone())));
+        facts
     }
 
     fn inputs(&self, loader: &dyn Loader) -> Inputs {
@@ -145,7 +163,7 @@ impl ModelSource {
                 ..Deployment::default()
             },
             environment,
-            facts: self.facts.clone(),
+            facts: self.all_facts(),
             unix_time: since.ok().and_then(|since| since.as_secs().try_into().ok()),
             stored,
             outside: Some(Box::new(ThisMachine)),
@@ -231,6 +249,20 @@ impl ModelCompilation {
             _ => None,
         });
         loaded.chain(read).filter(|name| !name.starts_with('<'))
+    }
+
+    /// The facts that it asked for, or that a resource of it takes: `machine/kind[name]/fact`.
+    pub(crate) fn asked_facts(&self) -> BTreeSet<Arc<str>> {
+        let executed = self.compiled.execution.iter();
+        let read = executed
+            .flat_map(|execution| &execution.reads)
+            .filter_map(|key| match key {
+                ReadKey::Fact(key) => Some(key.clone()),
+                _ => None,
+            });
+        let exported = self.compiled.exported.iter();
+        let deferred = exported.flat_map(Exported::deferred_facts).map(Arc::from);
+        read.chain(deferred).collect()
     }
 }
 
@@ -354,6 +386,42 @@ impl ModelWork {
     /// What this machine is called.
     pub(crate) fn hostname(&self) -> &str {
         &self.source.hostname
+    }
+
+    /// Takes facts from a file from now on.
+    ///
+    /// # Errors
+    /// When it holds none.
+    pub(crate) fn take_facts(&mut self, file: PathBuf) -> Result<(), Failure> {
+        self.source.facts = read_facts(&file)?;
+        self.source.facts_file = Some(file);
+        Ok(())
+    }
+
+    /// Reads that file anew. What it said before stays if that is not possible.
+    ///
+    /// # Errors
+    /// When it holds no facts any more.
+    pub(crate) fn reread_facts(&mut self) -> Result<(), Failure> {
+        match self.source.facts_file.clone() {
+            Some(file) => self.take_facts(file),
+            None => Ok(()),
+        }
+    }
+
+    /// That file.
+    pub(crate) fn facts_file(&self) -> Option<&Path> {
+        self.source.facts_file.as_deref()
+    }
+
+    /// Gives the model what resources published.
+    pub(crate) fn give_facts(&mut self, published: Facts) {
+        self.source.published = published;
+    }
+
+    /// What the model was given of facts.
+    pub(crate) fn given_facts(&self) -> Facts {
+        self.source.all_facts()
     }
 
     /// Lets the model see nothing of this machine.

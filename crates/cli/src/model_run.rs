@@ -1,7 +1,10 @@
-//! A model at work: executed on a thread of its own, again whenever a file changes that it was made of, handing graphs to the engine.
+//! A model at work: executed on a thread of its own, again whenever a file changes that it was made of, or a fact that it asked for, handing
+//! graphs to the engine.
 //!
 //! ```text
-//!  change of a file, signal ──▶ this thread: execute, take what this machine keeps ──▶ engine.submit
+//!  change of a file, of a fact, signal ──▶ this thread: execute, take what this machine keeps ──▶ engine.submit
+//!                       ▲                                                                             │
+//!                       └────────────────────── what resources publish ───────────────────────────────┘
 //! ```
 //!
 //! Changes are collected for a moment. What is wrong with the first execution ends the run; afterwards it is told, the machine stays with
@@ -20,13 +23,19 @@ use tokio::sync::Notify;
 use crate::commands::errors_first;
 use crate::model::{ModelCompilation, ModelWork};
 use crate::output::Importance;
+use crate::published_facts::PublishedFacts;
 use crate::reload::{Message, Programs, Surroundings, Watched};
 
 /// After so long a model is executed although its files still change.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// Starts a model that was compiled, and is right.
-pub(crate) fn start(model: ModelWork, compilation: ModelCompilation, surroundings: Surroundings) -> Programs {
+/// Starts a model that was compiled, and is right. `facts` are those that the engine's resources publish.
+pub(crate) fn start(
+    model: ModelWork,
+    compilation: ModelCompilation,
+    surroundings: Surroundings,
+    facts: PublishedFacts,
+) -> Programs {
     let (sender, receiver) = channel();
     let ended = Arc::new(Notify::new());
     surroundings.engine.sources_busy(true);
@@ -36,15 +45,24 @@ pub(crate) fn start(model: ModelWork, compilation: ModelCompilation, surrounding
             .then(|| Watched::new(&surroundings.machine, sender.clone())),
         model,
         surroundings,
+        facts,
         submitted: None,
         told: Diagnostics::new(),
         printed: Vec::new(),
     };
+    if running.surroundings.follow {
+        running.facts.tell(sender.clone());
+    }
     let ending = ended.clone();
     let work = move || {
+        // What a process before left was not known when it was compiled.
+        let compilation = match running.ask(&compilation) {
+            true => running.compile(),
+            false => compilation,
+        };
         running.watch(&compilation);
         if running.take(compilation) {
-            running.surroundings.engine.sources_busy(false);
+            running.rest();
             running.serve(&receiver);
         } else {
             ending.notify_one();
@@ -74,6 +92,7 @@ struct Running {
     model: ModelWork,
     surroundings: Surroundings,
     watched: Option<Watched>,
+    facts: PublishedFacts,
     /// The generation of the graph that the engine has.
     submitted: Option<u64>,
     /// What is wrong, as it was told last.
@@ -112,14 +131,42 @@ impl Running {
 
     /// Executes the model anew. Answers for how long changes are collected from now on.
     fn execute(&mut self) -> Duration {
-        let engine = &self.surroundings.engine;
-        engine.sources_busy(true);
-        let compilation = self.model.compile();
+        self.surroundings.engine.sources_busy(true);
+        let compilation = self.compile();
         let settled = compilation.compiled.checked.project.settings.debounce;
         self.watch(&compilation);
         self.take(compilation);
-        self.surroundings.engine.sources_busy(false);
+        self.rest();
         settled
+    }
+
+    /// Compiles the model with all that is known of what it asks for.
+    fn compile(&mut self) -> ModelCompilation {
+        if let Err(failure) = self.model.reread_facts() {
+            failure.report(&self.surroundings.reporter.output);
+        }
+        loop {
+            self.model.give_facts(self.facts.take());
+            let compilation = self.model.compile();
+            // It is given what it asks for. With that it may ask for more, as long as there is more.
+            if !self.ask(&compilation) {
+                return compilation;
+            }
+        }
+    }
+
+    /// Notes which facts the model asks for. Answers whether more of them is known than it was given.
+    fn ask(&self, compilation: &ModelCompilation) -> bool {
+        self.facts
+            .ask(compilation.asked_facts(), &self.model.given_facts())
+    }
+
+    /// Leaves facts to the next process. If there is no news, the machine may count as right.
+    fn rest(&self) {
+        if let Err(failure) = self.facts.leave(&self.surroundings.machine.host) {
+            failure.report(&self.surroundings.reporter.output);
+        }
+        self.facts.rest(|| self.surroundings.engine.sources_busy(false));
     }
 
     /// Hands on what an execution gave. Answers whether that was possible.
@@ -192,9 +239,12 @@ impl Running {
     /// Watches the files that an execution was made of.
     fn watch(&mut self, compilation: &ModelCompilation) {
         let Some(watched) = &mut self.watched else { return };
+        let facts = self.model.facts_file().map(PathBuf::from);
         let files: Vec<PathBuf> = compilation
             .files()
-            .filter_map(|name| std::path::absolute(self.model.shown(&name)).ok())
+            .map(|name| PathBuf::from(self.model.shown(&name)))
+            .chain(facts)
+            .filter_map(|path| std::path::absolute(path).ok())
             .collect();
         if let Some(why) = watched.follow(files, compilation.diagnostics.has_errors()) {
             let text = format!("changes of the model may not be seen: {why}");

@@ -33,7 +33,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::machine::{self, ExitReason, ExitReport, Input, StopStage, VertexId};
 use crate::prepare::{Kinds, Preparer};
-use crate::{EventSink, EventStream, Failure, Handle, KindSpec, Level, Services, StateFiles};
+use crate::{EventSink, EventStream, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles};
 pub(crate) use execute::guarded;
 use execute::{Job, Task};
 pub use inbox::Status;
@@ -58,7 +58,13 @@ pub struct EngineOptions {
     /// Called with each transition from and to convergence, in order, beside the engine; before the engine ends because
     /// of one, this has returned.
     pub on_converged: Option<Box<dyn FnMut(bool) + Send>>,
+    /// Called with what a run published, on the thread that made the run, before the engine hears of its end: what it says through
+    /// [`Control`] is heard first. It must not wait.
+    pub on_sent: Option<SentListener>,
 }
+
+/// Who is told what runs published, and by whom.
+pub type SentListener = Arc<dyn Fn(&ResourceId, &Sent) + Send + Sync>;
 
 impl Default for EngineOptions {
     fn default() -> EngineOptions {
@@ -70,6 +76,7 @@ impl Default for EngineOptions {
             control: Control::default(),
             state: None,
             on_converged: None,
+            on_sent: None,
         }
     }
 }
@@ -91,6 +98,17 @@ impl Control {
     /// Ends the engine in order, for a reason of its own.
     pub fn exit(&self, reason: ExitReason) {
         self.0.input(Input::Exit(reason));
+    }
+
+    /// Says whether sources of the program have changes that have not reached a graph yet.
+    pub fn sources_busy(&self, busy: bool) {
+        let input = Input::SourcesBusy(busy);
+        if busy {
+            // It keeps the host from counting as quiet, whenever that is looked at next.
+            self.0.note(input);
+        } else {
+            self.0.input(input);
+        }
     }
 }
 
@@ -140,6 +158,7 @@ pub(crate) struct Shared {
     subscriber: Subscriber,
     /// None when the engine has ended, so that streams end.
     events: Mutex<Option<EventSink>>,
+    on_sent: Option<SentListener>,
 }
 
 /// The graph that is to be prepared next.
@@ -200,6 +219,7 @@ impl Engine {
             state: options.state,
             runtime,
             events: Mutex::new(Some(EventSink::new(options.event_capacity))),
+            on_sent: options.on_sent,
         });
         let (exited, exit) = watch::channel(None);
         follow_busy(&shared, busy, exit.clone());
@@ -249,13 +269,7 @@ impl Engine {
 
     /// Says whether sources of the program have changes that have not reached a graph yet.
     pub fn sources_busy(&self, busy: bool) {
-        let input = Input::SourcesBusy(busy);
-        if busy {
-            // It keeps the host from counting as quiet, whenever that is looked at next.
-            self.0.shared.inbox.note(input);
-        } else {
-            self.0.shared.inbox.input(input);
-        }
+        Control(self.0.shared.inbox.clone()).sources_busy(busy);
     }
 
     /// Asks that a resource is looked at; one that failed for good starts again.

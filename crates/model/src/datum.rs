@@ -81,6 +81,43 @@ impl Datum {
         }
     }
 
+    /// Whether nobody could tell one from the other: types, the order of dicts and marks count too.
+    #[must_use]
+    pub fn is_identical(&self, other: &Datum) -> bool {
+        match (self, other) {
+            (Datum::Null, Datum::Null) => true,
+            (Datum::Bool(one), Datum::Bool(other)) => one == other,
+            (Datum::Int(one), Datum::Int(other)) => one == other,
+            (Datum::Float(one), Datum::Float(other)) => one.to_bits() == other.to_bits(),
+            (Datum::Text(one), Datum::Text(other)) => one == other,
+            (Datum::List(one), Datum::List(other)) => {
+                Arc::ptr_eq(one, other)
+                    || one.len() == other.len()
+                        && one
+                            .iter()
+                            .zip(other.iter())
+                            .all(|(one, other)| one.is_identical(other))
+            }
+            (Datum::Dict(one), Datum::Dict(other)) => {
+                let mut both = one.iter().zip(other.iter());
+                Arc::ptr_eq(one, other)
+                    || one.len() == other.len()
+                        && both.all(|((key, one), (other_key, other))| {
+                            key == other_key && one.is_identical(other)
+                        })
+            }
+            (Datum::Instance(one), Datum::Instance(other)) => one == other,
+            (Datum::Unknown(one), Datum::Unknown(other)) => one == other,
+            (Datum::Deferred(one), Datum::Deferred(other)) => {
+                Arc::ptr_eq(one, other) || one.ty == other.ty && one.source.is_identical(&other.source)
+            }
+            (Datum::Marked(one), Datum::Marked(other)) => {
+                one.marks == other.marks && one.datum.is_identical(&other.datum)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether there is a mark at the outside or on a part.
     #[must_use]
     pub fn has_marks(&self) -> bool {
@@ -235,6 +272,32 @@ pub struct Deferred {
     pub source: DeferredSource,
     /// The type of what it will be.
     pub ty: crate::hir::SignatureType,
+}
+
+impl DeferredSource {
+    fn is_identical(&self, other: &DeferredSource) -> bool {
+        match (self, other) {
+            (DeferredSource::Int(one), DeferredSource::Int(other))
+            | (DeferredSource::Environment(one), DeferredSource::Environment(other)) => {
+                one.is_identical(other)
+            }
+            (
+                DeferredSource::Fact { resource, fact },
+                DeferredSource::Fact {
+                    resource: other_resource,
+                    fact: other_fact,
+                },
+            ) => resource == other_resource && fact == other_fact,
+            (
+                DeferredSource::Send { resource, key },
+                DeferredSource::Send {
+                    resource: other_resource,
+                    key: other_key,
+                },
+            ) => resource == other_resource && key == other_key,
+            _ => false,
+        }
+    }
 }
 
 /// Where the value of a deferred reference comes from.

@@ -28,7 +28,7 @@ pub use binding_file::BindingFile;
 pub use bindings::{Bindings, Executed, Identified, Identity};
 pub use desired::{Deferrals, HeldResource, MachineOutputs, machine_outputs};
 
-use crate::datum::{Datum, Deferred, InstanceId};
+use crate::datum::{Datum, Deferred, DeferredSource, InstanceId};
 use crate::functions::context::Read;
 use crate::hir::Model;
 
@@ -44,6 +44,30 @@ pub struct ExportOptions {
 pub struct Exported {
     /// In the order in which their instances were created.
     pub resources: Vec<Resource>,
+}
+
+impl Exported {
+    /// The resource that an instance is, if it is one.
+    #[must_use]
+    pub fn of_instance(&self, instance: InstanceId) -> Option<&Resource> {
+        let found = self
+            .resources
+            .binary_search_by_key(&instance, |resource| resource.instance);
+        found.ok().map(|at| &self.resources[at])
+    }
+
+    /// The facts that parameters are filled with when their resources are applied: `machine/kind[name]/fact`.
+    pub fn deferred_facts(&self) -> impl Iterator<Item = String> + '_ {
+        let parameters = self.resources.iter().flat_map(|resource| &resource.parameters);
+        let deferred = parameters.flat_map(|parameter| &parameter.deferred);
+        deferred.filter_map(|(_, deferred)| match &deferred.source {
+            DeferredSource::Fact { resource, fact } => {
+                let of = self.of_instance(*resource)?;
+                Some(format!("{}/{fact}", of.identity.key()))
+            }
+            _ => None,
+        })
+    }
 }
 
 /// A resource of some machine.

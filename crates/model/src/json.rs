@@ -108,10 +108,7 @@ fn parameter(set: &SetParameter, exported: &Exported) -> Json {
 
 fn deferred(deferred: &Deferred, exported: &Exported) -> Json {
     let name_of = |instance| {
-        let found = exported
-            .resources
-            .iter()
-            .find(|resource| resource.instance == instance);
+        let found = exported.of_instance(instance);
         found.map(|found| found.identity.key())
     };
     let (kind, arguments) = match &deferred.source {
@@ -186,4 +183,25 @@ pub fn datum(value: &Json) -> Datum {
             Datum::Dict(Arc::new(dict))
         }
     }
+}
+
+/// The opposite: JSON of a datum that JSON can hold. None for others, and for what is marked, which may be secret.
+#[must_use]
+pub fn of_datum(datum: &Datum) -> Option<Json> {
+    Some(match datum {
+        Datum::Null => Json::Null,
+        Datum::Bool(value) => json!(value),
+        Datum::Int(number) => json!(number),
+        Datum::Float(number) if number.is_finite() => json!(number),
+        Datum::Text(text) => json!(&**text),
+        Datum::List(items) => items.iter().map(of_datum).collect::<Option<_>>()?,
+        Datum::Dict(dict) => {
+            let entries = dict.iter();
+            let entries = entries.map(|(key, value)| Some((key.to_string(), of_datum(value)?)));
+            Json::Object(entries.collect::<Option<_>>()?)
+        }
+        Datum::Float(_) | Datum::Instance(_) | Datum::Unknown(_) | Datum::Deferred(_) | Datum::Marked(_) => {
+            return None;
+        }
+    })
 }

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use serde_json::Value as Json;
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_graph::Library;
-use setpoint_model::datum::Datum;
 use setpoint_model::export::State;
 use setpoint_model::{json, syntax};
 
@@ -111,12 +109,7 @@ impl Model {
             main: self.file.clone(),
             module_path: self.module_path.clone(),
             environment: (!environment.is_empty()).then_some(environment),
-            facts: self
-                .facts
-                .as_ref()
-                .map(read_facts)
-                .transpose()?
-                .unwrap_or_default(),
+            facts: self.facts.clone(),
         };
         Ok(ModelWork::new(ModelSource::find(
             &self.directory,
@@ -125,32 +118,6 @@ impl Model {
             hostname,
         )?))
     }
-}
-
-/// Facts by `machine/kind[name]/fact`.
-fn read_facts(path: &PathBuf) -> Result<BTreeMap<Arc<str>, Datum>, Failure> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::wrong(format!("`{shown}` cannot be read")).because(system_text(&error)))?;
-    let wrong = |what: String| {
-        let form = "it holds {\"MACHINE\": {\"KIND[NAME]\": {\"FACT\": VALUE}}}";
-        Failure::wrong(format!("`{shown}` holds no facts: {what}")).hint(form)
-    };
-    let machines: Json = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let object = |value: &Json, what: &str| match value {
-        Json::Object(entries) => Ok(entries.clone()),
-        _ => Err(wrong(format!("{what} is no object"))),
-    };
-    let mut facts = BTreeMap::new();
-    for (machine, resources) in object(&machines, "the whole")? {
-        for (resource, values) in object(&resources, &format!("`{machine}`"))? {
-            for (fact, value) in object(&values, &format!("`{resource}`"))? {
-                let key = format!("{machine}/{resource}/{fact}");
-                facts.insert(key.into(), json::datum(&value));
-            }
-        }
-    }
-    Ok(facts)
 }
 
 fn check(session: &Session, arguments: &Model) -> Result<u8, Failure> {

@@ -31,6 +31,7 @@ use crate::model_run;
 use crate::output::{End, Importance, Output, Said, headed};
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::process::{harden, warn_of_foreign_text};
+use crate::published_facts::PublishedFacts;
 use crate::reload::{Programs, Surroundings};
 use crate::session::{LocalMachine, Session};
 use crate::signals::{Hangup, Request, Signals, StopSignal};
@@ -138,6 +139,11 @@ pub(super) struct Arguments {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
+    /// Of a model: facts of resources from a JSON file, `{"web1": {"file[/etc/motd]": {"size": 12}}}`, which is followed. They count more
+    /// than what resources publish
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+
     #[command(flatten)]
     later: RunLater,
 }
@@ -238,9 +244,15 @@ fn keep(
     let hostname = arguments.program.hostname()?;
     harden();
     let model = session.model(&arguments.program)?;
+    if arguments.facts.is_some() && model.is_none() {
+        return Err(Failure::usage("`--facts` is for models"));
+    }
     let program = match (arguments.program.words() == ["empty"], model) {
         (true, _) => None,
         (false, Some(mut model)) => {
+            if let Some(facts) = &arguments.facts {
+                model.take_facts(facts.clone())?;
+            }
             let compilation = model.compile();
             if compilation.diagnostics.has_errors() {
                 let found = errors_first(&compilation.diagnostics);
@@ -272,6 +284,10 @@ fn keep(
     }
     let mut engine_options = settings.engine;
     engine_options.state = Some(open_state(&prefix, &machine)?);
+    let facts = PublishedFacts::open(&hostname, machine.prefix.join("local/facts.json"));
+    if let Some(Kept::Model(_)) = &program {
+        engine_options.on_sent = Some(facts.listener(engine_options.control.clone()));
+    }
     let known = KnownFiles::take_in(&prefix.directory, &machine.host);
     let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
     let debug = Arc::new(DebugOutput::of(arguments.debug_selection()));
@@ -301,7 +317,7 @@ fn keep(
             }
             Kept::Model(model) => {
                 let (model, compilation) = *model;
-                model_run::start(model, compilation, surroundings)
+                model_run::start(model, compilation, surroundings, facts)
             }
         }
     });

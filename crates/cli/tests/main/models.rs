@@ -139,3 +139,75 @@ fn a_run_follows_the_files_of_the_model_and_keeps_the_last_good_one() {
     engine.event("the file again", repaired);
     assert_eq!(text(&place.path("motd")), "welcome\n");
 }
+
+const FACTS: &str = "\
+import setpoint
+
+probe = setpoint::Exec(name=\"probe\", machine=\"host.example\", cmd=\"cat PLACE/size\", shell=\"/bin/sh\")
+size = std::getfact(probe, \"stdout\")
+answer = setpoint::File(name=\"answer\", machine=\"host.example\", path=\"PLACE/answer\", content=\"size {{ size }}\", state=\"exists\")
+";
+
+fn place_with_facts() -> Hermetic {
+    let place = Hermetic::new();
+    place.write("project.yml", "name: sizes\n");
+    place.write("size", "42");
+    let directory = place.directory().display().to_string();
+    place.write("main.cf", FACTS.replace("PLACE", &directory));
+    place
+}
+
+#[test]
+fn what_a_resource_publishes_is_a_fact_that_the_model_is_executed_with() {
+    let place = place_with_facts();
+    let finished = run(&place, &["--once", "main.cf"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert_eq!(text(&place.path("answer")), "size 42");
+    assert!(
+        finished
+            .stderr
+            .contains("file[answer] is held (undefined): `content` is not known"),
+        "{}",
+        finished.stderr
+    );
+    place.write("size", "43");
+    let finished = run(&place, &["--once", "main.cf"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert_eq!(text(&place.path("answer")), "size 43");
+}
+
+#[test]
+fn a_run_follows_the_facts_of_a_file() {
+    let place = place_with_facts();
+    let main = text(&place.path("main.cf")).replace("\"stdout\"", "\"measured\"");
+    place.write("main.cf", main);
+    place.write("facts.json", "{}");
+    let facts = place.path("facts.json").display().to_string();
+    let mut engine = Engine::start(&place, &["--facts", &facts, "main.cf"]);
+    engine.repaired("exec", "probe");
+    assert!(!place.path("answer").exists(), "what it would hold is not known");
+    let said = |size: u32| json!({ "host.example": { "exec[probe]": { "measured": size } } }).to_string();
+    place.write("facts.json", said(7));
+    engine.repaired_until("file", "answer", || text(&place.path("answer")) == "size 7");
+    place.write("facts.json", "what is this?");
+    place.write("facts.json", said(8));
+    engine.repaired_until("file", "answer", || text(&place.path("answer")) == "size 8");
+}
+
+#[test]
+fn a_run_follows_the_files_that_functions_of_the_model_read() {
+    let place = place();
+    let model = text(&place.path("main.cf"));
+    let read = "message = std::source(\"/text\") + std::template(\"/end.j2\")";
+    let (_, rest) = model.split_once("\nmessage").expect("it has a message");
+    let (_, rest) = rest.split_once('\n').expect("more follows");
+    place.write("main.cf", format!("import setpoint\n{read}\n{rest}"));
+    place.write("files/text", "good");
+    place.write("templates/end.j2", " day");
+    let mut engine = Engine::start(&place, &["main.cf"]);
+    engine.repaired_until("file", "motd", || text(&place.path("motd")) == "good day\n");
+    place.write("files/text", "bad");
+    engine.repaired_until("file", "motd", || text(&place.path("motd")) == "bad day\n");
+    place.write("templates/end.j2", " night");
+    engine.repaired_until("file", "motd", || text(&place.path("motd")) == "bad night\n");
+}

@@ -416,6 +416,9 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
         }
         None => RunResult::failed(Failure::new("run, because there is no instance")),
     };
+    if let (Some(on_sent), Some(sent)) = (&shared.on_sent, &result.sent) {
+        on_sent(&run.cell.resource.id, sent);
+    }
     let vertex = run.vertex;
     match (lane, replacement) {
         (Some(lane), Some(replacement)) => commits::submit(shared, run, result, replacement, lane),

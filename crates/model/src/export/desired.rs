@@ -212,7 +212,7 @@ fn with_answers(
                 ),
                 DeferredSource::Environment(_) => ("a variable of the environment".to_owned(), None),
                 DeferredSource::Fact { resource: of, fact } => {
-                    let of = exported.resources.iter().find(|other| other.instance == *of);
+                    let of = exported.of_instance(*of);
                     let key = of.map(|of| format!("{}/{fact}", of.identity.key()));
                     let answer = key.as_ref().and_then(|key| deferrals.fact(key));
                     (
