@@ -29,12 +29,7 @@ use templates::{BuilderId, Builders};
 pub(crate) fn lower(program: TypedProgram<'_>, library: &Library) -> Program {
     let hir = program.hir();
     let mut builders = Builders::default();
-    let entry = builders.open("the program", None, 0);
-    // Room for all that may go there. What is not used of it is never touched, and so costs nothing; growing would copy.
-    builders.reserve(
-        entry,
-        hir.exprs.len() + hir.bodies.first().map_or(0, |body| body.statements.len()),
-    );
+    let entry = builders.open_program(hir.exprs.len());
     let mut lowering = Lowering {
         hir,
         program,

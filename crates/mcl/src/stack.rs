@@ -20,5 +20,42 @@ pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
 
 /// Runs a step of a recursion whose depth the text does not bound.
 pub(crate) fn with_room<T>(step: impl FnOnce() -> T) -> T {
+    #[cfg(test)]
+    let _level = depth::Level::new();
     stacker::maybe_grow(RED_ZONE, PIECE, step)
+}
+
+/// How deep the steps nest, for tests: where an order keeps chains flat, nothing else would show that it is there.
+#[cfg(test)]
+pub(crate) mod depth {
+    use std::cell::Cell;
+
+    thread_local! {
+        static NOW: Cell<usize> = const { Cell::new(0) };
+        static DEEPEST: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// A step that is under way.
+    pub(super) struct Level;
+
+    impl Level {
+        pub(super) fn new() -> Level {
+            NOW.set(NOW.get() + 1);
+            DEEPEST.set(DEEPEST.get().max(NOW.get()));
+            Level
+        }
+    }
+
+    impl Drop for Level {
+        fn drop(&mut self) {
+            NOW.set(NOW.get() - 1);
+        }
+    }
+
+    /// How many steps were under way at once, at most, while this thread did the work.
+    pub(crate) fn nested_steps(work: impl FnOnce()) -> usize {
+        DEEPEST.set(0);
+        work();
+        DEEPEST.get()
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_graph::Library;
+use setpoint_model::execute::Instance;
 use setpoint_model::export::State;
 use setpoint_model::{json, syntax};
 
@@ -151,10 +152,15 @@ fn compile(session: &Session, arguments: &Model) -> Result<u8, Failure> {
         output.print(&printed)?;
     }
     report(output, &compilation.diagnostics, &work);
-    if let (Some(exported), Some(execution)) =
-        (&compilation.compiled.exported, &compilation.compiled.execution)
+    let compiled = &compilation.compiled;
+    if let (Some(exported), Some(execution), Some(model)) =
+        (&compiled.exported, &compiled.execution, &compiled.checked.model)
         && !compilation.diagnostics.has_errors()
     {
+        // Those of `std` are there without anybody's doing.
+        let is_own =
+            |instance: &&Instance| !model.entities[instance.entity.index()].name.starts_with("std::");
+        let instances = execution.instances.iter().filter(is_own).count();
         let resources = exported.resources.len();
         let held = exported
             .resources
@@ -163,7 +169,7 @@ fn compile(session: &Session, arguments: &Model) -> Result<u8, Failure> {
             .count();
         let mut text = format!(
             "{} become {}",
-            count(execution.instances.len(), "instance"),
+            count(instances, "instance"),
             count(resources, "resource")
         );
         if held > 0 {

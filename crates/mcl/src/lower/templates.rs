@@ -54,6 +54,14 @@ struct Builder {
 }
 
 impl Builders {
+    /// The template of the program, with room for all nodes that may go there. What is not used of it is never touched, and so costs
+    /// nothing; growing would copy.
+    pub(super) fn open_program(&mut self, nodes: usize) -> BuilderId {
+        let program = self.open("the program", None, 0);
+        self.list[program.0].nodes = Vec::with_capacity(nodes);
+        program
+    }
+
     pub(super) fn open(&mut self, name: &str, parent: Option<BuilderId>, parameters: u32) -> BuilderId {
         self.list.push(Builder {
             name: name.into(),
@@ -78,11 +86,6 @@ impl Builders {
         let builder = self.open(name, None, parameters);
         self.list[builder.0].is_function = true;
         builder
-    }
-
-    /// Makes room for so many nodes.
-    pub(super) fn reserve(&mut self, of: BuilderId, nodes: usize) {
-        self.list[of.0].nodes.reserve_exact(nodes);
     }
 
     pub(super) fn push(&mut self, to: BuilderId, operation: Operation, ty: Type, span: Span) -> Slot {
