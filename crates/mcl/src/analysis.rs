@@ -27,11 +27,11 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, SourceMap, S
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 
-use crate::compile::{Compiled, lowered, typed_program};
+use crate::compile::{Compiled, lowered};
 use crate::hir::{DefinitionId, Hir};
 use crate::scope::{Extent, Frame, FrameId, Mentions, ParseCache, ResolveInput, resolve};
 use crate::stack::with_stack;
-use crate::types::{Typed, has_unused, infer, infer_unused};
+use crate::types::{Inference, Typed};
 
 pub use crate::scope::{AliasDefinition, AliasId, Entry, Mention, ParsedFile, Space, Target};
 pub use completion::{CallAt, Expected, QualifiedName};
@@ -96,22 +96,24 @@ impl Workspace {
         if stop.is_stopped() {
             return None;
         }
-        let (mut typed, mut used, mut program) = (Typed::default(), None, None);
-        if resolved.is_acyclic && options.without_program {
-            typed = infer(&resolved.hir, library, &mut diagnostics);
-        } else if resolved.is_acyclic {
-            (typed, program) = typed_program(&resolved.hir, library, &mut diagnostics);
+        let mut inference = Inference::new(&resolved.hir, library);
+        let mut program = None;
+        if resolved.is_acyclic {
+            inference.infer_program(&mut diagnostics, true);
+        }
+        if resolved.is_acyclic && !options.without_program {
+            program = lowered(&resolved.hir, inference.typed(), library, &mut diagnostics);
         }
         diagnostics.merge(&self.sources);
         if stop.is_stopped() {
             return None;
         }
         diagnostics.extend(resolved.unused);
-        if resolved.unused_is_acyclic && (diagnostics.has_errors() || has_unused(&resolved.hir, &typed)) {
-            let (all, warnings) = infer_unused(&resolved.hir, library, &diagnostics);
-            used = Some(std::mem::replace(&mut typed, all)).filter(|_| options.without_program);
+        if resolved.unused_is_acyclic {
+            let warnings = inference.infer_unused(&diagnostics);
             diagnostics.extend(warnings);
         }
+        let typed = inference.into_typed();
         let files = resolved.parsed.iter().map(|(_, parsed)| &**parsed);
         consequences::drop_consequences(&mut diagnostics, files, &self.sources);
         let mut analysis = Analysis {
@@ -131,7 +133,6 @@ impl Workspace {
             mentions: resolved.mentions,
             frames: resolved.frames,
             class_frames: resolved.class_frames,
-            used,
             index: Vec::new(),
             copies: FxHashMap::default(),
         };
@@ -171,8 +172,6 @@ pub struct Analysis {
     mentions: Mentions,
     frames: Vec<Frame>,
     class_frames: Vec<Option<FrameId>>,
-    /// Types of what the program needs, where `typed` has those of all and a program is still to be made.
-    used: Option<Typed>,
     /// Every name, in the order of the texts.
     index: Vec<Name>,
     /// The definitions whose name stands at a place: several where its file is resolved for each of its imports.
@@ -211,12 +210,9 @@ impl Analysis {
         if self.diagnostics.has_errors() || self.compiled.program.is_some() {
             return None;
         }
-        let typed = self.used.as_ref().unwrap_or(&self.typed);
-        with_stack(|| {
-            lowered(&self.hir, typed, library)
-                .err()
-                .map(|too_large| *too_large)
-        })
+        let mut found = Diagnostics::new();
+        with_stack(|| lowered(&self.hir, &self.typed, library, &mut found));
+        found.into_iter().next()
     }
 
     /// Whether a text is the program's own: neither compiled in nor of a module from elsewhere.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap};
+use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
 use setpoint_flow::{Program, Stop};
 use setpoint_graph::Library;
 
@@ -83,7 +83,10 @@ fn stages(
     let resolved = resolve(&input, &mut ParseCache::new(), sources, diagnostics);
     let program = match diagnostics.has_errors() || options.skip_types {
         true => None,
-        false => typed_program(&resolved.hir, library, diagnostics).1,
+        false => {
+            let typed = types::infer(&resolved.hir, library, diagnostics);
+            lowered(&resolved.hir, &typed, library, diagnostics)
+        }
     };
     Compiled {
         program,
@@ -94,39 +97,22 @@ fn stages(
     }
 }
 
-/// The types of a resolved program, and what it is made into, where nothing is wrong.
-pub(crate) fn typed_program(
-    hir: &Hir,
-    library: &Library,
-    diagnostics: &mut Diagnostics,
-) -> (Typed, Option<Arc<Program>>) {
-    let typed = types::infer(hir, library, diagnostics);
-    if diagnostics.has_errors() {
-        return (typed, None);
-    }
-    match lowered(hir, &typed, library) {
-        Ok(program) => (typed, program),
-        Err(too_large) => {
-            diagnostics.push(*too_large);
-            (typed, None)
-        }
-    }
-}
-
-/// What a program without errors is made into; none where there are some.
-///
-/// # Errors
-/// When it would be too large.
+/// What a program without errors is made into; none where there are some. That it would be too large goes to the sink.
 pub(crate) fn lowered(
     hir: &Hir,
     typed: &Typed,
     library: &Library,
-) -> Result<Option<Arc<Program>>, Box<Diagnostic>> {
-    let program = TypedProgram::new(hir, typed).map(|typed| lower::lower(typed, library));
-    match program.as_ref().and_then(lower::too_large) {
-        Some(too_large) => Err(Box::new(too_large)),
-        None => Ok(program.map(Arc::new)),
+    diagnostics: &mut Diagnostics,
+) -> Option<Arc<Program>> {
+    if diagnostics.has_errors() {
+        return None;
     }
+    let program = lower::lower(TypedProgram::new(hir, typed)?, library);
+    if let Some(too_large) = lower::too_large(&program) {
+        diagnostics.push(too_large);
+        return None;
+    }
+    Some(Arc::new(program))
 }
 
 #[cfg(test)]

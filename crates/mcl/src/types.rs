@@ -36,17 +36,13 @@ mod syntactic;
 mod unused;
 
 pub(crate) use codes::{CODES, TOO_DEEP};
+pub(crate) use infer::Inference;
 pub use instances::{Instance, InstanceId, Typed};
 pub(crate) use program::{Argument, Form, TypedProgram, missing};
-pub(crate) use unused::{has_unused, infer_unused};
 
 /// Infers the types of a program. Errors go to the sink, those that count first in front.
 pub fn infer(hir: &Hir, library: &Library, diagnostics: &mut Diagnostics) -> Typed {
-    match infer::started(hir, library) {
-        Some(inference) => inference.finish(diagnostics, false),
-        None => Typed {
-            is_complete: true,
-            ..Typed::default()
-        },
-    }
+    let mut inference = Inference::new(hir, library);
+    inference.infer_program(diagnostics, false);
+    inference.into_typed()
 }

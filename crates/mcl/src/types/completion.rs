@@ -1,13 +1,11 @@
 //! The last phase: nothing is open, and every built-in gets types that it supports.
 
-use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
+use setpoint_diagnostics::{Diagnostic, Span};
 use setpoint_value::{FunctionRef, Type};
 
 use super::codes;
 use super::findings::Phase;
 use super::infer::Inference;
-use super::instances::Typed;
 use super::messages::{Calls, Reason, in_words, too_deep};
 use super::places::Place;
 use super::program::TypedProgram;
@@ -132,9 +130,31 @@ impl Check {
 }
 
 impl Inference<'_> {
-    /// Ends inference: what was deferred, what is open, what cannot be built. With
-    /// `beside_errors` types are told beside errors too, as far as they are known.
-    pub(super) fn finish(mut self, diagnostics: &mut Diagnostics, beside_errors: bool) -> Typed {
+    /// Ends inference of the program, and answers what is wrong with it, what counts first in front. With `beside_errors` types are
+    /// told beside errors too, as far as they are known.
+    pub(super) fn finish(&mut self, beside_errors: bool) -> Vec<Diagnostic> {
+        self.decide_all(beside_errors);
+        self.typed.is_complete = self.findings.is_empty() && !self.has_unknown;
+        let meta_structs = std::mem::take(&mut self.meta_structs);
+        if let Some(program) = TypedProgram::new(self.hir, &self.typed) {
+            for (place, instance, resource) in meta_structs {
+                if let Some(error) = meta_twice(&program, instance, resource) {
+                    self.findings.push(Phase::Statements, place, error);
+                }
+            }
+        }
+        self.typed.is_complete &= self.findings.is_empty();
+        self.findings.take_ranked(&self.places.order())
+    }
+
+    /// Ends inference of what was met behind the program, and answers what is wrong with that alone.
+    pub(super) fn finish_unused(&mut self) -> Vec<Diagnostic> {
+        self.decide_all(true);
+        self.findings.take_ranked(&self.places.order())
+    }
+
+    /// Decides what was deferred, what is open, what cannot be built.
+    fn decide_all(&mut self, beside_errors: bool) {
         self.resolve_deferred(false);
         self.impose();
         self.resolve_deferred(false);
@@ -153,8 +173,12 @@ impl Inference<'_> {
         let is_solved = self.findings.is_solved();
         // Of what cannot be unfolded, types are not told: they are what is too large.
         if is_solved || (beside_errors && !self.findings.has(&codes::TOO_DEEP)) {
+            let before = self.findings.count();
             let open = self.complete();
-            if let Some((place, error)) = open.filter(|_| is_solved && !self.has_unknown) {
+            if !is_solved {
+                // What follows from equations that could not be solved is no news.
+                self.findings.forget_since(before);
+            } else if let Some((place, error)) = open.filter(|_| !self.has_unknown) {
                 self.findings.push(Phase::Open, place, error);
             }
         }
@@ -163,17 +187,6 @@ impl Inference<'_> {
                 self.unknown_kind(&kind, span, kind_span);
             }
         }
-        self.typed.is_complete = self.findings.is_empty() && !self.has_unknown && !beside_errors;
-        if let Some(program) = TypedProgram::new(self.hir, &self.typed) {
-            for (place, instance, resource) in self.meta_structs {
-                if let Some(error) = meta_twice(&program, instance, resource) {
-                    self.findings.push(Phase::Statements, place, error);
-                }
-            }
-        }
-        self.typed.is_complete &= self.findings.is_empty();
-        diagnostics.extend(self.findings.ranked(&self.places.order()));
-        self.typed
     }
 
     /// A name that is not evidently one or many: whichever the solver found, and many where nothing says.
@@ -188,7 +201,7 @@ impl Inference<'_> {
     fn complete(&mut self) -> Option<(Place, Diagnostic)> {
         self.solver.settle();
         let recorded = std::mem::take(&mut self.recorded);
-        let mut types = FxHashMap::default();
+        let mut types = std::mem::take(&mut self.typed.types);
         types.reserve(recorded.len());
         let mut open = Vec::new();
         for entry in recorded {

@@ -28,6 +28,8 @@ pub(super) struct Findings {
     list: Vec<(Phase, Place, Diagnostic)>,
     /// The codes among them, each once.
     codes: Vec<&'static CodeInfo>,
+    /// Whether among those that were told before is one of an equation.
+    was_unsolved: bool,
 }
 
 impl Findings {
@@ -53,7 +55,7 @@ impl Findings {
 
     /// Whether all equations could be collected and solved.
     pub(super) fn is_solved(&self) -> bool {
-        !self.list.iter().any(|(phase, ..)| *phase <= Phase::Solving)
+        !self.was_unsolved && !self.list.iter().any(|(phase, ..)| *phase <= Phase::Solving)
     }
 
     /// How many there are: where those begin that are found from now on.
@@ -74,18 +76,32 @@ impl Findings {
         let later = self.list.split_off(count);
         let kept = later.into_iter().filter(|(phase, ..)| *phase != Phase::Solving);
         self.list.extend(kept);
+        self.note_all();
+    }
+
+    /// Forgets all that was found since there were so many.
+    pub(super) fn forget_since(&mut self, count: usize) {
+        if self.list.len() > count {
+            self.list.truncate(count);
+            self.note_all();
+        }
+    }
+
+    fn note_all(&mut self) {
         self.codes.clear();
         for at in 0..self.list.len() {
             self.note(self.list[at].2.code);
         }
     }
 
-    /// Those that count, in the order in which they do.
-    pub(super) fn ranked(self, order: &Order<'_>) -> Vec<Diagnostic> {
+    /// Those that count, in the order in which they do. Others may be found after them.
+    pub(super) fn take_ranked(&mut self, order: &Order<'_>) -> Vec<Diagnostic> {
         let is_solved = self.is_solved();
-        let mut list = self.list;
+        let mut list = std::mem::take(&mut self.list);
         list.retain(|(phase, ..)| is_solved || *phase <= Phase::Solving);
         list.sort_by_key(|(phase, place, _)| (*phase, order.rank(*place)));
+        self.codes.clear();
+        self.was_unsolved |= !is_solved;
         list.into_iter().map(|(_, _, error)| error).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
 use setpoint_value::{FunctionSpec, Type, operators};
 
@@ -26,46 +26,8 @@ use crate::hir::{
 use crate::stack::with_room;
 use crate::syntax::Operator;
 
-/// What follows from the statements of a program, before it is decided what waits; none without statements.
-pub(super) fn started<'a>(hir: &'a Hir, library: &'a Library) -> Option<Inference<'a>> {
-    let mut inference = Inference {
-        hir,
-        library,
-        solver: Solver::default(),
-        typed: Typed::default(),
-        places: Places::default(),
-        ahead: FxHashMap::default(),
-        in_progress: FxHashSet::default(),
-        functions: FxHashMap::default(),
-        schemes: Vec::new(),
-        copied: 0,
-        most_instances: MAXIMUM_INSTANCES,
-        applications: Vec::new(),
-        definitions_typed: 0,
-        recorded: Vec::new(),
-        deferred: Vec::new(),
-        imposed: Vec::new(),
-        failed: Vec::new(),
-        has_unknown: false,
-        checks: Vec::new(),
-        names: Vec::new(),
-        findings: Findings::default(),
-        bare_unknown_kinds: Vec::new(),
-        meta_structs: Vec::new(),
-        replayed: None,
-        through: Calls::default(),
-        syntactic: SyntacticFacts::default(),
-        calls: 0,
-    };
-    if hir.bodies.is_empty() {
-        return None;
-    }
-    let entry = inference.top(BodyId(0));
-    inference.body(entry, BodyId(0));
-    Some(inference)
-}
-
-pub(super) struct Inference<'a> {
+/// Inference under way: of a program, and then of what it does not use.
+pub(crate) struct Inference<'a> {
     pub(super) hir: &'a Hir,
     pub(super) library: &'a Library,
     pub(super) solver: Solver,
@@ -134,6 +96,62 @@ pub(super) const MAXIMUM_CALLS: u32 = 400;
 const MAXIMUM_INSTANCES: usize = 1 << 18;
 
 impl<'a> Inference<'a> {
+    pub(crate) fn new(hir: &'a Hir, library: &'a Library) -> Inference<'a> {
+        Inference {
+            hir,
+            library,
+            solver: Solver::default(),
+            typed: Typed::default(),
+            places: Places::default(),
+            ahead: FxHashMap::default(),
+            in_progress: FxHashSet::default(),
+            functions: FxHashMap::default(),
+            schemes: Vec::new(),
+            copied: 0,
+            most_instances: MAXIMUM_INSTANCES,
+            applications: Vec::new(),
+            definitions_typed: 0,
+            recorded: Vec::new(),
+            deferred: Vec::new(),
+            imposed: Vec::new(),
+            failed: Vec::new(),
+            has_unknown: false,
+            checks: Vec::new(),
+            names: Vec::new(),
+            findings: Findings::default(),
+            bare_unknown_kinds: Vec::new(),
+            meta_structs: Vec::new(),
+            replayed: None,
+            through: Calls::default(),
+            syntactic: SyntacticFacts::default(),
+            calls: 0,
+        }
+    }
+
+    /// Infers the types of the program. Errors go to the sink, those that count first in front; with `beside_errors` types are told
+    /// beside them too, as far as they are known.
+    pub(crate) fn infer_program(&mut self, diagnostics: &mut Diagnostics, beside_errors: bool) {
+        if !self.hir.bodies.is_empty() {
+            let entry = self.top(BodyId(0));
+            self.body(entry, BodyId(0));
+        }
+        let found = self.finish(beside_errors);
+        if found.iter().any(|error| error.code == &codes::TOO_DEEP) {
+            // Types would be what is too large.
+            self.typed = Typed::default();
+        }
+        diagnostics.extend(found);
+    }
+
+    /// What was inferred up to now.
+    pub(crate) fn typed(&self) -> &Typed {
+        &self.typed
+    }
+
+    pub(crate) fn into_typed(self) -> Typed {
+        self.typed
+    }
+
     pub(super) fn top(&mut self, body: BodyId) -> InstanceId {
         if let Some(found) = self.typed.tops.get(&body) {
             return *found;

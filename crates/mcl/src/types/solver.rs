@@ -193,6 +193,11 @@ impl Solver {
         self.solved = Some(FxHashMap::default());
     }
 
+    /// More becomes known.
+    pub(super) fn unsettle(&mut self) {
+        self.solved = None;
+    }
+
     /// Whether a type was deeper than types may be since this was asked last.
     pub(super) fn take_cut(&mut self) -> bool {
         std::mem::take(&mut self.is_cut)

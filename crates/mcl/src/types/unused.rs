@@ -1,88 +1,82 @@
 //! What would be wrong with what nothing uses, if something did: variables, named functions, classes.
 //!
-//! They are typed once more behind the whole program, in instances of their own, so that nothing of them can change what the program
-//! means or which of its errors counts first. Where a parameter has no written type, what is said about types depends on who will use it;
-//! there only what is wrong in any case is told.
+//! They are typed behind the whole program, when nothing of it is left to decide, in instances of their own; so nothing of them can change
+//! what the program means or which of its errors counts first. Where a parameter has no written type, what is said about types depends on
+//! who will use it; there only what is wrong in any case is told.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
-use setpoint_graph::Library;
 use setpoint_value::Type;
 
 use super::codes;
-use super::infer::{Inference, started};
-use super::instances::{InstanceId, Typed};
-use crate::hir::{ClassId, DefinitionId, DefinitionKind, ExprId, Function, FunctionId, Hir, Owner};
-
-/// Types everything, and tells as warnings what is wrong with what nothing uses. `known` is what was said about the program.
-pub(crate) fn infer_unused(hir: &Hir, library: &Library, known: &Diagnostics) -> (Typed, Vec<Diagnostic>) {
-    // What cannot be unfolded once is not unfolded again.
-    let is_bounded = !known.iter().any(|error| error.code == &codes::TOO_DEEP);
-    let Some(mut inference) = started(hir, library).filter(|_| is_bounded) else {
-        return (Typed::default(), Vec::new());
-    };
-    // What nothing uses costs no more than what is used.
-    inference.most_instances =
-        inference.typed.instances.len() + (4 * (hir.functions.len() + hir.classes.len())).max(10_000);
-    let open = inference.unused();
-    let mut found = Diagnostics::new();
-    let typed = inference.finish(&mut found, true);
-    let known: FxHashSet<_> = known
-        .iter()
-        .map(|known| (known.code.code, known.primary.span))
-        .collect();
-    let is_known = |error: &Diagnostic| known.contains(&(error.code.code, error.primary.span));
-    let is_certain = |error: &Diagnostic| {
-        let waits = [&codes::AMBIGUOUS, &codes::TOO_DEEP];
-        let always = [
-            &codes::UNKNOWN_KIND,
-            &codes::UNKNOWN_PARAMETER,
-            &codes::TOO_MANY_ARGUMENTS,
-            &codes::LONELY_EDGE,
-            &codes::CANNOT_SEND,
-            &codes::CANNOT_RECEIVE,
-            &codes::BAD_SEND,
-        ];
-        let inside = |open: &Span| {
-            let span = error.primary.span;
-            open.file == span.file && open.start <= span.start && span.end <= open.end
-        };
-        !waits.contains(&error.code) && (always.contains(&error.code) || !open.iter().any(inside))
-    };
-    let new = found
-        .into_iter()
-        .filter(|error| is_certain(error) && !is_known(error))
-        .map(|error| error.as_warning("nothing uses this yet; as soon as something does, it is an error"));
-    (typed, new.collect())
-}
-
-/// Whether there is something that the program did not need.
-pub(crate) fn has_unused(hir: &Hir, typed: &Typed) -> bool {
-    let mut owners: FxHashSet<Owner> = FxHashSet::default();
-    let mut definitions: FxHashSet<DefinitionId> = FxHashSet::default();
-    for instance in &typed.instances {
-        owners.insert(instance.owner);
-        definitions.extend(instance.definitions.keys());
-    }
-    let classes = (0..hir.classes.len() as u32).map(|id| Owner::Class(ClassId(id)));
-    let named = |(_, function): &(usize, &Function)| function.name.is_some();
-    let functions = hir.functions.iter().enumerate().filter(named);
-    let functions = functions.map(|(id, _)| Owner::Function(FunctionId(id as u32)));
-    let is_bind = |kind: &DefinitionKind| matches!(kind, DefinitionKind::Bind { .. });
-    classes.chain(functions).any(|owner| !owners.contains(&owner))
-        || hir.definitions.iter().enumerate().any(|(id, definition)| {
-            is_bind(&definition.kind) && !definitions.contains(&DefinitionId(id as u32))
-        })
-}
+use super::infer::Inference;
+use super::instances::InstanceId;
+use crate::hir::{ClassId, DefinitionId, DefinitionKind, ExprId, FunctionId, Owner};
 
 impl Inference<'_> {
+    /// Types what the program did not need, and answers as warnings what is wrong with that. `known` is what was said about the program.
+    pub(crate) fn infer_unused(&mut self, known: &Diagnostics) -> Vec<Diagnostic> {
+        // What cannot be unfolded once is not unfolded again.
+        if self.hir.bodies.is_empty() || known.iter().any(|error| error.code == &codes::TOO_DEEP) {
+            return Vec::new();
+        }
+        // What the program left open stays so.
+        self.deferred.clear();
+        self.checks.clear();
+        self.bare_unknown_kinds.clear();
+        self.solver.unsettle();
+        // What nothing uses costs no more than what is used.
+        let (instances, bodies) = (
+            self.typed.instances.len(),
+            self.hir.functions.len() + self.hir.classes.len(),
+        );
+        self.most_instances = instances + (4 * bodies).max(10_000);
+        let open = self.unused();
+        let is_nothing_new = self.recorded.is_empty() && self.imposed.is_empty() && self.findings.is_empty();
+        if is_nothing_new && self.typed.instances.len() == instances {
+            return Vec::new();
+        }
+        let found = self.finish_unused();
+        let known: FxHashSet<_> = known
+            .iter()
+            .map(|known| (known.code.code, known.primary.span))
+            .collect();
+        let is_known = |error: &Diagnostic| known.contains(&(error.code.code, error.primary.span));
+        let is_certain = |error: &Diagnostic| {
+            let waits = [&codes::AMBIGUOUS, &codes::TOO_DEEP];
+            let always = [
+                &codes::UNKNOWN_KIND,
+                &codes::UNKNOWN_PARAMETER,
+                &codes::TOO_MANY_ARGUMENTS,
+                &codes::LONELY_EDGE,
+                &codes::CANNOT_SEND,
+                &codes::CANNOT_RECEIVE,
+                &codes::BAD_SEND,
+            ];
+            let inside = |open: &Span| {
+                let span = error.primary.span;
+                open.file == span.file && open.start <= span.start && span.end <= open.end
+            };
+            !waits.contains(&error.code) && (always.contains(&error.code) || !open.iter().any(inside))
+        };
+        let new = found
+            .into_iter()
+            .filter(|error| is_certain(error) && !is_known(error))
+            .map(|error| {
+                error.as_warning("nothing uses this yet; as soon as something does, it is an error")
+            });
+        new.collect()
+    }
+
     /// Types what the program did not need. Answers where the types of parameters are open.
     fn unused(&mut self) -> Vec<Span> {
         let hir = self.hir;
         let mut open = Vec::new();
         let mut holders: FxHashMap<Owner, InstanceId> = FxHashMap::default();
+        let mut used: FxHashSet<DefinitionId> = FxHashSet::default();
         for (index, instance) in self.typed.instances.iter().enumerate() {
             holders.entry(instance.owner).or_insert(InstanceId(index as u32));
+            used.extend(instance.definitions.keys());
         }
         // A class stands behind the one that it is in.
         for (index, class) in hir.classes.iter().enumerate() {
@@ -103,6 +97,7 @@ impl Inference<'_> {
             let id = DefinitionId(index as u32);
             if let DefinitionKind::Bind { value, .. } = definition.kind
                 && value != ExprId(u32::MAX)
+                && !used.contains(&id)
                 && let Some(holder) = self.holder(&mut holders, definition.owner)
             {
                 self.definition_type(holder, id);
