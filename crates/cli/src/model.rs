@@ -5,8 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use setpoint_diagnostics::{Diagnostics, LoadError, Loader, SourceMap, visible};
+use setpoint_diagnostics::{Diagnostics, Documents, LoadError, Loader, SourceMap, visible};
 use setpoint_graph::{Assembler, DesiredGraph, Library};
+use setpoint_model::analysis::{Analysis, AnalysisOptions, Workspace};
 use setpoint_model::compile::{Checked, Compiled, check, compile};
 use setpoint_model::datum::{Datum, InstanceId};
 use setpoint_model::execute::{Inputs, Outside, ReadKey};
@@ -322,6 +323,21 @@ impl ModelWork {
         (checked, diagnostics)
     }
 
+    /// Everything that is known without executing it; files that `changed` has are as they are there.
+    pub(crate) fn analyse(&self, changed: &BTreeMap<String, String>) -> Analysis {
+        let loader = self.loader();
+        let mut documents = Documents::new();
+        for (path, text) in changed {
+            documents.set(path.clone(), 0, text.as_str());
+        }
+        let options = AnalysisOptions {
+            main: self.options.main.clone(),
+            module_path: self.options.module_path.clone(),
+            needs_project: self.options.needs_project,
+        };
+        Workspace::new().analyse(&options, &documents.over(&loader), &self.source.library)
+    }
+
     /// The files of the model: also below directories of modules that the project says lie outside of it.
     fn loader(&self) -> ModelLoader {
         let mut loader = ModelLoader::new(&self.source);
@@ -368,8 +384,13 @@ impl ModelWork {
 
     /// The texts under names that the user can open.
     pub(crate) fn shown_sources(&self) -> SourceMap {
+        self.shown_names(&self.sources)
+    }
+
+    /// Texts of the model under names that the user can open.
+    pub(crate) fn shown_names(&self, sources: &SourceMap) -> SourceMap {
         let mut shown = SourceMap::new();
-        for (_, file) in self.sources.files() {
+        for (_, file) in sources.files() {
             shown.add(self.shown(&file.name), file.text.clone());
         }
         shown

@@ -7,10 +7,12 @@
 
 #![forbid(unsafe_code)]
 
+mod allow;
 mod causes;
 mod codes;
 mod diagnostic;
 mod documents;
+mod fix;
 mod loader;
 mod merged;
 mod render;
@@ -18,10 +20,12 @@ mod similar;
 mod source;
 mod visible;
 
+pub use allow::{Commented, Linter, Rule};
 pub use causes::Causes;
 pub use codes::{CodeInfo, Stage};
 pub use diagnostic::{Diagnostic, Diagnostics, Edit, Help, Label, Severity};
 pub use documents::{Document, Documents, Overlay};
+pub use fix::{apply, fixes};
 pub use loader::{LoadError, Loader, MemoryLoader};
 pub use render::{RenderStyle, render};
 pub use similar::{closest, did_you_mean};

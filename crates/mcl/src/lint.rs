@@ -8,18 +8,14 @@
 //! Each rule has a name, by which a comment silences it at its line: `# setpoint: allow(unused-variable)`. A rule raises one code. It
 //! would rather miss something than be wrong about a program that is right: what others may use counts as used.
 
-mod allow;
 mod codes;
 mod conditions;
-mod fix;
 mod kinds;
 mod resources;
 mod strings;
 mod unused;
 
-use std::collections::BTreeSet;
-
-use setpoint_diagnostics::{CodeInfo, Diagnostic, Diagnostics, FileId, Severity, Span};
+use setpoint_diagnostics::{Commented, Diagnostic, Diagnostics, FileId, Severity, Span};
 use setpoint_graph::Library;
 
 use crate::analysis::Analysis;
@@ -27,16 +23,7 @@ use crate::language;
 use crate::syntax::{self, Ast, Block, StmtId, StmtKind};
 
 pub(crate) use codes::CODES;
-pub use fix::{apply, fixes};
-
-/// A rule of the linter.
-#[derive(Debug, Clone, Copy)]
-pub struct Rule {
-    /// As comments call it.
-    pub name: &'static str,
-    /// What it raises.
-    pub code: &'static CodeInfo,
-}
+pub use setpoint_diagnostics::{Rule, apply, fixes};
 
 macro_rules! rules {
     ($($name:literal $code:path;)*) => {
@@ -112,13 +99,33 @@ pub fn lint(analysis: &Analysis, library: &Library, is_own: &dyn Fn(FileId) -> b
     }
     let mut found = linter.found;
     found.retain(|found| files.binary_search(&found.primary.span.file).is_ok());
-    let kept = allow::filter(analysis, &files, found, is_right);
-    let mut sorted: Vec<Diagnostic> = kept;
+    let texts: Vec<Commented<'_>> = files
+        .iter()
+        .filter_map(|file| commented(analysis, *file))
+        .collect();
+    let mut sorted = LINTER.without_allowed(&texts, found, is_right);
     sorted.sort_by_key(|found| (found.primary.span, found.code.code));
     sorted.dedup_by(|b, a| a.code.code == b.code.code && a.primary.span == b.primary.span);
     let mut diagnostics = Diagnostics::new();
     diagnostics.extend(sorted);
     diagnostics
+}
+
+/// What belongs to the rules: comments that allow what they find.
+static LINTER: setpoint_diagnostics::Linter = setpoint_diagnostics::Linter {
+    rules: RULES,
+    unknown: &codes::UNKNOWN_RULE,
+    unused: &codes::UNUSED_ALLOW,
+};
+
+/// A text with its comments.
+fn commented(analysis: &Analysis, file: FileId) -> Option<Commented<'_>> {
+    let parsed = analysis.parsed(file)?;
+    Some(Commented {
+        file,
+        text: &parsed.text,
+        comments: parsed.comments.iter().map(|comment| comment.span).collect(),
+    })
 }
 
 struct Linter<'a> {
@@ -186,9 +193,4 @@ fn text_at(analysis: &Analysis, span: Span) -> &str {
     let text = &analysis.sources.file(span.file).text;
     text.get(span.start as usize..span.end as usize)
         .unwrap_or_default()
-}
-
-/// The names of all rules, for messages.
-fn names() -> BTreeSet<&'static str> {
-    RULES.iter().map(|rule| rule.name).collect()
 }

@@ -51,17 +51,30 @@ pub fn check(
         true => None,
         false => resolve::resolve(&loaded, library, &Functions, diagnostics),
     };
-    let bindings = model.as_ref().map(|model| {
-        let files = binding_files(loader, &loaded, &mut reads, sources, diagnostics);
-        let default = &loaded.project.settings.default_machine;
-        Bindings::of(model, &library.kinds, &files, default, diagnostics)
-    });
+    let bindings = model
+        .as_ref()
+        .map(|model| bindings(loader, &loaded, model, library, sources, diagnostics, &mut reads));
     Checked {
         project: loaded.project,
         model,
         bindings,
         reads,
     }
+}
+
+/// Which entities of a resolved model are resources.
+pub(crate) fn bindings(
+    loader: &dyn Loader,
+    loaded: &Loaded,
+    model: &Model,
+    library: &Library,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+    reads: &mut BTreeSet<String>,
+) -> Bindings {
+    let files = binding_files(loader, loaded, reads, sources, diagnostics);
+    let default = &loaded.project.settings.default_machine;
+    Bindings::of(model, &library.kinds, &files, default, diagnostics)
 }
 
 /// The same, and executes the model. What a machine keeps of it tells [`export::machine_outputs`].
@@ -148,7 +161,7 @@ fn binding_files(
 
 /// The functions of module `std`.
 #[derive(Debug, Clone, Copy)]
-struct Functions;
+pub(crate) struct Functions;
 
 impl FunctionTable for Functions {
     fn native(&self, namespace: &str, name: &str) -> Option<u16> {

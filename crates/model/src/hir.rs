@@ -354,6 +354,8 @@ pub struct Implementation {
     pub span: Option<Span>,
     /// What it does.
     pub body: Block,
+    /// Its documentation.
+    pub doc: Option<Arc<str>>,
 }
 
 /// `implement E using i when condition`, without `parents`, which is resolved.

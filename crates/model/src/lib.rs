@@ -1,11 +1,12 @@
 //! The model language (`.cf`): entities, the relations between them, and how abstract ones are refined into concrete ones.
 //!
 //! The way of a model: [`project`] finds its files, [`syntax`] makes a tree of each, [`resolve`] turns definitions and bodies of all into one
-//! [`hir::Model`], [`execute`] runs that as a dataflow of [`datum::Datum`]s with the [`functions`] that it calls, and [`export`] makes a
+//! [`hir::Model`], which editors ask through [`analysis`], [`execute`] runs that as a dataflow of [`datum::Datum`]s with the [`functions`] that it calls, and [`export`] makes a
 //! desired graph of the instances whose entities are bound to a kind.
 
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod compile;
 pub mod datum;
 pub mod errors;
@@ -16,6 +17,7 @@ pub mod functions;
 pub mod hir;
 pub mod json;
 pub mod language;
+pub mod lint;
 pub mod project;
 pub mod resolve;
 pub mod stage;
@@ -31,6 +33,7 @@ pub fn codes() -> impl Iterator<Item = &'static setpoint_diagnostics::CodeInfo> 
         execute::codes::CODES,
         errors::CODES,
         export::codes::CODES,
+        lint::codes::CODES,
     ]
     .into_iter()
     .flatten()

@@ -19,6 +19,8 @@ use setpoint_graph::Library;
 
 use crate::syntax::{self, ast};
 
+pub(crate) use builtin::namespaces as built_in_namespaces;
+pub use builtin::text as built_in_text;
 pub use settings::{Project, Rule, Settings};
 
 /// The namespace of the main file.

@@ -16,6 +16,7 @@ mod implements;
 mod indexes;
 pub mod kinds;
 mod members;
+pub mod mentions;
 mod names;
 mod precedence;
 mod relations;
@@ -26,6 +27,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
+
+use mentions::Mentions;
 
 use crate::hir::{
     Block, Entity, EntityId, FunctionId, FunctionImplementation, ImplementationId, Model, Namespace,
@@ -57,7 +60,42 @@ pub fn resolve(
     diagnostics: &mut Diagnostics,
 ) -> Option<Model> {
     let mut resolver = Resolver::new(loaded, library, functions);
-    let steps = [
+    for step in steps() {
+        step(&mut resolver);
+        if resolver.found.has_errors() {
+            diagnostics.append(resolver.found);
+            return None;
+        }
+    }
+    diagnostics.append(std::mem::take(&mut resolver.found));
+    Some(resolver.finish().0)
+}
+
+/// Resolves all names as far as that is possible, and notes what each means. What is wrong is told as [`resolve`] tells it: a step
+/// behind one that finds errors adds nothing, for what it finds may only follow from them.
+pub fn resolve_as_far_as_possible(
+    loaded: &Loaded,
+    library: &Library,
+    functions: &dyn FunctionTable,
+    diagnostics: &mut Diagnostics,
+) -> (Model, Mentions) {
+    let mut resolver = Resolver::new(loaded, library, functions);
+    resolver.mentions = Some(Mentions::default());
+    let mut is_right = true;
+    for step in steps() {
+        step(&mut resolver);
+        let found = std::mem::take(&mut resolver.found);
+        if is_right {
+            is_right = !found.has_errors();
+            diagnostics.append(found);
+        }
+    }
+    resolver.finish()
+}
+
+/// The steps, each of which needs those before it.
+fn steps<'a>() -> [fn(&mut Resolver<'a>); 7] {
+    [
         Resolver::register,
         Resolver::resolve_typedefs,
         Resolver::resolve_entities,
@@ -65,21 +103,7 @@ pub fn resolve(
         Resolver::resolve_indexes,
         Resolver::resolve_implements,
         Resolver::resolve_bodies,
-    ];
-    let mut is_right = true;
-    for step in steps {
-        step(&mut resolver);
-        is_right = !resolver.found.has_errors();
-        if !is_right {
-            break;
-        }
-    }
-    diagnostics.append(resolver.found);
-    is_right.then(|| {
-        resolver.model.symbols = resolver.symbols.texts;
-        resolver.names.describe(&mut resolver.model.namespaces);
-        resolver.model
-    })
+    ]
 }
 
 /// The function of a name (`upper`, `std::upper`) as a namespace of a resolved model sees it: for those who learn of names only when
@@ -136,6 +160,10 @@ struct Resolver<'a> {
     functions: FxHashMap<Arc<str>, FunctionId>,
     /// Entities by their names without namespaces.
     short_names: FxHashMap<Arc<str>, Vec<EntityId>>,
+    /// What names mean, if somebody wants to know; then steps go on behind errors.
+    mentions: Option<Mentions>,
+    /// The names that imports give, by the statements.
+    aliases: FxHashMap<Span, Span>,
 }
 
 impl<'a> Resolver<'a> {
@@ -175,7 +203,18 @@ impl<'a> Resolver<'a> {
             implements: Vec::new(),
             functions: FxHashMap::default(),
             short_names: FxHashMap::default(),
+            mentions: None,
+            aliases: FxHashMap::default(),
         }
+    }
+
+    fn finish(mut self) -> (Model, Mentions) {
+        self.model.symbols = self.symbols.texts;
+        self.names.describe(&mut self.model.namespaces);
+        let mut mentions = self.mentions.unwrap_or_default();
+        let own = |declared: &Vec<entities::Declared>| declared.iter().map(|one| one.name).collect();
+        mentions.declared = self.declared.iter().map(own).collect();
+        (self.model, mentions)
     }
 
     /// All items of all files, with their namespaces, in the order in which they count.
@@ -199,7 +238,7 @@ impl<'a> Resolver<'a> {
 
     /// Finds the entity of a name; anything else is an error.
     fn find_entity(&mut self, namespace: NamespaceId, path: &ast::Path) -> Option<EntityId> {
-        match self.names.find(namespace, path) {
+        match self.find(namespace, path) {
             Ok(Definition::Entity(entity)) => Some(entity),
             Ok(other) => {
                 self.wrong_sort(path, &other, "an entity");
@@ -210,6 +249,13 @@ impl<'a> Resolver<'a> {
                 None
             }
         }
+    }
+
+    /// Finds a type, and notes what its name means.
+    fn find(&mut self, namespace: NamespaceId, path: &ast::Path) -> Result<Definition, Box<Diagnostic>> {
+        let found = self.names.find(namespace, path)?;
+        self.mention_type(namespace, path, &found);
+        Ok(found)
     }
 
     fn wrong_sort(&mut self, path: &ast::Path, found: &Definition, wanted: &str) {

@@ -21,7 +21,7 @@ mod token;
 mod walk;
 mod words;
 
-pub use codes::CODES;
+pub use codes::{CODES, UNKNOWN_ESCAPE};
 pub use lexer::{Lexed, lex};
 pub use parser::{MAXIMUM_HEIGHT, MAXIMUM_NESTING, parse};
 pub use pattern::{BadPattern, compile as compile_pattern};

@@ -1,13 +1,14 @@
 //! `setpoint check`: everything that can be said about a program without running it.
 
 mod fix;
+mod model;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Span};
 use setpoint_graph::json::diagnostics_json;
 use setpoint_mcl::format;
 use setpoint_mcl::syntax::{StmtKind, parse};
@@ -18,8 +19,7 @@ use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::codes::UNFORMATTED;
 use crate::compilation::Compilation;
 use crate::failure::{Failure, exit_code};
-use crate::model::ModelWork;
-use crate::output::{Importance, Output};
+use crate::output::Importance;
 use crate::process::use_huge_pages;
 use crate::program::NO_RESOURCES;
 use crate::session::Session;
@@ -74,7 +74,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     use_huge_pages(true);
     let output = &session.output;
     if let Some(model) = session.model(&arguments.program)? {
-        return check_model(output, model, arguments);
+        return model::check(output, &model, arguments);
     }
     let mut source = session.program(
         &arguments.program,
@@ -126,36 +126,6 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     Ok(if failed { exit_code::WRONG } else { exit_code::DONE })
 }
 
-/// The same for a model, which has neither a linter nor a formatter yet.
-fn check_model(output: &Output, mut model: ModelWork, arguments: &Arguments) -> Result<u8, Failure> {
-    if arguments.fix {
-        return Err(Failure::usage("`--fix` knows nothing to mend in models"));
-    }
-    let begin = Instant::now();
-    let (_, found) = model.check();
-    let took = begin.elapsed();
-    let diagnostics = errors_first(&found);
-    let is_denied = arguments.deny == Some(Deny::Warnings) && !diagnostics.is_empty();
-    let failed = diagnostics.has_errors() || is_denied;
-    if arguments.json {
-        let rows = diagnostics_json(&diagnostics, &model.sources);
-        output.print(&format!("{}\n", json!({ "diagnostics": rows })))?;
-    } else {
-        output.diagnostics(&diagnostics, &model.shown_sources());
-        if !failed {
-            let files = model.own_files();
-            let files = if files == 1 {
-                "1 file".to_owned()
-            } else {
-                format!("{files} files")
-            };
-            let text = format!("checked {files} in {:.1} ms", took.as_secs_f64() * 1e3);
-            output.say(Importance::Info, text);
-        }
-    }
-    Ok(if failed { exit_code::WRONG } else { exit_code::DONE })
-}
-
 /// Whether the program's first file defines classes or functions: then it may be a module, which others import.
 fn is_for_others(compilation: &Compilation) -> bool {
     let Some((id, file)) = compilation.sources.files().next() else {
@@ -188,36 +158,40 @@ fn check_layout(compilation: &mut Compilation) {
         if formatted == *file.text {
             continue;
         }
-        let same = file
-            .text
-            .bytes()
-            .zip(formatted.bytes())
-            .take_while(|(a, b)| a == b)
-            .count() as u32;
-        let line = file.text[..]
-            .bytes()
-            .take(same as usize)
-            .rposition(|b| b == b'\n')
-            .map_or(0, |at| at as u32 + 1);
-        let end = file.text[line as usize..]
-            .find('\n')
-            .map_or(file.text.len() as u32, |at| line + at as u32);
-        let warning = Diagnostic::warning(
-            &UNFORMATTED,
-            Span::new(id, line, end),
-            "the file is not formatted",
-        );
         let name = compilation
             .input
             .as_ref()
             .map_or(file.name.to_string(), |input| input.shown(&file.name));
-        let help = match name.starts_with('<') {
-            true => "`setpoint fmt` formats files".to_owned(),
-            false => format!("`setpoint fmt {name}` formats it"),
-        };
-        warnings.push(warning.label("the first line that differs").help(help));
+        warnings.push(unformatted(id, &file.text, &formatted, &name));
     }
     for warning in warnings {
         compilation.diagnostics.push(warning);
     }
+}
+
+/// The warning about a file whose layout is not the formatter's.
+fn unformatted(id: FileId, text: &str, formatted: &str, name: &str) -> Diagnostic {
+    let same = text
+        .bytes()
+        .zip(formatted.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let line = text
+        .bytes()
+        .take(same)
+        .rposition(|b| b == b'\n')
+        .map_or(0, |at| at as u32 + 1);
+    let end = text[line as usize..]
+        .find('\n')
+        .map_or(text.len() as u32, |at| line + at as u32);
+    let warning = Diagnostic::warning(
+        &UNFORMATTED,
+        Span::new(id, line, end),
+        "the file is not formatted",
+    );
+    let help = match name.starts_with('<') {
+        true => "`setpoint fmt` formats files".to_owned(),
+        false => format!("`setpoint fmt {name}` formats it"),
+    };
+    warning.label("the first line that differs").help(help)
 }

@@ -93,6 +93,9 @@ impl Example {
         match self {
             Example::Mcl(text) if code.starts_with("W01") => linted(text),
             Example::Mcl(text) => raised(text, files),
+            Example::Model(text) if code.starts_with("W051") || code.starts_with("W052") => {
+                linted_model(text)
+            }
             Example::Model(text) => raised_by_model(text, files),
         }
     }
@@ -225,6 +228,18 @@ fn linted(text: &str) -> Vec<&'static str> {
     let analysis = analyse(&entry, &AnalysisOptions::default(), &loader, &library).expect("nobody stops it");
     let found = lint(&analysis, &library, &|_| true);
     found.iter().map(|found| found.code.code).collect()
+}
+
+/// The codes of what the linter finds in a model.
+fn linted_model(text: &str) -> Vec<&'static str> {
+    let loader = MemoryLoader::new().with("main.cf", text);
+    let library = Assembly::standard().library("host.example");
+    let options = setpoint_model::analysis::AnalysisOptions::default();
+    let analysis = setpoint_model::analysis::Workspace::new().analyse(&options, &loader, &library);
+    let found = setpoint_model::lint::lint(&analysis);
+    let errors = analysis.diagnostics.iter();
+    let errors = errors.filter(|found| found.severity == setpoint_diagnostics::Severity::Error);
+    errors.chain(found.iter()).map(|found| found.code.code).collect()
 }
 
 /// Codes whose examples need what is not there yet: statements of the kind `collect`, a kind that merges.

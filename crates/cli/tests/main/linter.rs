@@ -134,3 +134,61 @@ fn the_book_lists_all_rules() {
         rows.concat()
     );
 }
+
+#[test]
+fn models_are_linted_and_mended_as_programs_are() {
+    let place = Hermetic::new();
+    place.write("net/project.yml", "name: net\nmodulepath: libs\n");
+    let main = "import std\nimport web\n\nentity Host:\n    string name\nend\n\nindex Host(name)\nimplement Host using none\nhost = Host(\"a\")\na-b = host.name\nweb = web::Server(\"b\")\n";
+    place.write("net/main.cf", main);
+    place.write(
+        "net/libs/web/module.yml",
+        "name: web\nversion: 1.0.0\nlicense: MIT\n",
+    );
+    let module = "entity Server:\n    string name\nend\n\nindex Server(name)\nimplement Server using std::none\nown = Server(\"c\")\n";
+    place.write("net/libs/web/model/_init.cf", module);
+    let finished = setpoint(&place, &["check", "--json", "net/"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let codes = |text: &str| -> Vec<String> {
+        let object: serde_json::Value = serde_json::from_str(text).unwrap();
+        let rows = object["diagnostics"].as_array().unwrap().iter();
+        rows.filter_map(|row| Some(row["code"].as_str()?.to_owned()))
+            .collect()
+    };
+    // The module's older layout is told at its import.
+    let wanted = ["W0515", "W0603", "W0512", "W0511", "W0512", "W0512"];
+    assert_eq!(codes(&finished.stdout), wanted);
+    let denied = setpoint(&place, &["check", "--deny", "warnings", "net/"]);
+    assert_eq!(denied.code, 1);
+    assert!(
+        denied.stderr.contains("net/libs/web/model/_init.cf:7:14"),
+        "{}",
+        denied.stderr
+    );
+    let silent = setpoint(&place, &["check", "--json", "--skip-lint", "net/"]);
+    assert_eq!(codes(&silent.stdout), ["W0603"]);
+    let fixed = setpoint(&place, &["check", "--fix", "--json", "net/"]);
+    assert_eq!(codes(&fixed.stdout), ["W0603", "W0511"], "{}", fixed.stderr);
+    assert!(
+        fixed.stderr.contains("net/main.cf: 3 changes"),
+        "{}",
+        fixed.stderr
+    );
+    let main = std::fs::read_to_string(place.directory().join("net/main.cf")).unwrap();
+    assert!(
+        main.starts_with("import web\n") && main.contains("Host(name=\"a\")"),
+        "{main}"
+    );
+    let module = std::fs::read_to_string(place.directory().join("net/libs/web/model/_init.cf")).unwrap();
+    assert!(module.ends_with("own = Server(name=\"c\")\n"), "{module}");
+    // What is not formatted is a warning, and comments allow what is meant.
+    place.write(
+        "net/main.cf",
+        main.replace(
+            "a-b = host.name",
+            "a-b   = host.name # setpoint: allow(hyphen-in-name)",
+        ),
+    );
+    let left = setpoint(&place, &["check", "--json", "net/"]);
+    assert_eq!(codes(&left.stdout), ["W0603", "W0010"], "{}", left.stderr);
+}

@@ -140,6 +140,7 @@ fn model(variables: usize, statements: Vec<Statement>) -> Model {
             namespace: NamespaceId(0),
             entity: EntityId(0),
             span: None,
+            doc: None,
             body: block(0, Vec::new()),
         }],
         relations: vec![Relation {

@@ -5,7 +5,8 @@ use setpoint_graph::Library;
 use crate::resolve::kinds;
 
 /// The text of a namespace that is built in.
-pub(super) fn text(library: &Library, namespace: &str) -> Option<&'static str> {
+#[must_use]
+pub fn text(library: &Library, namespace: &str) -> Option<&'static str> {
     match namespace {
         "std" => Some(include_str!("../../std/std.cf")),
         "std::testing" => Some(include_str!("../../std/testing.cf")),
@@ -16,7 +17,7 @@ pub(super) fn text(library: &Library, namespace: &str) -> Option<&'static str> {
 }
 
 /// The names of all namespaces that are built in.
-pub(super) fn namespaces(library: &Library) -> Vec<String> {
+pub(crate) fn namespaces(library: &Library) -> Vec<String> {
     let mut names = kinds::namespaces(library);
     names.extend(["std", "std::testing", "setpoint"].map(str::to_owned));
     names.sort();

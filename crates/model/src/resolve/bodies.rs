@@ -7,10 +7,11 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::constructors::Wanted;
+use super::mentions::Target;
 use super::{Resolver, codes};
 use crate::hir::{
-    Block, Constraint, Expression, ExpressionKind, NamespaceId, Place, Statement, StatementKind, Symbol,
-    Variable,
+    Block, Constraint, EntityId, Expression, ExpressionKind, NamespaceId, Place, Statement, StatementKind,
+    Symbol, TypedefId, Variable,
 };
 use crate::syntax::ast::{self, Literal};
 use crate::syntax::compile_pattern;
@@ -28,7 +29,8 @@ impl<'a> Resolver<'a> {
         for at in 0..self.implementations.len() {
             let namespace = self.model.implementations[at].namespace;
             let tree = self.implementations[at];
-            let mut body = Body::new(self, namespace, Root::Instance);
+            let entity = self.model.implementations[at].entity;
+            let mut body = Body::new(self, namespace, Root::Instance(entity));
             self.model.implementations[at].body = body.block(&tree.body, None);
         }
         for (namespace, relation, tree) in std::mem::take(&mut self.relations) {
@@ -55,7 +57,7 @@ impl<'a> Resolver<'a> {
         let namespace = self.model.typedefs[at].namespace;
         self.model.typedefs[at].constraint = match &tree.constraint {
             ast::Constraint::Expression(condition) => {
-                let root = Root::Typedef(tree.name.text.clone());
+                let root = Root::Typedef(tree.name.text.clone(), TypedefId(at as u32));
                 Constraint::Expression(
                     Body::new(self, namespace, root).expression(condition, Wanted::Anything),
                 )
@@ -69,8 +71,13 @@ impl<'a> Resolver<'a> {
     }
 
     /// The condition of an `implement` statement, whose names are those of the instance first.
-    pub(super) fn resolve_condition(&mut self, namespace: NamespaceId, tree: &ast::Expression) -> Expression {
-        Body::new(self, namespace, Root::Instance).expression(tree, Wanted::Anything)
+    pub(super) fn resolve_condition(
+        &mut self,
+        namespace: NamespaceId,
+        entity: EntityId,
+        tree: &ast::Expression,
+    ) -> Expression {
+        Body::new(self, namespace, Root::Instance(entity)).expression(tree, Wanted::Anything)
     }
 }
 
@@ -78,10 +85,10 @@ impl<'a> Resolver<'a> {
 pub(super) enum Root {
     /// The namespace alone.
     Namespace,
-    /// An instance, then the namespace.
-    Instance,
+    /// An instance of this or of what descends from it, then the namespace.
+    Instance(EntityId),
     /// The value of the typedef of this name.
-    Typedef(Arc<str>),
+    Typedef(Arc<str>, TypedefId),
 }
 
 /// Something that is evaluated, while its names are looked up.
@@ -151,6 +158,7 @@ impl<'r, 'a> Body<'r, 'a> {
         if scope.by_name.contains_key(&symbol) {
             return;
         }
+        self.resolver.note_variable(name.span, name.span);
         scope.by_name.insert(symbol, scope.variables.len() as u32);
         scope.variables.push(Variable {
             name: symbol,
@@ -219,7 +227,11 @@ impl<'r, 'a> Body<'r, 'a> {
             let place = match (plain_variable(target), self.blocks.is_empty()) {
                 // In a block a name is declared by any assignment to it.
                 (Some(_), false) | (None, _) => self.variable(&target.variable),
-                (Some(name), true) => self.namespace_variable(&name.text),
+                (Some(name), true) => {
+                    let place = self.namespace_variable(&name.text);
+                    self.mention_variable(name.span, place);
+                    place
+                }
             };
             return StatementKind::AssignVariable {
                 target: place,
@@ -262,11 +274,18 @@ impl<'r, 'a> Body<'r, 'a> {
     /// Where the name of a variable leads.
     fn variable(&mut self, path: &ast::Path) -> Place {
         if path.namespace.is_empty() {
-            return self.unqualified(&path.name.text);
+            let place = self.unqualified(&path.name.text);
+            self.mention_variable(path.name.span, place);
+            return place;
         }
+        self.resolver.mention_prefix(self.namespace, path);
         let whole: Arc<str> = crate::project::full_name(path).into();
         match self.resolver.names.qualified_variable(self.namespace, path) {
-            Ok(Some((namespace, index))) => Place::Namespace { namespace, index },
+            Ok(Some((namespace, index))) => {
+                let place = Place::Namespace { namespace, index };
+                self.mention_variable(path.name.span, place);
+                place
+            }
             Ok(None) => Place::NotFound(self.resolver.symbol(&whole)),
             Err(error) => {
                 self.resolver.found.push(*error);
@@ -288,16 +307,51 @@ impl<'r, 'a> Body<'r, 'a> {
         }
         match &self.root {
             Root::Namespace => self.namespace_variable(name),
-            Root::Typedef(own) if &**name == "self" || name == own => Place::TypedefSelf,
-            Root::Typedef(_) => Place::NotFound(symbol),
-            Root::Instance if &**name == "self" => Place::Instance,
-            Root::Instance => {
+            Root::Typedef(own, _) if &**name == "self" || name == own => Place::TypedefSelf,
+            Root::Typedef(..) => Place::NotFound(symbol),
+            Root::Instance(_) if &**name == "self" => Place::Instance,
+            Root::Instance(_) => {
                 let otherwise = self.resolver.names.variable(self.namespace, name);
                 Place::Member {
                     name: symbol,
                     otherwise: otherwise.map(|index| (self.namespace, index)),
                 }
             }
+        }
+    }
+
+    /// Notes what the name of a variable means.
+    fn mention_variable(&mut self, span: Span, place: Place) {
+        if self.resolver.mentions.is_none() {
+            return;
+        }
+        let of_namespace = |namespace: NamespaceId, index: u32| {
+            let variables = &self.resolver.model.namespaces[namespace.index()].body.variables;
+            variables.get(index as usize).map(|variable| variable.span)
+        };
+        let declared = match (place, &self.root) {
+            (Place::Local { up, index }, _) => {
+                let scope = self.blocks.len().checked_sub(usize::from(up) + 1);
+                let scope = scope.and_then(|at| self.blocks.get(at));
+                scope.and_then(|scope| Some(scope.variables.get(index as usize)?.span))
+            }
+            (Place::Namespace { namespace, index }, _) => of_namespace(namespace, index),
+            (Place::Instance, Root::Instance(entity)) => {
+                return self.resolver.mention(span, Target::Instance(*entity));
+            }
+            (Place::TypedefSelf, Root::Typedef(_, typedef)) => {
+                return self.resolver.mention(span, Target::Value(*typedef));
+            }
+            (Place::Member { name, otherwise }, Root::Instance(entity)) => {
+                if self.resolver.entity(*entity).member(name).is_some() {
+                    return self.resolver.mention(span, Target::Member(*entity, name));
+                }
+                otherwise.and_then(|(namespace, index)| of_namespace(namespace, index))
+            }
+            _ => None,
+        };
+        if let Some(declared) = declared {
+            self.resolver.note_variable(span, declared);
         }
     }
 

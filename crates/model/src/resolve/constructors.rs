@@ -3,6 +3,7 @@
 use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::bodies::{Body, nothing};
+use super::mentions::Target;
 use super::names::Definition;
 use super::{codes, expressions::Keywords};
 use crate::hir::{Constructor, EntityId, ExpressionKind, MemberKind, RelationId, Symbol};
@@ -40,13 +41,17 @@ impl Body<'_, '_> {
         let (mut keywords, mut dicts): (Keywords, Vec<_>) = (Vec::new(), Vec::new());
         let mut too_many: Option<Span> = None;
         for argument in arguments {
+            let mut is_positional = false;
             let (symbol, place, value) = match argument {
                 Argument::Dict(_, value) => {
                     dicts.push(self.expression(value, Wanted::Anything));
                     continue;
                 }
                 Argument::Keyword(name, value) => (Some(self.resolver.symbol(&name.text)), name.span, value),
-                Argument::Positional(value) => (places.next(), value.span, value),
+                Argument::Positional(value) => {
+                    is_positional = true;
+                    (places.next(), value.span, value)
+                }
             };
             let Some(symbol) = symbol else {
                 too_many.get_or_insert(place);
@@ -56,6 +61,10 @@ impl Body<'_, '_> {
             let taken_by = self.taken_by(entity, symbol);
             if taken_by.is_none() {
                 self.no_attribute(entity, symbol, place);
+            } else if let Some(mentions) = self.resolver.mentions.as_mut().filter(|_| is_positional) {
+                mentions.positional.push((place, entity, symbol));
+            } else {
+                self.resolver.mention(place, Target::Member(entity, symbol));
             }
             let value = self.expression(value, taken_by.unwrap_or(Wanted::Anything));
             keywords.push((symbol, place, value));
@@ -99,8 +108,11 @@ impl Body<'_, '_> {
         let is_below = |body: &Self, entity| body.resolver.model.is_below(entity, target);
         let names = &self.resolver.names;
         let error = match names.find_without_std(self.namespace, path) {
-            Ok(Definition::Entity(entity)) if is_below(self, entity) => return Some(entity),
+            Ok(Definition::Entity(entity)) if is_below(self, entity) => {
+                return Some(self.meant(path, entity));
+            }
             Ok(Definition::Entity(entity)) => {
+                self.meant(path, entity);
                 self.wrong_nested(entity, relation, path);
                 return None;
             }
@@ -114,7 +126,7 @@ impl Body<'_, '_> {
             if let Ok(Definition::Entity(entity)) = names.find(self.namespace, path)
                 && is_below(self, entity)
             {
-                return Some(entity);
+                return Some(self.meant(path, entity));
             }
             let same = self.resolver.short_names.get(&path.name.text);
             let mut candidates = same.cloned().unwrap_or_default();
@@ -122,7 +134,10 @@ impl Body<'_, '_> {
             candidates.sort_by_key(|entity| &self.resolver.model.entities[entity.index()].name);
             match candidates.as_slice() {
                 [] => {}
-                [entity] => return Some(*entity),
+                [entity] => {
+                    let entity = *entity;
+                    return Some(self.meant(path, entity));
+                }
                 several => {
                     let several: Vec<EntityId> = several.to_vec();
                     self.ambiguous(&several, path);
@@ -132,6 +147,13 @@ impl Body<'_, '_> {
         }
         self.resolver.found.push(*error);
         None
+    }
+
+    /// Notes which entity a path means.
+    fn meant(&mut self, path: &ast::Path, entity: EntityId) -> EntityId {
+        self.resolver
+            .mention_type(self.namespace, path, &Definition::Entity(entity));
+        entity
     }
 
     fn wrong_nested(&mut self, entity: EntityId, relation: RelationId, path: &ast::Path) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::Diagnostic;
 
+use super::mentions::Target;
 use super::names::{Definition, primitive};
 use super::{Resolver, codes, kinds};
 use crate::hir::{
@@ -62,6 +63,7 @@ impl<'a> Resolver<'a> {
             .alias
             .as_ref()
             .map_or_else(|| name.into(), |alias| alias.text.clone());
+        self.mention_import(import, target);
         let Some(earlier) = self.names.import(namespace, visible.clone(), target, import.span) else {
             return;
         };
@@ -77,6 +79,7 @@ impl<'a> Resolver<'a> {
     fn register_entity(&mut self, namespace: NamespaceId, entity: &'a ast::Entity) {
         let id = EntityId(self.model.entities.len() as u32);
         if self.define(namespace, &entity.name, Definition::Entity(id), "entity") {
+            self.mention_definition(entity.name.span, Target::Entity(id));
             let name = self.qualified(namespace, &entity.name.text);
             self.new_entity(
                 namespace,
@@ -134,6 +137,7 @@ impl<'a> Resolver<'a> {
         if !self.define(namespace, &typedef.name, Definition::Typedef(id), "typedef") {
             return;
         }
+        self.mention_definition(typedef.name.span, Target::Typedef(id));
         let name = self.qualified(namespace, &typedef.name.text);
         self.model.typedefs.push(Typedef {
             name,
@@ -155,6 +159,7 @@ impl<'a> Resolver<'a> {
         if !self.define(namespace, &implementation.name, definition, "implementation") {
             return;
         }
+        self.mention_definition(implementation.name.span, Target::Implementation(id));
         let name = self.qualified(namespace, &implementation.name.text);
         self.model.implementations.push(Implementation {
             name,
@@ -162,6 +167,7 @@ impl<'a> Resolver<'a> {
             entity: EntityId(0),
             span: Some(implementation.name.span),
             body: Block::default(),
+            doc: implementation.doc.as_ref().map(|doc| doc.text.clone()),
         });
         self.implementations.push(implementation);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 
+use super::mentions::Target;
 use super::{Resolver, codes, kinds};
 use crate::hir::{AttributeType, EntityId, Symbol};
 use crate::syntax::ast;
@@ -35,7 +36,7 @@ impl Resolver<'_> {
             }
         }
         self.order_entities();
-        if self.found.has_errors() {
+        if self.found.has_errors() && self.mentions.is_none() {
             return;
         }
         for at in 0..self.parents_first.len() {
@@ -223,6 +224,7 @@ impl Resolver<'_> {
                 nullable: attribute.ty.nullable,
             };
             let symbol = self.symbol(&name.text);
+            self.mention_definition(name.span, Target::Member(entity, symbol));
             self.declared[entity.index()].push(Declared {
                 name: symbol,
                 span: Some(name.span),

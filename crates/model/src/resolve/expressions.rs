@@ -89,23 +89,32 @@ impl Body<'_, '_> {
                 let found = self.resolver.find_entity(self.namespace, entity);
                 let (_, keywords, dicts) = self.arguments(arguments);
                 match found {
-                    Some(entity) => ExpressionKind::IndexLookup {
-                        entity,
-                        keywords,
-                        dicts,
-                    },
+                    Some(entity) => {
+                        self.resolver.mention_keywords(entity, &keywords);
+                        ExpressionKind::IndexLookup {
+                            entity,
+                            keywords,
+                            dicts,
+                        }
+                    }
                     None => nothing(),
                 }
             }
             ast::ExpressionKind::SelectorLookup { relation, arguments } => {
                 let (_, keywords, dicts) = self.arguments(arguments);
                 match relation.attributes.split_last() {
-                    Some((last, before)) => ExpressionKind::SelectorLookup {
-                        instance: Box::new(self.access(&relation.variable, before)),
-                        relation: self.resolver.symbol(&last.text),
-                        keywords,
-                        dicts,
-                    },
+                    Some((last, before)) => {
+                        let instance = Box::new(self.access(&relation.variable, before));
+                        if let Some(mentions) = &mut self.resolver.mentions {
+                            mentions.selected.insert(instance.span, last.span);
+                        }
+                        ExpressionKind::SelectorLookup {
+                            instance,
+                            relation: self.resolver.symbol(&last.text),
+                            keywords,
+                            dicts,
+                        }
+                    }
                     None => nothing(),
                 }
             }
@@ -189,6 +198,9 @@ impl Body<'_, '_> {
             };
         };
         let iterable = self.expression(iterable, Wanted::Anything);
+        if let Some(mentions) = &mut self.resolver.mentions {
+            mentions.loop_variables.insert(iterable.span, variable.span);
+        }
         loops.push((self.resolver.symbol(&variable.text), iterable));
         self.with_variable(variable, |body| body.comprehension(tree, loops, wanted))
     }
@@ -210,7 +222,7 @@ impl Body<'_, '_> {
     }
 
     fn call(&mut self, path: &ast::Path, arguments: &[Argument], span: Span) -> ExpressionKind {
-        let found = self.resolver.names.find(self.namespace, path);
+        let found = self.resolver.find(self.namespace, path);
         let (positional, keywords, dicts) = self.arguments(arguments);
         match found {
             Err(error) => {

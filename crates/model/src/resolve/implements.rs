@@ -41,7 +41,7 @@ impl<'a> Resolver<'a> {
                     continue;
                 }
             };
-            match self.names.find(namespace, path) {
+            match self.find(namespace, path) {
                 Ok(Definition::Implementation(id)) => {
                     if self.is_for(id, entity, path) {
                         using.push(id);
@@ -86,7 +86,8 @@ impl<'a> Resolver<'a> {
         let mut own: Vec<(Vec<Arc<Implement>>, bool)> = vec![(Vec::new(), false); self.model.entities.len()];
         for written in std::mem::take(&mut self.implements) {
             let condition = written.tree.condition.as_ref();
-            let condition = condition.map(|tree| self.resolve_condition(written.namespace, tree));
+            let condition =
+                condition.map(|tree| self.resolve_condition(written.namespace, written.entity, tree));
             let (implements, parents) = &mut own[written.entity.index()];
             *parents |= written.parents;
             if !written.using.is_empty() {

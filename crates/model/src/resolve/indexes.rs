@@ -2,6 +2,7 @@
 
 use setpoint_diagnostics::Diagnostic;
 
+use super::mentions::Target;
 use super::{Resolver, codes};
 use crate::hir::{EntityId, Index, IndexId, MemberKind, NamespaceId, Symbol};
 use crate::syntax::ast;
@@ -68,6 +69,8 @@ impl Resolver<'_> {
                 self.found.push(error.help_if(near));
                 continue;
             };
+            let member = member.clone();
+            self.mention(name.span, Target::Member(entity, symbol));
             let reason = match &member.kind {
                 MemberKind::Attribute { ty, .. } if ty.list => Some("it is a list"),
                 MemberKind::Attribute { .. } => None,

@@ -210,6 +210,18 @@ impl<'a> Names<'a> {
         self.by_name.get(prefix).copied().filter(|_| prefix == "std")
     }
 
+    /// The namespace before a name, and the import that makes it visible, if one does.
+    pub(super) fn prefix_of(
+        &self,
+        space: NamespaceId,
+        path: &ast::Path,
+    ) -> Option<(NamespaceId, Option<Span>)> {
+        let prefix = prefix(path);
+        let target = self.visible(space, &prefix)?;
+        let import = self.spaces[space.index()].imports.get(&*prefix);
+        Some((target, import.map(|(_, span)| *span)))
+    }
+
     /// Finds a type. Unqualified names of `std` are found last.
     pub(super) fn find(&self, space: NamespaceId, path: &ast::Path) -> Result<Definition, Box<Diagnostic>> {
         self.find_without_std(space, path).or_else(|error| {

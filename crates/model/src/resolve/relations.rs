@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Span};
 
+use super::mentions::Target;
 use super::{Resolver, codes};
 use crate::hir::{EntityId, NamespaceId, Relation, RelationId, Symbol};
 use crate::syntax::ast::{self, Multiplicity};
@@ -15,8 +16,13 @@ impl<'a> Resolver<'a> {
             match item {
                 ast::Item::Relation(relation) => self.resolve_relation(namespace, relation),
                 ast::Item::Implementation(tree) => {
-                    // All of them are registered: a second one of the same name would have been the end.
-                    if let Some(entity) = self.find_entity(namespace, &tree.entity) {
+                    let entity = self.find_entity(namespace, &tree.entity);
+                    // A second one of the same name is not registered.
+                    let registered = self.implementations.get(implementation);
+                    if !registered.is_some_and(|known| std::ptr::eq(*known, tree)) {
+                        continue;
+                    }
+                    if let Some(entity) = entity {
                         self.model.implementations[implementation].entity = entity;
                     }
                     implementation += 1;
@@ -55,6 +61,7 @@ impl<'a> Resolver<'a> {
             doc: doc.clone(),
         });
         if let Some(first) = first {
+            self.mention_definition(tree.left.name.span, Target::Member(owner, name));
             self.relations.push((namespace, first, tree));
         }
         let (Some(first), Some((other, multiplicity))) = (first, inverse) else {
@@ -72,6 +79,7 @@ impl<'a> Resolver<'a> {
                 self.found.push(error.because(left.span, "from this"));
             }
             self.model.relations[first.index()].inverse = Some(first);
+            self.mention(other.span, Target::Member(owner, name));
             return;
         }
         let name = self.symbol(&other.text);
@@ -86,6 +94,9 @@ impl<'a> Resolver<'a> {
             namespace,
             doc,
         });
+        if second.is_some() {
+            self.mention_definition(other.span, Target::Member(target, name));
+        }
         self.model.relations[first.index()].inverse = second;
     }
 

@@ -25,7 +25,7 @@ impl Resolver<'_> {
         namespace: crate::hir::NamespaceId,
         path: &crate::syntax::ast::Path,
     ) -> Option<BaseType> {
-        match self.names.find(namespace, path) {
+        match self.find(namespace, path) {
             Ok(Definition::Primitive(base)) => {
                 if base == BaseType::Number {
                     self.warn_of_number(path.span);
@@ -96,6 +96,8 @@ impl Resolver<'_> {
                 let typedef = self.typedefs[way[from]];
                 let error = Diagnostic::error(&codes::CYCLE, typedef.name.span, message);
                 self.found.push(error.of_class("CycleException"));
+                // Whoever goes on behind the error walks over bases.
+                self.model.typedefs[way[from]].base = BaseType::String;
             }
             for done in way.into_iter().rev() {
                 seen[done] = Seen::Done;
@@ -108,6 +110,7 @@ impl Resolver<'_> {
                     );
                     let error = Diagnostic::error(&codes::TOO_DEEP, tree.name.span, message);
                     self.found.push(error.of_class("TypingException"));
+                    self.model.typedefs[done].base = BaseType::String;
                 }
                 depth += 1;
             }

@@ -13,7 +13,7 @@ use crate::failure::{Failure, system_text};
 use crate::output::{Importance, Output};
 
 /// A change may make room for another one. No program needs more rounds than this; who makes one that does is not followed further.
-const MOST_ROUNDS: usize = 50;
+pub(super) const MOST_ROUNDS: usize = 50;
 
 /// Mends the files of a compiled program. All changes are made in memory first; then each file is replaced in one step. Answers whether
 /// there was anything to change.
@@ -77,20 +77,20 @@ pub(super) fn fix(source: &ProgramSource, first: &Compilation, output: &Output) 
             Ok(formatted) if was_formatted => formatted,
             _ => text.clone(),
         };
-        replace(&path, &file.text, text)?;
         let count = counts.get(&*file.name).copied().unwrap_or_default();
-        let changes = if count == 1 {
-            "1 change"
-        } else {
-            &format!("{count} changes")
-        };
-        output.say(Importance::Notice, format!("{path}: {changes}"));
+        replace(&path, &file.text, text, count, output)?;
     }
     Ok(true)
 }
 
-/// Replaces a file that still has the text that was looked at.
-fn replace(path: &str, before: &str, text: String) -> Result<(), Failure> {
+/// Replaces a file that still has the text that was looked at, and says so.
+pub(super) fn replace(
+    path: &str,
+    before: &str,
+    text: String,
+    count: usize,
+    output: &Output,
+) -> Result<(), Failure> {
     let failed = |why: String| Failure::wrong(format!("failed to change {path}")).because(why);
     let absolute = std::path::absolute(path).map_err(|error| failed(system_text(&error)))?;
     let is = std::fs::read(&absolute).map_err(|error| failed(system_text(&error)))?;
@@ -100,8 +100,14 @@ fn replace(path: &str, before: &str, text: String) -> Result<(), Failure> {
     let absolute = AbsolutePath::new(absolute).map_err(|error| failed(error.to_string()))?;
     Committer::new()
         .replace(Replace::bytes(absolute, text.into_bytes()))
-        .map(drop)
-        .map_err(|error| failed(error.to_string()))
+        .map_err(|error| failed(error.to_string()))?;
+    let changes = if count == 1 {
+        "1 change"
+    } else {
+        &format!("{count} changes")
+    };
+    output.say(Importance::Notice, format!("{path}: {changes}"));
+    Ok(())
 }
 
 /// Files as they would be.

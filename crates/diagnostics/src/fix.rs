@@ -1,6 +1,6 @@
 //! Quick fixes: the changes that diagnostics carry, put together for a text.
 
-use setpoint_diagnostics::{Diagnostic, Edit, FileId};
+use crate::{Diagnostic, Edit, FileId};
 
 /// The changes of a file that follow from these diagnostics, in the order of the text. Where two touch each other the earlier one is
 /// taken: the other one is found again in the text that comes of it, if there still is a reason.
@@ -48,13 +48,20 @@ pub fn apply(text: &str, edits: &[&Edit]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use setpoint_diagnostics::{SourceMap, Span};
+    use crate::{CodeInfo, SourceMap, Span, Stage};
+
+    static CODE: CodeInfo = CodeInfo {
+        code: "W0000",
+        rule: "",
+        stage: Stage::new("test"),
+        summary: "a test",
+    };
 
     #[test]
     fn edits_that_touch_are_not_both_taken() {
         let file = SourceMap::new().add("a", "abcdef");
         let fix = |start, end, text: &str| {
-            Diagnostic::warning(&super::super::codes::EMPTY_BODY, Span::new(file, start, end), "m").fix(
+            Diagnostic::warning(&CODE, Span::new(file, start, end), "m").fix(
                 "h",
                 Span::new(file, start, end),
                 text,
