@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use setpoint_diagnostics::{Diagnostics, Documents, LoadError, Loader, SourceMap, visible};
-use setpoint_graph::{Assembler, DesiredGraph, Library};
+use setpoint_graph::{Assembler, DesiredGraph, Library, ResourceId};
 use setpoint_model::analysis::{Analysis, AnalysisOptions, Workspace};
 use setpoint_model::compile::{Checked, Compiled, check, compile};
 use setpoint_model::datum::{Datum, InstanceId};
@@ -45,6 +45,8 @@ pub(crate) struct ModelSource {
     facts: Facts,
     /// What resources published.
     published: Facts,
+    /// How many rounds of freezing relations there may be.
+    max_rounds: Option<u64>,
 }
 
 /// What the command line says about a model, besides where it is.
@@ -122,6 +124,7 @@ impl ModelSource {
             module_path,
             library,
             hostname,
+            max_rounds: max_rounds(settings.environment.as_ref())?,
             environment: settings.environment,
             facts: settings
                 .facts
@@ -165,12 +168,35 @@ impl ModelSource {
             },
             environment,
             facts: self.all_facts(),
+            max_rounds: self.max_rounds,
+            root: std::path::absolute(if self.root.is_empty() { "." } else { &self.root }).map_or_else(
+                |_| self.root.as_str().into(),
+                |root| root.to_string_lossy().into(),
+            ),
             unix_time: since.ok().and_then(|since| since.as_secs().try_into().ok()),
             stored,
             outside: Some(Box::new(ThisMachine)),
-            ..Inputs::default()
         }
     }
+}
+
+/// The variable of the environment that says how many rounds of freezing relations there may be.
+const MAX_ROUNDS: &str = "SETPOINT_CF_MAX_ROUNDS";
+
+/// What that variable says: the one that the model is given, or that of this process.
+fn max_rounds(environment: Option<&BTreeMap<Arc<str>, Arc<str>>>) -> Result<Option<u64>, Failure> {
+    let given = environment.and_then(|environment| environment.get(MAX_ROUNDS));
+    let text = given
+        .map(ToString::to_string)
+        .or_else(|| std::env::var(MAX_ROUNDS).ok());
+    let parse = |text: String| match text.parse() {
+        Ok(rounds) => Ok(rounds),
+        Err(_) => Err(Failure::wrong(format!(
+            "{MAX_ROUNDS} is a whole number from 0 up, not `{}`",
+            visible(&text)
+        ))),
+    };
+    text.map(parse).transpose()
 }
 
 /// Where models keep what outlives executions.
@@ -234,6 +260,8 @@ pub(crate) struct Desired {
     pub(crate) graph: DesiredGraph,
     /// What is not, because something is not known.
     pub(crate) held: Vec<HeldResource>,
+    /// The resource sets that resources are in.
+    pub(crate) sets: BTreeMap<ResourceId, Arc<str>>,
 }
 
 impl ModelCompilation {
@@ -282,6 +310,43 @@ impl Desired {
                 .insert((edge.from.clone(), edge.to.clone()), Arc::new(edge.clone()));
         }
         graph
+    }
+
+    /// Leaves only what is in some of these resource sets.
+    ///
+    /// # Errors
+    /// When one of them has no resource.
+    pub(crate) fn keep_sets(&mut self, names: &[String]) -> Result<(), Failure> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let known: BTreeSet<&str> = self.sets.values().map(|name| &**name).collect();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(name.as_str())) {
+            let failure = Failure::wrong(format!(
+                "no resource of this machine is in a resource set `{unknown}`"
+            ));
+            let known: Vec<&str> = known.into_iter().collect();
+            return Err(match known.is_empty() {
+                true => failure.hint("a set is made with `std::ResourceSet(name=…, resources=…)`"),
+                false => failure.hint(format!("there is `{}`", known.join("`, `"))),
+            });
+        }
+        let sets = &self.sets;
+        let is_kept = |id: &ResourceId| {
+            sets.get(id)
+                .is_some_and(|set| names.iter().any(|name| **name == **set))
+        };
+        let resources = self.graph.resources.iter().filter(|(id, _)| is_kept(id));
+        let resources = resources.map(|(id, resource)| (id.clone(), resource.clone()));
+        let edges = self.graph.edges.iter();
+        let edges = edges.filter(|((from, to), _)| is_kept(from) && is_kept(to));
+        let edges = edges.map(|(ends, edge)| (ends.clone(), edge.clone()));
+        (self.graph.resources, self.graph.edges) = (resources.collect(), edges.collect());
+        self.held.retain(|held| is_kept(&held.id));
+        for held in &mut self.held {
+            held.edges.retain(|edge| is_kept(&edge.from) && is_kept(&edge.to));
+        }
+        Ok(())
     }
 
     /// Says what is held, and why.
@@ -369,6 +434,7 @@ impl ModelWork {
                         desired = Some(Desired {
                             graph,
                             held: machine.held,
+                            sets: sets(exported, &self.source.hostname),
                         });
                     }
                     Err(found) => diagnostics.append(found),
@@ -478,6 +544,20 @@ impl ModelWork {
         }
         Ok(())
     }
+}
+
+/// The resource sets of what a machine keeps.
+fn sets(exported: &Exported, hostname: &str) -> BTreeMap<ResourceId, Arc<str>> {
+    let kept = exported
+        .resources
+        .iter()
+        .filter(|resource| resource.is_of(hostname));
+    let in_sets = kept.filter_map(|resource| {
+        let identity = &resource.identity;
+        let id = ResourceId::new(identity.kind.clone(), identity.name.clone());
+        Some((id, resource.set.clone()?))
+    });
+    in_sets.collect()
 }
 
 /// The answers to deferred references on this machine.

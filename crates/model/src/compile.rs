@@ -99,7 +99,10 @@ pub fn compile(
     let bounds = execute::Options {
         max_instances: settings.max_instances,
         max_units: settings.max_units,
-        ..execute::Options::default()
+        max_rounds: inputs
+            .max_rounds
+            .unwrap_or(execute::Options::default().max_rounds),
+        project: checked.project.name.clone(),
     };
     let mut execution = execute::execute(model, sources, inputs, loader, Some(bindings), &bounds);
     diagnostics.append(std::mem::take(&mut execution.diagnostics));
@@ -159,20 +162,16 @@ fn binding_files(
     files
 }
 
-/// The functions of module `std`.
+/// The functions of the language's own modules.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions;
 
 impl FunctionTable for Functions {
     fn native(&self, namespace: &str, name: &str) -> Option<u16> {
-        match namespace {
-            "std" => functions::number(name),
-            _ => None,
-        }
+        functions::number(namespace, name)
     }
 
     fn names(&self, namespace: &str) -> Vec<Arc<str>> {
-        let all = functions::FUNCTIONS.iter().filter(|_| namespace == "std");
-        all.map(|function| function.name.into()).collect()
+        functions::names(namespace)
     }
 }

@@ -59,6 +59,8 @@ pub struct Options {
     pub max_units: u64,
     /// More rounds of freezing relations than this are an error.
     pub max_rounds: u64,
+    /// The name of the project, for models that ask.
+    pub project: Arc<str>,
 }
 
 impl Default for Options {
@@ -67,6 +69,7 @@ impl Default for Options {
             max_instances: 5_000_000,
             max_units: 500_000_000,
             max_rounds: 100_000,
+            project: "".into(),
         }
     }
 }
@@ -88,6 +91,8 @@ pub struct Execution {
     pub unknown_reads: BTreeSet<ReadKey>,
     /// Files that were changed, with their new texts.
     pub stored: BTreeMap<Arc<str>, String>,
+    /// Contents of files by the texts that stand for them.
+    files: BTreeMap<Arc<str>, Arc<[u8]>>,
     /// What went wrong, and warnings. An execution with an error is not to be used for anything but to be looked at.
     pub diagnostics: Diagnostics,
 }
@@ -140,6 +145,10 @@ impl Executed for Execution {
             // Nothing runs any more that could give it a value.
             Slot::Unset(_) => Read::Unset(UnsetCell(u64::MAX)),
         }
+    }
+
+    fn file(&self, marker: &str) -> Option<Arc<[u8]>> {
+        self.files.get(marker).cloned()
     }
 
     fn place(&self, instance: InstanceId, slot: u32) -> Option<Span> {

@@ -32,7 +32,9 @@ pub fn compiled(compiled: &Compiled, diagnostics: &Diagnostics, sources: &Source
     for key in ["outcome", "errors", "warnings"] {
         object[key] = told[key].clone();
     }
-    object["reads"] = reads(&compiled.checked, Some(execution)).into();
+    // What was read stands last.
+    let fields = object.as_object_mut().into_iter();
+    fields.for_each(|fields| drop(fields.shift_remove("reads")));
     if let Some(exported) = &compiled.exported {
         object["resources"] = exported
             .resources
@@ -40,17 +42,17 @@ pub fn compiled(compiled: &Compiled, diagnostics: &Diagnostics, sources: &Source
             .map(|resource| self::resource(resource, exported))
             .collect();
     }
+    object["reads"] = reads(&compiled.checked, Some(execution)).into();
     object
 }
 
 /// What went wrong before there was anything else.
 #[must_use]
 pub fn told(diagnostics: &Diagnostics, sources: &SourceMap) -> Json {
+    let places = executed::Places::of(diagnostics, sources);
     let of = |severity: Severity| {
-        let found = diagnostics.iter().filter(move |found| found.severity == severity);
-        found
-            .map(|found| executed::diagnostic(found, sources))
-            .collect::<Vec<Json>>()
+        let found = diagnostics.iter().filter(|found| found.severity == severity);
+        found.map(|found| places.diagnostic(found)).collect::<Vec<Json>>()
     };
     json!({
         "outcome": if diagnostics.has_errors() { "error" } else { "ok" },

@@ -8,6 +8,7 @@ mod builtin;
 pub mod codes;
 mod metadata;
 mod modules;
+mod requirements;
 mod settings;
 pub mod yaml;
 
@@ -157,6 +158,11 @@ pub fn load(
     };
     loading.main(&main);
     loading.imports();
+    requirements::check(
+        &project.requires,
+        &loading.finder.versions,
+        loading.reading.diagnostics,
+    );
     let Loading {
         reading,
         modules,
@@ -355,7 +361,9 @@ impl Loading<'_> {
     fn add(&mut self, namespace: Arc<str>, path: &str, text: Arc<str>) {
         let tree = self.reading.tree(path, text);
         for item in &tree.items {
-            if let ast::Item::Import(import) = item {
+            if let ast::Item::Import(import) = item
+                && !has_hyphen(&import.path)
+            {
                 self.worklist.push(Pending {
                     name: full_name(&import.path).into(),
                     span: Some(import.span),
@@ -365,6 +373,12 @@ impl Loading<'_> {
         self.loaded.insert(namespace.clone());
         self.files.push(LoadedFile { namespace, tree });
     }
+}
+
+/// Whether a path has a hyphen in it, so that it is the name of no module; the parser has said so.
+fn has_hyphen(path: &ast::Path) -> bool {
+    let mut names = path.namespace.iter().chain([&path.name]);
+    names.any(|name| name.text.contains('-'))
 }
 
 /// `a::b::c` of a path.

@@ -11,7 +11,7 @@
 //!
 //! A line `+++ PATH` in a model begins another file. Behind `--- gives` stand warnings, errors with their causes and notes, printed lines behind
 //! `>`, and variables; `=== … (all)` shows the whole machine-readable object instead, and
-//! `=== … (bounded)` allows a thousand instances. `UPDATE=1` rewrites what stands behind `--- gives`.
+//! `=== … (bounded)` allows a thousand instances. The shape of the object is looked at in any case. `UPDATE=1` rewrites what stands behind `--- gives`.
 #![allow(clippy::disallowed_methods, reason = "reads the cases")]
 
 use std::fmt::Write as _;
@@ -25,6 +25,8 @@ use setpoint_model::execute::{Options, json};
 #[path = "execute/model.rs"]
 #[allow(dead_code, reason = "shared by several programs")]
 mod model;
+#[path = "execute/shape.rs"]
+mod shape;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -108,10 +110,11 @@ impl Case {
         cases
     }
 
-    fn run(&self) -> String {
+    fn run(&self) -> Result<String, String> {
         let mut loader = MemoryLoader::new();
         for (path, text) in &self.files {
-            loader = loader.with(path.clone(), text);
+            // The last line of a file needs no end.
+            loader = loader.with(path.clone(), text.strip_suffix('\n').unwrap_or(text));
         }
         let bounds = match self.name.ends_with("(bounded)") {
             true => Options {
@@ -126,11 +129,12 @@ impl Case {
             write_diagnostic(diagnostic, &outcome.sources, 0, &mut out);
         }
         let Some((model, execution)) = &outcome.executed else {
-            return out.trim_end().to_owned();
+            return Ok(out.trim_end().to_owned());
         };
         let object = json::execution(execution, model, &outcome.sources);
+        shape::check(&object)?;
         if self.name.ends_with("(all)") {
-            return serde_json::to_string_pretty(&object).expect("JSON can be written");
+            return Ok(serde_json::to_string_pretty(&object).expect("JSON can be written"));
         }
         for line in &execution.printed {
             let _ = writeln!(out, "> {line}");
@@ -140,11 +144,11 @@ impl Case {
                 let _ = writeln!(out, "{name} = {value}");
             }
         }
-        out.trim_end().to_owned()
+        Ok(out.trim_end().to_owned())
     }
 
     fn check(&self) -> Result<(), String> {
-        let given = self.run();
+        let given = self.run()?;
         if given == self.expected {
             return Ok(());
         }
@@ -187,7 +191,10 @@ fn update(path: &Path) {
     let cases = Case::all(&text);
     let new: Vec<String> = cases
         .iter()
-        .map(|case| format!("{}--- gives\n{}\n", case.source, case.run()))
+        .map(|case| {
+            let given = case.run().unwrap_or_else(|error| error);
+            format!("{}--- gives\n{given}\n", case.source)
+        })
         .collect();
     std::fs::write(path, new.join("\n")).expect("cases can be written");
 }

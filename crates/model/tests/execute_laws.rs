@@ -165,6 +165,17 @@ fn endless_models_end() {
 }
 
 #[test]
+fn each_keyword_is_refused_as_a_name() {
+    let keywords = "typedef as entity extends end in implementation for matching index implement using when and or not true false \
+        import is defined dict null undef parents if else elif";
+    for keyword in keywords.split_whitespace() {
+        let found = errors(&format!("{keyword} = 1\n"), &Options::default());
+        let wanted = format!("E0502 `{keyword}` is a reserved keyword and cannot be a name");
+        assert_eq!(found.first(), Some(&wanted));
+    }
+}
+
+#[test]
 fn rounds_of_freezing_are_bounded() {
     let text = format!(
         "{DEFINITIONS}a = A(name=\"a\")\nb = A(name=\"b\")\nx = std::count(a.os)\ny = std::count(b.os)\nz = std::count(b.ps)\n"

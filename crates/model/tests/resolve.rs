@@ -20,24 +20,23 @@ use std::sync::{Arc, LazyLock};
 use libtest_mimic::{Arguments, Failed, Trial};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, MemoryLoader, SourceMap, Span};
 use setpoint_graph::Library;
-use setpoint_model::functions::std::{FUNCTIONS, number};
+use setpoint_model::functions::std::{names, number};
 use setpoint_model::project::{self, Options};
 use setpoint_model::resolve::{self, FunctionTable};
 
 static LIBRARY: LazyLock<Library> =
     LazyLock::new(|| Library::new(setpoint_functions::registry(), kinds::KINDS));
 
-/// The functions of `std`.
+/// The functions of the language's own modules.
 struct Functions;
 
 impl FunctionTable for Functions {
     fn native(&self, namespace: &str, name: &str) -> Option<u16> {
-        number(name).filter(|_| namespace == "std")
+        number(namespace, name)
     }
 
     fn names(&self, namespace: &str) -> Vec<Arc<str>> {
-        let known = FUNCTIONS.iter().filter(|_| namespace == "std");
-        known.map(|function| function.name.into()).collect()
+        names(namespace)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::automatic_edges;
-use setpoint_graph::{DesiredGraph, PrintedGraph, dot, json, text};
+use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
 use setpoint_value::{Type, Value};
 
 use super::modules::follow_imports;
@@ -58,6 +58,10 @@ pub(super) struct Arguments {
     #[arg(long)]
     chains: bool,
 
+    /// Of a model, show only what is in this resource set; can be given several times
+    #[arg(long = "set", value_name = "NAME")]
+    sets: Vec<String>,
+
     /// Seconds that a source has to give its first value
     #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "10")]
     timeout: Duration,
@@ -76,6 +80,11 @@ enum Format {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     if let Some(model) = session.model(&arguments.program)? {
         return model_graph(session, arguments, model);
+    }
+    if !arguments.sets.is_empty() {
+        return Err(Failure::wrong(
+            "`--set` is for models: programs have no resource sets",
+        ));
     }
     let mut source = session.program(
         &arguments.program,
@@ -140,7 +149,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     }
     let compilation = model.compile();
     let diagnostics = errors_first(&compilation.diagnostics);
-    let Some(desired) = compilation.desired else {
+    let Some(mut desired) = compilation.desired else {
         match arguments.format {
             Format::Json => {
                 let object = json::graph_json(&DesiredGraph::default(), &diagnostics, &model.sources);
@@ -150,6 +159,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
         }
         return Ok(exit_code::WRONG);
     };
+    desired.keep_sets(&arguments.sets)?;
     let graph = desired.with_held();
     let automatic = match arguments.no_autoedges {
         true => Vec::new(),
@@ -181,6 +191,11 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
             })
         });
         object["held"] = held.collect();
+        for row in object["resources"].as_array_mut().into_iter().flatten() {
+            let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+            let set = desired.sets.get(&ResourceId::new(text("kind"), text("name")));
+            row["set"] = set.map(|set| &**set).into();
+        }
         output.print(&format!("{object}\n"))?;
         return Ok(exit_code::DONE);
     }
@@ -188,7 +203,16 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     desired.say_held(output);
     match arguments.format {
         Format::Dot => output.print(&dot::graph_dot(printed))?,
-        _ => output.print(&text::graph_text(printed, Some(&model.shown_sources())))?,
+        _ => {
+            let mut text = text::graph_text(printed, Some(&model.shown_sources()));
+            let is_shown = |id: &ResourceId| graph.resources.contains_key(id);
+            let labels = desired.sets.iter().filter(|(id, _)| is_shown(id));
+            let labels: String = labels.map(|(id, set)| format!("{id} has set={set}\n")).collect();
+            if !labels.is_empty() {
+                text = format!("{text}\n{labels}");
+            }
+            output.print(&text)?;
+        }
     }
     Ok(exit_code::DONE)
 }

@@ -211,3 +211,91 @@ fn a_run_follows_the_files_that_functions_of_the_model_read() {
     place.write("templates/end.j2", " night");
     engine.repaired_until("file", "motd", || text(&place.path("motd")) == "bad night\n");
 }
+
+#[test]
+fn rounds_of_freezing_are_limited_by_the_environment() {
+    let place = place();
+    let model = "entity A:\nend\nA.os [0:] -- A\nA.ps [0:] -- A\nimplement A using std::none\na = A()\nx = std::count(a.os)\ny = std::count(a.ps)\n";
+    place.write("main.cf", model);
+    let limited = |rounds: &str| {
+        let rounds = format!("SETPOINT_CF_MAX_ROUNDS={rounds}");
+        place.run(BINARY, &["cf", "compile", "--json", "--env", &rounds])
+    };
+    assert_eq!(limited("100").code, 0);
+    let finished = limited("1");
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    let error = &json_of(&finished.stdout)["errors"][0];
+    assert_eq!(
+        (&error["code"], &error["class"]),
+        (&json!("E0633"), &json!("CompilerException"))
+    );
+    let finished = limited("many");
+    assert!(
+        finished
+            .stderr
+            .contains("SETPOINT_CF_MAX_ROUNDS is a whole number"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn every_machine_makes_the_same_of_a_model() {
+    let place = place();
+    let compiled = |hostname: &str| {
+        place
+            .run(BINARY, &["cf", "compile", "--json", "--hostname", hostname])
+            .stdout
+    };
+    assert_eq!(compiled("host.example"), compiled("other.example"));
+}
+
+#[test]
+fn a_function_answers_both_languages_the_same() {
+    let place = place();
+    let model = "import setpoint\nimport cty\nsetpoint::Print(name=\"a\", msg=cty::upper(\"abc\"))\nsetpoint::Print(name=\"b\", msg=cty::upper(str=\"abc\"))\n";
+    place.write("main.cf", model);
+    place.write(
+        "main.mcl",
+        "import \"cty\"\nprint \"a\" { msg => cty.upper(\"abc\"), }\n",
+    );
+    let parameters = |arguments: &[&str], at: usize| {
+        let finished = place.run(BINARY, arguments);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        json_of(&finished.stdout)["resources"][at]["params"].clone()
+    };
+    let mcl = parameters(&["graph", "main.mcl", "--format", "json"], 0);
+    assert_eq!(mcl, json!({ "msg": "ABC" }));
+    for at in [0, 1] {
+        assert_eq!(parameters(&["graph", "main.cf", "--format", "json"], at), mcl);
+    }
+}
+
+#[test]
+fn a_graph_shows_resource_sets_and_can_be_of_one() {
+    let place = Hermetic::new();
+    let model = "import setpoint\na = setpoint::Noop(name=\"a\")\nb = setpoint::Noop(name=\"b\", requires=a)\nc = setpoint::Noop(name=\"c\")\nstd::ResourceSet(name=\"web\", resources=[a, b])\n";
+    place.write("main.cf", model);
+    let graph = |arguments: &[&str]| place.run(BINARY, &[&["graph", "main.cf"], arguments].concat());
+    let shown = graph(&[]).stdout;
+    assert!(
+        shown.ends_with("\n\nnoop[a] has set=web\nnoop[b] has set=web\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("noop \"c\""), "{shown}");
+    let shown = graph(&["--set", "web"]).stdout;
+    assert!(
+        !shown.contains("noop \"c\"") && shown.contains("noop[a] -> noop[b]"),
+        "{shown}"
+    );
+    let object = json_of(&graph(&["--set", "web", "--format", "json"]).stdout);
+    let rows = object["resources"]
+        .as_array()
+        .expect("there are resources")
+        .iter();
+    let rows: Vec<(&Json, &Json)> = rows.map(|row| (&row["name"], &row["set"])).collect();
+    assert_eq!(rows, [(&json!("a"), &json!("web")), (&json!("b"), &json!("web"))]);
+    let refused = graph(&["--set", "wbe"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("there is `web`"), "{}", refused.stderr);
+}

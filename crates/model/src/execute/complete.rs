@@ -209,6 +209,7 @@ impl Machine<'_> {
             reads: self.reads,
             unknown_reads: self.unknown_reads,
             stored: self.stored,
+            files: self.files,
             diagnostics: self.diagnostics,
         }
     }

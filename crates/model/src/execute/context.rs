@@ -13,9 +13,9 @@ use super::view::place_text;
 use crate::datum::{Datum, InstanceId};
 use crate::export::bindings::{Executed, Identified};
 use crate::functions::context::{
-    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Unknowns, UnsetCell,
+    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Sender, Unknowns, UnsetCell,
 };
-use crate::functions::std::FUNCTIONS;
+use crate::functions::std::{FUNCTIONS, number};
 use crate::hir::{EntityId, FunctionImplementation, Model, NamespaceId, Symbol};
 
 /// The machine with the scope of one call.
@@ -88,6 +88,10 @@ impl Executed for Machine<'_> {
 
     fn member(&self, instance: InstanceId, slot: u32) -> Read {
         self.read_cell(self.instances[instance.0 as usize].first.at(slot))
+    }
+
+    fn file(&self, marker: &str) -> Option<Arc<[u8]>> {
+        self.files.get(marker).cloned()
     }
 
     fn place(&self, instance: InstanceId, slot: u32) -> Option<Span> {
@@ -182,10 +186,10 @@ impl Context for CallContext<'_, '_> {
     }
 
     fn function(&self, name: &str) -> Option<FunctionImplementation> {
-        if let Some(name) = name.strip_prefix("std::")
-            && let Some(number) = FUNCTIONS.iter().position(|function| function.name == name)
+        if let Some((module, function)) = name.rsplit_once("::")
+            && let Some(number) = number(module, function)
         {
-            return number.try_into().ok().map(FunctionImplementation::Std);
+            return Some(FunctionImplementation::Std(number));
         }
         let mut functions = self.machine.model.functions.iter();
         functions
@@ -202,7 +206,7 @@ impl Context for CallContext<'_, '_> {
             .map(|function| function.name.clone());
         let own = FUNCTIONS
             .iter()
-            .map(|function| format!("std::{}", function.name).into());
+            .map(|function| format!("{}::{}", function.module, function.name).into());
         called.chain(own).collect()
     }
 
@@ -291,13 +295,23 @@ impl Context for CallContext<'_, '_> {
         }
     }
 
+    fn sender(&mut self, resource: InstanceId) -> Sender {
+        match self.machine.bindings {
+            Some(bindings) => bindings.sender(self.machine.model, self.machine, resource),
+            None => Sender::NotAResource,
+        }
+    }
+
     fn unix_time(&mut self) -> Option<i64> {
         self.machine.reads.insert(ReadKey::Clock);
         self.machine.inputs.unix_time
     }
 
     fn deployment(&self) -> Deployment {
-        self.machine.inputs.deployment.clone()
+        Deployment {
+            project: self.machine.options.project.clone(),
+            ..self.machine.inputs.deployment.clone()
+        }
     }
 
     fn stored_text(&mut self, path: &str) -> Option<Arc<str>> {
@@ -310,6 +324,19 @@ impl Context for CallContext<'_, '_> {
     fn store_text(&mut self, path: &str, text: String) -> Result<(), String> {
         self.machine.stored.insert(path.into(), text);
         Ok(())
+    }
+
+    fn keep_file(&mut self, path: &str, content: Arc<[u8]>) -> Arc<str> {
+        let root = &self.machine.inputs.root;
+        let separator = if path.starts_with('/') || root.is_empty() || root.ends_with('/') {
+            ""
+        } else {
+            "/"
+        };
+        let root = if path.starts_with('/') { "" } else { root };
+        let marker: Arc<str> = format!("imp-module-source:file://{root}{separator}{path}").into();
+        self.machine.files.insert(marker.clone(), content);
+        marker
     }
 
     fn random(&mut self, bytes: &mut [u8]) -> Result<(), String> {

@@ -16,14 +16,16 @@ pub struct Inputs {
     pub deployment: Deployment,
     /// Variables of the environment.
     pub environment: BTreeMap<Arc<str>, Arc<str>>,
+    /// How many rounds of freezing relations there may be, if somebody has said so.
+    pub max_rounds: Option<u64>,
     /// Facts of resources: by `machine/kind[name]/fact`.
     pub facts: BTreeMap<Arc<str>, Datum>,
     /// Seconds since the beginning of 1970; none while planning.
     pub unix_time: Option<i64>,
     /// Files of the project's that outlive executions, by path.
     pub stored: BTreeMap<Arc<str>, Arc<str>>,
-    /// Directories of modules, by name; the project's own is that of the empty name.
-    pub directories: BTreeMap<Arc<str>, Arc<str>>,
+    /// The directory of the project, absolute, for texts that say where a file is.
+    pub root: Arc<str>,
     /// What cannot be known beforehand.
     pub outside: Option<Box<dyn Outside>>,
 }

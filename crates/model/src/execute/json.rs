@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use setpoint_diagnostics::{Diagnostic, Severity, SourceMap};
+use setpoint_diagnostics::{Severity, SourceMap};
 use setpoint_value::Mark;
+
+pub use places::Places;
 
 use super::{Execution, Slot};
 use crate::datum::{Datum, Deferred, DeferredSource, InstanceId};
 use crate::hir::Model;
+
+mod places;
 
 /// An execution as one object: outcome, errors, warnings, variables of the main file, instances, what was printed, what was read.
 /// Whoever exports resources adds them.
@@ -20,17 +24,14 @@ pub fn execution(execution: &Execution, model: &Model, sources: &SourceMap) -> V
             .iter()
             .filter(move |found| found.severity == severity)
     };
+    let places = Places::of(&execution.diagnostics, sources);
     let errors: Vec<Value> = of(Severity::Error)
-        .map(|error| diagnostic(error, sources))
+        .map(|error| places.diagnostic(error))
         .collect();
     let warnings: Vec<Value> = of(Severity::Warning)
-        .map(|warning| diagnostic(warning, sources))
+        .map(|warning| places.diagnostic(warning))
         .collect();
-    let writer = Writer {
-        execution,
-        model,
-        sources,
-    };
+    let writer = Writer::new(execution, model, sources);
     let variables: Map<String, Value> = execution
         .variables
         .iter()
@@ -51,48 +52,55 @@ pub fn execution(execution: &Execution, model: &Model, sources: &SourceMap) -> V
     })
 }
 
-/// An error or warning with its causes.
-#[must_use]
-pub fn diagnostic(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
-    let span = diagnostic.rule_place();
-    let (file, position) = match sources.files().nth(span.file.0 as usize) {
-        Some((_, file)) => (Some(file.name.to_string()), Some(file.position(span.start))),
-        None => (None, None),
-    };
-    let mut object = json!({
-        "code": diagnostic.code.code,
-        "class": diagnostic.class,
-        "message": diagnostic.message,
-        "file": file,
-        "line": position.map(|position| position.line),
-    });
-    if diagnostic.severity == Severity::Error {
-        let causes = diagnostic
-            .causes
-            .iter()
-            .map(|cause| self::diagnostic(cause, sources));
-        object["column"] = json!(position.map(|position| position.column));
-        object["causes"] = causes.collect();
-    }
-    object
-}
-
 struct Writer<'a> {
     execution: &'a Execution,
     model: &'a Model,
     sources: &'a SourceMap,
+    /// By instance: its number here, and whether it is shown.
+    numbers: Vec<(u32, bool)>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    /// Those that are shown are numbered first, so that a number is a place in the list of them.
+    fn new(execution: &'a Execution, model: &'a Model, sources: &'a SourceMap) -> Writer<'a> {
+        let is_shown = |instance: &super::Instance| {
+            let entity = &model.entities[instance.entity.index()];
+            !entity.name.starts_with("std::")
+        };
+        let shown = execution
+            .instances
+            .iter()
+            .filter(|instance| is_shown(instance))
+            .count() as u32;
+        let (mut next_shown, mut next_hidden) = (0, shown);
+        let number = |instance: &super::Instance| {
+            let is_shown = is_shown(instance);
+            let next = if is_shown {
+                &mut next_shown
+            } else {
+                &mut next_hidden
+            };
+            *next += 1;
+            (*next - 1, is_shown)
+        };
+        Writer {
+            execution,
+            model,
+            sources,
+            numbers: execution.instances.iter().map(number).collect(),
+        }
+    }
+
     /// All instances but those of entities of `std`.
     fn instances(&self) -> Vec<Value> {
         let mut out = Vec::new();
-        for (number, instance) in self.execution.instances.iter().enumerate() {
-            let entity = &self.model.entities[instance.entity.index()];
-            if entity.name.starts_with("std::") {
+        for (at, instance) in self.execution.instances.iter().enumerate() {
+            let (number, is_shown) = self.numbers[at];
+            if !is_shown {
                 continue;
             }
-            let id = InstanceId(number as u32);
+            let entity = &self.model.entities[instance.entity.index()];
+            let id = InstanceId(at as u32);
             let attributes: Map<String, Value> = entity
                 .members
                 .iter()
@@ -149,7 +157,7 @@ impl Writer<'_> {
 
     fn reference(&self, id: InstanceId) -> Value {
         let entity = self.execution.instances[id.0 as usize].entity;
-        json!({ "$ref": id.0, "$type": self.model.entities[entity.index()].name })
+        json!({ "$ref": self.numbers[id.0 as usize].0, "$type": self.model.entities[entity.index()].name })
     }
 
     fn deferred(&self, deferred: &Deferred) -> Value {

@@ -70,6 +70,8 @@ pub(super) struct Machine<'m> {
     pub(super) reads: BTreeSet<ReadKey>,
     pub(super) unknown_reads: BTreeSet<ReadKey>,
     pub(super) stored: BTreeMap<Arc<str>, String>,
+    /// Contents of files by the texts that stand for them.
+    pub(super) files: BTreeMap<Arc<str>, Arc<[u8]>>,
     pub(super) template_sources: FxHashMap<Arc<str>, setpoint_diagnostics::FileId>,
     pub(super) diagnostics: Diagnostics,
     /// How deep listeners are telling each other elements.
@@ -125,6 +127,7 @@ impl<'m> Machine<'m> {
             reads: BTreeSet::new(),
             unknown_reads: BTreeSet::new(),
             stored: BTreeMap::new(),
+            files: BTreeMap::new(),
             template_sources: FxHashMap::default(),
             diagnostics: Diagnostics::new(),
             telling: 0,

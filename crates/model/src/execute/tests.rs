@@ -7,7 +7,7 @@ use setpoint_diagnostics::{FileId, MemoryLoader, SourceMap, Span};
 
 use super::{Execution, Inputs, Options, Slot, execute};
 use crate::datum::Datum;
-use crate::functions::std::FUNCTIONS;
+use crate::functions::std::number;
 use crate::hir::{
     Block, Constructor, Entity, EntityId, Expression, ExpressionKind, Function, FunctionId,
     FunctionImplementation, Implement, Implementation, ImplementationId, Member, MemberKind, Model,
@@ -91,13 +91,10 @@ fn assign(index: u32, value: Expression) -> Statement {
 /// An entity `A` with a relation `os` to itself, and functions `print` and `count`.
 fn model(variables: usize, statements: Vec<Statement>) -> Model {
     let function = |name: &str| {
-        let number = FUNCTIONS
-            .iter()
-            .position(|function| function.name == name)
-            .expect("std has it");
+        let number = number("std", name).expect("std has it");
         Function {
             name: format!("std::{name}").into(),
-            implementation: FunctionImplementation::Std(number as u16),
+            implementation: FunctionImplementation::Std(number),
         }
     };
     let os = Symbol(3);

@@ -14,7 +14,7 @@ use setpoint_graph::{KindSchema, ParameterSchema};
 use super::binding_file::{self, BindingFile};
 use super::codes;
 use crate::datum::{Datum, InstanceId};
-use crate::functions::context::{Read, UnsetCell};
+use crate::functions::context::{Read, Sender, UnsetCell};
 use crate::hir::{EntityId, MemberKind, Model, Symbol};
 
 /// The instances of a model that is executed, or was.
@@ -30,6 +30,9 @@ pub trait Executed {
 
     /// An attribute or relation of an instance, by its slot. A relation with several ends is a list.
     fn member(&self, instance: InstanceId, slot: u32) -> Read;
+
+    /// The content of a file that a text stands for.
+    fn file(&self, marker: &str) -> Option<Arc<[u8]>>;
 
     /// What gave it its value, or the last of its elements.
     fn place(&self, instance: InstanceId, slot: u32) -> Option<Span>;
@@ -268,6 +271,31 @@ impl Bindings {
         })
     }
 
+    /// What the attribute `kind` of an instance says.
+    fn raw_kind(&self, reader: Reader<'_>, instance: InstanceId) -> Option<Result<Datum, Unread>> {
+        let kind = Path(vec![self.symbol("kind")?]);
+        Some(reader.read(instance, &kind))
+    }
+
+    /// The kind of an instance that is a resource, while the model runs.
+    pub(crate) fn sender(&self, model: &Model, executed: &dyn Executed, instance: InstanceId) -> Sender {
+        let kind = match self.plan(executed.entity(instance)).map(|plan| plan.kind) {
+            None => return Sender::NotAResource,
+            Some(PlanKind::Kind(schema)) => return Sender::Kind(schema),
+            Some(PlanKind::Null) => Ok("noop".into()),
+            Some(PlanKind::Raw) => named_kind(self.raw_kind(Reader { model, executed }, instance)),
+        };
+        match kind {
+            Ok(kind) => self
+                .kinds
+                .get(&*kind)
+                .map_or(Sender::NotAResource, |schema| Sender::Kind(schema)),
+            Err(Identified::Unknown) => Sender::Unknown,
+            Err(Identified::Unset(cell)) => Sender::Unset(cell),
+            Err(_) => Sender::NotAResource,
+        }
+    }
+
     /// Which resource an instance is, while the model runs or afterwards.
     #[must_use]
     pub fn identify(&self, model: &Model, executed: &dyn Executed, instance: InstanceId) -> Identified {
@@ -278,15 +306,10 @@ impl Bindings {
         let kind: Arc<str> = match plan.kind {
             PlanKind::Kind(schema) => schema.kind.into(),
             PlanKind::Null => "noop".into(),
-            PlanKind::Raw => {
-                let kind = self.symbol("kind").map(|kind| Path(vec![kind]));
-                match kind.map(|kind| reader.read(instance, &kind)) {
-                    Some(Ok(Datum::Text(kind))) => kind,
-                    Some(Ok(Datum::Unknown(_))) => return Identified::Unknown,
-                    Some(Err(Unread::Unset(cell))) => return Identified::Unset(cell),
-                    _ => return Identified::NotAResource,
-                }
-            }
+            PlanKind::Raw => match named_kind(self.raw_kind(reader, instance)) {
+                Ok(kind) => kind,
+                Err(identified) => return identified,
+            },
         };
         let (name, machine) = (
             reader.text(instance, &plan.name),
@@ -300,6 +323,16 @@ impl Bindings {
             }
             _ => Identified::NotAResource,
         }
+    }
+}
+
+/// What an instance of `setpoint::Raw` is called a resource of, while the model runs or afterwards.
+fn named_kind(named: Option<Result<Datum, Unread>>) -> Result<Arc<str>, Identified> {
+    match named {
+        Some(Ok(Datum::Text(kind))) => Ok(kind),
+        Some(Ok(Datum::Unknown(_))) => Err(Identified::Unknown),
+        Some(Err(Unread::Unset(cell))) => Err(Identified::Unset(cell)),
+        _ => Err(Identified::NotAResource),
     }
 }
 

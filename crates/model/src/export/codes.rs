@@ -9,6 +9,7 @@ setpoint_diagnostics::codes! {
     IDENTITY = "E0642" "" INTERPRET "a name or machine that a resource cannot have";
     TWO_SETS = "E0643" "" INTERPRET "a resource in two resource sets";
     UNFIT = "E0644" "" INTERPRET "a resource that does not fit its kind";
+    REFERENCE_CYCLE = "E0645" "" INTERPRET "a deferred reference that contains itself";
     BAD_BINDING = "E0646" "" INTERPRET "a binding file that is not right";
     PLAIN_REQUIRES = "W0605" "" INTERPRET "requirements that are all no resources";
     NOT_POSSIBLE = "W0607" "" INTERPRET "something that needs more than this machine";

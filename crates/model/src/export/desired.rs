@@ -66,6 +66,14 @@ impl HeldResource {
 /// The machine of resources that exactly one machine has.
 const EXACTLY_ONE: &str = "internal";
 
+impl Resource {
+    /// Whether the machine of a name keeps it.
+    #[must_use]
+    pub fn is_of(&self, hostname: &str) -> bool {
+        [hostname, "*", EXACTLY_ONE].contains(&&*self.identity.machine)
+    }
+}
+
 /// What the machine of a name keeps.
 pub fn machine_outputs(
     exported: &Exported,
@@ -73,7 +81,7 @@ pub fn machine_outputs(
     deferrals: &dyn Deferrals,
     diagnostics: &mut Diagnostics,
 ) -> MachineOutputs {
-    let is_kept = |resource: &Resource| [hostname, "*", EXACTLY_ONE].contains(&&*resource.identity.machine);
+    let is_kept = |resource: &Resource| resource.is_of(hostname);
     let kept: Vec<usize> = (0..exported.resources.len())
         .filter(|at| is_kept(&exported.resources[*at]))
         .collect();

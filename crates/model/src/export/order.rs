@@ -204,14 +204,31 @@ impl Order<'_> {
             path.push(format!("… ({} more)", cycle.len() - SHOWN_STEPS));
         }
         path.push(name(cycle[0]));
-        let message = format!("resources require each other in a circle: {}", path.join(" -> "));
+        let step_of = |index: usize| {
+            let next = cycle[(index + 1) % cycle.len()];
+            let resource = &exported.resources[cycle[index]];
+            let mut requires = resource.requires.iter();
+            requires.find(|requirement| requirement.resource == next)
+        };
+        let is_sent = |index: usize| step_of(index).is_some_and(|step| step.send.is_some());
+        // What is sent all the way round would have to be known before it is.
+        let (code, class, what) = match (0..cycle.len()).all(is_sent) {
+            true => (
+                &codes::REFERENCE_CYCLE,
+                "ReferenceCycleException",
+                "a deferred reference contains itself",
+            ),
+            false => (
+                &codes::CYCLE,
+                "DependencyCycleException",
+                "resources require each other in a circle",
+            ),
+        };
+        let message = format!("{what}: {}", path.join(" -> "));
         let steps = cycle.iter().enumerate().take(SHOWN_STEPS).map(|(index, at)| {
             let next = cycle[(index + 1) % cycle.len()];
             let resource = &exported.resources[*at];
-            let step = resource
-                .requires
-                .iter()
-                .find(|requirement| requirement.resource == next);
+            let step = step_of(index);
             let verb = match step {
                 Some(Requirement { send: Some(_), .. }) => "is sent a value by",
                 _ => "requires",
@@ -222,8 +239,8 @@ impl Order<'_> {
         let mut error: Option<Diagnostic> = None;
         for (span, text) in steps {
             error = Some(match error {
-                None => Diagnostic::error(&codes::CYCLE, span, message.clone())
-                    .of_class("DependencyCycleException")
+                None => Diagnostic::error(code, span, message.clone())
+                    .of_class(class)
                     .label(text),
                 Some(error) => error.because(span, text),
             });

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span, did_you_mean};
 use setpoint_graph::{
-    FieldItem, KindSchema, MetaItem, MetaName, ParameterSchema, ResourceStatement, build_resource,
+    FieldItem, KindSchema, MetaItem, MetaName, ParameterSchema, ResourceStatement, TypeMismatch,
+    build_resource,
 };
 use setpoint_value::{Mark, Value};
 
@@ -13,6 +14,7 @@ use super::convert::{convert, described};
 use super::{Resource, SetParameter, State, codes};
 use crate::datum::{Datum, InstanceId};
 use crate::functions::context::Read;
+use crate::functions::std::file_marker;
 use crate::hir::Model;
 use crate::language::LANGUAGE;
 
@@ -447,7 +449,8 @@ impl Building<'_> {
         let mut set = Vec::with_capacity(given.len());
         let mut fits = true;
         for (parameter, datum, span) in given {
-            match convert(&datum, parameter.parameter_type) {
+            let content = with_contents(self.reader.executed, datum);
+            match content.and_then(|datum| convert(&datum, parameter.parameter_type)) {
                 Ok(converted) => set.push(SetParameter {
                     parameter,
                     value: converted.value,
@@ -583,6 +586,26 @@ impl Building<'_> {
             error = error.because(self.span, "the resource is constructed here");
         }
         self.diagnostics.push(error);
+    }
+}
+
+/// A value with the contents of files in place of the texts that stand for them.
+fn with_contents(executed: &dyn Executed, datum: Datum) -> Result<Datum, TypeMismatch> {
+    if let Datum::List(items) = &datum
+        && items.iter().any(|item| file_marker(item).is_some())
+    {
+        let items = items.iter().map(|item| with_contents(executed, item.clone()));
+        return Ok(Datum::List(items.collect::<Result<_, _>>()?));
+    }
+    let Some((marker, marks)) = file_marker(&datum) else {
+        return Ok(datum);
+    };
+    let Some(content) = executed.file(marker) else {
+        return Ok(datum);
+    };
+    match std::str::from_utf8(&content) {
+        Ok(text) => Ok(Datum::text(text).with_marks(&marks)),
+        Err(_) => Err(TypeMismatch::new(format!("`{marker}` is not UTF-8 text"))),
     }
 }
 

@@ -133,7 +133,7 @@ impl OneCall<'_> {
         Ok((arguments, unknown))
     }
 
-    /// Calls a function of `std`.
+    /// Calls a function of a module of the language's own.
     fn standard(
         &self,
         function: &'static StdFunction,
@@ -148,7 +148,11 @@ impl OneCall<'_> {
             keywords,
         } = bind(self.name, &shapes, arguments, unknown_keywords).map_err(|message| {
             let error = self.wrong_arguments(message);
-            Stop::from(error.note(format!("the function is `std::{}`", function.signature())))
+            Stop::from(error.note(format!(
+                "the function is `{}::{}`",
+                function.module,
+                function.signature()
+            )))
         })?;
         let mut marks = Marks::none();
         let mut unknown = unknown_keywords;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, FileId, Loader};
+use setpoint_graph::KindSchema;
 use setpoint_value::{CallError, FunctionRef, Value};
 
 use crate::datum::{Datum, InstanceId, UnknownId};
@@ -112,6 +113,9 @@ pub trait Context: Instances {
     /// A fact of a resource.
     fn fact(&mut self, resource: InstanceId, name: &str) -> Fact;
 
+    /// The kind of a resource, which says what it sends.
+    fn sender(&mut self, resource: InstanceId) -> Sender;
+
     /// Seconds since the beginning of 1970; none if time is not known (while planning).
     fn unix_time(&mut self) -> Option<i64>;
 
@@ -126,6 +130,9 @@ pub trait Context: Instances {
     /// # Errors
     /// Why that is not possible, in a few words.
     fn store_text(&mut self, path: &str, text: String) -> Result<(), String>;
+
+    /// Keeps the content of a file for whoever applies a resource that takes it. Answers the text that stands for it.
+    fn keep_file(&mut self, path: &str, content: Arc<[u8]>) -> Arc<str>;
 
     /// Bytes that nobody can foresee.
     ///
@@ -154,6 +161,19 @@ pub enum Fact {
     /// Nobody has published it; that was noted.
     Unknown,
     /// What names the resource has no value yet.
+    Unset(UnsetCell),
+    /// The instance is no resource.
+    NotAResource,
+}
+
+/// The kind of a resource, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub enum Sender {
+    /// This one.
+    Kind(&'static KindSchema),
+    /// The instance names its kind, and the name is not known.
+    Unknown,
+    /// What names its kind has no value yet.
     Unset(UnsetCell),
     /// The instance is no resource.
     NotAResource,

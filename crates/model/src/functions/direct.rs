@@ -10,7 +10,7 @@ use crate::functions::calls::{Site, call, needs_context};
 use crate::functions::casts::cast;
 use crate::functions::codes::{self, class};
 use crate::functions::context::{
-    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Stop, Unknowns,
+    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Sender, Stop, Unknowns,
 };
 use crate::functions::operators::{self, Outcome};
 use crate::functions::text::{Naming, shown, type_name};
@@ -411,6 +411,10 @@ impl Context for NoContext<'_> {
         Fact::NotAResource
     }
 
+    fn sender(&mut self, _: InstanceId) -> Sender {
+        Sender::NotAResource
+    }
+
     fn unix_time(&mut self) -> Option<i64> {
         None
     }
@@ -425,6 +429,10 @@ impl Context for NoContext<'_> {
 
     fn store_text(&mut self, _: &str, _: String) -> Result<(), String> {
         Err(REFUSED.to_owned())
+    }
+
+    fn keep_file(&mut self, path: &str, _: Arc<[u8]>) -> Arc<str> {
+        path.into()
     }
 
     fn random(&mut self, _: &mut [u8]) -> Result<(), String> {

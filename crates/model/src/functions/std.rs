@@ -1,5 +1,5 @@
-//! The functions of module `std`: one table, by which calls are resolved, checked and made, and which the reference documentation is made
-//! from.
+//! The functions of module `std`, and the one of module `setpoint`: one table, by which calls are resolved, checked and made, and which the
+//! reference documentation is made from.
 //!
 //! An implementation is given one datum for each parameter, of the parameter's type, without marks; what is nested in them may still be
 //! unknown. A function that is only there for models of old names what replaces it.
@@ -25,12 +25,15 @@ use crate::functions::operators::Outcome;
 use crate::functions::text::{Naming, shown, unexpected_reference};
 use crate::hir::{AttributeType, BaseType, SignatureType};
 
+pub(crate) use outside::file_marker;
 pub(in crate::functions) use outside::{data_file, read_text};
 pub use table::FUNCTIONS;
 
-/// A function of `std`.
+/// A function of a module of the language's own.
 pub struct StdFunction {
-    /// Its name, without `std::`.
+    /// The module that it belongs to, nearly always `std`.
+    pub module: &'static str,
+    /// Its name, without that of the module.
     pub name: &'static str,
     /// What it does; the first line stands alone.
     pub doc: &'static str,
@@ -295,6 +298,7 @@ impl StdFunction {
         run: fn(&mut Call<'_>) -> Result<Datum, Failure>,
     ) -> StdFunction {
         StdFunction {
+            module: "std",
             name,
             doc,
             parameters,
@@ -304,6 +308,11 @@ impl StdFunction {
             sees_marks: false,
             run,
         }
+    }
+
+    const fn of(mut self, module: &'static str) -> StdFunction {
+        self.module = module;
+        self
     }
 
     const fn deprecated(mut self, replacement: &'static str) -> StdFunction {
@@ -478,11 +487,18 @@ fn unusable(datum: &Datum, span: Span) -> Failure {
     }
 }
 
-/// The number of a function of `std` in [`FUNCTIONS`].
+/// The number of a function of a module in [`FUNCTIONS`].
 #[must_use]
-pub fn number(name: &str) -> Option<u16> {
-    let index = FUNCTIONS.iter().position(|function| function.name == name)?;
-    u16::try_from(index).ok()
+pub fn number(module: &str, name: &str) -> Option<u16> {
+    let is_it = |function: &StdFunction| function.module == module && function.name == name;
+    u16::try_from(FUNCTIONS.iter().position(is_it)?).ok()
+}
+
+/// The names of the functions of a module.
+#[must_use]
+pub fn names(module: &str) -> Vec<Arc<str>> {
+    let all = FUNCTIONS.iter().filter(|function| function.module == module);
+    all.map(|function| function.name.into()).collect()
 }
 
 #[cfg(test)]

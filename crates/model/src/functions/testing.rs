@@ -8,7 +8,7 @@ use setpoint_value::{CallError, FunctionRef, Value};
 
 use crate::datum::{Datum, InstanceId};
 use crate::functions::context::{
-    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Unknowns, UnsetCell,
+    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Sender, Unknowns, UnsetCell,
 };
 use crate::functions::text::Naming;
 use crate::hir::{Entity, EntityId, FunctionImplementation, Model, NamespaceId};
@@ -162,7 +162,7 @@ impl Context for World {
     }
 
     fn function(&self, name: &str) -> Option<FunctionImplementation> {
-        crate::functions::std::number(name.strip_prefix("std::")?).map(FunctionImplementation::Std)
+        crate::functions::std::number("std", name.strip_prefix("std::")?).map(FunctionImplementation::Std)
     }
 
     fn function_names(&self) -> Vec<Arc<str>> {
@@ -224,6 +224,10 @@ impl Context for World {
         self.facts.get(name).cloned().map_or(Fact::Unknown, Fact::Value)
     }
 
+    fn sender(&mut self, _: InstanceId) -> Sender {
+        Sender::NotAResource
+    }
+
     fn unix_time(&mut self) -> Option<i64> {
         Some(1_700_000_000)
     }
@@ -245,6 +249,10 @@ impl Context for World {
         Ok(())
     }
 
+    fn keep_file(&mut self, path: &str, _: Arc<[u8]>) -> Arc<str> {
+        format!("imp-module-source:file://{path}").into()
+    }
+
     fn random(&mut self, bytes: &mut [u8]) -> Result<(), String> {
         for (index, byte) in bytes.iter_mut().enumerate() {
             *byte = (index * 7) as u8;
@@ -258,6 +266,7 @@ impl Context for World {
 
     fn plugin(&mut self, name: &str, arguments: Arguments) -> Result<Datum, Failure> {
         match name {
+            "declares" => Err(Failure::Declared("no more addresses".to_owned())),
             "fails" => Err(Failure::Other("no such thing".to_owned())),
             _ => Ok(arguments.positional.first().cloned().unwrap_or(Datum::Null)),
         }

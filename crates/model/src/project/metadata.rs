@@ -6,6 +6,8 @@ use fancy_regex::Regex;
 use setpoint_diagnostics::{Diagnostic, FileId, Span};
 
 use super::modules::PACKAGE_PREFIX;
+use super::requirements::{Versions, Written};
+use super::settings::texts;
 use super::yaml::{self, Node, Yaml};
 use super::{Reading, codes};
 
@@ -15,9 +17,15 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Reads and checks the `module.yml` of a module with the older layout.
-pub(super) fn older_module(reading: &mut Reading<'_>, path: &str, name: &str, import: Option<Span>) {
+pub(super) fn older_module(
+    reading: &mut Reading<'_>,
+    path: &str,
+    name: &str,
+    import: Option<Span>,
+) -> Versions {
+    let mut versions = Versions::default();
     let Some((file, text)) = read(reading, path) else {
-        return;
+        return versions;
     };
     let whole = Span::new(file, 0, text.len() as u32);
     let node = match yaml::parse(file, &text) {
@@ -27,13 +35,13 @@ pub(super) fn older_module(reading: &mut Reading<'_>, path: &str, name: &str, im
             reading
                 .diagnostics
                 .push(codes::bad_field(malformed.span, message));
-            return;
+            return versions;
         }
     };
     let Some(fields) = node.map() else {
         let message = format!("`{path}` must be a map, not {}", node.value.sort());
         reading.diagnostics.push(codes::bad_field(node.span, message));
-        return;
+        return versions;
     };
     let field = |wanted: &str| {
         fields
@@ -61,12 +69,17 @@ pub(super) fn older_module(reading: &mut Reading<'_>, path: &str, name: &str, im
     }
     let deprecated = field("deprecated").is_some_and(|node| matches!(node.value, Yaml::Bool(true)));
     warn_of_age(reading, name, import, deprecated, true);
+    versions.own = field("version").and_then(|node| Some((node.text()?, node.span)));
+    if let Some((key, node)) = fields.iter().find(|(key, _)| &*key.text == "requires") {
+        versions.requires = texts(reading, key, node);
+    }
+    versions
 }
 
 /// Reads and checks the `setup.cfg` of a module with the newer layout.
-pub(super) fn package(reading: &mut Reading<'_>, path: &str, name: &str, import: Option<Span>) {
+pub(super) fn package(reading: &mut Reading<'_>, path: &str, name: &str, import: Option<Span>) -> Versions {
     let Some((file, text)) = read(reading, path) else {
-        return;
+        return Versions::default();
     };
     let values = metadata_section(file, &text);
     let value = |wanted: &str| values.iter().find(|value| value.key == wanted);
@@ -108,6 +121,10 @@ pub(super) fn package(reading: &mut Reading<'_>, path: &str, name: &str, import:
     }
     let deprecated = value("deprecated").is_some_and(|value| value.text.eq_ignore_ascii_case("true"));
     warn_of_age(reading, name, import, deprecated, false);
+    Versions {
+        own: value("version").map(|found| (found.text.as_str().into(), found.span)),
+        requires: required_packages(file, &text),
+    }
 }
 
 fn warn_of_age(reading: &mut Reading<'_>, name: &str, import: Option<Span>, deprecated: bool, older: bool) {
@@ -202,6 +219,40 @@ fn metadata_section(file: FileId, text: &str) -> Vec<Value> {
     values
 }
 
+/// What stands behind `install_requires` in section `[options]`: the rest of the line, and indented lines below it.
+fn required_packages(file: FileId, text: &str) -> Vec<Written> {
+    let mut found = Vec::new();
+    let (mut in_options, mut in_list) = (false, false);
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let at = start;
+        start += line.len();
+        let bare = line.trim_end();
+        let is_indented = bare.starts_with([' ', '\t']);
+        let mut value = bare;
+        if bare.trim_start().starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(section) = bare.strip_prefix('[') {
+            in_options = section.trim_end_matches(']').trim() == "options";
+            in_list = false;
+            continue;
+        }
+        if !is_indented && !bare.is_empty() {
+            let key = bare.split_once(['=', ':']);
+            in_list = in_options && key.is_some_and(|(key, _)| key.trim() == "install_requires");
+            value = key.map_or("", |(_, value)| value);
+        }
+        let requirement = value.trim();
+        if in_list && !requirement.is_empty() {
+            let from = at + bare.len() - value.trim_start().len();
+            let span = Span::new(file, from as u32, (from + requirement.len()) as u32);
+            found.push((requirement.into(), span));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +264,17 @@ mod tests {
         }
         for wrong in ["", "one", "1..2", "1.0-", "1.0 beta x"] {
             assert!(!is_version(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn required_packages_know_where_they_stand() {
+        let text = "[options]\npackages = a\n  b\ninstall_requires = first>=1\n    second~=2.0\n  # a comment\n\n    third\nother = x\n  y\n[more]\ninstall_requires = z\n";
+        let found = required_packages(FileId(0), text);
+        let texts: Vec<&str> = found.iter().map(|(text, _)| &**text).collect();
+        assert_eq!(texts, ["first>=1", "second~=2.0", "third"]);
+        for (requirement, span) in &found {
+            assert_eq!(&text[span.start as usize..span.end as usize], &**requirement);
         }
     }
 

@@ -10,6 +10,7 @@ use setpoint_diagnostics::{Diagnostic, Loader, Span, did_you_mean};
 use setpoint_graph::Library;
 
 use super::metadata;
+use super::requirements::Versions;
 use super::{Reading, codes};
 
 /// What names of packages begin with.
@@ -19,6 +20,8 @@ pub(super) const PACKAGE_PREFIX: &str = "inmanta-module-";
 pub(super) struct Finder {
     path: Vec<String>,
     known: FxHashMap<Arc<str>, ModuleFiles>,
+    /// By module.
+    pub(super) versions: FxHashMap<Arc<str>, Versions>,
 }
 
 /// What there is under the name of a module.
@@ -46,6 +49,7 @@ impl Finder {
         Finder {
             path,
             known: FxHashMap::default(),
+            versions: FxHashMap::default(),
         }
     }
 
@@ -65,7 +69,8 @@ impl Finder {
             .iter()
             .find_map(|entry| newer_layout(reading.loader, entry, name));
         if let Some((directory, configuration)) = newer {
-            metadata::package(reading, &configuration, name, import);
+            let versions = metadata::package(reading, &configuration, name, import);
+            self.versions.insert(name.into(), versions);
             return self.found(reading.loader, name, directory);
         }
         let older = self.path.iter().map(|entry| super::join(entry, name));
@@ -76,7 +81,9 @@ impl Finder {
             .iter()
             .find(|directory| reading.loader.is_file(&super::join(directory, "module.yml")));
         if let Some(directory) = described {
-            metadata::older_module(reading, &super::join(directory, "module.yml"), name, import);
+            let description = super::join(directory, "module.yml");
+            let versions = metadata::older_module(reading, &description, name, import);
+            self.versions.insert(name.into(), versions);
             return self.found(reading.loader, name, directory.clone());
         }
         if library.functions.module(name).is_some() {

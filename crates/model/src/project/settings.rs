@@ -21,8 +21,8 @@ pub struct Project {
     pub license: Option<Arc<str>>,
     /// Where its modules are, in the order in which they are searched.
     pub module_path: Vec<String>,
-    /// Modules that it needs, with their versions.
-    pub requires: Vec<Arc<str>>,
+    /// Modules that it needs, with their versions, and where it says so.
+    pub requires: Vec<(Arc<str>, Span)>,
     /// Which relations are frozen before which.
     pub precedence: Vec<Rule>,
     /// How Setpoint treats it.
@@ -166,10 +166,7 @@ fn field(reading: &mut Reading<'_>, project: &mut Project, key: &Key, node: &Nod
             let texts = texts(reading, key, node);
             project.module_path = texts.into_iter().map(|(text, _)| text.to_string()).collect();
         }
-        "requires" => {
-            let texts = texts(reading, key, node);
-            project.requires = texts.into_iter().map(|(text, _)| text).collect();
-        }
+        "requires" => project.requires = texts(reading, key, node),
         "relation_precedence_policy" => {
             let rule = |(text, span)| Rule { text, span };
             project.precedence = texts(reading, key, node).into_iter().map(rule).collect();
@@ -305,7 +302,7 @@ fn optional_text(reading: &mut Reading<'_>, key: &Key, node: &Node) -> Option<Ar
 }
 
 /// A text or a list of texts.
-fn texts(reading: &mut Reading<'_>, key: &Key, node: &Node) -> Vec<(Arc<str>, Span)> {
+pub(super) fn texts(reading: &mut Reading<'_>, key: &Key, node: &Node) -> Vec<(Arc<str>, Span)> {
     match &node.value {
         Yaml::Null => Vec::new(),
         Yaml::List(elements) => {

@@ -60,7 +60,7 @@ impl Resolver<'_> {
             self.found.push(error.help(help));
             return None;
         };
-        if let Err(cause) = self.check_default(&value_of(&default), ty, tree.span) {
+        if let Err(cause) = self.check_default(&value_of(&default.kind), ty, tree.span) {
             let message = format!(
                 "the default of `{}` does not fit its type `{}`: {}",
                 name.text,
@@ -112,7 +112,7 @@ fn constant(tree: &ast::Expression) -> Option<Expression> {
                 match constant(element)?.kind {
                     ExpressionKind::Literal(literal) => flat.push(datum(&literal)),
                     ExpressionKind::ConstantList(inner) => flat.extend(inner.iter().cloned()),
-                    _ => return None,
+                    dict => flat.push(value_of(&dict)),
                 }
             }
             ExpressionKind::ConstantList(flat.into())
@@ -142,12 +142,14 @@ pub(super) fn datum(literal: &Literal) -> Datum {
 }
 
 /// The value of a constant.
-fn value_of(constant: &Expression) -> Datum {
-    match &constant.kind {
+fn value_of(constant: &ExpressionKind) -> Datum {
+    match constant {
         ExpressionKind::Literal(literal) => datum(literal),
         ExpressionKind::ConstantList(elements) => Datum::List(elements.clone()),
         ExpressionKind::Dict(entries) => {
-            let entries = entries.iter().map(|(key, value)| (key.clone(), value_of(value)));
+            let entries = entries
+                .iter()
+                .map(|(key, value)| (key.clone(), value_of(&value.kind)));
             Datum::Dict(Arc::new(entries.collect()))
         }
         // Nothing else is constant.

@@ -192,14 +192,29 @@ fn hexadecimal(bytes: &[u8], wanted: usize) -> (usize, Escape) {
     }
 }
 
-/// `\N{NAME}`. There is no table of names here.
+/// `\N{NAME}`: a character by its name in the Unicode standard, in any case.
 fn named(text: &str) -> (usize, Escape) {
-    let closing = text[2..].strip_prefix('{').and_then(|rest| rest.find('}'));
-    let length = closing.map_or(2, |name| name + 4);
-    (
-        length,
-        Escape::Malformed("characters are written by their numbers: `\\u00e9`, `\\U0001f600`"),
-    )
+    let inside = text[2..].strip_prefix('{');
+    let Some((rest, length)) = inside.and_then(|rest| Some((rest, rest.find(['}', '"', '\'', '\n'])?)))
+    else {
+        return (
+            2,
+            Escape::Malformed("a name in braces follows `\\N`: `\\N{BULLET}`"),
+        );
+    };
+    if !rest[length..].starts_with('}') {
+        return (
+            3,
+            Escape::Malformed("the name of the character is not closed with `}`"),
+        );
+    }
+    match unicode_names2::character(&rest[..length]) {
+        Some(character) => (length + 4, Escape::Character(character)),
+        None => (
+            length + 4,
+            Escape::Malformed("there is no character of this name"),
+        ),
+    }
 }
 
 /// The parts of a text with `{{…}}`; none if there is no such field.

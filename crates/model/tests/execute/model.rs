@@ -5,7 +5,8 @@ use std::sync::Arc;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap};
 use setpoint_graph::Library;
 use setpoint_model::execute::{self, Execution, Inputs, Options};
-use setpoint_model::functions::std::FUNCTIONS;
+use setpoint_model::functions::context::Deployment;
+use setpoint_model::functions::std::{names, number};
 use setpoint_model::hir::Model;
 use setpoint_model::{project, resolve};
 
@@ -34,7 +35,11 @@ impl Outcome {
 pub(crate) fn inputs() -> Inputs {
     Inputs {
         environment: [("HOME".into(), Arc::from("/root"))].into(),
-        directories: [("".into(), Arc::from("."))].into(),
+        root: "/project".into(),
+        deployment: Deployment {
+            deploy: "live".into(),
+            ..Deployment::default()
+        },
         ..Inputs::default()
     }
 }
@@ -60,12 +65,16 @@ pub(crate) fn run_with(loader: &dyn Loader, inputs: &Inputs, options: &Options) 
         &mut sources,
         &mut found,
     );
+    let options = Options {
+        project: loaded.project.name.clone(),
+        ..options.clone()
+    };
     let model = match found.has_errors() {
         true => None,
         false => resolve::resolve(&loaded, &library, &Std, &mut found),
     };
     let executed = model.map(|model| {
-        let execution = execute::execute(&model, &mut sources, inputs, loader, None, options);
+        let execution = execute::execute(&model, &mut sources, inputs, loader, None, &options);
         (model, execution)
     });
     Outcome {
@@ -75,19 +84,15 @@ pub(crate) fn run_with(loader: &dyn Loader, inputs: &Inputs, options: &Options) 
     }
 }
 
-/// The functions of module `std`.
+/// The functions of the language's own modules.
 struct Std;
 
 impl resolve::FunctionTable for Std {
     fn native(&self, namespace: &str, name: &str) -> Option<u16> {
-        let found = FUNCTIONS.iter().position(|function| function.name == name);
-        found
-            .filter(|_| namespace == "std")
-            .and_then(|found| found.try_into().ok())
+        number(namespace, name)
     }
 
     fn names(&self, namespace: &str) -> Vec<Arc<str>> {
-        let all: &[_] = if namespace == "std" { FUNCTIONS } else { &[] };
-        all.iter().map(|function| function.name.into()).collect()
+        names(namespace)
     }
 }

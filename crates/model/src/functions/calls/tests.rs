@@ -10,7 +10,7 @@ use crate::functions::context::UnsetCell;
 use crate::functions::testing::{World, nowhere};
 
 fn std_function(name: &str) -> Function {
-    let number = crate::functions::std::number(name).expect("there is such a function");
+    let number = crate::functions::std::number("std", name).expect("there is such a function");
     Function {
         name: format!("std::{name}").into(),
         implementation: FunctionImplementation::Std(number),
@@ -387,6 +387,15 @@ fn plugins_are_called_through_the_context() {
         panic!("it fails");
     };
     assert_eq!(error.message, "function `web::fails` failed: no such thing");
+    assert_eq!(error.class, "ExternalException");
+    let Err(Stop::Error(error)) = called(&mut world, &plugin("declares"), vec![], vec![], vec![]) else {
+        panic!("it tells an error of its own");
+    };
+    assert_eq!(
+        error.message,
+        "function `web::declares` failed: no more addresses"
+    );
+    assert_eq!(error.class, "ExplicitPluginException");
     assert!(needs_context(&plugin("echo").implementation));
     assert!(!needs_context(&std_function("upper").implementation));
     assert!(needs_context(&std_function("getattr").implementation));

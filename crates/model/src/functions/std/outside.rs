@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use setpoint_diagnostics::did_you_mean;
 use setpoint_value::{Mark, Marks};
 
 use super::Call;
 use crate::datum::{Datum, Deferred, DeferredSource};
-use crate::functions::context::{Context, Fact, Failure};
+use crate::functions::context::{Context, Fact, Failure, Sender};
 use crate::functions::templates;
 use crate::hir::{AttributeType, BaseType, SignatureType};
+use crate::resolve::kinds::attribute_type;
 
 type Answer = Result<Datum, Failure>;
 
@@ -55,11 +57,14 @@ pub(in crate::functions) fn data_file(
         )));
     }
     let file = file.trim_matches('/');
-    let place = if file.is_empty() {
-        format!("{root}/{directory}")
-    } else {
-        format!("{root}/{directory}/{file}")
+    let mut place = match &*root {
+        "" | "." => directory.to_owned(),
+        root => format!("{root}/{directory}"),
     };
+    if !file.is_empty() {
+        place.push('/');
+        place.push_str(file);
+    }
     Ok(DataFile {
         module,
         path: file.to_owned(),
@@ -85,15 +90,32 @@ pub(super) fn source(call: &mut Call<'_>) -> Answer {
     read_text(&file, call.context).map(Datum::text)
 }
 
+/// What the mark of a text begins with that stands for the content of a file.
+const FILE_MARK: &str = "file";
+
+/// Splits a text that stands for the content of a file from what says so: the text, and its other marks.
+pub(crate) fn file_marker(datum: &Datum) -> Option<(&Arc<str>, Marks)> {
+    let Datum::Marked(marked) = datum else { return None };
+    let Datum::Text(marker) = &marked.datum else {
+        return None;
+    };
+    let is_file = |mark: &&Mark| match mark {
+        Mark::Named(name) => name.starts_with(FILE_MARK) && name[FILE_MARK.len()..].starts_with('('),
+        Mark::Sensitive => false,
+    };
+    let mark = marked.marks.iter().find(is_file)?;
+    Some((marker, marked.marks.without(mark)))
+}
+
 pub(super) fn file(call: &mut Call<'_>) -> Answer {
     let file = data_file(&call.text(0)?, "files", call.context)?;
     call.context.record_file(&file.place);
-    if !call.context.loader().is_file(&file.place) {
-        return Err(Failure::Other(format!("there is no file `{}`", file.place)));
-    }
-    let mark = Mark::Named(format!("file({}, {})", file.module, file.path).into());
-    let text = Datum::text(format!("imp-module-source:file://{}", file.place));
-    Ok(text.with_marks(&Marks::from_iter([mark])))
+    let content = call.context.loader().read(&file.place);
+    let content =
+        content.map_err(|reason| Failure::Other(format!("cannot read `{}`: {reason}", file.place)))?;
+    let mark = Mark::Named(format!("{FILE_MARK}({}, {})", file.module, file.path).into());
+    let marker = call.context.keep_file(&file.place, content);
+    Ok(Datum::Text(marker).with_marks(&Marks::from_iter([mark])))
 }
 
 pub(super) fn list_files(call: &mut Call<'_>) -> Answer {
@@ -301,4 +323,48 @@ pub(super) fn fact_reference(call: &mut Call<'_>) -> Answer {
         DeferredSource::Fact { resource, fact },
         BaseType::String,
     ))
+}
+
+pub(super) fn send(call: &mut Call<'_>) -> Answer {
+    let resource = call.instance(call.argument(0))?;
+    let key = call.text(1)?;
+    let schema = match call.context.sender(resource) {
+        Sender::Kind(schema) => schema,
+        Sender::Unset(cell) => return Err(Failure::Unset(cell)),
+        Sender::Unknown => return Err(Failure::Unknown),
+        Sender::NotAResource => {
+            let naming = call.naming();
+            let entity = naming.entity(resource);
+            return Err(Failure::Other(format!(
+                "resources send something, and `{entity}` is none"
+            )));
+        }
+    };
+    let Some(sent) = schema.send_key(&key) else {
+        let known = schema.sends.iter().map(|sent| sent.name);
+        let reason = match (schema.sends.is_empty(), did_you_mean(&key, known.clone())) {
+            (true, _) => "it sends nothing".to_owned(),
+            (false, Some(near)) => near,
+            (false, None) => format!(
+                "it sends {}",
+                known
+                    .map(|name| format!("`{name}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        };
+        return Err(Failure::Other(format!(
+            "`{}` sends no `{key}`: {reason}",
+            schema.kind
+        )));
+    };
+    let ty = match attribute_type(sent.parameter_type) {
+        Some(ty) => SignatureType::Attribute(AttributeType {
+            nullable: false,
+            ..ty
+        }),
+        None => SignatureType::Any,
+    };
+    let source = DeferredSource::Send { resource, key };
+    Ok(Datum::Deferred(Arc::new(Deferred { source, ty })))
 }

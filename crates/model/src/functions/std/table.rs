@@ -1,4 +1,4 @@
-//! The table of all functions of `std`.
+//! The table of all functions of the language's own modules.
 
 use super::{Default, Parameter, StdFunction, Ty, lists, network, outside, text, values};
 
@@ -22,7 +22,7 @@ const ADDRESS: Ty = Ty::Typedef("std::ipv_any_address");
 const ADDRESS_4: Ty = Ty::Typedef("std::ipv4_address");
 const NETWORK: Ty = Ty::Typedef("std::ipv_any_network");
 
-/// All functions of `std`, in the order of the reference documentation.
+/// All functions of `std`, in the order of the reference documentation, and behind them that of `setpoint`.
 pub static FUNCTIONS: &[StdFunction] = &[
     // Output, templates and files.
     f("print", "Writes a value and the end of a line to where the model prints.",
@@ -151,6 +151,9 @@ pub static FUNCTIONS: &[StdFunction] = &[
     f("ipindex", "An address of a network by its position; negative positions count from the end.",
         &[p("addr", NETWORK), p("position", Ty::Int), p("keep_prefix", Ty::Bool).or(Default::Bool(false))], Ty::String, network::ipindex),
     f("add_to_ip", "The address so many behind another.", &[p("addr", ADDRESS), p("n", Ty::Int)], ADDRESS, network::add_to_ip),
+    // Resources.
+    f("send", "What a resource sends, as a deferred reference: the parameter that it is given to is filled when that resource has been applied.",
+        &[p("resource", ENTITY), p("key", Ty::String)], Ty::Reference, outside::send).reading().of("setpoint"),
 ];
 
 #[cfg(test)]
@@ -159,10 +162,10 @@ mod tests {
 
     #[test]
     fn each_function_is_there_once_with_its_documentation() {
-        assert_eq!(FUNCTIONS.len(), 67);
+        assert_eq!(super::super::names("std").len(), 67);
         for (index, function) in FUNCTIONS.iter().enumerate() {
             assert_eq!(
-                super::super::number(function.name).map(usize::from),
+                super::super::number(function.module, function.name).map(usize::from),
                 Some(index),
                 "{}",
                 function.name
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn signatures_read_as_they_are_written() {
         let signature = |name: &str| {
-            let number = super::super::number(name).expect("there is such a function");
+            let number = super::super::number("std", name).expect("there is such a function");
             FUNCTIONS[usize::from(number)].signature()
         };
         assert_eq!(

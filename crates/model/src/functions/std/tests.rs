@@ -15,7 +15,7 @@ fn answer(world: &mut World, name: &str, positional: Vec<Datum>) -> String {
 }
 
 fn answer_with(world: &mut World, name: &str, positional: Vec<Datum>, keywords: &[(&str, Datum)]) -> String {
-    let number = super::number(name).expect("there is such a function");
+    let number = super::number("std", name).expect("there is such a function");
     let function = Function {
         name: format!("std::{name}").into(),
         implementation: FunctionImplementation::Std(number),

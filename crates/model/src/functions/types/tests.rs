@@ -339,7 +339,7 @@ fn subtypes_follow_bases_lists_nulls_and_unions() {
 
 /// A condition that calls a function of `std` with `self`.
 fn call_of(world: &mut World, name: &str) -> Expression {
-    let number = crate::functions::std::number(name).expect("there is such a function");
+    let number = crate::functions::std::number("std", name).expect("there is such a function");
     world.model.functions.push(crate::hir::Function {
         name: format!("std::{name}").into(),
         implementation: crate::hir::FunctionImplementation::Std(number),
