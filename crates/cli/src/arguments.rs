@@ -24,12 +24,14 @@ pub(crate) enum ProgramLanguage {
     Mcl,
     /// Models, `.cf`
     Cf,
+    /// Graphs, `.yaml`
+    Yaml,
 }
 
 /// Which program, and how it is compiled.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProgramArguments {
-    /// A `.mcl` file, a directory with `metadata.yaml` or `main.mcl`, a `metadata.yaml`, `-` for standard input, or code; or a model: a `.cf` file, or a directory with `project.yml`
+    /// A `.mcl` file, a directory with `metadata.yaml` or `main.mcl`, a `metadata.yaml`, `-` for standard input, or code; or a model: a `.cf` file, or a directory with `project.yml`; or a graph: a `.yaml` file
     #[arg(value_name = "INPUT", num_args = 1..=2, required = true)]
     words: Vec<String>,
 
@@ -50,15 +52,18 @@ pub(crate) struct ProgramArguments {
 }
 
 impl ProgramArguments {
+    /// Whether the command line says that the input is a graph in YAML, whatever its name.
+    pub(crate) fn is_yaml(&self) -> bool {
+        self.lang == Some(ProgramLanguage::Yaml) || self.words.len() == 2 && self.words[0] == "yaml"
+    }
+
     /// The input. `lang` before it says what is the default anyway.
     pub(crate) fn input(&self) -> Result<&str, Failure> {
         match self.words.as_slice() {
             [word] if word == "lang" => Err(Failure::usage("`lang` needs a program behind it")),
+            [word] if word == "yaml" => Err(Failure::usage("`yaml` needs a file behind it")),
             [input] => Ok(input),
-            [frontend, input] if frontend == "lang" => Ok(input),
-            [frontend, _] if frontend == "yaml" => {
-                Err(Failure::usage("programs in YAML are not supported yet"))
-            }
+            [frontend, input] if frontend == "lang" || frontend == "yaml" => Ok(input),
             [_, surplus] => Err(Failure::usage(format!("unexpected argument `{surplus}`"))),
             _ => Err(Failure::usage("a program is needed")),
         }

@@ -12,7 +12,9 @@ setpoint_diagnostics::codes! {
 /// Every code, sorted.
 #[must_use]
 pub fn all() -> Vec<&'static CodeInfo> {
-    let languages = setpoint_mcl::codes().chain(setpoint_model::codes());
+    let languages = setpoint_mcl::codes()
+        .chain(setpoint_model::codes())
+        .chain(setpoint_yaml::codes::all());
     let mut all: Vec<&CodeInfo> = languages.chain(CODES.iter().copied()).collect();
     all.sort_by_key(|code| code.code);
     all

@@ -17,12 +17,15 @@ use crate::failure::Failure;
 use crate::input::{BadInput, Input};
 use crate::modules::{ModulePolicy, fetch_missing, verify};
 use crate::output::Output;
+use crate::yaml::YAML;
 
 /// Which program, and how it is compiled: as often as its text changes.
 #[derive(Clone)]
 pub(crate) struct ProgramSource {
     /// What the command line says.
     pub(crate) argument: String,
+    /// Whether it says that this is a graph in YAML.
+    pub(crate) is_yaml: bool,
     /// How to compile.
     pub(crate) options: CompileOptions,
     /// What the program can use.
@@ -61,7 +64,11 @@ impl ProgramSource {
     }
 
     fn find(&self) -> Result<Input, BadInput> {
-        Input::find(&self.argument, &mut std::io::stdin().lock())
+        let mut stdin = std::io::stdin().lock();
+        match self.is_yaml {
+            true => Input::find_yaml(&self.argument, &mut stdin),
+            false => Input::find(&self.argument, &mut stdin),
+        }
     }
 
     fn locked(&self, mut compilation: Compilation) -> Compilation {
@@ -142,7 +149,9 @@ impl Compilation {
     ) -> Compilation {
         let mut compilation = Compilation::empty(source);
         compilation.loader = loader;
-        if source.lint {
+        if input.is_yaml {
+            compilation.compile_yaml(source, &input.entry, texts);
+        } else if source.lint {
             compilation.analyse(source, &input.entry, texts);
         } else {
             compilation.compiled = Some(compile(
@@ -156,6 +165,40 @@ impl Compilation {
         }
         compilation.input = Some(input);
         compilation
+    }
+
+    /// Compiles a graph in YAML.
+    fn compile_yaml(&mut self, source: &ProgramSource, entry: &Entry, texts: &dyn Loader) {
+        let (name, text) = match entry {
+            Entry::Code { name, text } => (name, Ok(text.clone())),
+            Entry::File(name) | Entry::Directory(name) => {
+                let read = texts.read(name).map_err(|error| error.to_string());
+                let text = read.and_then(|bytes| match std::str::from_utf8(&bytes) {
+                    Ok(text) => Ok(text.to_owned()),
+                    Err(error) => Err(format!("it is not UTF-8 from byte {} on", error.valid_up_to())),
+                });
+                (name, text)
+            }
+        };
+        let file = self.sources.add(name.as_str(), text.clone().unwrap_or_default());
+        let program = match text {
+            Ok(text) => {
+                let (library, diagnostics) = (&source.library, &mut self.diagnostics);
+                setpoint_yaml::compile(file, &text, library, &YAML, diagnostics)
+            }
+            Err(why) => {
+                let message = format!("`{name}` cannot be read: {why}");
+                let error = Diagnostic::error(codes::module_not_found(), Span::new(file, 0, 0), message);
+                self.diagnostics.push(error);
+                None
+            }
+        };
+        self.compiled = Some(Compiled {
+            program: program.map(Arc::new),
+            files: vec![name.clone()],
+            plain: true,
+            ..Compiled::default()
+        });
     }
 
     /// Compiles, and says also what is probably not meant so.

@@ -14,6 +14,8 @@ pub(crate) struct Input {
     pub(crate) entry: Entry,
     /// Its root directory, as the user can open it: empty or ending in `/`.
     pub(crate) root: String,
+    /// Whether it is no text of the language but a graph in YAML.
+    pub(crate) is_yaml: bool,
 }
 
 /// Why there is no program.
@@ -26,7 +28,28 @@ pub(crate) struct BadInput {
 }
 
 impl Input {
-    /// Finds the program behind an argument: `-`, a `.mcl` file, a `metadata.yaml`, a directory, or code.
+    /// Finds the graph in YAML behind an argument: `-` or a file of any name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn find_yaml(argument: &str, stdin: &mut dyn Read) -> Result<Input, BadInput> {
+        let path = Path::new(argument);
+        if argument != "-" && !path.is_file() {
+            let message = match path.is_dir() {
+                true => format!("`{argument}` is a directory"),
+                false => missing("file", argument, path),
+            };
+            return Err(BadInput { message, help: None });
+        }
+        let mut input = match argument {
+            "-" => Input::find("-", stdin)?,
+            _ => Input::file(argument),
+        };
+        input.is_yaml = true;
+        Ok(input)
+    }
+
+    /// Finds the program behind an argument: `-`, a `.mcl` file, a `metadata.yaml`, a directory, another file in YAML, or code.
     ///
     /// # Errors
     /// When the argument is none of these.
@@ -68,11 +91,10 @@ impl Input {
             return Ok(Input {
                 entry: Entry::Directory(String::new()),
                 root: root.to_owned(),
+                is_yaml: false,
             });
         }
         if argument.ends_with(".mcl") {
-            let split = argument.rfind('/').map_or(0, |at| at + 1);
-            let (root, name) = argument.split_at(split);
             if path.is_dir() {
                 return bad(
                     format!("`{argument}` is a directory"),
@@ -82,10 +104,7 @@ impl Input {
             if !path.exists() {
                 return bad(missing("file", argument, path), None);
             }
-            return Ok(Input {
-                entry: Entry::File(name.to_owned()),
-                root: root.to_owned(),
-            });
+            return Ok(Input::file(argument));
         }
         if argument.ends_with('/') || path.is_dir() {
             if !path.is_dir() {
@@ -107,11 +126,11 @@ impl Input {
             return Ok(Input {
                 entry: Entry::Directory(String::new()),
                 root,
+                is_yaml: false,
             });
         }
-        if let Some(language) = unsupported(argument) {
-            let help = "programs are written in mcl: `.mcl`";
-            return bad(format!("{language} are not supported yet"), Some(help));
+        if is_yaml(argument) {
+            return Input::find_yaml(argument, stdin);
         }
         if path.exists() {
             let help = "the name of a program ends in `.mcl`; `-` reads one from standard input";
@@ -134,6 +153,15 @@ impl Input {
         Ok(Input::code("<argument>", argument.to_owned()))
     }
 
+    fn file(path: &str) -> Input {
+        let (root, name) = path.split_at(path.rfind('/').map_or(0, |at| at + 1));
+        Input {
+            entry: Entry::File(name.to_owned()),
+            root: root.to_owned(),
+            is_yaml: false,
+        }
+    }
+
     fn code(name: &str, text: String) -> Input {
         Input {
             entry: Entry::Code {
@@ -141,6 +169,7 @@ impl Input {
                 text,
             },
             root: String::new(),
+            is_yaml: false,
         }
     }
 
@@ -154,16 +183,12 @@ impl Input {
     }
 }
 
-/// What a file of this name holds, if it is a program in a language that is not there yet.
-fn unsupported(argument: &str) -> Option<&'static str> {
-    let extension = Path::new(argument).extension()?.to_str()?;
-    if argument.contains(char::is_whitespace) {
-        return None;
-    }
-    match extension {
-        "yaml" | "yml" => Some("programs in YAML"),
-        _ => None,
-    }
+/// Whether an argument names a file in YAML.
+fn is_yaml(argument: &str) -> bool {
+    let extension = Path::new(argument)
+        .extension()
+        .and_then(|extension| extension.to_str());
+    !argument.contains(char::is_whitespace) && matches!(extension, Some("yaml" | "yml"))
 }
 
 /// Says that nothing is there; or, where that cannot be known, why not.
@@ -195,6 +220,7 @@ mod tests {
             ("m/metadata.yaml", ""),
             ("d/main.mcl", ""),
             ("other.txt", ""),
+            ("graph.yaml", ""),
         ] {
             std::fs::create_dir_all(directory.path().join(name).parent().unwrap()).unwrap();
             std::fs::write(directory.path().join(name), text).unwrap();
@@ -207,6 +233,8 @@ mod tests {
         };
         assert_eq!(form("-"), "code <stdin> from stdin");
         assert_eq!(form("test \"/x\" {}"), "code <argument> test \"/x\" {}");
+        assert_eq!(form(&path("graph.yaml")), "file graph.yaml");
+        assert!(find(&path("graph.yaml")).unwrap().is_yaml);
         assert_eq!(form(&path("a.mcl")), "file a.mcl");
         assert_eq!(form(&path("m/metadata.yaml")), "directory \"\"");
         assert_eq!(form(&path("d/")), "directory \"\"");

@@ -39,6 +39,7 @@ mod reload;
 mod session;
 mod signals;
 mod view;
+mod yaml;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -49,6 +49,7 @@ impl Session {
         let options = arguments.compile_options(&mut modules, prefix, skip_types, &self.output)?;
         Ok(ProgramSource {
             argument: arguments.input()?.to_owned(),
+            is_yaml: arguments.is_yaml(),
             options,
             library,
             lint: false,

@@ -10,7 +10,7 @@ mod metadata;
 mod modules;
 mod requirements;
 mod settings;
-pub mod yaml;
+use setpoint_yaml::tree as yaml;
 
 use std::sync::Arc;
 

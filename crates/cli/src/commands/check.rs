@@ -139,6 +139,10 @@ fn is_for_others(compilation: &Compilation) -> bool {
 
 /// Warns of every file of the program whose layout is not the formatter's. What does not parse was reported already.
 fn check_layout(compilation: &mut Compilation) {
+    // The layout of YAML is nobody's business.
+    if compilation.input.as_ref().is_some_and(|input| input.is_yaml) {
+        return;
+    }
     let mut warnings = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for (id, file) in compilation.sources.files() {

@@ -37,7 +37,7 @@ enum What {
     Kinds(Selection),
     /// Functions with their types; part of a name finds all that have it
     Functions(Selection),
-    /// Write everything as the pages of a book: `commands.md`, `events.md`, `events.schema.json`, `kinds.md`, `functions.md`, `functions/MODULE.md`
+    /// Write everything as the pages of a book: `commands.md`, `events.md`, `events.schema.json`, `graph.schema.json`, `kinds.md`, `functions.md`, `functions/MODULE.md`
     Book {
         /// Where the pages go
         directory: PathBuf,

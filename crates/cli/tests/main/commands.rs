@@ -216,7 +216,6 @@ fn what_is_not_there_yet_is_refused_by_name() {
     for arguments in [
         &["run", "--seeds", "http://a", "test \"a\" {}"][..],
         &["run", "--prometheus", "empty"],
-        &["run", "yaml", "x.yaml"],
     ] {
         let finished = setpoint(&place, arguments);
         assert_eq!(finished.code, 64, "{arguments:?}");

@@ -80,11 +80,12 @@ type Files = Vec<(String, String)>;
 enum Example {
     Mcl(String),
     Model(String),
+    Yaml(String),
 }
 
 impl Example {
     fn text(&self) -> &str {
-        let (Example::Mcl(text) | Example::Model(text)) = self;
+        let (Example::Mcl(text) | Example::Model(text) | Example::Yaml(text)) = self;
         text
     }
 
@@ -97,6 +98,7 @@ impl Example {
                 linted_model(text)
             }
             Example::Model(text) => raised_by_model(text, files),
+            Example::Yaml(text) => raised_by_yaml(text),
         }
     }
 }
@@ -124,6 +126,7 @@ fn examples(page: &str) -> Examples {
                     (_, Some(name)) => examples.files.push((name, text)),
                     ("mcl", None) => examples_here.push(Example::Mcl(text)),
                     ("cf", None) => examples_here.push(Example::Model(text)),
+                    ("yaml", None) => examples_here.push(Example::Yaml(text)),
                     ("text", None) => examples.has_sketch = true,
                     _ => {}
                 }
@@ -207,6 +210,15 @@ fn raised_by_model(text: &str, files: &[(String, String)]) -> Vec<&'static str> 
     codes
 }
 
+/// The codes that a graph in YAML raises before it is a graph.
+fn raised_by_yaml(text: &str) -> Vec<&'static str> {
+    let library = Assembly::standard().library("host.example");
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let file = sources.add("graph.yaml", text);
+    setpoint_yaml::compile(file, text, &library, &setpoint_mcl::Mcl, &mut diagnostics);
+    diagnostics.iter().map(|found| found.code.code).collect()
+}
+
 /// A machine without environment and facts.
 struct NothingDeferred;
 
@@ -267,7 +279,7 @@ fn the_examples_of_every_page_raise_its_code_and_the_corrected_ones_nothing() {
             // What models raise wraps other errors, and the page may be that of what is wrapped.
             let is_raised = match example {
                 Example::Mcl(_) => raised.first() == Some(code),
-                Example::Model(_) => raised.contains(code),
+                Example::Model(_) | Example::Yaml(_) => raised.contains(code),
             };
             if !is_raised && !WAITING.contains(code) {
                 let text = example.text();

@@ -35,3 +35,4 @@ mod screens;
 mod secrets;
 mod staying_right;
 mod trust;
+mod yaml;

@@ -53,6 +53,7 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
             "events.schema.json".to_owned(),
             ended(super::events::schema_file()),
         ),
+        ("graph.schema.json".to_owned(), ended(graph_schema(assembly))),
         ("kinds.md".to_owned(), ended(kinds)),
         ("functions.md".to_owned(), ended(index(assembly))),
     ];
@@ -62,6 +63,12 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
         pages.push((page_name(module), ended(page)));
     }
     pages
+}
+
+/// The description of graphs in YAML, for editors.
+fn graph_schema(assembly: &Assembly) -> String {
+    let library = assembly.library("localhost");
+    serde_json::to_string_pretty(&setpoint_yaml::schema(&library)).unwrap_or_default()
 }
 
 /// The help of every command, at a width that does not depend on the terminal.
