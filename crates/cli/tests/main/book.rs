@@ -4,7 +4,7 @@ use std::path::Path;
 
 use setpoint_testing::{Hermetic, repository};
 
-use crate::error_pages::raised;
+use crate::error_pages::{raised, raised_by_model};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -74,6 +74,22 @@ fn every_program_in_the_book_is_right() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
     assert!(count > 20, "only {count} programs were found");
+}
+
+/// Those of a page that name files make one model together; a test of its own has that.
+#[test]
+fn every_model_in_the_book_is_right() {
+    let mut wrong = String::new();
+    let mut count = 0;
+    for snippet in snippets().iter().filter(|snippet| snippet.language == "cf") {
+        count += 1;
+        let codes = raised_by_model(&snippet.text, &[]);
+        if !codes.is_empty() {
+            wrong.push_str(&format!("{}:{}: {codes:?}\n", snippet.page, snippet.line));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(count > 5, "only {count} models were found");
 }
 
 /// They stay below a directory of the demonstration, so that each can be let loose on a machine of its own.

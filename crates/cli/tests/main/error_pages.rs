@@ -178,7 +178,7 @@ pub(crate) fn raised(text: &str, files: &[(String, String)]) -> Vec<&'static str
 }
 
 /// The codes that a model raises, from text to what one machine keeps of it: of each error those of what it wraps come behind its own.
-fn raised_by_model(text: &str, files: &[(String, String)]) -> Vec<&'static str> {
+pub(crate) fn raised_by_model(text: &str, files: &[(String, String)]) -> Vec<&'static str> {
     let loader = files.iter().fold(MemoryLoader::new(), |loader, (name, text)| {
         loader.with(name, text)
     });
