@@ -1,4 +1,4 @@
-// Starts `setpoint lsp` for files of the language mcl, and shows the texts behind its addresses; everything else is the server's.
+// Starts `setpoint lsp` for files of the languages of Setpoint, and shows the texts behind its addresses; everything else is the server's.
 "use strict";
 
 const { commands, window, workspace } = require("vscode");
@@ -14,12 +14,12 @@ async function start() {
     args: modules ? ["lsp", "--module-path", modules] : ["lsp"],
   };
   const options = {
-    documentSelector: [
-      { language: "mcl", scheme: "file" },
-      { language: "mcl", scheme: "untitled" },
-    ],
+    documentSelector: ["mcl", "setpoint-model"].flatMap((language) => [
+      { language, scheme: "file" },
+      { language, scheme: "untitled" },
+    ]),
   };
-  client = new LanguageClient("setpoint", "mcl", server, options);
+  client = new LanguageClient("setpoint", "Setpoint", server, options);
   try {
     await client.start();
   } catch (error) {

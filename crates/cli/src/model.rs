@@ -405,10 +405,7 @@ impl ModelWork {
 
     /// The files of the model: also below directories of modules that the project says lie outside of it.
     fn loader(&self) -> ModelLoader {
-        let mut loader = ModelLoader::new(&self.source);
-        let module_path = project::module_path(&loader, "");
-        loader.allow(&module_path);
-        loader
+        model_loader(&self.source.root, &self.source.module_path)
     }
 
     /// Executes the model as it is now, and takes what this machine keeps.
@@ -597,8 +594,17 @@ impl Outside for ThisMachine {
     }
 }
 
+/// The files of a project: also below directories of modules that it says lie outside of it, and of those that are named here.
+pub(crate) fn model_loader(root: &str, module_path: &[String]) -> ModelLoader {
+    let mut loader = ModelLoader::new(root);
+    loader.allow(module_path);
+    let of_project = project::module_path(&loader, "");
+    loader.allow(&of_project);
+    loader
+}
+
 /// The files of a project, and of the directories that it has modules in.
-struct ModelLoader {
+pub(crate) struct ModelLoader {
     root: PathBuf,
     own: DirectoryLoader,
     /// Directories of modules that lie outside of the project, as the model names them.
@@ -606,20 +612,17 @@ struct ModelLoader {
 }
 
 impl ModelLoader {
-    fn new(source: &ModelSource) -> ModelLoader {
-        let root = PathBuf::from(&source.root);
-        let mut loader = ModelLoader {
+    fn new(root: &str) -> ModelLoader {
+        let root = PathBuf::from(root);
+        ModelLoader {
             own: DirectoryLoader::new(&root),
             root,
             outside: Vec::new(),
-        };
-        loader.allow(&source.module_path);
-        loader
+        }
     }
 
-    /// Reads also below these, where they lie outside of the project. Answers whether there are new ones.
-    fn allow(&mut self, module_path: &[String]) -> bool {
-        let before = self.outside.len();
+    /// Reads also below these, where they lie outside of the project.
+    fn allow(&mut self, module_path: &[String]) {
         for directory in module_path {
             let name = directory.trim_end_matches('/');
             let leads_out = name.starts_with('/') || name.split('/').any(|part| part == "..");
@@ -628,7 +631,6 @@ impl ModelLoader {
                 self.outside.push((name.to_owned(), loader));
             }
         }
-        self.outside.len() > before
     }
 
     /// The loader that has a path, what the path begins with, and what is left of it for the loader.

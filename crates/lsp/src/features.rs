@@ -6,6 +6,7 @@ mod diagnostics;
 mod formatting;
 mod hints;
 mod hover;
+mod model;
 mod navigation;
 mod outline;
 mod rename;
@@ -22,11 +23,13 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_flow::Stop;
-use setpoint_mcl::analysis::Analysis;
+use setpoint_mcl::analysis::Analysis as MclAnalysis;
+use setpoint_model::analysis::Analysis as ModelAnalysis;
 
 use crate::documents::Snapshot;
+use crate::language::Analysed;
 use crate::positions::{Encoding, Text};
-use crate::programs::{Program, Programs};
+use crate::programs::{Analysis, Program, Programs};
 use crate::server::Setup;
 use crate::uri;
 
@@ -144,46 +147,80 @@ impl From<Box<RawValue>> for Answer {
 /// Answers a request.
 pub(crate) fn answer(context: &mut Context<'_>, method: &str, params: Json) -> Answer {
     match method {
-        "textDocument/hover" => at_place(context, params, |place| Ok(hover::hover(place))),
-        "textDocument/completion" => at_place(context, params, |place| Ok(completion::completion(place))),
-        "textDocument/signatureHelp" => at_place(context, params, |place| Ok(signature::help(place))),
-        "textDocument/definition" => at_place(context, params, |place| Ok(navigation::definition(place))),
-        "textDocument/documentHighlight" => {
-            at_place(context, params, |place| Ok(navigation::highlights(place)))
-        }
+        "textDocument/hover" => at_place(context, &params, |place| match place {
+            Here::Mcl(place) => Ok(hover::hover(place)),
+            Here::Model(place) => Ok(model::hover(place)),
+        }),
+        "textDocument/completion" => at_place(context, &params, |place| match place {
+            Here::Mcl(place) => Ok(completion::completion(place)),
+            Here::Model(place) => Ok(model::completion(place)),
+        }),
+        "textDocument/signatureHelp" => at_place(context, &params, |place| match place {
+            Here::Mcl(place) => Ok(signature::help(place)),
+            Here::Model(place) => Ok(model::help(place)),
+        }),
+        "textDocument/definition" => at_place(context, &params, |place| match place {
+            Here::Mcl(place) => Ok(navigation::definition(place)),
+            Here::Model(place) => Ok(navigation::definition(place)),
+        }),
+        "textDocument/documentHighlight" => at_place(context, &params, |place| match place {
+            Here::Mcl(place) => Ok(navigation::highlights(place)),
+            Here::Model(place) => Ok(navigation::highlights(place)),
+        }),
         "textDocument/references" => {
             let declaration = params.pointer("/context/includeDeclaration") != Some(&Json::Bool(false));
-            at_place(context, params, |place| {
-                Ok(navigation::references(place, declaration))
+            at_place(context, &params, |place| match place {
+                Here::Mcl(place) => Ok(navigation::references(place, declaration)),
+                Here::Model(place) => Ok(navigation::references(place, declaration)),
             })
         }
-        "textDocument/prepareRename" => at_place(context, params, rename::prepare),
+        "textDocument/prepareRename" => at_place(context, &params, |place| match place {
+            Here::Mcl(place) => rename::prepare(place),
+            Here::Model(place) => model::prepare(place),
+        }),
         "textDocument/rename" => {
             let name = params
                 .get("newName")
                 .and_then(Json::as_str)
                 .unwrap_or_default()
                 .to_owned();
-            at_place(context, params, |place| rename::rename(place, &name))
+            at_place(context, &params, |place| match place {
+                Here::Mcl(place) => rename::rename(place, &name),
+                Here::Model(place) => model::rename(place, &name),
+            })
         }
-        "textDocument/documentSymbol" => in_document(context, &params, outline::document),
-        "textDocument/foldingRange" => in_document(context, &params, structure::folding),
-        "textDocument/semanticTokens/full" => {
-            in_document(context, &params, |place| tokens::tokens(place, None))
-        }
-        "textDocument/semanticTokens/range" => in_range(context, &params, |place, range| {
-            tokens::tokens(place, Some(range))
+        "textDocument/documentSymbol" => in_document(context, &params, |place| match place {
+            Here::Mcl(place) => outline::document(place),
+            Here::Model(place) => outline::document(place),
         }),
-        "textDocument/inlayHint" => in_range(context, &params, hints::hints),
+        "textDocument/foldingRange" => in_document(context, &params, |place| match place {
+            Here::Mcl(place) => structure::folding(place),
+            Here::Model(place) => model::folding(place),
+        }),
+        "textDocument/semanticTokens/full" => in_document(context, &params, |place| match place {
+            Here::Mcl(place) => tokens::tokens(place, None),
+            Here::Model(place) => model::tokens(place, None),
+        }),
+        "textDocument/semanticTokens/range" => in_range(context, &params, |place, range| match place {
+            Here::Mcl(place) => tokens::tokens(place, Some(range)),
+            Here::Model(place) => model::tokens(place, Some(range)),
+        }),
+        "textDocument/inlayHint" => in_range(context, &params, |place, range| match place {
+            Here::Mcl(place) => hints::hints(place, range),
+            // Models have few types that are not written.
+            Here::Model(_) => None,
+        }),
         "textDocument/codeAction" => {
             let only = actions::wanted(&params);
-            in_range(context, &params, |place, range| {
-                actions::actions(place, range, only.as_deref())
+            in_range(context, &params, |place, range| match place {
+                Here::Mcl(place) => actions::actions(place, range, only.as_deref()),
+                Here::Model(place) => actions::actions(place, range, only.as_deref()),
             })
         }
         "textDocument/selectionRange" => match read::<lsp_types::SelectionRangeParams>(params.clone()) {
-            Ok(wanted) => in_document(context, &params, |place| {
-                structure::selections(place, &wanted.positions)
+            Ok(wanted) => in_document(context, &params, |place| match place {
+                Here::Mcl(place) => structure::selections(place, &wanted.positions),
+                Here::Model(place) => model::selections(place, &wanted.positions),
             }),
             Err(answer) => answer,
         },
@@ -195,10 +232,11 @@ pub(crate) fn answer(context: &mut Context<'_>, method: &str, params: Json) -> A
 }
 
 /// A place in a document of a program.
-pub(crate) struct Place<'a> {
+pub(crate) struct Place<'a, A = MclAnalysis> {
     pub(crate) setup: &'a Setup,
     pub(crate) client: &'a Client,
     pub(crate) program: &'a Program,
+    pub(crate) analysis: &'a A,
     pub(crate) file: FileId,
     pub(crate) text: Text,
     pub(crate) offset: u32,
@@ -206,9 +244,19 @@ pub(crate) struct Place<'a> {
     lines: RefCell<FxHashMap<FileId, Text>>,
 }
 
-impl<'a> Place<'a> {
+/// A place in a document of one of the languages.
+pub(crate) enum Here<'a> {
+    Mcl(Place<'a>),
+    Model(Place<'a, ModelAnalysis>),
+}
+
+impl<'a> Here<'a> {
     /// The place in a document that parameters of a request name; none where the document is not there.
-    fn of(context: &'a mut Context<'_>, params: &Json) -> Result<Option<Place<'a>>, Answer> {
+    fn of(
+        context: &'a mut Context<'_>,
+        params: &Json,
+        position: Option<Position>,
+    ) -> Result<Option<Here<'a>>, Answer> {
         let Some(path) = document_path(params) else {
             return Err(Answer::Invalid("`textDocument.uri` is missing".to_owned()));
         };
@@ -219,22 +267,47 @@ impl<'a> Place<'a> {
         let Some(file) = program.file(&path) else {
             return Ok(None);
         };
-        let text = open.unwrap_or_else(|| Text::new(program.analysis.sources.file(file).text.clone()));
-        Ok(Some(Place {
-            setup,
-            client,
-            program,
-            file,
-            text,
-            offset: 0,
-            lines: RefCell::default(),
+        let text = open.unwrap_or_else(|| Text::new(program.sources().file(file).text.clone()));
+        let offset = position.map_or(0, |position| text.offset(position, client.encoding));
+        Ok(Some(match &program.analysis {
+            Analysis::Mcl(analysis) => Here::Mcl(Place {
+                setup,
+                client,
+                program,
+                analysis,
+                file,
+                text,
+                offset,
+                lines: RefCell::default(),
+            }),
+            Analysis::Model(analysis) => Here::Model(Place {
+                setup,
+                client,
+                program,
+                analysis,
+                file,
+                text,
+                offset,
+                lines: RefCell::default(),
+            }),
         }))
     }
 
-    pub(crate) fn analysis(&self) -> &'a Analysis {
-        &self.program.analysis
+    fn span(&self, range: Range) -> Span {
+        match self {
+            Here::Mcl(place) => place.span(range),
+            Here::Model(place) => place.span(range),
+        }
     }
+}
 
+impl<'a> Place<'a> {
+    pub(crate) fn analysis(&self) -> &'a MclAnalysis {
+        self.analysis
+    }
+}
+
+impl<A: Analysed> Place<'_, A> {
     /// Where a span of this document is.
     pub(crate) fn range(&self, span: Span) -> Range {
         self.text.range(span.start, span.end, self.client.encoding)
@@ -263,7 +336,7 @@ impl<'a> Place<'a> {
         let mut lines = self.lines.borrow_mut();
         let text = lines
             .entry(span.file)
-            .or_insert_with(|| Text::new(self.analysis().sources.file(span.file).text.clone()));
+            .or_insert_with(|| Text::new(self.analysis.sources().file(span.file).text.clone()));
         Some(Location::new(
             uri,
             text.range(span.start, span.end, self.client.encoding),
@@ -284,21 +357,18 @@ fn read<T: DeserializeOwned>(params: Json) -> Result<T, Answer> {
 /// With the place of a document and a position in it.
 fn at_place(
     context: &mut Context<'_>,
-    params: Json,
-    answer: impl FnOnce(&Place<'_>) -> Result<Option<Json>, Answer>,
+    params: &Json,
+    answer: impl FnOnce(&Here<'_>) -> Result<Option<Json>, Answer>,
 ) -> Answer {
     let position = match read::<TextDocumentPositionParams>(params.clone()) {
         Ok(read) => read.position,
         Err(answer) => return answer,
     };
-    match Place::of(context, &params) {
-        Ok(Some(mut place)) => {
-            place.offset = place.text.offset(position, place.client.encoding);
-            match answer(&place) {
-                Ok(result) => Answer::Result(result.unwrap_or_default()),
-                Err(answer) => answer,
-            }
-        }
+    match Here::of(context, params, Some(position)) {
+        Ok(Some(place)) => match answer(&place) {
+            Ok(result) => Answer::Result(result.unwrap_or_default()),
+            Err(answer) => answer,
+        },
         Ok(None) => Answer::Result(Json::Null),
         Err(answer) => answer,
     }
@@ -307,9 +377,9 @@ fn at_place(
 fn in_document<T: Into<Answer>>(
     context: &mut Context<'_>,
     params: &Json,
-    answer: impl FnOnce(&Place<'_>) -> Option<T>,
+    answer: impl FnOnce(&Here<'_>) -> Option<T>,
 ) -> Answer {
-    match Place::of(context, params) {
+    match Here::of(context, params, None) {
         Ok(Some(place)) => answer(&place).map_or(Answer::Result(Json::Null), Into::into),
         Ok(None) => Answer::Result(Json::Null),
         Err(answer) => answer,
@@ -319,7 +389,7 @@ fn in_document<T: Into<Answer>>(
 fn in_range<T: Into<Answer>>(
     context: &mut Context<'_>,
     params: &Json,
-    answer: impl FnOnce(&Place<'_>, Span) -> Option<T>,
+    answer: impl FnOnce(&Here<'_>, Span) -> Option<T>,
 ) -> Answer {
     let range = match read::<Range>(params.get("range").cloned().unwrap_or_default()) {
         Ok(range) => range,
@@ -337,6 +407,11 @@ fn text(context: &Context<'_>, params: &Json) -> Answer {
     if let Some(code) = rest.strip_prefix("errors/") {
         let page = (context.setup.page)(code.trim_end_matches(".md"));
         return Answer::Result(page.map_or(Json::Null, Json::from));
+    }
+    if let Some(namespace) = rest.strip_prefix("models/") {
+        let namespace = namespace.trim_end_matches(".cf");
+        let text = setpoint_model::project::built_in_text(&context.setup.library, namespace);
+        return Answer::Result(text.map_or(Json::Null, Json::from));
     }
     let module = rest.strip_prefix("modules/").unwrap_or_default();
     let text = context.setup.library.modules.read(module).ok();

@@ -1,4 +1,5 @@
-//! The language server of mcl: what an editor asks about programs, answered from [`setpoint_mcl::analysis`].
+//! The language server: what an editor asks about programs and models, answered from [`setpoint_mcl::analysis`] and
+//! [`setpoint_model::analysis`]. The ending of a file says in which language it is.
 //!
 //! ```text
 //!  client ◀─▶ transport ─▶ server: documents, life of the connection ─ jobs ─▶ worker: one analysis at a time ─▶ answers
@@ -15,6 +16,7 @@
 
 mod documents;
 mod features;
+mod language;
 mod library_text;
 mod positions;
 mod programs;

@@ -241,6 +241,7 @@ pub fn kind_snippets(library: &Library) -> Json {
     Json::Object(snippets)
 }
 
-fn one_line(doc: &str) -> String {
+/// A documentation on one line.
+pub(crate) fn one_line(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -4,14 +4,15 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::{Diagnostics, Documents, FileId, Severity};
+use setpoint_diagnostics::{Diagnostics, Documents, FileId, Loader, MemoryLoader, SourceMap};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 use setpoint_mcl::Entry;
-use setpoint_mcl::analysis::{Analysis, AnalysisOptions, Workspace};
-use setpoint_mcl::lint::lint;
+use setpoint_mcl::analysis as mcl;
+use setpoint_model::analysis as model;
 
 use crate::documents::Snapshot;
+use crate::language::{Analysed, Language};
 use crate::server::Setup;
 use crate::uri;
 
@@ -31,13 +32,16 @@ pub(crate) struct Key {
     pub(crate) root: String,
     /// The file that it begins with; none for a directory.
     pub(crate) file: Option<String>,
+    /// The language of its texts.
+    pub(crate) language: Language,
 }
 
 impl Key {
-    fn directory(root: &str) -> Key {
+    fn directory(root: &str, language: Language) -> Key {
         Key {
             root: root.to_owned(),
             file: None,
+            language,
         }
     }
 
@@ -49,6 +53,7 @@ impl Key {
         Key {
             root: root.to_owned(),
             file: Some(path[root.len()..].to_owned()),
+            language: Language::of(path),
         }
     }
 
@@ -59,6 +64,12 @@ impl Key {
             false => uri::normalized(&format!("{}{name}", self.root)),
         }
     }
+}
+
+/// What is known of a program's text.
+pub(crate) enum Analysis {
+    Mcl(Box<mcl::Analysis>),
+    Model(Box<model::Analysis>),
 }
 
 /// What is known about a program.
@@ -76,17 +87,21 @@ impl Program {
     /// What is wrong, and then what the linter finds in the program's own texts.
     pub(crate) fn diagnostics(&self, library: &Library) -> &Diagnostics {
         self.found.get_or_init(|| {
-            let analysis = &self.analysis;
             // A document that is no file is a program by itself.
-            let is_own = |file| self.key.root.is_empty() || analysis.is_own(file);
-            let errors = analysis.diagnostics.iter();
-            let errors = errors.filter(|found| found.severity == Severity::Error);
-            let mut found = Diagnostics::new();
-            found.extend(errors.cloned());
-            found.extend(analysis.too_large(library));
-            found.append(lint(analysis, library, &is_own));
-            found
+            let is_own = |_| self.key.root.is_empty();
+            match &self.analysis {
+                Analysis::Mcl(analysis) => analysis.found(library, &is_own),
+                Analysis::Model(analysis) => analysis.found(library, &is_own),
+            }
         })
+    }
+
+    /// All texts.
+    pub(crate) fn sources(&self) -> &SourceMap {
+        match &self.analysis {
+            Analysis::Mcl(analysis) => analysis.sources(),
+            Analysis::Model(analysis) => analysis.sources(),
+        }
     }
 
     /// The text at a path, if it is one of the program's.
@@ -102,8 +117,14 @@ impl Program {
     }
 }
 
+/// Texts and syntax of a program from last time.
+enum Workspaces {
+    Mcl(Box<mcl::Workspace>),
+    Model(Box<model::Workspace>),
+}
+
 struct Known {
-    workspace: Workspace,
+    workspaces: Workspaces,
     program: Option<Program>,
     /// What the program was made of: open texts, which documents were open below its root, the state of the disk.
     texts: Vec<(String, Arc<str>)>,
@@ -166,19 +187,44 @@ impl Programs {
             return keys.clone();
         }
         let files = &self.setup.files;
+        let language = Language::of(path);
+        let mut modules = None;
         let mut keys = Vec::new();
         let mut directory = uri::directory(path);
         for _ in 0..UPWARD {
-            let begins = ["metadata.yaml", "main.mcl"].map(|name| format!("{directory}{name}"));
-            let is_there = |file: &String| snapshot.get(file).is_some() || files.is_file(file);
-            if begins.iter().any(is_there) {
-                keys.push(Key::directory(directory));
+            let is_there = |name: &&str| {
+                let file = format!("{directory}{name}");
+                snapshot.get(&file).is_some() || files.is_file(&file)
+            };
+            if language.beginnings().iter().any(&is_there) {
+                keys.push(Key::directory(directory, language));
+                if language == Language::Model {
+                    // What the main file does not import is still part of the project.
+                    keys.push(Key {
+                        file: Some(path[directory.len()..].to_owned()),
+                        ..Key::directory(directory, language)
+                    });
+                }
             }
             if directory.len() < 2 {
                 break;
             }
+            // `…/NAME/model/` of a module that is in no project: the directory above `NAME` stands for one.
+            let of_module = ["module.yml", "setup.cfg"];
+            if language == Language::Model
+                && modules.is_none()
+                && of_module.iter().any(is_there)
+                && path[directory.len()..].starts_with("model/")
+            {
+                let above = uri::directory(&directory[..directory.len() - 1]);
+                modules = Some(Key {
+                    file: Some(path[above.len()..].to_owned()),
+                    ..Key::directory(above, language)
+                });
+            }
             directory = uri::directory(&directory[..directory.len() - 1]);
         }
+        keys.extend(modules);
         if self.candidates.len() > 4096 {
             self.candidates.clear();
         }
@@ -196,7 +242,10 @@ impl Programs {
             }
         }
         let known = self.known.entry(key.clone()).or_insert_with(|| Known {
-            workspace: Workspace::new(),
+            workspaces: match key.language {
+                Language::Mcl => Workspaces::Mcl(Box::default()),
+                Language::Model => Workspaces::Model(Box::default()),
+            },
             program: None,
             texts: Vec::new(),
             open: Vec::new(),
@@ -212,33 +261,18 @@ impl Programs {
             self.outdated.clear();
         }
         self.outdated.extend(known.program.take());
-        let entry = entry(key, snapshot);
-        let below = self.setup.files.open(&key.root, key.file.as_deref());
         let mut documents = Documents::new();
         for (path, document) in &*snapshot.documents {
             let name = path.strip_prefix(&key.root).unwrap_or(path);
             documents.set(name, document.version, document.text.shared());
         }
-        let options = AnalysisOptions {
-            modules_directory: self.setup.modules_directory.clone(),
-            stop: stop.clone(),
-            without_program: true,
+        let (analysis, paths) = match &mut known.workspaces {
+            Workspaces::Mcl(workspace) => analyse(workspace, key, snapshot, &documents, &self.setup, stop)?,
+            Workspaces::Model(workspace) => analyse_model(workspace, key, snapshot, &documents, &self.setup),
         };
-        let loader = documents.over(&*below);
-        let library = &self.setup.library;
-        let analysis = known.workspace.analyse(&entry, &options, &loader, library)?;
-        let is_embedded = |name: &str| {
-            library.modules.is_file(name) && !below.is_file(name) && documents.get(name).is_none()
-        };
-        let path = |file: FileId| {
-            let name = &*analysis.sources.file(file).name;
-            let path = match is_embedded(name) {
-                true => format!("{}modules/{name}", uri::EMBEDDED),
-                false => key.path(name),
-            };
-            (file, path)
-        };
-        let paths: Vec<(FileId, String)> = analysis.files().map(|(file, _)| path(file)).collect();
+        if stop.is_stopped() {
+            return None;
+        }
         let text = |(_, path): &(FileId, String)| {
             let document = snapshot.get(path)?;
             Some((path.clone(), document.text.shared()))
@@ -267,6 +301,91 @@ impl Known {
             && self.open == open
             && self.texts.iter().all(is_same)
     }
+}
+
+/// What is known of a program, with the paths of its texts.
+type Found = (Analysis, Vec<(FileId, String)>);
+
+fn analyse(
+    workspace: &mut mcl::Workspace,
+    key: &Key,
+    snapshot: &Snapshot,
+    documents: &Documents,
+    setup: &Setup,
+    stop: &Stop,
+) -> Option<Found> {
+    let entry = entry(key, snapshot);
+    let below = setup.files.open(&key.root, key.file.as_deref());
+    let options = mcl::AnalysisOptions {
+        modules_directory: setup.modules_directory.clone(),
+        stop: stop.clone(),
+        without_program: true,
+    };
+    let loader = documents.over(&*below);
+    let library = &setup.library;
+    let analysis = workspace.analyse(&entry, &options, &loader, library)?;
+    let is_embedded =
+        |name: &str| library.modules.is_file(name) && !below.is_file(name) && documents.get(name).is_none();
+    let path = |file: FileId| {
+        let name = &*analysis.sources.file(file).name;
+        let path = match is_embedded(name) {
+            true => format!("{}modules/{name}", uri::EMBEDDED),
+            false => key.path(name),
+        };
+        (file, path)
+    };
+    let paths = analysis.files().map(|(file, _)| path(file)).collect();
+    Some((Analysis::Mcl(Box::new(analysis)), paths))
+}
+
+/// A model is not executed here: an editor must not wait for what a model computes, nor make it ask the machine for something.
+fn analyse_model(
+    workspace: &mut model::Workspace,
+    key: &Key,
+    snapshot: &Snapshot,
+    documents: &Documents,
+    setup: &Setup,
+) -> Found {
+    let below: Box<dyn Loader> = match (&key.file, key.root.is_empty()) {
+        (Some(name), true) => {
+            let text = snapshot.get(name).map(|document| document.text.shared());
+            Box::new(MemoryLoader::new().with(name.as_str(), text.as_deref().unwrap_or_default()))
+        }
+        _ => setup.files.open_model(&key.root),
+    };
+    let mut options = model::AnalysisOptions {
+        main: key.file.clone(),
+        ..model::AnalysisOptions::default()
+    };
+    if key.file.as_deref().is_some_and(is_of_module) {
+        // A module that belongs to no project is found beside those that it imports.
+        options.module_path.push(String::new());
+    }
+    let loader = documents.over(&*below);
+    let analysis = workspace.analyse(&options, &loader, &setup.library);
+    let path = |file: FileId| {
+        let name = &*analysis.sources.file(file).name;
+        let built_in = name.strip_prefix('<').and_then(|name| name.strip_suffix('>'));
+        let path = match built_in {
+            Some(namespace) => format!("{}models/{namespace}.cf", uri::EMBEDDED),
+            None => key.path(name),
+        };
+        (file, path)
+    };
+    let mut paths: Vec<(FileId, String)> = analysis.files().map(path).collect();
+    // Settings can be wrong, too: those that something is told of.
+    for found in &analysis.diagnostics {
+        let file = found.primary.span.file;
+        if paths.iter().all(|(known, _)| *known != file) {
+            paths.push(path(file));
+        }
+    }
+    (Analysis::Model(Box::new(analysis)), paths)
+}
+
+/// Whether a file is one of a module: `NAME/model/…`.
+fn is_of_module(name: &str) -> bool {
+    name.split('/').nth(1) == Some("model")
 }
 
 /// The documents that a program could read, if it imported them.

@@ -37,6 +37,11 @@ pub trait Files: Send + Sync {
     /// Reads the files of a program: its root directory, ending in `/`, and the file that it begins with, if it is no directory.
     fn open(&self, root: &str, entry: Option<&str>) -> Box<dyn Loader>;
 
+    /// Reads the files of a model: its root directory, ending in `/`, and what its project says of directories of modules elsewhere.
+    fn open_model(&self, root: &str) -> Box<dyn Loader> {
+        self.open(root, None)
+    }
+
     /// Whether a file is there.
     fn is_file(&self, path: &str) -> bool;
 
@@ -252,6 +257,9 @@ impl Server<'_> {
         let watchers = json!([
             { "globPattern": "**/*.mcl" },
             { "globPattern": "**/metadata.yaml" },
+            { "globPattern": "**/*.cf" },
+            { "globPattern": "**/{project,module,setpoint}.yml" },
+            { "globPattern": "**/setup.cfg" },
         ]);
         let params = json!({ "registrations": [{
             "id": "files",

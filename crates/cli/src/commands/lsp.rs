@@ -10,6 +10,7 @@ use crate::arguments::modules_directory;
 use crate::capabilities::system_hostname;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, exit_code};
+use crate::model::model_loader;
 use crate::page;
 use crate::session::Session;
 
@@ -60,6 +61,10 @@ impl Files for Disk {
             Some(file) => loader.with_entry(file),
             None => loader,
         })
+    }
+
+    fn open_model(&self, root: &str) -> Box<dyn Loader> {
+        Box::new(model_loader(root, &[]))
     }
 
     fn is_file(&self, path: &str) -> bool {

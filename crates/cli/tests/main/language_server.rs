@@ -369,3 +369,41 @@ fn programs_on_disk_are_found() {
     editor.notify("workspace/didChangeWatchedFiles", changes);
     assert_eq!(editor.diagnostics(&start), Vec::<Json>::new());
 }
+
+#[test]
+fn a_model_is_served_with_modules_that_lie_outside_of_its_project() {
+    let place = Hermetic::new();
+    place.write("project/project.yml", "name: test\nmodulepath: ../modules\n");
+    let metadata = "[metadata]\nname = inmanta-module-net\nversion = 1.0.0\nlicense = MIT\n";
+    place.write("modules/net/setup.cfg", metadata);
+    place.write("modules/net/model/_init.cf", "root = \"/\"\n");
+    let main = place.write("project/main.cf", "");
+    let uri = format!("file://{}", main.display());
+    let mut editor = Editor::initialized(&place);
+    open(&mut editor, &uri, "import net\nx = nett::root\n");
+    let found = editor.diagnostics(&uri);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0]["code"], "E0545");
+    let page = found[0]["codeDescription"]["href"].clone();
+    let page = editor
+        .ask("setpoint/text", json!({ "uri": page }))
+        .expect("the page is there");
+    assert!(
+        page.as_str().is_some_and(|page| page.starts_with("# E0545: ")),
+        "{page}"
+    );
+    let change = json!([{ "text": "import net\nx = net::root\n" }]);
+    let document = json!({ "uri": uri, "version": 2 });
+    editor.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": change }),
+    );
+    assert_eq!(editor.diagnostics(&uri), Vec::<Json>::new());
+    let at = json!({ "textDocument": { "uri": uri }, "position": { "line": 1, "character": 10 } });
+    let defined = editor.ask("textDocument/definition", at).expect("an answer");
+    let place = defined["uri"].as_str().unwrap_or_default();
+    assert!(place.ends_with("/modules/net/model/_init.cf"), "{defined}");
+    assert!(editor.ask("shutdown", Json::Null).is_ok());
+    editor.notify("exit", Json::Null);
+    assert_eq!(editor.ended(), (Some(0), String::new()));
+}

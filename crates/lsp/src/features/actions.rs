@@ -5,16 +5,15 @@ use std::collections::HashMap;
 
 use lsp_types::{CodeAction, CodeActionKind, TextEdit, WorkspaceEdit};
 use serde_json::Value as Json;
-use setpoint_diagnostics::{Diagnostic, Edit, Severity, Span};
-use setpoint_mcl::lint::fixes;
-use setpoint_mcl::syntax::TokenKind;
+use setpoint_diagnostics::{Diagnostic, Edit, Severity, Span, fixes};
 
 use super::diagnostics::{rule_of, shown, touching};
 use super::{Place, to_json};
+use crate::language::Analysed;
 use crate::uri;
 
 /// What is wrong with comments that allow something is not to be allowed by another one.
-const ABOUT_COMMENTS: [&str; 2] = ["W0121", "W0122"];
+const ABOUT_COMMENTS: [&str; 4] = ["W0121", "W0122", "W0521", "W0522"];
 
 /// Mends everything in a document that can be mended.
 pub(super) const FIX_ALL: &str = "source.fixAll.setpoint";
@@ -26,7 +25,11 @@ pub(super) fn wanted(params: &Json) -> Option<Vec<String>> {
 }
 
 /// What can be done about a part of a document. Without kinds that are asked for, quick fixes.
-pub(super) fn actions(place: &Place<'_>, span: Span, only: Option<&[String]>) -> Option<Json> {
+pub(super) fn actions<A: Analysed>(
+    place: &Place<'_, A>,
+    span: Span,
+    only: Option<&[String]>,
+) -> Option<Json> {
     let is_wanted = |kind: &str| {
         only.is_some_and(|only| {
             let rest = only.iter().filter_map(|only| kind.strip_prefix(&**only));
@@ -58,7 +61,7 @@ pub(super) fn actions(place: &Place<'_>, span: Span, only: Option<&[String]>) ->
     to_json(actions)
 }
 
-fn quick_fixes(place: &Place<'_>, diagnostic: &Diagnostic, actions: &mut Vec<CodeAction>) {
+fn quick_fixes<A: Analysed>(place: &Place<'_, A>, diagnostic: &Diagnostic, actions: &mut Vec<CodeAction>) {
     for help in &diagnostic.help {
         let edit = help.edit.clone().or_else(|| meant(place, diagnostic, &help.text));
         let edit = edit.filter(|edit| edit.span.file == place.file);
@@ -79,7 +82,12 @@ fn add(actions: &mut Vec<CodeAction>, action: Option<CodeAction>) {
     actions.extend(action);
 }
 
-fn quick_fix(place: &Place<'_>, diagnostic: &Diagnostic, title: String, edit: &Edit) -> Option<CodeAction> {
+fn quick_fix<A: Analysed>(
+    place: &Place<'_, A>,
+    diagnostic: &Diagnostic,
+    title: String,
+    edit: &Edit,
+) -> Option<CodeAction> {
     Some(CodeAction {
         title,
         kind: Some(CodeActionKind::QUICKFIX),
@@ -91,7 +99,7 @@ fn quick_fix(place: &Place<'_>, diagnostic: &Diagnostic, title: String, edit: &E
 }
 
 /// The comment that allows a warning, on a line of its own above it. None for what no comment allows.
-fn allowing(place: &Place<'_>, warning: &Diagnostic) -> Option<Edit> {
+fn allowing<A: Analysed>(place: &Place<'_, A>, warning: &Diagnostic) -> Option<Edit> {
     let at = warning.primary.span;
     if warning.severity != Severity::Warning
         || at.file != place.file
@@ -99,12 +107,10 @@ fn allowing(place: &Place<'_>, warning: &Diagnostic) -> Option<Edit> {
     {
         return None;
     }
-    let parsed = place.analysis().parsed(place.file)?;
-    let text = &*parsed.text;
+    let text = place.text.as_str();
     let start = text[..at.start as usize].rfind('\n').map_or(0, |end| end + 1);
     // Above a line that begins inside of a string there is no room for a comment.
-    let token = parsed.tokens.at(start as u32);
-    if parsed.tokens.kind(token) == TokenKind::String && (parsed.tokens.range(token).start as usize) < start {
+    if place.analysis.is_in_text(place.file, start as u32) {
         return None;
     }
     let line = &text[start..];
@@ -115,7 +121,7 @@ fn allowing(place: &Place<'_>, warning: &Diagnostic) -> Option<Edit> {
     })
 }
 
-fn fix_all(place: &Place<'_>) -> Option<CodeAction> {
+fn fix_all<A: Analysed>(place: &Place<'_, A>) -> Option<CodeAction> {
     let found = place.program.diagnostics(&place.setup.library);
     let edits = fixes(found, place.file);
     if edits.is_empty() {
@@ -130,7 +136,7 @@ fn fix_all(place: &Place<'_>) -> Option<CodeAction> {
 }
 
 /// A change of this document.
-fn change(place: &Place<'_>, edits: &[&Edit]) -> Option<WorkspaceEdit> {
+fn change<A: Analysed>(place: &Place<'_, A>, edits: &[&Edit]) -> Option<WorkspaceEdit> {
     let uri = uri::uri(place.program.path(place.file)?)?;
     let edits = edits
         .iter()
@@ -144,13 +150,13 @@ fn change(place: &Place<'_>, edits: &[&Edit]) -> Option<WorkspaceEdit> {
 }
 
 /// «did you mean `x`?» without an edit of its own: the name in the text that the message quotes becomes the one that was meant.
-fn meant(place: &Place<'_>, diagnostic: &Diagnostic, help: &str) -> Option<Edit> {
+fn meant<A: Analysed>(place: &Place<'_, A>, diagnostic: &Diagnostic, help: &str) -> Option<Edit> {
     let meant = help
         .strip_prefix("did you mean `")?
         .strip_suffix("`?")?
         .trim_start_matches('$');
     let within = diagnostic.primary.span;
-    let text = place.analysis().sources.text(within);
+    let text = place.analysis.sources().text(within);
     let quoted = diagnostic.message.split('`').skip(1).step_by(2);
     let written = quoted
         .map(|name| name.trim_start_matches('$'))

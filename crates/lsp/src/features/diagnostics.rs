@@ -9,9 +9,9 @@ use lsp_types::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, FileId, Severity, Span};
 use setpoint_graph::Library;
-use setpoint_mcl::lint::RULES;
 
 use super::{Client, Context, Place};
+use crate::language::{Analysed, Language};
 use crate::positions::Text;
 use crate::programs::{Key, Program};
 use crate::uri;
@@ -105,7 +105,7 @@ struct Texts<'a> {
 
 impl Texts<'_> {
     fn range(&mut self, span: Span) -> Range {
-        let sources = &self.program.analysis.sources;
+        let sources = self.program.sources();
         let lines = self.lines.entry(span.file);
         let text = lines.or_insert_with(|| Text::new(sources.file(span.file).text.clone()));
         text.range(span.start, span.end, self.client.encoding)
@@ -146,7 +146,7 @@ pub(super) fn shown(diagnostic: &Diagnostic, range: Range) -> Told {
     let code = diagnostic.code.code;
     let page = format!("{}errors/{code}.md", uri::EMBEDDED).parse();
     let tag = match rule_of(diagnostic) {
-        "old-default" => Some(DiagnosticTag::DEPRECATED),
+        "old-default" | "number-type" | "deprecated-module" => Some(DiagnosticTag::DEPRECATED),
         rule if rule.starts_with("unused-") => Some(DiagnosticTag::UNNECESSARY),
         _ => None,
     };
@@ -168,12 +168,14 @@ pub(super) fn shown(diagnostic: &Diagnostic, range: Range) -> Told {
 /// The name of the linter's rule that a diagnostic is about; else its code.
 pub(super) fn rule_of(diagnostic: &Diagnostic) -> &'static str {
     let code = diagnostic.code.code;
-    let rule = RULES.iter().find(|rule| rule.code.code == code);
-    rule.map_or(code, |rule| rule.name)
+    Language::rule_of(code).unwrap_or(code)
 }
 
 /// The diagnostics of a document that touch a part of it.
-pub(super) fn touching<'a>(place: &Place<'a>, span: Span) -> impl Iterator<Item = &'a Diagnostic> {
+pub(super) fn touching<'a, A: Analysed>(
+    place: &Place<'a, A>,
+    span: Span,
+) -> impl Iterator<Item = &'a Diagnostic> + use<'a, A> {
     let touches =
         move |part: Span| part.file == span.file && part.start <= span.end && span.start <= part.end;
     let found = place.program.diagnostics(&place.setup.library);

@@ -2,10 +2,12 @@
 
 use lsp_types::{Range, TextEdit};
 use serde_json::Value as Json;
+use setpoint_diagnostics::FileId;
 use setpoint_mcl::format;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::{Answer, Context, document_path, read, to_json};
+use crate::language::Language;
 use crate::positions::{Encoding, Text};
 
 /// Formats a document; of a part of it, whatever touches that part.
@@ -22,7 +24,14 @@ pub(super) fn answer(context: &Context<'_>, params: &Json) -> Answer {
         None => None,
     };
     let text = &document.text;
-    match format::format(text.as_str()) {
+    let formatted = match Language::of(&path) {
+        Language::Mcl => format::format(text.as_str()),
+        Language::Model => match setpoint_model::format::format(FileId(0), text.as_str()) {
+            Ok(formatted) => Ok(formatted),
+            Err(_) => return Answer::Result(Json::Null),
+        },
+    };
+    match formatted {
         Ok(formatted) => {
             let mut edits = edits(text, &formatted, context.client.encoding);
             if let Some(range) = range {

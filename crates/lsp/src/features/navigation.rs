@@ -2,38 +2,36 @@
 
 use lsp_types::{DocumentHighlight, DocumentHighlightKind, Location};
 use serde_json::Value as Json;
-use setpoint_mcl::analysis::Name;
 
 use super::{Place, to_json};
+use crate::language::Analysed;
 
-pub(super) fn definition(place: &Place<'_>) -> Option<Json> {
-    let name = place.analysis().name_at(place.file, place.offset)?;
-    let span = place.analysis().definition(&name.target)?;
+pub(super) fn definition<A: Analysed>(place: &Place<'_, A>) -> Option<Json> {
+    let (_, target) = place.analysis.name(place.file, place.offset)?;
+    let span = place.analysis.defined(target)?;
     to_json(place.location(span)?)
 }
 
-pub(super) fn references(place: &Place<'_>, with_declaration: bool) -> Option<Json> {
-    let name = place.analysis().name_at(place.file, place.offset)?;
-    let found = place.analysis().references(&name.target).into_iter();
-    let wanted = found.filter(|name| with_declaration || !name.is_definition);
-    let locations: Vec<Location> = wanted.filter_map(|name| place.location(name.span)).collect();
+pub(super) fn references<A: Analysed>(place: &Place<'_, A>, with_declaration: bool) -> Option<Json> {
+    let (_, target) = place.analysis.name(place.file, place.offset)?;
+    let found = place.analysis.mentioned(target).into_iter();
+    let wanted = found.filter(|(_, is_definition)| with_declaration || !is_definition);
+    let locations: Vec<Location> = wanted.filter_map(|(span, _)| place.location(span)).collect();
     to_json(locations)
 }
 
-pub(super) fn highlights(place: &Place<'_>) -> Option<Json> {
-    let analysis = place.analysis();
-    let name = analysis.name_at(place.file, place.offset)?;
-    let highlight = |name: &Name| DocumentHighlight {
-        range: place.range(name.span),
-        kind: Some(match name.is_definition {
-            true => DocumentHighlightKind::WRITE,
-            false => DocumentHighlightKind::READ,
-        }),
-    };
-    let found = analysis.references(&name.target).into_iter();
-    let here: Vec<_> = found
-        .filter(|name| name.span.file == place.file)
-        .map(highlight)
+pub(super) fn highlights<A: Analysed>(place: &Place<'_, A>) -> Option<Json> {
+    let (_, target) = place.analysis.name(place.file, place.offset)?;
+    let found = place.analysis.mentioned(target).into_iter();
+    let here = found.filter(|(span, _)| span.file == place.file);
+    let here: Vec<_> = here
+        .map(|(span, is_definition)| DocumentHighlight {
+            range: place.range(span),
+            kind: Some(match is_definition {
+                true => DocumentHighlightKind::WRITE,
+                false => DocumentHighlightKind::READ,
+            }),
+        })
         .collect();
     to_json(here)
 }

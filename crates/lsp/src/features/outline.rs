@@ -1,19 +1,20 @@
 //! Symbols of a document and of all programs that are open.
 
-use lsp_types::{DocumentSymbol, Location, SymbolInformation, SymbolKind as Told};
+use lsp_types::{DocumentSymbol, Location, SymbolInformation};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
-use setpoint_mcl::analysis::{Symbol, SymbolKind};
 
 use super::{Answer, Context, Place, to_json, written};
+use crate::language::{Analysed, Symbol};
 use crate::positions::Text;
+use crate::programs::Analysis;
 use crate::uri;
 
 /// So many symbols are found in a workspace.
 const MOST: usize = 1000;
 
-pub(super) fn document(place: &Place<'_>) -> Option<Box<RawValue>> {
-    let symbols = place.analysis().symbols(place.file);
+pub(super) fn document<A: Analysed>(place: &Place<'_, A>) -> Option<Box<RawValue>> {
+    let symbols = place.analysis.symbols_of(place.file);
     if place.client.nested_symbols {
         let symbols: Vec<DocumentSymbol> = symbols.iter().map(|symbol| nested(place, symbol)).collect();
         return written(symbols);
@@ -36,27 +37,16 @@ pub(super) fn document(place: &Place<'_>) -> Option<Box<RawValue>> {
     written(flat)
 }
 
-fn kind(kind: SymbolKind) -> Told {
-    match kind {
-        SymbolKind::Variable => Told::VARIABLE,
-        SymbolKind::Function => Told::FUNCTION,
-        SymbolKind::Class => Told::CLASS,
-        SymbolKind::Resource => Told::OBJECT,
-        SymbolKind::Import => Told::MODULE,
-        SymbolKind::Include => Told::CONSTRUCTOR,
-    }
-}
-
 #[expect(
     deprecated,
     reason = "the structure of the protocol has a field that it deprecates"
 )]
-fn nested(place: &Place<'_>, symbol: &Symbol) -> DocumentSymbol {
+fn nested<A: Analysed>(place: &Place<'_, A>, symbol: &Symbol) -> DocumentSymbol {
     let children: Vec<DocumentSymbol> = symbol.children.iter().map(|child| nested(place, child)).collect();
     DocumentSymbol {
         name: symbol.name.clone(),
         detail: None,
-        kind: kind(symbol.kind),
+        kind: symbol.kind,
         tags: None,
         deprecated: None,
         range: place.range(symbol.span),
@@ -72,7 +62,7 @@ fn nested(place: &Place<'_>, symbol: &Symbol) -> DocumentSymbol {
 fn information(symbol: &Symbol, location: Location, container_name: Option<String>) -> SymbolInformation {
     SymbolInformation {
         name: symbol.name.clone(),
-        kind: kind(symbol.kind),
+        kind: symbol.kind,
         tags: None,
         deprecated: None,
         location,
@@ -89,9 +79,11 @@ pub(super) fn workspace(context: &mut Context<'_>, params: &Json) -> Answer {
         .to_lowercase();
     let mut paths: Vec<String> = context.snapshot.documents.keys().cloned().collect();
     for folder in &context.client.folders {
-        let main = format!("{}/main.mcl", folder.trim_end_matches('/'));
-        if context.setup.files.is_file(&main) {
-            paths.push(main);
+        for main in ["main.mcl", "main.cf"] {
+            let main = format!("{}/{main}", folder.trim_end_matches('/'));
+            if context.setup.files.is_file(&main) {
+                paths.push(main);
+            }
         }
     }
     let mut found: Vec<SymbolInformation> = Vec::new();
@@ -104,8 +96,11 @@ pub(super) fn workspace(context: &mut Context<'_>, params: &Json) -> Answer {
             if found.iter().any(|known| known.location.uri == uri) {
                 continue;
             }
-            let text = Text::new(program.analysis.sources.file(*file).text.clone());
-            let symbols = program.analysis.symbols(*file);
+            let text = Text::new(program.sources().file(*file).text.clone());
+            let symbols = match &program.analysis {
+                Analysis::Mcl(analysis) => analysis.symbols_of(*file),
+                Analysis::Model(analysis) => analysis.symbols_of(*file),
+            };
             let mut open: Vec<(&Symbol, Option<String>)> =
                 symbols.iter().rev().map(|symbol| (symbol, None)).collect();
             while let Some((symbol, container)) = open.pop() {

@@ -7,17 +7,12 @@ use setpoint_mcl::analysis::ParsedFile;
 use setpoint_mcl::syntax::{ExprId, StmtId, TokenKind};
 
 use super::{Place, to_json};
+use crate::language::Analysed;
 
 /// Brackets over several lines, comments of several lines, and imports that stand together.
 pub(super) fn folding(place: &Place<'_>) -> Option<Json> {
     let parsed = place.analysis().parsed(place.file)?;
     let line = |offset: u32| place.position(offset).line;
-    let fold = |start: u32, end: u32, kind: Option<FoldingRangeKind>| FoldingRange {
-        start_line: start,
-        end_line: end,
-        kind,
-        ..FoldingRange::default()
-    };
     let mut folds = Vec::new();
     let mut open = Vec::new();
     for (kind, range) in parsed.tokens.iter() {
@@ -57,6 +52,16 @@ pub(super) fn folding(place: &Place<'_>) -> Option<Json> {
     to_json(folds)
 }
 
+/// Lines that can be folded.
+pub(super) fn fold(start: u32, end: u32, kind: Option<FoldingRangeKind>) -> FoldingRange {
+    FoldingRange {
+        start_line: start,
+        end_line: end,
+        kind,
+        ..FoldingRange::default()
+    }
+}
+
 /// Whether nothing but white space stands before it on its line.
 fn is_alone(parsed: &ParsedFile, comment: Span) -> bool {
     let before = parsed.text.get(..comment.start as usize).unwrap_or_default();
@@ -64,7 +69,7 @@ fn is_alone(parsed: &ParsedFile, comment: Span) -> bool {
 }
 
 /// Lines that follow each other, where there are several.
-fn runs(lines: &[u32]) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn runs(lines: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     let chunks = lines.chunk_by(|a, b| *b == a + 1);
     chunks
         .filter(|chunk| chunk.len() > 1)
@@ -94,6 +99,15 @@ fn selection(place: &Place<'_>, parsed: &ParsedFile, position: Position) -> Sele
     if token.end > token.start {
         around.push(token);
     }
+    nested(place, around, position)
+}
+
+/// Each of what is around a position within the next larger one.
+pub(super) fn nested<A: Analysed>(
+    place: &Place<'_, A>,
+    mut around: Vec<Span>,
+    position: Position,
+) -> SelectionRange {
     around.sort_by_key(|span| (std::cmp::Reverse(span.end - span.start), span.start));
     let mut found: Option<SelectionRange> = None;
     let mut outer: Option<Span> = None;

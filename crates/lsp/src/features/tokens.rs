@@ -9,6 +9,7 @@ use setpoint_mcl::hir::DefinitionKind;
 use setpoint_mcl::syntax::TokenKind as K;
 
 use super::{Place, written};
+use crate::positions::{Encoding, Text};
 
 /// Names of the types, in the order of their numbers.
 pub(super) const TYPES: [&str; 12] = [
@@ -29,12 +30,12 @@ pub(super) const TYPES: [&str; 12] = [
 /// Names of the modifiers, in the order of their bits.
 pub(super) const MODIFIERS: [&str; 3] = ["declaration", "readonly", "defaultLibrary"];
 
-const DECLARATION: u32 = 1;
-const READONLY: u32 = 2;
-const LIBRARY: u32 = 4;
+pub(super) const DECLARATION: u32 = 1;
+pub(super) const READONLY: u32 = 2;
+pub(super) const LIBRARY: u32 = 4;
 
 /// The number of a type.
-fn number(name: &str) -> u32 {
+pub(super) fn number(name: &str) -> u32 {
     TYPES.iter().position(|known| *known == name).unwrap_or_default() as u32
 }
 
@@ -53,13 +54,7 @@ pub(super) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Box<RawVal
         meanings.insert(name.span.start, (name.span.end, meaning));
         inside_strings.push((name.span, meaning));
     }
-    let mut writer = Writer {
-        place,
-        data: Vec::new(),
-        line: 0,
-        character: 0,
-        offset: 0,
-    };
+    let mut writer = Writer::new(&place.text, place.client.encoding);
     for (kind, range) in parsed.tokens.iter() {
         if part.is_some_and(|part| range.end < part.start || part.end < range.start) {
             continue;
@@ -146,23 +141,36 @@ fn meaning(place: &Place<'_>, target: &Target, is_definition: bool) -> Option<(u
 }
 
 /// Tokens relative to the one before, a line at a time.
-struct Writer<'a> {
-    place: &'a Place<'a>,
-    data: Vec<SemanticToken>,
+pub(super) struct Writer<'a> {
+    text: &'a Text,
+    encoding: Encoding,
+    pub(super) data: Vec<SemanticToken>,
     /// Where the last token begins.
     line: u32,
     character: u32,
     offset: u32,
 }
 
-impl Writer<'_> {
-    fn push(&mut self, start: u32, end: u32, (token_type, token_modifiers_bitset): (u32, u32)) {
-        let text = &self.place.text;
+impl<'a> Writer<'a> {
+    /// For the tokens of a text, which come in its order.
+    pub(super) fn new(text: &'a Text, encoding: Encoding) -> Writer<'a> {
+        Writer {
+            text,
+            encoding,
+            data: Vec::new(),
+            line: 0,
+            character: 0,
+            offset: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, start: u32, end: u32, (token_type, token_modifiers_bitset): (u32, u32)) {
+        let text = self.text;
         let whole = text.as_str().get(start as usize..end as usize);
         let mut at = start;
         for piece in whole.unwrap_or_default().split_inclusive('\n') {
             let content = piece.trim_end_matches(['\n', '\r']);
-            let length = self.place.client.encoding.units(content);
+            let length = self.encoding.units(content);
             if length > 0 {
                 // Most tokens are on the line of the one before, or on one of the next.
                 let (mut line, mut from, mut before) = (self.line, self.offset, self.character);
@@ -170,7 +178,7 @@ impl Writer<'_> {
                     (line, from, before) = (line + 1, next, 0);
                 }
                 let between = text.as_str().get(from as usize..at as usize);
-                let character = before + self.place.client.encoding.units(between.unwrap_or_default());
+                let character = before + self.encoding.units(between.unwrap_or_default());
                 let delta_line = line - self.line;
                 self.data.push(SemanticToken {
                     delta_line,

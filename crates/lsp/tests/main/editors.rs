@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 use setpoint_mcl::syntax::TokenKind;
+use setpoint_model::syntax::TokenKind as ModelToken;
 use setpoint_testing::repository;
 
 use crate::client::library;
@@ -17,18 +18,34 @@ fn the_extension_names_files_that_are_there() {
     let package: Json = serde_json::from_str(&read("editors/vscode/package.json")).unwrap();
     let mut named = vec![package["main"].as_str().unwrap()];
     let contributes = &package["contributes"];
-    named.push(contributes["languages"][0]["configuration"].as_str().unwrap());
-    named.push(contributes["grammars"][0]["path"].as_str().unwrap());
-    named.push(contributes["snippets"][0]["path"].as_str().unwrap());
+    let all = |what: &str, key: &str| -> Vec<&str> {
+        let list = contributes[what].as_array().unwrap().iter();
+        list.map(|entry| entry[key].as_str().unwrap()).collect()
+    };
+    named.extend(all("languages", "configuration"));
+    named.extend(all("snippets", "path"));
     for name in named {
         let text = read(&format!("editors/vscode/{}", name.trim_start_matches("./")));
         if name.ends_with(".json") {
             serde_json::from_str::<Json>(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
-    let scope = contributes["grammars"][0]["scopeName"].as_str();
-    let grammar: Json = serde_json::from_str(&read("editors/vscode/syntaxes/mcl.tmLanguage.json")).unwrap();
-    assert_eq!(grammar["scopeName"].as_str(), scope);
+    let grammars = all("grammars", "path").into_iter();
+    for (path, scope) in grammars.zip(all("grammars", "scopeName")) {
+        let text = read(&format!("editors/vscode/{}", path.trim_start_matches("./")));
+        let grammar: Json = serde_json::from_str(&text).unwrap();
+        assert_eq!(grammar["scopeName"], scope);
+    }
+    // The server says by the ending of a file in which language it is.
+    let endings = contributes["languages"].as_array().unwrap().iter();
+    let endings: Vec<&str> = endings
+        .map(|entry| entry["extensions"][0].as_str().unwrap())
+        .collect();
+    assert_eq!(endings, [".mcl", ".cf"]);
+    let script = read("editors/vscode/extension.js");
+    for language in all("languages", "id") {
+        assert!(script.contains(&format!("\"{language}\"")), "{language}");
+    }
 }
 
 #[test]
@@ -83,4 +100,20 @@ fn vim_knows_every_word_of_the_language() {
     let words: BTreeSet<&str> = words.split(' ').collect();
     assert!(words.iter().all(|word| TokenKind::of_word(word).is_some()));
     assert_eq!(keywords, words);
+}
+
+#[test]
+fn vim_knows_every_word_of_models() {
+    let text = read("editors/vim/syntax/cfmodel.vim");
+    let keywords: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("syntax keyword cfmodel"))
+        .filter(|line| !line.starts_with("Todo") && !line.starts_with("Self"))
+        .flat_map(|line| line.split_whitespace().skip(1))
+        .collect();
+    let words = "typedef as entity extends end in implementation for matching index implement using when and or not true false import is defined dict null undef parents if else elif";
+    let words: BTreeSet<&str> = words.split(' ').collect();
+    assert!(words.iter().all(|word| ModelToken::of_word(word).is_some()));
+    assert_eq!(keywords, words);
+    assert!(read("editors/vim/ftdetect/cfmodel.vim").contains("*.cf setlocal filetype=cfmodel"));
 }

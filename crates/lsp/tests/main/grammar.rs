@@ -1,4 +1,4 @@
-//! The TextMate grammar, run over all cases of the language: each token has a scope of its class.
+//! The TextMate grammars, run over all cases of the languages: each token has a scope of its class.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,11 @@ use fancy_regex::Regex;
 use serde_json::Value as Json;
 use setpoint_diagnostics::{Diagnostics, FileId};
 use setpoint_mcl::syntax::{TokenKind as K, parse};
+use setpoint_model::syntax::{TokenKind as M, lex};
 use setpoint_testing::repository;
 
 const GRAMMAR: &str = "editors/vscode/syntaxes/mcl.tmLanguage.json";
+const MODEL_GRAMMAR: &str = "editors/vscode/syntaxes/cf.tmLanguage.json";
 
 /// A rule as an editor runs it. What the grammar does not use is not here: no `while`, no `\G`, no back reference from an end to its begin.
 enum Rule {
@@ -37,8 +39,8 @@ struct Grammar {
 }
 
 impl Grammar {
-    fn load() -> Grammar {
-        let text = std::fs::read_to_string(repository().join(GRAMMAR)).unwrap();
+    fn load(path: &str) -> Grammar {
+        let text = std::fs::read_to_string(repository().join(path)).unwrap();
         let json: Json = serde_json::from_str(&text).unwrap();
         let mut grammar = Grammar::default();
         let mut known = HashMap::new();
@@ -253,12 +255,12 @@ fn allowed(kind: K, is_name: bool) -> &'static [&'static str] {
     }
 }
 
-fn programs(directory: &Path, found: &mut Vec<PathBuf>) {
+fn programs(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            programs(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "mcl") {
+            programs(&path, ending, found);
+        } else if path.extension().is_some_and(|extension| extension == ending) {
             found.push(path);
         }
     }
@@ -266,10 +268,10 @@ fn programs(directory: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_token_of_every_case_has_a_scope_of_its_class() {
-    let grammar = Grammar::load();
+    let grammar = Grammar::load(GRAMMAR);
     let mut paths = Vec::new();
-    programs(&repository().join("tests/cases"), &mut paths);
-    programs(&repository().join("examples"), &mut paths);
+    programs(&repository().join("tests/cases"), "mcl", &mut paths);
+    programs(&repository().join("examples"), "mcl", &mut paths);
     paths.sort();
     assert!(paths.len() > 500, "{} programs", paths.len());
     let (mut tokens, mut wrong) = (0, Vec::new());
@@ -323,4 +325,137 @@ fn every_token_of_every_case_has_a_scope_of_its_class() {
         wrong[..wrong.len().min(40)].join("\n")
     );
     assert!(tokens > 10_000, "{tokens} tokens");
+}
+
+/// The beginnings of scopes that a token of a model may have.
+fn allowed_in_models(kind: M) -> &'static [&'static str] {
+    match kind {
+        M::Regex => &[
+            "keyword.other.matching",
+            "",
+            "punctuation.definition.string",
+            "string.regexp",
+        ],
+        M::FormatString | M::RawString | M::String | M::MultilineString => &[
+            "string.",
+            "punctuation.definition.string",
+            "punctuation.definition.interpolation",
+            "constant.character.escape",
+            "variable.",
+            "meta.interpolation",
+        ],
+        M::Identifier => &["variable.", "entity.name.", "support.type"],
+        M::Capitalized => &["entity.name.type"],
+        M::Float => &["constant.numeric.float"],
+        M::Integer => &["constant.numeric.integer"],
+        M::Relation => &["keyword.operator.relation"],
+        M::Error => &["invalid.illegal"],
+        M::EndOfFile => &[""],
+        M::If | M::Else | M::Elif | M::When => &["keyword.control.conditional"],
+        M::For => &["keyword.control.loop", "keyword.other.for"],
+        M::Import | M::As => &["keyword.control.import"],
+        M::End => &["keyword.control.end"],
+        M::And | M::Or | M::Not | M::In | M::Is | M::Defined => &["keyword.operator.word"],
+        M::Entity | M::Typedef | M::Implementation | M::Implement | M::Index | M::Dict => &["storage.type"],
+        M::Extends | M::Matching | M::Using | M::Parents => &["keyword.other"],
+        M::True | M::False => &["constant.language.boolean"],
+        M::Null | M::Undef => &["constant.language.null"],
+        M::Separator => &["punctuation.separator.namespace"],
+        M::NotEqual | M::Equal | M::GreaterOrEqual | M::LessOrEqual | M::Less | M::Greater => {
+            &["keyword.operator.comparison"]
+        }
+        M::AddAssign | M::Assign => &["keyword.operator.assignment"],
+        M::Plus | M::Minus | M::Slash | M::DoubleStar | M::Star | M::Percent => {
+            &["keyword.operator.arithmetic"]
+        }
+        M::Question => &["keyword.operator.conditional"],
+        M::Colon | M::Comma => &["punctuation.separator"],
+        M::Dot => &["punctuation.accessor"],
+        M::LeftBracket
+        | M::RightBracket
+        | M::LeftParenthesis
+        | M::RightParenthesis
+        | M::LeftBrace
+        | M::RightBrace => &["punctuation.section"],
+    }
+}
+
+#[test]
+fn every_token_of_every_model_has_a_scope_of_its_class() {
+    let grammar = Grammar::load(MODEL_GRAMMAR);
+    let mut paths = Vec::new();
+    for folder in [
+        "tests/cases",
+        "examples",
+        "crates/model/std",
+        "crates/model/tests",
+    ] {
+        programs(&repository().join(folder), "cf", &mut paths);
+    }
+    paths.sort();
+    assert!(paths.len() > 70, "{} models", paths.len());
+    let (mut tokens, mut wrong) = (0, Vec::new());
+    for path in paths {
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        let lexed = lex(FileId(0), &text);
+        let scopes = grammar.scopes(&text);
+        let comments = lexed.comments.iter();
+        let comments = comments.map(|span| (span.start, span.end, &["comment."][..]));
+        let others = lexed.tokens.iter().map(|token| {
+            let written = &text[token.start as usize..token.end as usize];
+            // What other languages write is taken for a token of ours by the lexer, which reports it, and not by the grammar.
+            let is_foreign = matches!(written, "&&" | "&" | "||" | "|" | "!");
+            let allowed = if is_foreign {
+                &["invalid.illegal"]
+            } else {
+                allowed_in_models(token.kind)
+            };
+            (token.start, token.end, allowed)
+        });
+        let mut all: Vec<_> = comments.chain(others).collect();
+        all.sort_unstable();
+        // Only the lexer looks ahead over lines for the end of a text, and for that of a comment of other languages.
+        let broken = lexed
+            .tokens
+            .iter()
+            .find(|token| token.kind == M::Error && text[token.start as usize..].starts_with("\"\"\""));
+        let end = broken
+            .map_or(text.len(), |token| token.start as usize)
+            .min(text.find("/*").unwrap_or(text.len()));
+        for (start, to, allowed) in all {
+            if start as usize >= end {
+                break;
+            }
+            // Grammars see one line at a time.
+            if text[start as usize..].starts_with("matching")
+                && text[start as usize..to as usize].contains('\n')
+            {
+                continue;
+            }
+            tokens += 1;
+            let bytes = &scopes[start as usize..to as usize];
+            let bad = bytes.iter().find(|scope| {
+                !allowed.iter().any(|allowed| match *allowed {
+                    "" => scope.is_empty(),
+                    allowed => scope.starts_with(allowed),
+                })
+            });
+            if let Some(bad) = bad {
+                let token = &text[start as usize..to as usize];
+                wrong.push(format!(
+                    "{}: `{token}` is `{bad}`, not {allowed:?}",
+                    path.display()
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {tokens} tokens\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(40)].join("\n")
+    );
+    assert!(tokens > 5000, "{tokens} tokens");
 }

@@ -12,4 +12,5 @@ mod editors;
 mod grammar;
 mod hostile;
 mod linting;
+mod models;
 mod questions;
