@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_diagnostics::{Diagnostics, FileId, Loader, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostics, FileId, Loader, MemoryLoader, SourceMap, Span};
 use setpoint_graph::Library;
 
 use crate::compile::{self, Functions};
@@ -109,6 +109,17 @@ impl Workspace {
         }
         Analysis::new(self.sources.clone(), diagnostics, loaded, model, mentions)
     }
+}
+
+/// What is known of everything that is built in: the modules `std` and `setpoint`.
+#[must_use]
+pub fn built_in(library: &Library) -> Analysis {
+    let imports: String = project::built_in_namespaces(library)
+        .iter()
+        .map(|name| format!("import {name}\n"))
+        .collect();
+    let loader = MemoryLoader::new().with("main.cf", imports);
+    Workspace::new().analyse(&AnalysisOptions::default(), &loader, library)
 }
 
 /// What is known about a model.

@@ -3,6 +3,7 @@
 mod book;
 mod events;
 mod find;
+mod models;
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -19,12 +20,12 @@ use crate::session::Session;
 
 /// Print the reference of whatever has a name: kinds, parameters, functions, codes
 ///
-/// A name, or a part of it, finds kinds, their parameters and constants, meta parameters, functions, modules, rules of the linter, and
-/// codes of errors and warnings, these by their summaries too. What alone is found is shown in full, several things as a list.
+/// A name, or a part of it, finds kinds, their parameters and constants, meta parameters, functions, modules, what models are given by the
+/// modules `std` and `setpoint`, rules of the linters, and codes of errors and warnings, these by their summaries too. What alone is found is shown in full, several things as a list.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub(super) struct Arguments {
-    /// What is looked for: `file`, `file.mode`, `Meta:retry`, `printf`, `unused-variable`, `E0101`
+    /// What is looked for: `file`, `file.mode`, `Meta:retry`, `printf`, `unused-variable`, `E0101`, `std::Host`
     name: Option<String>,
 
     #[command(subcommand)]
@@ -37,7 +38,9 @@ enum What {
     Kinds(Selection),
     /// Functions with their types; part of a name finds all that have it
     Functions(Selection),
-    /// Write everything as the pages of a book: `commands.md`, `events.md`, `events.schema.json`, `graph.schema.json`, `kinds.md`, `functions.md`, `functions/MODULE.md`
+    /// Entities, typedefs, implementations and functions of models; part of a name finds all that have it
+    Models(models::Selection),
+    /// Write everything as the pages of a book: `commands.md`, `events.md`, `events.schema.json`, `graph.schema.json`, `kinds.md`, `models.md`, `functions.md`, `functions/MODULE.md`
     Book {
         /// Where the pages go
         directory: PathBuf,
@@ -59,6 +62,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let text = match &arguments.what {
         Some(What::Kinds(selection)) => kinds(assembly, selection)?,
         Some(What::Functions(selection)) => functions(assembly, selection)?,
+        Some(What::Models(selection)) => models::models(session, selection)?,
         Some(What::Book { directory }) => {
             book::write(assembly, directory)?;
             return Ok(exit_code::DONE);

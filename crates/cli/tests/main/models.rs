@@ -299,3 +299,63 @@ fn a_graph_shows_resource_sets_and_can_be_of_one() {
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("there is `web`"), "{}", refused.stderr);
 }
+
+#[test]
+fn docs_show_what_models_define_and_what_is_built_in() {
+    let place = Hermetic::new();
+    let docs = |arguments: &[&str]| {
+        let all = [&["docs"], arguments].concat();
+        let finished = place.run(BINARY, &all);
+        assert_eq!(finished.code, 0, "{arguments:?}: {}", finished.stderr);
+        finished.stdout
+    };
+    // By whole and short name, by a part, and beside everything else that has a name.
+    let entity = docs(&["models", "std::Host"]);
+    for part in [
+        "import std\n",
+        "entity std::Host",
+        "Attributes\n",
+        "string name",
+        "Indexes\n",
+    ] {
+        assert!(entity.contains(part), "{part}:\n{entity}");
+    }
+    assert_eq!(docs(&["models", "Host"]), entity);
+    assert_eq!(docs(&["std::Host"]), entity);
+    let part = docs(&["models", "ipv4_"]);
+    for name in ["std::ipv4_address", "std::ipv4_network"] {
+        assert!(part.lines().any(|line| line.trim().starts_with(name)), "{part}");
+    }
+    let function = docs(&["models", "std::replace"]);
+    assert!(
+        function.contains("std::replace(string: string, old: string, new: string) -> string"),
+        "{function}"
+    );
+    let of_kind = docs(&["models", "setpoint::File"]);
+    assert!(of_kind.contains("string? path"), "{of_kind}");
+    let unknown = place.run(BINARY, &["docs", "models", "std::Hots"]);
+    assert_eq!(unknown.code, 1);
+    assert!(unknown.stderr.contains("std::Host"), "{}", unknown.stderr);
+    // The rules of both linters are found.
+    assert!(docs(&["hyphen-in-name"]).starts_with("# W0511"));
+    // And what a project defines.
+    place.write("p/project.yml", "name: p\nmodulepath: libs\n");
+    place.write(
+        "p/libs/net/setup.cfg",
+        "[metadata]\nname = inmanta-module-net\nversion = 1.0.0\nlicense = MIT\n",
+    );
+    let module = "\"\"\"\nA network.\n\"\"\"\ntypedef size as int matching self > 0\n\"\"\"\nHow large.\n\"\"\"\nentity Node:\n    size size = 1\nend\nimplementation nothing for Node:\nend\nimplement Node using nothing\n";
+    place.write("p/libs/net/model/_init.cf", module);
+    place.write(
+        "p/main.cf",
+        "import net\nentity Own extends net::Node:\nend\nimplement Own using parents\n",
+    );
+    let all = docs(&["models", "--of", "p"]);
+    assert!(
+        all.starts_with("The main file\n    Own\n\nnet\n    net::Node\n    net::size"),
+        "{all}"
+    );
+    let markdown = docs(&["models", "--of", "p", "net", "--markdown"]);
+    let wanted = "## net\n\nA network.\n\n### net::Node\n\n```cf\nentity net::Node\n```\n\nAttributes:\n\n- `net::size size = 1`\n\nImplementations:\n\n- `using net::nothing`\n\n### net::size\n\n```cf\ntypedef size as int matching self > 0\n```\n\nHow large.\n\n### net::nothing\n\n```cf\nimplementation net::nothing for net::Node\n```\n\n";
+    assert_eq!(markdown, wanted);
+}

@@ -119,6 +119,54 @@ impl Analysis {
         })
     }
 
+    /// All types of a namespace itself: entities, typedefs, implementations and functions, by their names without it.
+    pub fn each_of(
+        &self,
+        namespace: NamespaceId,
+        library: &Library,
+        visit: &mut dyn FnMut(&str, Sort, Target),
+    ) {
+        let model = &self.model;
+        let short = |name: &str| name.rsplit("::").next().unwrap_or_default().to_owned();
+        for (at, entity) in model.entities.iter().enumerate() {
+            if entity.namespace == namespace {
+                let id = EntityId(at as u32);
+                visit(&short(&entity.name), Sort::Entity, Target::Entity(id));
+            }
+        }
+        for (at, typedef) in model.typedefs.iter().enumerate() {
+            if typedef.namespace == namespace {
+                let id = TypedefId(at as u32);
+                visit(&short(&typedef.name), Sort::Type, Target::Typedef(id));
+            }
+        }
+        for (at, implementation) in model.implementations.iter().enumerate() {
+            if implementation.namespace == namespace {
+                let target = Target::Implementation(ImplementationId(at as u32));
+                visit(&short(&implementation.name), Sort::Implementation, target);
+            }
+        }
+        let of = &model.namespaces[namespace.index()];
+        if &*of.name == "std" {
+            for (number, function) in FUNCTIONS.iter().enumerate() {
+                let whole = format!("std::{}", function.name).into();
+                let implementation = FunctionImplementation::Std(number as u16);
+                visit(
+                    function.name,
+                    Sort::Function,
+                    Target::Function(whole, implementation),
+                );
+            }
+        }
+        let shared = library.functions.module(&of.name);
+        let shared = shared.filter(|_| of.has_library_functions).into_iter().flatten();
+        for (name, function) in shared.filter(|(name, _)| !name.starts_with('_')) {
+            let whole = format!("{}::{name}", of.name).into();
+            let implementation = FunctionImplementation::Library(function.clone());
+            visit(name, Sort::Function, Target::Function(whole, implementation));
+        }
+    }
+
     /// The function or entity whose arguments are around a place, and which argument the place is in, from 0.
     #[must_use]
     pub fn call_at(&self, file: FileId, offset: u32, library: &Library) -> Option<(Target, usize)> {
@@ -344,71 +392,30 @@ impl List<'_> {
 
     fn own(&self, namespace: NamespaceId, name: &str) -> Option<Target> {
         let mut found = None;
-        self.each_of(namespace, &mut |label, _, target| {
-            if label == name && found.is_none() {
-                found = Some(target);
-            }
-        });
+        self.analysis
+            .each_of(namespace, self.library, &mut |label, _, target| {
+                if label == name && found.is_none() {
+                    found = Some(target);
+                }
+            });
         found
-    }
-
-    /// All types of a namespace itself.
-    fn each_of(&self, namespace: NamespaceId, visit: &mut dyn FnMut(&str, Sort, Target)) {
-        let model = &self.analysis.model;
-        let short = |name: &str| name.rsplit("::").next().unwrap_or_default().to_owned();
-        for (at, entity) in model.entities.iter().enumerate() {
-            if entity.namespace == namespace {
-                let id = EntityId(at as u32);
-                visit(&short(&entity.name), Sort::Entity, Target::Entity(id));
-            }
-        }
-        for (at, typedef) in model.typedefs.iter().enumerate() {
-            if typedef.namespace == namespace {
-                let id = TypedefId(at as u32);
-                visit(&short(&typedef.name), Sort::Type, Target::Typedef(id));
-            }
-        }
-        for (at, implementation) in model.implementations.iter().enumerate() {
-            if implementation.namespace == namespace {
-                let target = Target::Implementation(ImplementationId(at as u32));
-                visit(&short(&implementation.name), Sort::Implementation, target);
-            }
-        }
-        let of = &model.namespaces[namespace.index()];
-        if &*of.name == "std" {
-            for (number, function) in FUNCTIONS.iter().enumerate() {
-                let whole = format!("std::{}", function.name).into();
-                let implementation = FunctionImplementation::Std(number as u16);
-                visit(
-                    function.name,
-                    Sort::Function,
-                    Target::Function(whole, implementation),
-                );
-            }
-        }
-        let shared = self.library.functions.module(&of.name);
-        let shared = shared.filter(|_| of.has_library_functions).into_iter().flatten();
-        for (name, function) in shared.filter(|(name, _)| !name.starts_with('_')) {
-            let whole = format!("{}::{name}", of.name).into();
-            let implementation = FunctionImplementation::Library(function.clone());
-            visit(name, Sort::Function, Target::Function(whole, implementation));
-        }
     }
 
     fn names_of(&mut self, namespace: NamespaceId, wanted: Wanted) {
         let mut found = Vec::new();
-        self.each_of(namespace, &mut |label, sort, target| {
-            let is_wanted = matches!(
-                (wanted, sort),
-                (Wanted::Entity | Wanted::Value | Wanted::Statement, Sort::Entity)
-                    | (Wanted::Type, Sort::Type)
-                    | (Wanted::Implementation, Sort::Implementation)
-                    | (Wanted::Value | Wanted::Statement, Sort::Function)
-            );
-            if is_wanted {
-                found.push((label.to_owned(), sort, target));
-            }
-        });
+        self.analysis
+            .each_of(namespace, self.library, &mut |label, sort, target| {
+                let is_wanted = matches!(
+                    (wanted, sort),
+                    (Wanted::Entity | Wanted::Value | Wanted::Statement, Sort::Entity)
+                        | (Wanted::Type, Sort::Type)
+                        | (Wanted::Implementation, Sort::Implementation)
+                        | (Wanted::Value | Wanted::Statement, Sort::Function)
+                );
+                if is_wanted {
+                    found.push((label.to_owned(), sort, target));
+                }
+            });
         for (label, sort, target) in found {
             let snippet = match (wanted, sort) {
                 (Wanted::Value | Wanted::Statement, Sort::Entity | Sort::Function) => {

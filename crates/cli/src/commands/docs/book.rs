@@ -55,6 +55,10 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
         ),
         ("graph.schema.json".to_owned(), ended(graph_schema(assembly))),
         ("kinds.md".to_owned(), ended(kinds)),
+        (
+            "models.md".to_owned(),
+            ended(format!("{NOTE}{}", super::models::built_in_pages(assembly))),
+        ),
         ("functions.md".to_owned(), ended(index(assembly))),
     ];
     for module in assembly.modules() {

@@ -9,6 +9,7 @@ use setpoint_mcl::lint::{RULES, Rule};
 use setpoint_mcl::writable_parameters;
 use setpoint_value::{FunctionSpec, Module};
 
+use super::models::{self, Thing};
 use super::{
     constant_value, entry, first_line, function_line, function_page, kind_page, module_page, parameter_title,
     schemas, visible, with_form,
@@ -22,7 +23,8 @@ const WIDEST: usize = 40;
 /// The page of the one thing that is called so; a list of all whose name holds the text, if there are several.
 pub(super) fn find(assembly: &Assembly, name: &str) -> Result<String, Failure> {
     let wanted = name.to_lowercase();
-    let subjects = subjects(assembly);
+    let models = models::built_in(assembly);
+    let subjects = subjects(assembly, &models);
     let is_called = |subject: &&Subject<'_>| subject.names().iter().any(|name| name.to_lowercase() == wanted);
     let mut found: Vec<&Subject<'_>> = subjects.iter().filter(is_called).collect();
     if found.is_empty() {
@@ -59,12 +61,13 @@ enum Subject<'a> {
     Module(&'a Module),
     Variable(&'a Module, &'static str, &'static str),
     Function(&'static FunctionSpec),
+    Model(&'a Thing),
     Rule(&'static Rule),
     Code(&'static CodeInfo),
 }
 
 /// Everything that can be found, in the order in which it is listed.
-fn subjects(assembly: &Assembly) -> Vec<Subject<'_>> {
+fn subjects<'a>(assembly: &'a Assembly, models: &'a [Thing]) -> Vec<Subject<'a>> {
     let mut subjects: Vec<Subject<'_>> = schemas(assembly).map(Subject::Kind).collect();
     for schema in schemas(assembly) {
         let parameters = writable_parameters(schema);
@@ -90,7 +93,9 @@ fn subjects(assembly: &Assembly) -> Vec<Subject<'_>> {
             .map(Subject::Module),
     );
     subjects.extend(modules().flat_map(visible).map(Subject::Function));
-    subjects.extend(RULES.iter().map(Subject::Rule));
+    subjects.extend(models.iter().map(Subject::Model));
+    let rules = RULES.iter().chain(setpoint_model::lint::RULES);
+    subjects.extend(rules.map(Subject::Rule));
     subjects.extend(codes::all().into_iter().map(Subject::Code));
     subjects
 }
@@ -105,6 +110,7 @@ impl Subject<'_> {
             Subject::Meta(_) => "Meta parameters",
             Subject::Module(_) => "Modules",
             Subject::Function(_) => "Functions",
+            Subject::Model(_) => "Models",
             Subject::Rule(_) => "Rules of the linter",
             Subject::Code(_) => "Codes",
         }
@@ -128,6 +134,7 @@ impl Subject<'_> {
                 _ => format!("${name}"),
             },
             Subject::Function(spec) => spec.called(),
+            Subject::Model(thing) => thing.name.clone(),
             Subject::Rule(rule) => rule.name.to_owned(),
             Subject::Code(code) => code.code.to_owned(),
         }
@@ -145,6 +152,7 @@ impl Subject<'_> {
             Subject::Kind(_)
             | Subject::Parameter(..)
             | Subject::Module(_)
+            | Subject::Model(_)
             | Subject::Rule(_)
             | Subject::Code(_) => {}
         }
@@ -170,6 +178,7 @@ impl Subject<'_> {
             Subject::Meta(name) => name.doc().to_owned(),
             Subject::Module(module) => first_line(module.doc).to_owned(),
             Subject::Function(spec) => first_line(&spec.doc).to_owned(),
+            Subject::Model(thing) => thing.line().to_owned(),
             Subject::Rule(rule) => format!("{} ({})", rule.code.summary, rule.code.code),
             Subject::Code(code) => code.summary.to_owned(),
         }
@@ -213,6 +222,7 @@ impl Subject<'_> {
             }
             Subject::Module(module) => module_page(module, &visible(module), false, out),
             Subject::Function(spec) => function_page(spec, false, out),
+            Subject::Model(thing) => thing.page(false, out),
             Subject::Rule(rule) => out.push_str(page(rule.code.code).unwrap_or_default()),
             Subject::Code(code) => out.push_str(page(code.code).unwrap_or_default()),
         }
