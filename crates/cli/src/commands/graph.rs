@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::automatic_edges;
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
-use setpoint_value::{Type, Value};
+use setpoint_value::{Type, Value, quote};
 
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
@@ -207,7 +207,9 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
             let mut text = text::graph_text(printed, Some(&model.shown_sources()));
             let is_shown = |id: &ResourceId| graph.resources.contains_key(id);
             let labels = desired.sets.iter().filter(|(id, _)| is_shown(id));
-            let labels: String = labels.map(|(id, set)| format!("{id} has set={set}\n")).collect();
+            let labels: String = labels
+                .map(|(id, set)| format!("{} {} has set={set}\n", id.kind, quote(id.name.as_bytes())))
+                .collect();
             if !labels.is_empty() {
                 text = format!("{text}\n{labels}");
             }

@@ -279,13 +279,13 @@ fn a_graph_shows_resource_sets_and_can_be_of_one() {
     let graph = |arguments: &[&str]| place.run(BINARY, &[&["graph", "main.cf"], arguments].concat());
     let shown = graph(&[]).stdout;
     assert!(
-        shown.ends_with("\n\nnoop[a] has set=web\nnoop[b] has set=web\n"),
+        shown.ends_with("\n\nnoop \"a\" has set=web\nnoop \"b\" has set=web\n"),
         "{shown}"
     );
     assert!(shown.contains("noop \"c\""), "{shown}");
     let shown = graph(&["--set", "web"]).stdout;
     assert!(
-        !shown.contains("noop \"c\"") && shown.contains("noop[a] -> noop[b]"),
+        !shown.contains("noop \"c\"") && shown.contains("noop \"a\" -> noop \"b\""),
         "{shown}"
     );
     let object = json_of(&graph(&["--set", "web", "--format", "json"]).stdout);

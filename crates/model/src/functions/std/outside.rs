@@ -110,6 +110,9 @@ pub(crate) fn file_marker(datum: &Datum) -> Option<(&Arc<str>, Marks)> {
 pub(super) fn file(call: &mut Call<'_>) -> Answer {
     let file = data_file(&call.text(0)?, "files", call.context)?;
     call.context.record_file(&file.place);
+    if !call.context.loader().is_file(&file.place) {
+        return Err(Failure::Other(format!("there is no file `{}`", file.place)));
+    }
     let content = call.context.loader().read(&file.place);
     let content =
         content.map_err(|reason| Failure::Other(format!("cannot read `{}`: {reason}", file.place)))?;
