@@ -47,6 +47,10 @@ pub(crate) struct ProgramArguments {
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     lang: Option<ProgramLanguage>,
 
+    /// Do not run the functions that modules of a model have in Python. Also the variable SETPOINT_NO_PYTHON
+    #[arg(long)]
+    no_python: bool,
+
     #[command(flatten)]
     later: CompileLater,
 }
@@ -70,7 +74,7 @@ impl ProgramArguments {
     }
 
     /// The model that the input is, if it is one.
-    pub(crate) fn model(&self, library: Library) -> Result<Option<ModelSource>, Failure> {
+    pub(crate) fn model(&self, library: Library, output: &Output) -> Result<Option<ModelSource>, Failure> {
         let is_model = match self.lang {
             Some(language) => language == ProgramLanguage::Cf,
             None => self.words.len() == 1 && is_model(&self.words[0]),
@@ -80,9 +84,10 @@ impl ProgramArguments {
         }
         let settings = ModelSettings {
             module_path: self.module_path.iter().cloned().collect(),
+            no_python: self.no_python,
             ..ModelSettings::default()
         };
-        ModelSource::find(self.input()?, settings, library, self.hostname()?).map(Some)
+        ModelSource::find(self.input()?, settings, library, self.hostname()?, output).map(Some)
     }
 
     /// The words as they were given.

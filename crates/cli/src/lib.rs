@@ -35,6 +35,7 @@ mod prefix;
 mod process;
 mod program;
 mod published_facts;
+mod python;
 mod reload;
 mod session;
 mod signals;

@@ -12,7 +12,8 @@ use setpoint_model::compile::{Checked, Compiled, check, compile};
 use setpoint_model::datum::{Datum, InstanceId};
 use setpoint_model::execute::{Inputs, Outside, ReadKey};
 use setpoint_model::export::{Deferrals, Exported, HeldResource, machine_outputs};
-use setpoint_model::functions::context::{Arguments, Deployment, Failure as CallFailure};
+use setpoint_model::functions::context::Deployment;
+use setpoint_model::functions::plugins::PluginSettings;
 use setpoint_model::language::LANGUAGE;
 use setpoint_model::project;
 use setpoint_value::{CallError, FunctionRef, Random, Value};
@@ -22,6 +23,7 @@ use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, system_text};
 use crate::output::{Importance, Output, headed};
 use crate::published_facts::{Facts, read_facts};
+use crate::python::Python;
 
 /// Which model, and what it is given.
 pub(crate) struct ModelSource {
@@ -47,6 +49,8 @@ pub(crate) struct ModelSource {
     published: Facts,
     /// How many rounds of freezing relations there may be.
     max_rounds: Option<u64>,
+    /// What runs the functions that its modules have in Python.
+    plugins: PluginSettings,
 }
 
 /// What the command line says about a model, besides where it is.
@@ -60,6 +64,8 @@ pub(crate) struct ModelSettings {
     pub(crate) environment: Option<BTreeMap<Arc<str>, Arc<str>>>,
     /// A file with facts.
     pub(crate) facts: Option<PathBuf>,
+    /// Whether functions that modules have in Python are not run.
+    pub(crate) no_python: bool,
 }
 
 /// Whether an argument names a model: a `.cf` file, a `project.yml`, or a directory that has one and is no program of the first language.
@@ -84,6 +90,7 @@ impl ModelSource {
         settings: ModelSettings,
         library: Library,
         hostname: String,
+        output: &Output,
     ) -> Result<ModelSource, Failure> {
         let path = Path::new(argument);
         let metadata = std::fs::metadata(path).map_err(|error| {
@@ -117,8 +124,13 @@ impl ModelSource {
         if !root.is_empty() && !root.ends_with('/') {
             root.push('/');
         }
+        let plugins = match settings.no_python || Python::is_off() {
+            true => PluginSettings::Off("which are turned off".into()),
+            false => PluginSettings::By(Arc::new(Python::new(&root, output)?)),
+        };
         Ok(ModelSource {
             root,
+            plugins,
             needs_project: above.is_none() && main.is_none(),
             main,
             module_path,
@@ -366,6 +378,7 @@ impl ModelWork {
                 main: source.main.clone(),
                 module_path: source.module_path.clone(),
                 needs_project: source.needs_project,
+                plugins: source.plugins.clone(),
                 ..project::Options::default()
             },
             source,
@@ -585,12 +598,6 @@ impl Outside for ThisMachine {
             function.called()
         );
         Err(CallError::catchable(message))
-    }
-
-    fn plugin(&self, name: &str, _: Arguments) -> Result<Datum, CallFailure> {
-        Err(CallFailure::Other(format!(
-            "there is no plugin host that has `{name}`"
-        )))
     }
 }
 

@@ -60,7 +60,7 @@ impl Session {
     /// The model that the command line names, if it names one.
     pub(crate) fn model(&self, arguments: &ProgramArguments) -> Result<Option<ModelWork>, Failure> {
         let library: Library = self.assembly.library(&arguments.hostname()?);
-        Ok(arguments.model(library)?.map(ModelWork::new))
+        Ok(arguments.model(library, &self.output)?.map(ModelWork::new))
     }
 
     /// Opens this machine for a program, with its state below `prefix`, an absolute path.

@@ -1,4 +1,4 @@
-//! Child processes: commands that run and end, and commands that run on and speak in lines.
+//! Child processes: commands that run and end, commands that run on and speak in lines, and commands that are talked with.
 //!
 //! Every command is the leader of a session and a process group of its own: it has no terminal, and a signal reaches what a
 //! shell has started. It inherits no descriptor but its three standard ones, reads nothing, and ends when we die; how
@@ -11,6 +11,7 @@
 //! The functions here need a tokio runtime with input, output and time, and use no thread while they wait.
 
 mod command;
+mod conversation;
 mod group;
 mod guardian;
 mod launch;
@@ -24,6 +25,7 @@ mod signal;
 mod starter;
 
 pub use command::{Command, Environment, Exit, Finished, RunError, Stop};
+pub use conversation::{Conversation, ConversationError};
 pub use launcher::Launcher;
 pub use limits::{Capability, Limit};
 pub use lines::{LineEvent, Lines};
@@ -85,6 +87,11 @@ impl Processes {
     /// Starts a command that is to run on, and reads its lines.
     pub async fn start_lines(&self, command: &Command) -> Result<Lines, RunError> {
         Lines::start(command, self).await
+    }
+
+    /// Starts a command that is to run on, and talks with it in frames over its standard output, which goes both ways.
+    pub async fn start_conversation(&self, command: &Command) -> Result<Conversation, RunError> {
+        Conversation::start(command, self).await
     }
 
     fn starter(&self) -> io::Result<&Starter> {

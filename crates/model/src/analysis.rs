@@ -30,6 +30,7 @@ use setpoint_diagnostics::{Diagnostics, FileId, Loader, MemoryLoader, SourceMap,
 use setpoint_graph::Library;
 
 use crate::compile::{self, Functions};
+use crate::functions::plugins::{PluginSettings, Plugins};
 use crate::hir::{EntityId, Model, NamespaceId, Symbol};
 use crate::project::{self, Loaded, MAIN};
 use crate::resolve;
@@ -77,6 +78,8 @@ impl Workspace {
             main: options.main.clone(),
             module_path: options.module_path.clone(),
             needs_project: options.needs_project,
+            // Whoever only looks at a model runs nothing of it.
+            plugins: PluginSettings::Named,
             parsed: std::mem::take(&mut self.parsed),
         };
         let loaded = project::load(
@@ -89,7 +92,10 @@ impl Workspace {
         );
         self.parsed = load.parsed;
         let mut found = Diagnostics::new();
-        let (model, mentions) = resolve::resolve_as_far_as_possible(&loaded, library, &Functions, &mut found);
+        let functions = Functions {
+            plugins: Arc::new(Plugins::new(&load.plugins, &loaded, loader)),
+        };
+        let (model, mentions) = resolve::resolve_as_far_as_possible(&loaded, library, &functions, &mut found);
         // What does not parse may have defined what is then not found.
         if !diagnostics.has_errors() {
             diagnostics.append(found);

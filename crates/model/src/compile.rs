@@ -8,10 +8,11 @@ use setpoint_graph::Library;
 
 use crate::execute::{self, Execution, Inputs};
 use crate::export::{self, BindingFile, Bindings, ExportOptions, Exported};
+use crate::functions::plugins::{PluginFunction, Plugins};
 use crate::functions::std as functions;
 use crate::hir::Model;
 use crate::project::{self, Loaded, Project};
-use crate::resolve::{self, FunctionTable};
+use crate::resolve::{FunctionTable, resolve as resolve_names};
 
 /// A model without its execution.
 #[derive(Debug)]
@@ -45,12 +46,38 @@ pub fn check(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Checked {
+    let checked = resolve(loader, library, options, sources, diagnostics);
+    end_plugins(&checked);
+    checked
+}
+
+/// Nothing is called any more.
+fn end_plugins(checked: &Checked) {
+    if let Some(plugins) = checked.model.as_ref().and_then(|model| model.plugins.as_ref()) {
+        plugins.end();
+    }
+}
+
+fn resolve(
+    loader: &dyn Loader,
+    library: &Library,
+    options: &mut project::Options,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Checked {
     let loaded = project::load(loader, library, "", options, sources, diagnostics);
     let mut reads: BTreeSet<String> = loaded.reads.iter().cloned().collect();
-    let model = match diagnostics.has_errors() {
-        true => None,
-        false => resolve::resolve(&loaded, library, &Functions, diagnostics),
+    let table = Functions {
+        plugins: Arc::new(Plugins::new(&options.plugins, &loaded, loader)),
     };
+    reads.extend(table.plugins.files().map(str::to_owned));
+    let mut model = match diagnostics.has_errors() {
+        true => None,
+        false => resolve_names(&loaded, library, &table, diagnostics),
+    };
+    if let Some(model) = &mut model {
+        model.plugins = Some(table.plugins);
+    }
     let bindings = model
         .as_ref()
         .map(|model| bindings(loader, &loaded, model, library, sources, diagnostics, &mut reads));
@@ -86,7 +113,7 @@ pub fn compile(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Compiled {
-    let checked = check(loader, library, options, sources, diagnostics);
+    let checked = resolve(loader, library, options, sources, diagnostics);
     let (Some(model), Some(bindings), false) = (&checked.model, &checked.bindings, diagnostics.has_errors())
     else {
         return Compiled {
@@ -105,6 +132,7 @@ pub fn compile(
         project: checked.project.name.clone(),
     };
     let mut execution = execute::execute(model, sources, inputs, loader, Some(bindings), &bounds);
+    end_plugins(&checked);
     diagnostics.append(std::mem::take(&mut execution.diagnostics));
     let exported = (!diagnostics.has_errors()).then(|| {
         let options = ExportOptions {
@@ -162,16 +190,29 @@ fn binding_files(
     files
 }
 
-/// The functions of the language's own modules.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Functions;
+/// The functions of the language's own modules, and those that modules have in Python.
+#[derive(Debug)]
+pub(crate) struct Functions {
+    pub(crate) plugins: Arc<Plugins>,
+}
 
 impl FunctionTable for Functions {
     fn native(&self, namespace: &str, name: &str) -> Option<u16> {
         functions::number(namespace, name)
     }
 
+    fn plugin(&self, namespace: &str, name: &str) -> Option<Arc<PluginFunction>> {
+        self.plugins.function(namespace, name)
+    }
+
+    fn missing_plugin(&self, namespace: &str, name: &str) -> Option<String> {
+        self.plugins.why_missing(namespace, name)
+    }
+
     fn names(&self, namespace: &str) -> Vec<Arc<str>> {
         functions::names(namespace)
+            .into_iter()
+            .chain(self.plugins.names(namespace))
+            .collect()
     }
 }

@@ -13,6 +13,7 @@ pub mod format;
 #[cfg(test)]
 mod generate;
 pub mod operators;
+pub mod plugins;
 pub mod std;
 pub mod templates;
 #[cfg(test)]

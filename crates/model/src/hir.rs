@@ -10,6 +10,7 @@ use setpoint_diagnostics::{FileId, Span};
 use setpoint_graph::KindSchema;
 use setpoint_value::FunctionRef;
 
+use crate::functions::plugins::{PluginFunction, Plugins};
 use crate::syntax::ast::{Literal, Multiplicity, Operator, Regex};
 
 macro_rules! ids {
@@ -71,6 +72,8 @@ pub struct Model {
     /// The modules, with the directories that hold their `templates` and `files`; the project itself has the empty name. What is built in
     /// has no directory and is not among them.
     pub modules: FxHashMap<Arc<str>, Arc<str>>,
+    /// What the modules have in Python, for those who learn of names only when they execute.
+    pub plugins: Option<Arc<Plugins>>,
 }
 
 impl Model {
@@ -387,8 +390,8 @@ pub enum FunctionImplementation {
     Std(u16),
     /// A function of the shared library.
     Library(FunctionRef),
-    /// A function of a plugin host, by its name there.
-    Plugin(Arc<str>),
+    /// A function that a module has in Python.
+    Plugin(Arc<PluginFunction>),
 }
 
 /// A statement.

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, SourceMap, Span};
 use setpoint_graph::Library;
 
+use crate::functions::plugins::PluginSettings;
 use crate::syntax::{self, ast};
 
 pub(crate) use builtin::namespaces as built_in_namespaces;
@@ -36,6 +37,8 @@ pub struct Options {
     pub module_path: Vec<String>,
     /// Whether a directory without a `project.yml` is no project, which is an error.
     pub needs_project: bool,
+    /// What runs functions in Python.
+    pub plugins: PluginSettings,
     /// Files that were parsed before with the same [`SourceMap`].
     pub parsed: ParsedFiles,
 }
@@ -74,8 +77,8 @@ pub struct Module {
     pub name: Arc<str>,
     /// Where it is; none for what is built in.
     pub directory: Option<Arc<str>>,
-    /// Whether it has functions written in Python.
-    pub has_python: bool,
+    /// The directory of its functions in Python, if it has some.
+    pub python: Option<Arc<str>>,
 }
 
 /// A file and the namespace that it is.
@@ -301,7 +304,7 @@ impl Loading<'_> {
     fn namespace(&mut self, name: &str, import: Option<Span>) -> Result<(), Box<Diagnostic>> {
         let module = first_part(name);
         if let Some(text) = builtin::text(self.library, name) {
-            self.module(module, None, false);
+            self.module(module, None, None);
             self.add(name.into(), &format!("<{name}>"), text.into());
             return Ok(());
         }
@@ -316,7 +319,7 @@ impl Loading<'_> {
         let files = match found {
             modules::Found::Directory(files) => files,
             modules::Found::Functions if name == module => {
-                self.module(module, None, false);
+                self.module(module, None, None);
                 self.add(name.into(), &format!("<{name}>"), "".into());
                 return Ok(());
             }
@@ -342,17 +345,21 @@ impl Loading<'_> {
             let near = setpoint_diagnostics::did_you_mean(name, parts.iter().map(String::as_str));
             Box::new(error.help_if(near))
         })?;
-        self.module(module, Some(files.directory.as_str().into()), files.has_python);
+        self.module(
+            module,
+            Some(files.directory.as_str().into()),
+            files.python.clone(),
+        );
         self.add(name.into(), &path, text);
         Ok(())
     }
 
-    fn module(&mut self, name: &str, directory: Option<Arc<str>>, has_python: bool) {
+    fn module(&mut self, name: &str, directory: Option<Arc<str>>, python: Option<Arc<str>>) {
         if self.modules.iter().all(|known| &*known.name != name) {
             self.modules.push(Module {
                 name: name.into(),
                 directory,
-                has_python,
+                python,
             });
         }
     }

@@ -28,14 +28,14 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
 
-use mentions::Mentions;
-
+use crate::functions::plugins::PluginFunction;
 use crate::hir::{
     Block, Entity, EntityId, FunctionId, FunctionImplementation, ImplementationId, Model, Namespace,
     NamespaceId, RelationId, Symbol, TypedefId,
 };
 use crate::project::Loaded;
 use crate::syntax::ast;
+use mentions::Mentions;
 use names::{Definition, Names};
 
 /// Functions that are not those of the shared library.
@@ -43,9 +43,17 @@ pub trait FunctionTable {
     /// The number of a function of a namespace that is built in.
     fn native(&self, namespace: &str, name: &str) -> Option<u16>;
 
-    /// The function of a plugin host for a name in a namespace.
-    fn plugin(&self, _namespace: &str, _name: &str) -> Option<Arc<str>> {
+    /// The function in Python of a name in a namespace.
+    fn plugin(&self, _namespace: &str, _name: &str) -> Option<Arc<PluginFunction>> {
         None
+    }
+
+    /// What there is to say of the functions in Python of a namespace's module, where a name was not found.
+    fn missing_plugin(&self, namespace: &str, name: &str) -> Option<String> {
+        let module = namespace.split("::").next().unwrap_or(namespace);
+        Some(format!(
+            "module `{module}` has functions in Python, of which nothing provides `{namespace}::{name}`"
+        ))
     }
 
     /// The names of all functions of a namespace, for advice.

@@ -68,6 +68,10 @@ struct Model {
     /// The machine whose resources are looked at [default: this one]
     #[arg(long, value_name = "NAME")]
     hostname: Option<String>,
+
+    /// Do not run the functions that modules have in Python. Also the variable SETPOINT_NO_PYTHON
+    #[arg(long)]
+    no_python: bool,
 }
 
 #[derive(Debug, Args)]
@@ -111,12 +115,14 @@ impl Model {
             module_path: self.module_path.clone(),
             environment: (!environment.is_empty()).then_some(environment),
             facts: self.facts.clone(),
+            no_python: self.no_python,
         };
         Ok(ModelWork::new(ModelSource::find(
             &self.directory,
             settings,
             library,
             hostname,
+            &session.output,
         )?))
     }
 }

@@ -27,6 +27,7 @@ mod model_tutorial;
 mod models;
 mod modules;
 mod neovim;
+mod plugins;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;

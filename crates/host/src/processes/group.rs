@@ -19,7 +19,6 @@ use tokio::process::Child;
 const CHUNK: usize = 64 * 1024;
 
 /// A started command. Dropping it kills the whole group.
-/// A started command. Dropping it kills the whole group.
 #[derive(Debug)]
 pub(super) struct Group {
     child: Child,
@@ -35,6 +34,28 @@ pub(super) struct Group {
 impl Group {
     /// May be given up: then nothing runs.
     pub(super) async fn start(command: &Command, processes: &Processes) -> Result<Self, RunError> {
+        let (stdout, to_stdout) = Pipe::open().map_err(|source| RunError::Start {
+            program: PathBuf::from(&command.program),
+            source,
+        })?;
+        Self::start_writing(command, processes, stdout, to_stdout).await
+    }
+
+    /// The same with this as standard output.
+    pub(super) async fn start_connected(
+        command: &Command,
+        processes: &Processes,
+        stdout: OwnedFd,
+    ) -> Result<Self, RunError> {
+        Self::start_writing(command, processes, Pipe::default(), stdout.into()).await
+    }
+
+    async fn start_writing(
+        command: &Command,
+        processes: &Processes,
+        stdout: Pipe,
+        to_stdout: Stdio,
+    ) -> Result<Self, RunError> {
         let program = PathBuf::from(&command.program);
         let failed = |source: io::Error| RunError::Start {
             program: program.clone(),
@@ -42,7 +63,6 @@ impl Group {
         };
         let launch = launch(command, processes)?;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
-        let (stdout, to_stdout) = Pipe::open().map_err(failed)?;
         let (stderr, to_stderr) = Pipe::open().map_err(failed)?;
         let starter = processes.starter().map_err(failed)?;
         let started = starter.start(theirs.into(), to_stdout, to_stderr).await;
@@ -224,7 +244,7 @@ fn credentials(command: &Command) -> Result<Option<Credentials>, RunError> {
 }
 
 /// The reading end of a pipe; nothing once it has ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Pipe {
     descriptor: Option<Receiver>,
     buffer: Vec<u8>,

@@ -4,8 +4,8 @@ use crate::place::{Place, is_root};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use setpoint_host::processes::{
-    Capability, Command, Environment, Exit, Finished, Launcher, Limit, LineEvent, Processes, ProgramError,
-    RunError, Signal, Stop,
+    Capability, Command, ConversationError, Environment, Exit, Finished, Launcher, Limit, LineEvent,
+    Processes, ProgramError, RunError, Signal, Stop,
 };
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -504,6 +504,53 @@ async fn dropping_a_running_command_kills_its_group() {
     };
     drop(lines);
     assert_ends(String::from_utf8(line).unwrap().parse().unwrap());
+}
+
+#[tokio::test]
+async fn a_conversation_goes_both_ways_over_standard_output() {
+    let mut echo = processes().start_conversation(&sh("exec cat <&1")).await.unwrap();
+    for frame in [&b"hello"[..], b"", &[b'x'; 100_000]] {
+        echo.send(frame, None).await.unwrap();
+        assert_eq!(echo.receive(100_000, None).await.unwrap(), frame);
+    }
+    echo.send(b"hello", None).await.unwrap();
+    let refused = echo.receive(4, None).await;
+    assert!(
+        matches!(refused, Err(ConversationError::TooLong(5))),
+        "{refused:?}"
+    );
+    echo.close().await;
+}
+
+#[tokio::test]
+async fn a_conversation_ends_with_the_time_or_the_command() {
+    let soon = || Some(tokio::time::Instant::now() + Duration::from_millis(20));
+    for text in [
+        "sleep 1000",
+        "while :; do echo talks and talks >&2; done",
+        "exec yes '\0\0\0'",
+    ] {
+        let mut silent = processes().start_conversation(&sh(text)).await.unwrap();
+        let ended = silent.receive(1000, soon()).await;
+        let is_late = matches!(
+            ended,
+            Err(ConversationError::TimedOut | ConversationError::TooLong(_))
+        );
+        assert!(is_late, "{text}: {ended:?}");
+    }
+    let mut deaf = processes().start_conversation(&sh("sleep 1000")).await.unwrap();
+    let ended = deaf.send(&vec![0; 32 << 20], soon()).await;
+    assert!(matches!(ended, Err(ConversationError::TimedOut)), "{ended:?}");
+    let mut dead = processes()
+        .start_conversation(&sh("echo alas >&2; exit 3"))
+        .await
+        .unwrap();
+    match dead.receive(1000, None).await {
+        Err(ConversationError::Ended { exit, said }) => {
+            assert_eq!((exit, said.as_slice()), (Some(Exit::Code(3)), &b"alas\n"[..]));
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 fn named<T>(all: impl IntoIterator<Item = (&'static str, T)>, name: &str) -> T {

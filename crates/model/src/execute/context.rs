@@ -12,9 +12,7 @@ use super::machine::Machine;
 use super::view::place_text;
 use crate::datum::{Datum, InstanceId};
 use crate::export::bindings::{Executed, Identified};
-use crate::functions::context::{
-    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Sender, Unknowns, UnsetCell,
-};
+use crate::functions::context::{Context, Deployment, Fact, Instances, Read, Sender, Unknowns, UnsetCell};
 use crate::functions::std::{FUNCTIONS, number};
 use crate::hir::{EntityId, FunctionImplementation, Model, NamespaceId, Symbol};
 
@@ -192,9 +190,17 @@ impl Context for CallContext<'_, '_> {
             return Some(FunctionImplementation::Std(number));
         }
         let mut functions = self.machine.model.functions.iter();
-        functions
-            .find(|function| *function.name == *name)
-            .map(|function| function.implementation.clone())
+        let called = functions.find(|function| *function.name == *name);
+        if let Some(called) = called {
+            return Some(called.implementation.clone());
+        }
+        // Those in Python can also be called by templates alone.
+        let (namespace, name) = name.rsplit_once("::")?;
+        let namespace = &self.machine.model.namespaces[self.namespace_named(namespace)?].name;
+        let plugins = self.machine.model.plugins.as_ref()?;
+        plugins
+            .function(namespace, name)
+            .map(FunctionImplementation::Plugin)
     }
 
     fn function_names(&self) -> Vec<Arc<str>> {
@@ -208,6 +214,27 @@ impl Context for CallContext<'_, '_> {
             .iter()
             .map(|function| format!("{}::{}", function.module, function.name).into());
         called.chain(own).collect()
+    }
+
+    fn python_names(&self) -> Vec<Arc<str>> {
+        let Some(plugins) = &self.machine.model.plugins else {
+            return Vec::new();
+        };
+        let own = &self.machine.model.namespaces[self.namespace.index()];
+        let mut visible: Vec<&Arc<str>> = own.imports.keys().chain([&own.name]).collect();
+        visible.sort_unstable();
+        let names = |visible: &Arc<str>| {
+            let namespace = self.namespace_named(visible);
+            let namespace = namespace.map(|found| &self.machine.model.namespaces[found].name);
+            let names = namespace
+                .map(|namespace| plugins.names(namespace))
+                .unwrap_or_default();
+            names
+                .into_iter()
+                .map(move |name| format!("{visible}::{name}").into())
+                .collect::<Vec<Arc<str>>>()
+        };
+        visible.into_iter().flat_map(names).collect()
     }
 
     fn entity_named(&self, name: &str) -> Option<EntityId> {
@@ -364,13 +391,6 @@ impl Context for CallContext<'_, '_> {
                 message: "nothing outside can be followed here".to_owned(),
                 catchable: false,
             }),
-        }
-    }
-
-    fn plugin(&mut self, name: &str, arguments: Arguments) -> Result<Datum, Failure> {
-        match &self.machine.inputs.outside {
-            Some(outside) => outside.plugin(name, arguments),
-            None => Err(Failure::Other(format!("nothing provides `{name}`"))),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use setpoint_value::{CallError, FunctionRef, Value};
 
 use crate::datum::Datum;
-use crate::functions::context::{Arguments, Deployment, Failure};
+use crate::functions::context::Deployment;
 
 /// A snapshot of the world outside. The same snapshot gives the same result.
 #[derive(Default)]
@@ -54,12 +54,6 @@ pub trait Outside: Send + Sync {
     /// # Errors
     /// What the function answers.
     fn source(&self, function: &FunctionRef, arguments: &[Value]) -> Result<Value, CallError>;
-
-    /// Calls a function of a plugin host.
-    ///
-    /// # Errors
-    /// Why it has no result.
-    fn plugin(&self, name: &str, arguments: Arguments) -> Result<Datum, Failure>;
 }
 
 /// Something outside that a model asked for.

@@ -6,6 +6,7 @@
 
 mod binding;
 mod library;
+mod plugin;
 
 use setpoint_diagnostics::{Diagnostic, Span};
 use setpoint_value::{FunctionRef, Implementation, Marks};
@@ -40,7 +41,7 @@ pub fn needs_context(implementation: &FunctionImplementation) -> bool {
         FunctionImplementation::Library(function) => {
             !matches!(function.implementation, Implementation::Pure(_))
         }
-        FunctionImplementation::Plugin(_) => true,
+        FunctionImplementation::Plugin(function) => function.takes_context(),
     }
 }
 
@@ -50,7 +51,8 @@ pub fn changes_something(implementation: &FunctionImplementation) -> bool {
     match implementation {
         FunctionImplementation::Std(number) => FUNCTIONS[usize::from(*number)].kind == Kind::Effect,
         FunctionImplementation::Library(_) => false,
-        FunctionImplementation::Plugin(_) => true,
+        // It may be called several times for one call, in Python too.
+        FunctionImplementation::Plugin(_) => false,
     }
 }
 
@@ -77,12 +79,8 @@ pub fn call(
         FunctionImplementation::Library(function) => {
             call.library(function, arguments, unknown_keywords, context)
         }
-        FunctionImplementation::Plugin(name) => {
-            if unknown_keywords {
-                return Ok(context.unknowns().create());
-            }
-            let result = context.plugin(name, arguments);
-            call.finish(result, &Marks::none(), context)
+        FunctionImplementation::Plugin(function) => {
+            call.plugin(function, arguments, unknown_keywords, context)
         }
     }
 }

@@ -82,6 +82,11 @@ pub trait Context: Instances {
     /// All names by which functions can be called from the namespace of the call. Only for advice.
     fn function_names(&self) -> Vec<Arc<str>>;
 
+    /// Names by which functions in Python can perhaps be called from there. Whether there is one is only known when Python is run.
+    fn python_names(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
     /// An entity by its full name.
     fn entity_named(&self, name: &str) -> Option<EntityId>;
 
@@ -145,12 +150,6 @@ pub trait Context: Instances {
     /// # Errors
     /// What the function answers.
     fn source(&mut self, function: &FunctionRef, arguments: &[Value]) -> Result<Value, CallError>;
-
-    /// Calls a function of a plugin host.
-    ///
-    /// # Errors
-    /// Why it has no result.
-    fn plugin(&mut self, name: &str, arguments: Arguments) -> Result<Datum, Failure>;
 }
 
 /// A fact of a resource, as far as it is known.

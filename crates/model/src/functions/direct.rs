@@ -10,7 +10,7 @@ use crate::functions::calls::{Site, call, needs_context};
 use crate::functions::casts::cast;
 use crate::functions::codes::{self, class};
 use crate::functions::context::{
-    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Sender, Stop, Unknowns,
+    Arguments, Context, Deployment, Fact, Instances, Read, Sender, Stop, Unknowns,
 };
 use crate::functions::operators::{self, Outcome};
 use crate::functions::text::{Naming, shown, type_name};
@@ -441,9 +441,5 @@ impl Context for NoContext<'_> {
 
     fn source(&mut self, _: &FunctionRef, _: &[Value]) -> Result<Value, CallError> {
         Err(CallError::fatal(REFUSED))
-    }
-
-    fn plugin(&mut self, _: &str, _: Arguments) -> Result<Datum, Failure> {
-        Err(Failure::Other(REFUSED.to_owned()))
     }
 }

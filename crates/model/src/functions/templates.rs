@@ -105,18 +105,31 @@ fn environment(session: &Arc<Session>, context: &dyn Context) -> Environment<'st
     let loading = session.clone();
     environment.set_loader(move |name| loading.load(name));
     for name in context.function_names() {
-        let Some(implementation) = context.function(&name) else {
-            continue;
-        };
-        let callee = Callee {
-            name: name.clone(),
-            implementation,
-            session: session.clone(),
-        };
-        let filter = move |arguments: Rest<ValueOrKwargs>| callee.call(&arguments.into_values());
-        environment.add_filter(name.replace("::", "."), filter);
+        if let Some(implementation) = context.function(&name) {
+            add_filter(&mut environment, session, name, Some(implementation));
+        }
+    }
+    for name in context.python_names() {
+        add_filter(&mut environment, session, name, None);
     }
     environment
+}
+
+fn add_filter(
+    environment: &mut Environment<'static>,
+    session: &Arc<Session>,
+    name: Arc<str>,
+    implementation: Option<FunctionImplementation>,
+) {
+    let filter = name.replace("::", ".");
+    let callee = Callee {
+        name,
+        implementation,
+        session: session.clone(),
+    };
+    environment.add_filter(filter, move |arguments: Rest<ValueOrKwargs>| {
+        callee.call(&arguments.into_values())
+    });
 }
 
 /// One rendering: what has been read for it.
@@ -157,7 +170,8 @@ enum Request {
 #[derive(Debug, Clone)]
 struct CallRequest {
     name: Arc<str>,
-    implementation: FunctionImplementation,
+    /// None: it is looked up when it is called, since that runs Python.
+    implementation: Option<FunctionImplementation>,
     arguments: Arguments,
     key: String,
 }
@@ -221,9 +235,14 @@ fn answer(request: &Request, span: Span, context: &mut dyn Context) -> Answer {
             }
         }
         Request::Call(wanted) => {
+            let known = wanted.implementation.clone();
+            let Some(implementation) = known.or_else(|| context.function(&wanted.name)) else {
+                let message = format!("there is no function `{}`", wanted.name);
+                return Answer::Failed(Failure::Other(message));
+            };
             let function = Function {
                 name: wanted.name.clone(),
-                implementation: wanted.implementation.clone(),
+                implementation,
             };
             let site = Site { span, name: span };
             match call(&function, wanted.arguments.clone(), site, context) {

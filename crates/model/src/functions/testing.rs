@@ -7,9 +7,7 @@ use setpoint_diagnostics::{Diagnostic, FileId, Loader, MemoryLoader, SourceMap, 
 use setpoint_value::{CallError, FunctionRef, Value};
 
 use crate::datum::{Datum, InstanceId};
-use crate::functions::context::{
-    Arguments, Context, Deployment, Fact, Failure, Instances, Read, Sender, Unknowns, UnsetCell,
-};
+use crate::functions::context::{Context, Deployment, Fact, Instances, Read, Sender, Unknowns, UnsetCell};
 use crate::functions::text::Naming;
 use crate::hir::{Entity, EntityId, FunctionImplementation, Model, NamespaceId};
 
@@ -262,13 +260,5 @@ impl Context for World {
 
     fn source(&mut self, function: &FunctionRef, _: &[Value]) -> Result<Value, CallError> {
         Ok(Value::str(format!("first value of {function}")))
-    }
-
-    fn plugin(&mut self, name: &str, arguments: Arguments) -> Result<Datum, Failure> {
-        match name {
-            "declares" => Err(Failure::Declared("no more addresses".to_owned())),
-            "fails" => Err(Failure::Other("no such thing".to_owned())),
-            _ => Ok(arguments.positional.first().cloned().unwrap_or(Datum::Null)),
-        }
     }
 }

@@ -39,8 +39,8 @@ pub(super) enum Found {
 pub(super) struct ModuleFiles {
     /// The directory that has its `model`, `files` and `templates`.
     pub(super) directory: String,
-    /// Whether it has functions written in Python.
-    pub(super) has_python: bool,
+    /// The directory of its functions in Python, if it has some.
+    pub(super) python: Option<Arc<str>>,
     name: Arc<str>,
 }
 
@@ -101,18 +101,22 @@ impl Finder {
     fn found(&mut self, loader: &dyn Loader, name: &str, directory: String) -> Found {
         let older = super::join(&directory, "plugins");
         let newer = super::join(&directory, &format!("inmanta_plugins/{name}"));
-        let has_python = [older, newer, super::join(&directory, "__init__.py")]
-            .iter()
-            .any(|path| {
-                loader.is_file(path)
-                    || loader.is_directory(path)
-                        && loader
-                            .list(path)
-                            .is_ok_and(|files| files.iter().any(|file| file.ends_with(".py")))
-            });
+        // Of a package that is installed, the directory is the Python package.
+        let installed = loader.is_file(&super::join(&directory, "__init__.py"));
+        let has_files = |path: &String| {
+            let files = loader.list(path).unwrap_or_default();
+            files.iter().any(|file| file.ends_with(".py"))
+        };
+        let python = match installed {
+            true => Some(directory.as_str().into()),
+            false => [older, newer]
+                .iter()
+                .find(|path| has_files(path))
+                .map(|path| path.as_str().into()),
+        };
         let files = ModuleFiles {
             directory,
-            has_python,
+            python,
             name: name.into(),
         };
         self.known.insert(name.into(), files.clone());

@@ -84,6 +84,8 @@ impl<'a> Names<'a> {
         for (at, file) in loaded.files.iter().enumerate() {
             let name = &file.namespace;
             let module = loaded.modules.iter().find(|module| module.name == *name);
+            let whole = name.split("::").next().unwrap_or(name);
+            let mut python = loaded.modules.iter().filter(|module| module.python.is_some());
             names.by_name.insert(name.clone(), NamespaceId(at as u32));
             names.spaces.push(Space {
                 name: name.clone(),
@@ -92,7 +94,7 @@ impl<'a> Names<'a> {
                 types: FxHashMap::default(),
                 variables: FxHashMap::default(),
                 has_library_functions: module.is_some_and(|m| m.directory.is_none() && &*m.name != "std"),
-                has_python: module.is_some_and(|module| module.has_python),
+                has_python: python.any(|module| *module.name == *whole),
             });
         }
         for at in 0..names.spaces.len() {
@@ -289,11 +291,10 @@ impl<'a> Names<'a> {
         let error = Diagnostic::error(&codes::NO_TYPE, path.span, message)
             .of_class("TypeNotFoundException")
             .label("not found");
-        if of.has_python {
-            let module = &of.name;
-            let note = format!(
-                "module `{module}` has functions in Python, of which nothing provides `{module}::{name}`"
-            );
+        if of.has_python
+            && !name.starts_with(|first: char| first.is_ascii_uppercase())
+            && let Some(note) = self.functions.missing_plugin(&of.name, name)
+        {
             return error.note(note);
         }
         if !self.may_search() {

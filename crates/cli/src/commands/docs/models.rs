@@ -54,6 +54,7 @@ pub(super) fn models(session: &Session, selection: &Selection) -> Result<String,
                 ModelSettings::default(),
                 library.clone(),
                 "localhost".to_owned(),
+                &session.output,
             )?;
             (ModelWork::new(source).analyse(&BTreeMap::new()), false)
         }

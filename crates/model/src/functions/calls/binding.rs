@@ -21,10 +21,26 @@ pub(in crate::functions) enum Takes {
     Required,
     /// One argument, which can be left out.
     Optional,
+    /// One argument, which must be given by name.
+    RequiredKeyword,
+    /// One argument, which can be given by name.
+    OptionalKeyword,
     /// All that are given by position and left.
     Variadic,
     /// All that are given by name and left.
     Keywords,
+}
+
+impl Takes {
+    /// Whether it is one argument.
+    fn is_single(self) -> bool {
+        self.is_by_position() || matches!(self, Takes::RequiredKeyword | Takes::OptionalKeyword)
+    }
+
+    /// Whether it is one argument, which can be given by position.
+    fn is_by_position(self) -> bool {
+        matches!(self, Takes::Required | Takes::Optional)
+    }
 }
 
 /// Arguments at their parameters.
@@ -45,14 +61,14 @@ pub(super) fn bind(
     arguments: Arguments,
     unknown_keywords: bool,
 ) -> Result<Bound, String> {
-    let single: Vec<&Shape<'_>> = shapes
-        .iter()
-        .filter(|shape| matches!(shape.takes, Takes::Required | Takes::Optional))
-        .collect();
+    let single: Vec<&Shape<'_>> = shapes.iter().filter(|shape| shape.takes.is_single()).collect();
     let has = |takes: Takes| shapes.iter().any(|shape| shape.takes == takes);
     let given = arguments.positional.len();
-    if given > single.len() && !has(Takes::Variadic) {
-        return Err(too_many(function, &single, given));
+    // Those that are only given by name stand behind them.
+    let by_position = single.iter().filter(|shape| shape.takes.is_by_position());
+    let by_position: Vec<&Shape<'_>> = by_position.copied().collect();
+    if given > by_position.len() && !has(Takes::Variadic) {
+        return Err(too_many(function, &by_position, given));
     }
     let mut bound = Bound {
         values: vec![None; single.len()],
@@ -60,8 +76,8 @@ pub(super) fn bind(
     };
     for (index, value) in arguments.positional.into_iter().enumerate() {
         match bound.values.get_mut(index) {
-            Some(slot) => *slot = Some(value),
-            None => bound.variadic.push(value),
+            Some(slot) if index < by_position.len() => *slot = Some(value),
+            _ => bound.variadic.push(value),
         }
     }
     // What is missing is told before what is too much.
@@ -79,19 +95,24 @@ pub(super) fn bind(
             }
         }
     }
-    let missing: Vec<&str> = single
-        .iter()
-        .zip(&bound.values)
-        .filter(|(shape, value)| shape.takes == Takes::Required && value.is_none())
-        .map(|(shape, _)| shape.name)
-        .collect();
-    if !missing.is_empty() && !unknown_keywords {
-        let plural = if missing.len() == 1 { "" } else { "s" };
-        return Err(format!(
-            "{function}() missing {} required positional argument{plural}: {}",
-            missing.len(),
-            enumerated(&missing)
-        ));
+    for (takes, sort) in [
+        (Takes::Required, "positional"),
+        (Takes::RequiredKeyword, "keyword-only"),
+    ] {
+        let missing: Vec<&str> = single
+            .iter()
+            .zip(&bound.values)
+            .filter(|(shape, value)| shape.takes == takes && value.is_none())
+            .map(|(shape, _)| shape.name)
+            .collect();
+        if !missing.is_empty() && !unknown_keywords {
+            let plural = if missing.len() == 1 { "" } else { "s" };
+            return Err(format!(
+                "{function}() missing {} required {sort} argument{plural}: {}",
+                missing.len(),
+                enumerated(&missing)
+            ));
+        }
     }
     if let Some(name) = unexpected {
         let names = single.iter().map(|shape| shape.name);
@@ -141,13 +162,20 @@ mod tests {
     use super::*;
 
     fn refused(positional: usize, keywords: &[&str]) -> String {
-        let shape = |name, takes| Shape { name, takes };
         let shapes = [
-            shape("string", Takes::Required),
-            shape("old", Takes::Required),
-            shape("new", Takes::Required),
-            shape("count", Takes::Optional),
+            ("string", Takes::Required),
+            ("old", Takes::Required),
+            ("new", Takes::Required),
+            ("count", Takes::Optional),
         ];
+        refused_by(&shapes, positional, keywords)
+    }
+
+    fn refused_by(shapes: &[(&'static str, Takes)], positional: usize, keywords: &[&str]) -> String {
+        let shapes: Vec<Shape<'_>> = shapes
+            .iter()
+            .map(|(name, takes)| Shape { name, takes: *takes })
+            .collect();
         let arguments = Arguments {
             positional: vec![Datum::Null; positional],
             keywords: keywords
@@ -157,6 +185,31 @@ mod tests {
             dicts: Vec::new(),
         };
         bind("std::replace", &shapes, arguments, false).map_or_else(|message| message, |_| "bound".to_owned())
+    }
+
+    #[test]
+    fn what_is_only_given_by_name_takes_no_place() {
+        let shapes = [
+            ("a", Takes::Required),
+            ("b", Takes::RequiredKeyword),
+            ("c", Takes::OptionalKeyword),
+        ];
+        for (positional, keywords, expected) in [
+            (1, &["b"][..], "bound"),
+            (1, &["c", "b"], "bound"),
+            (
+                1,
+                &[],
+                "std::replace() missing 1 required keyword-only argument: 'b'",
+            ),
+            (
+                2,
+                &[],
+                "std::replace() takes 1 positional argument but 2 were given",
+            ),
+        ] {
+            assert_eq!(refused_by(&shapes, positional, keywords), expected);
+        }
     }
 
     #[test]

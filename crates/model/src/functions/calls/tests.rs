@@ -375,28 +375,7 @@ fn data_survive_the_way_to_the_library_and_back() {
 }
 
 #[test]
-fn plugins_are_called_through_the_context() {
-    let mut world = World::new();
-    let plugin = |name: &str| Function {
-        name: format!("web::{name}").into(),
-        implementation: FunctionImplementation::Plugin(name.into()),
-    };
-    let echo = called(&mut world, &plugin("echo"), vec![Datum::Int(4)], vec![], vec![]);
-    assert!(matches!(echo, Ok(Datum::Int(4))));
-    let Err(Stop::Error(error)) = called(&mut world, &plugin("fails"), vec![], vec![], vec![]) else {
-        panic!("it fails");
-    };
-    assert_eq!(error.message, "function `web::fails` failed: no such thing");
-    assert_eq!(error.class, "ExternalException");
-    let Err(Stop::Error(error)) = called(&mut world, &plugin("declares"), vec![], vec![], vec![]) else {
-        panic!("it tells an error of its own");
-    };
-    assert_eq!(
-        error.message,
-        "function `web::declares` failed: no more addresses"
-    );
-    assert_eq!(error.class, "ExplicitPluginException");
-    assert!(needs_context(&plugin("echo").implementation));
+fn functions_that_read_the_model_need_a_context() {
     assert!(!needs_context(&std_function("upper").implementation));
     assert!(needs_context(&std_function("getattr").implementation));
 }

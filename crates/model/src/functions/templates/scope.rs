@@ -48,7 +48,7 @@ impl Session {
             }),
             Some(Answer::Function(name, implementation)) => Value::from_object(Callee {
                 name,
-                implementation,
+                implementation: Some(implementation),
                 session: self.clone(),
             }),
             Some(Answer::Failed(failure)) => self.stop(failure).into(),
@@ -227,7 +227,8 @@ impl Object for Namespace {
 #[derive(Debug)]
 pub(super) struct Callee {
     pub(super) name: Arc<str>,
-    pub(super) implementation: FunctionImplementation,
+    /// None: it is looked up when it is called.
+    pub(super) implementation: Option<FunctionImplementation>,
     pub(super) session: Arc<Session>,
 }
 
@@ -263,7 +264,7 @@ impl Callee {
             }
         }
         // What it changes must not be changed for a pass that is not what it will be.
-        if changes_something(&self.implementation) && self.session.is_guessing() {
+        if self.implementation.as_ref().is_some_and(changes_something) && self.session.is_guessing() {
             return Ok(Value::from_object(Missing));
         }
         let mut key = format!("{}(", self.name);

@@ -1,0 +1,2 @@
+def encoded(name):
+    return name.encode("idna").decode("ascii")
