@@ -37,7 +37,7 @@ use crate::resolve;
 use crate::syntax::{Lexed, ast, lex};
 
 pub use crate::resolve::mentions::{Mention, Target};
-pub use shapes::Shape;
+pub use shapes::{Shape, Unknown};
 pub use symbols::{Outline, OutlineKind};
 
 /// Texts and their trees, kept from one analysis to the next: what did not change is not parsed again.
@@ -144,6 +144,7 @@ pub struct Analysis {
     index: Vec<Mention>,
     /// What variables hold, by where they are declared.
     shapes: FxHashMap<Span, Shape>,
+    unknown: Vec<(Span, Unknown)>,
     /// For each entity the number of what each of its members is: the same for one member in all entities that have it.
     members: Vec<Vec<u32>>,
     symbols: FxHashMap<Arc<str>, Symbol>,
@@ -165,8 +166,8 @@ impl Analysis {
             (id, lex(id, &sources.file(id).text))
         });
         let files = files.collect();
-        let (shapes, behind_dots) = shapes::shapes(&model, &mentions);
-        mentions.list.extend(behind_dots);
+        let found = shapes::shapes(&model, &mentions);
+        mentions.list.extend(found.members);
         let symbols = model.symbols.iter().enumerate();
         let symbols = symbols.map(|(at, text)| (text.clone(), Symbol(at as u32)));
         let mut analysis = Analysis {
@@ -174,7 +175,8 @@ impl Analysis {
             members: names::member_classes(&model),
             files,
             index: Vec::new(),
-            shapes,
+            shapes: found.variables,
+            unknown: found.unknown,
             used_imports: mentions.used_imports,
             positional: mentions.positional,
             declared: mentions.declared,
@@ -249,6 +251,12 @@ impl Analysis {
     #[must_use]
     pub fn shape_of(&self, declared: Span) -> Option<Shape> {
         self.shapes.get(&declared).copied()
+    }
+
+    /// Names that nothing has, in no order; some twice.
+    #[must_use]
+    pub fn unknown(&self) -> &[(Span, Unknown)] {
+        &self.unknown
     }
 
     /// Imports, as whole statements, that some name needs.

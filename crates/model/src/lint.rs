@@ -11,9 +11,11 @@
 pub mod codes;
 mod unused;
 
-use setpoint_diagnostics::{Commented, Diagnostic, Diagnostics, FileId, Linter, Rule, Severity, Span};
+use setpoint_diagnostics::{
+    Commented, Diagnostic, Diagnostics, FileId, Linter, Rule, Severity, Span, did_you_mean,
+};
 
-use crate::analysis::{Analysis, Target};
+use crate::analysis::{Analysis, Target, Unknown};
 use crate::project;
 use crate::resolve;
 use crate::syntax::{self, ast};
@@ -37,6 +39,8 @@ rules! {
     "unused-import" codes::UNUSED_IMPORT;
     "unused-typedef" codes::UNUSED_TYPEDEF;
     "unused-implementation" codes::UNUSED_IMPLEMENTATION;
+    "unknown-variable" codes::UNKNOWN_VARIABLE;
+    "unknown-member" codes::UNKNOWN_MEMBER;
     "shadowed-variable" resolve::codes::SHADOWED;
     "deprecated-module" project::codes::DEPRECATED_MODULE;
     "ignored-setting" project::codes::IGNORED_SETTING;
@@ -71,6 +75,7 @@ pub fn lint(analysis: &Analysis) -> Diagnostics {
         positional(analysis, &mut found);
         typedefs_and_variables(analysis, &mut found);
         unused::unused(analysis, &mut found);
+        unknown(analysis, &mut found);
     }
     let is_model = |file: FileId| analysis.lexed(file).is_some();
     found.retain(|found| {
@@ -252,6 +257,40 @@ fn is_comparison(operator: ast::Operator) -> bool {
         operator,
         O::Equal | O::NotEqual | O::Less | O::LessOrEqual | O::Greater | O::GreaterOrEqual
     )
+}
+
+/// Names that nothing has: errors as soon as they are executed.
+fn unknown(analysis: &Analysis, found: &mut Vec<Diagnostic>) {
+    for (place, unknown) in analysis.unknown() {
+        let (name, members, what) = match *unknown {
+            Unknown::Variable(name, entity) => (name, entity, None),
+            Unknown::Member(name, entity) => (name, Some(entity), Some(entity)),
+        };
+        let name = analysis.text_of(name);
+        let members = members.into_iter().flat_map(|entity| {
+            let members = analysis.model.entities[entity.index()].members.iter();
+            members.map(|member| analysis.text_of(member.name))
+        });
+        let mut near: Vec<&str> = members.collect();
+        let warning = match what {
+            Some(entity) => {
+                let entity = analysis.entity_name(entity);
+                let message = format!("`{entity}` has no attribute or relation `{name}`");
+                Diagnostic::warning(&codes::UNKNOWN_MEMBER, *place, message)
+            }
+            None => {
+                let namespace = analysis.namespace_of(place.file);
+                let variables =
+                    namespace.map(|namespace| &analysis.model.namespaces[namespace.index()].body.variables);
+                let variables = variables.into_iter().flatten();
+                near.extend(variables.map(|variable| analysis.text_of(variable.name)));
+                let message = format!("there is no variable `{name}` here");
+                Diagnostic::warning(&codes::UNKNOWN_VARIABLE, *place, message)
+            }
+        };
+        let warning = warning.label("an error as soon as this is executed");
+        found.push(warning.help_if(did_you_mean(name, near)));
+    }
 }
 
 /// Typedefs that are called like a variable of their namespace.

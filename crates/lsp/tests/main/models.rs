@@ -236,6 +236,8 @@ fn what_is_wrong_is_told_while_it_is_typed_and_mended_by_a_fix() {
     assert_eq!(codes(&client.diagnostics(MAIN)), ["E0501"]);
     client.replace(MAIN, "host = Hots()\n");
     assert_eq!(codes(&client.diagnostics(MAIN)), ["E0532"]);
+    client.replace(MAIN, "port = 80\nx = prot\n");
+    assert_eq!(codes(&client.diagnostics(MAIN)), ["W0518"]);
     // A project that is wrong is told where it is wrong.
     client.disk.set("/srv/project.yml", "name: [1]\n");
     client.notify("textDocument/didSave", json!({ "textDocument": { "uri": MAIN } }));

@@ -31,8 +31,27 @@ pub enum Shape {
 /// So often a model is gone through: a chain of variables that are used before they are assigned may be this long.
 const MOST_ROUNDS: usize = 4;
 
-/// The shapes of all variables by where they are declared, and what names behind dots mean.
-pub(super) fn shapes(model: &Model, mentions: &Mentions) -> (FxHashMap<Span, Shape>, Vec<Mention>) {
+/// A name that nothing has. That is an error when it is executed, and only then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// A variable; in an implementation also an attribute of this entity.
+    Variable(Symbol, Option<EntityId>),
+    /// An attribute or relation that neither this entity nor one below it has.
+    Member(Symbol, EntityId),
+}
+
+/// What going through a model finds.
+pub(super) struct Found {
+    /// The shapes of all variables by where they are declared.
+    pub(super) variables: FxHashMap<Span, Shape>,
+    /// What names behind dots mean.
+    pub(super) members: Vec<Mention>,
+    /// Names that nothing has.
+    pub(super) unknown: Vec<(Span, Unknown)>,
+}
+
+/// Goes through a model.
+pub(super) fn shapes(model: &Model, mentions: &Mentions) -> Found {
     let mut walk = Walk {
         model,
         mentions,
@@ -40,7 +59,9 @@ pub(super) fn shapes(model: &Model, mentions: &Mentions) -> (FxHashMap<Span, Sha
         blocks: Vec::new(),
         instance: None,
         typedef: None,
-        found: None,
+        is_last: false,
+        members: Vec::new(),
+        unknown: Vec::new(),
     };
     for _ in 0..MOST_ROUNDS {
         let before = walk.variables.len();
@@ -49,9 +70,13 @@ pub(super) fn shapes(model: &Model, mentions: &Mentions) -> (FxHashMap<Span, Sha
             break;
         }
     }
-    walk.found = Some(Vec::new());
+    walk.is_last = true;
     walk.all();
-    (walk.variables, walk.found.unwrap_or_default())
+    Found {
+        variables: walk.variables,
+        members: walk.members,
+        unknown: walk.unknown,
+    }
 }
 
 /// What a member holds.
@@ -78,8 +103,10 @@ struct Walk<'m> {
     /// The entity of `self`.
     instance: Option<EntityId>,
     typedef: Option<TypedefId>,
-    /// What names mean, in the last round.
-    found: Option<Vec<Mention>>,
+    /// Only in the last round what is found is kept.
+    is_last: bool,
+    members: Vec<Mention>,
+    unknown: Vec<(Span, Unknown)>,
 }
 
 impl Walk<'_> {
@@ -130,7 +157,12 @@ impl Walk<'_> {
 
     fn statement(&mut self, statement: &Statement) {
         match &statement.kind {
-            StatementKind::AssignVariable { target, value, .. } => {
+            StatementKind::AssignVariable {
+                target,
+                value,
+                target_span,
+            } => {
+                self.look_up(*target, *target_span);
                 let shape = self.expression(value);
                 if let (Some(declared), Some(shape)) = (self.declared(*target), shape) {
                     self.variables.entry(declared).or_insert(shape);
@@ -207,15 +239,44 @@ impl Walk<'_> {
         let Some(Shape::Instance(entity)) = of else {
             return None;
         };
-        let shape = of_member(self.model, entity, name)?;
-        if let Some(found) = &mut self.found {
-            found.push(Mention {
+        let shape = of_member(self.model, entity, name);
+        if self.is_last && shape.is_some() {
+            self.members.push(Mention {
                 span,
                 target: Target::Member(entity, name),
                 is_definition: false,
             });
+        } else if self.is_last && !self.has_below(entity, name) {
+            self.unknown.push((span, Unknown::Member(name, entity)));
         }
-        Some(shape)
+        shape
+    }
+
+    /// Whether an entity that descends from one has a member.
+    fn has_below(&self, entity: EntityId, name: Symbol) -> bool {
+        let mut below = self.model.entities[entity.index()].descendants.iter();
+        below.any(|entity| self.model.entities[entity.index()].member(name).is_some())
+    }
+
+    /// Notes that a variable is none.
+    fn look_up(&mut self, place: Place, span: Span) {
+        if !self.is_last {
+            return;
+        }
+        match place {
+            Place::NotFound(name) => self.unknown.push((span, Unknown::Variable(name, self.instance))),
+            Place::Member {
+                name,
+                otherwise: None,
+            } => {
+                let Some(entity) = self.instance else { return };
+                let has = self.model.entities[entity.index()].member(name).is_some();
+                if !has && !self.has_below(entity, name) {
+                    self.unknown.push((span, Unknown::Variable(name, Some(entity))));
+                }
+            }
+            _ => {}
+        }
     }
 
     fn keywords(&mut self, keywords: &[(Symbol, Span, Expression)]) {
@@ -245,7 +306,10 @@ impl Walk<'_> {
             })),
             ExpressionKind::ConstantList(_) => Some(value(BaseType::List)),
             ExpressionKind::Matches { .. } => Some(value(BaseType::Bool)),
-            ExpressionKind::Variable(place) => self.variable(*place),
+            ExpressionKind::Variable(place) => {
+                self.look_up(*place, expression.span);
+                self.variable(*place)
+            }
             ExpressionKind::Attribute { of, name, name_span } => {
                 let of = self.expression(of);
                 self.member(of, *name, *name_span)
@@ -262,7 +326,13 @@ impl Walk<'_> {
                 self.format_parts(parts);
                 Some(value(BaseType::String))
             }
-            ExpressionKind::List(elements) => list_of(self.expressions(elements)),
+            ExpressionKind::List(elements) => {
+                let shapes: Vec<Option<Shape>> =
+                    elements.iter().map(|element| self.expression(element)).collect();
+                let mut shapes = shapes.into_iter();
+                let first = shapes.next().flatten();
+                list_of(shapes.fold(first, |all, shape| join(self.model, all, shape)))
+            }
             ExpressionKind::Dict(entries) => {
                 for (_, entry) in entries {
                     self.expression(entry);
@@ -296,8 +366,12 @@ impl Walk<'_> {
                 otherwise,
             } => {
                 self.expression(condition);
-                let (then, otherwise) = (self.expression(then), self.expression(otherwise));
-                then.or(otherwise)
+                let shapes = (self.expression(then), self.expression(otherwise));
+                match (is_null(then), is_null(otherwise)) {
+                    (false, false) => join(self.model, shapes.0, shapes.1),
+                    (true, _) => shapes.1,
+                    (false, true) => shapes.0,
+                }
             }
             ExpressionKind::LookupIsDefined(lookup) | ExpressionKind::MapLookup(lookup) => {
                 self.expression(&lookup.dict);
@@ -383,6 +457,25 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// What holds one or the other, if that is one thing.
+fn join(model: &Model, a: Option<Shape>, b: Option<Shape>) -> Option<Shape> {
+    let above = |a: EntityId, b: EntityId| match (model.is_below(a, b), model.is_below(b, a)) {
+        (true, _) => Some(b),
+        (_, true) => Some(a),
+        (false, false) => None,
+    };
+    match (a?, b?) {
+        (Shape::Instance(a), Shape::Instance(b)) => above(a, b).map(Shape::Instance),
+        (Shape::Instances(a), Shape::Instances(b) | Shape::Instance(b))
+        | (Shape::Instance(a), Shape::Instances(b)) => above(a, b).map(Shape::Instances),
+        (a, b) => (a == b).then_some(a),
+    }
+}
+
+fn is_null(expression: &Expression) -> bool {
+    matches!(expression.kind, ExpressionKind::Literal(Literal::Null))
 }
 
 fn value(base: BaseType) -> Shape {

@@ -11,6 +11,8 @@ setpoint_diagnostics::codes! {
     UNUSED_IMPORT = "W0515" "" SCOPE "an import that nothing uses";
     UNUSED_TYPEDEF = "W0516" "" SCOPE "a typedef that nothing uses";
     UNUSED_IMPLEMENTATION = "W0517" "" SCOPE "an implementation that nothing uses";
+    UNKNOWN_VARIABLE = "W0518" "" TYPE "a variable that there is none of";
+    UNKNOWN_MEMBER = "W0519" "" TYPE "an attribute or relation that there is none of";
     UNKNOWN_RULE = "W0521" "" SCOPE "a comment that allows what there is no rule for";
     UNUSED_ALLOW = "W0522" "" SCOPE "a comment that allows what is not there";
 }
