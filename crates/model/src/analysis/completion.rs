@@ -147,16 +147,15 @@ impl Analysis {
             }
         }
         let of = &model.namespaces[namespace.index()];
-        if &*of.name == "std" {
-            for (number, function) in FUNCTIONS.iter().enumerate() {
-                let whole = format!("std::{}", function.name).into();
-                let implementation = FunctionImplementation::Std(number as u16);
-                visit(
-                    function.name,
-                    Sort::Function,
-                    Target::Function(whole, implementation),
-                );
-            }
+        let own = FUNCTIONS.iter().enumerate();
+        for (number, function) in own.filter(|(_, function)| *function.module == *of.name) {
+            let whole = format!("{}::{}", of.name, function.name).into();
+            let implementation = FunctionImplementation::Std(number as u16);
+            visit(
+                function.name,
+                Sort::Function,
+                Target::Function(whole, implementation),
+            );
         }
         let shared = library.functions.module(&of.name);
         let shared = shared.filter(|_| of.has_library_functions).into_iter().flatten();

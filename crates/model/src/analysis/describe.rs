@@ -70,7 +70,7 @@ pub fn std_function(function: &StdFunction) -> Description {
         }
         None => {}
     }
-    Description::new(format!("std::{}", function.signature()), doc)
+    Description::new(format!("{}::{}", function.module, function.signature()), doc)
 }
 
 impl Analysis {
