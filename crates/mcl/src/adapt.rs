@@ -286,4 +286,20 @@ mod tests {
             "argument 1: its type is not known, and the result's depends on it"
         );
     }
+
+    #[test]
+    fn only_what_alone_fits_and_takes_any_type_is_used_as_it_stands() {
+        let found = |signatures: &[&str], types: &[Option<Type>]| {
+            let implementation = PureFunction::made(|arguments, _| Ok(arguments[0].clone()));
+            let signatures = signatures.iter().copied();
+            let spec = FunctionSpec::made("test", "same", signatures, implementation).unwrap();
+            static_alternative(&spec, types)
+        };
+        let string = [Some(Type::Str)];
+        let plain = Some(ty("func(str) str"));
+        assert_eq!(found(&["func(a str) str"], &string), plain);
+        assert_eq!(found(&["func(a str) str", "func(a int) int"], &string), plain);
+        assert_eq!(found(&["func(a str) str", "func(a int) int"], &[None]), None);
+        assert_eq!(found(&["func(a ?1: int | float) ?1"], &[Some(Type::Int)]), None);
+    }
 }
