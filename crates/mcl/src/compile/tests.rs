@@ -179,6 +179,14 @@ fn structs_inside_structs_are_as_large_as_what_is_written() {
 }
 
 #[test]
+fn only_calls_inside_each_other_are_limited() {
+    // It takes the list from outside, so that each call types the body anew.
+    let function = "$l = []\nfunc f($a) { if $l == [$a] { 1 } else { 2 } }\n";
+    let calls = lines(0..1_000, |i| format!("$x{i} = f({i})\npanic($x{i} == 3)"));
+    assert_eq!(first_error(&format!("{function}{calls}")), None);
+}
+
+#[test]
 fn what_functions_leave_open_does_not_double_without_end() {
     let chain = |first: &str, body: &dyn Fn(usize) -> String, used: &str| {
         let others = lines(1..40, |n| format!("func f{n}($a) {{ {} }}", body(n - 1)));
