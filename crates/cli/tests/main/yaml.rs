@@ -1,4 +1,4 @@
-//! Graphs in YAML: the cases of `tests/cases/yaml`, what `setpoint graph` says of each, and a run that follows its file.
+//! Graphs in YAML: the cases of `crates/yaml/tests/cases`, what `setpoint graph` says of each, and a run that follows its file.
 
 use setpoint_testing::{Hermetic, repository};
 
@@ -9,7 +9,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 /// What is wrong, then the graph. `UPDATE=1` rewrites the expectations.
 #[test]
 fn every_case_gives_what_is_expected() {
-    let cases = repository().join("tests/cases/yaml");
+    let cases = repository().join("crates/yaml/tests/cases");
     let place = Hermetic::new();
     let (mut count, mut wrong) = (0, String::new());
     for entry in std::fs::read_dir(&cases).expect("the folder is there") {

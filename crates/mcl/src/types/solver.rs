@@ -56,8 +56,8 @@ impl Default for Reach {
 
 #[derive(Debug, Clone)]
 enum Binding {
-    /// A root without a type; its rank.
-    Free(u32),
+    /// A root without a type.
+    Free,
     /// Points at another variable.
     Same(u32),
     /// A root with a type.
@@ -98,7 +98,7 @@ pub(super) enum Conflict {
 impl Solver {
     /// A variable of its own.
     pub(super) fn fresh(&mut self) -> Type {
-        self.variables.push(Binding::Free(0));
+        self.variables.push(Binding::Free);
         Type::Variable(self.variables.len() as u32 - 1)
     }
 
@@ -129,7 +129,7 @@ impl Solver {
                 let root = self.root(*variable);
                 match &self.variables[root as usize] {
                     Binding::Bound(known) => known.ty.clone(),
-                    Binding::Free(_) | Binding::Same(_) => Type::Variable(root),
+                    Binding::Free | Binding::Same(_) => Type::Variable(root),
                 }
             }
             known => known.clone(),
@@ -262,7 +262,7 @@ impl Solver {
                         deepest = deepest.max(above + known.depth);
                         is_closed &= known.is_closed;
                     }
-                    Binding::Free(_) | Binding::Same(_) => is_closed = false,
+                    Binding::Free | Binding::Same(_) => is_closed = false,
                 }
                 continue;
             }
@@ -450,22 +450,8 @@ impl Solver {
             return;
         }
         self.reach = self.reach.min(Reach(a)).min(Reach(b));
-        let rank = |binding: &Binding| {
-            if let Binding::Free(rank) = binding {
-                *rank
-            } else {
-                0
-            }
-        };
-        let (rank_a, rank_b) = (
-            rank(&self.variables[a as usize]),
-            rank(&self.variables[b as usize]),
-        );
-        let (low, high) = if rank_a < rank_b { (a, b) } else { (b, a) };
-        self.variables[low as usize] = Binding::Same(high);
-        if rank_a == rank_b {
-            self.variables[high as usize] = Binding::Free(rank_a + 1);
-        }
+        // `root` shortens the ways, so it does not matter which of the two stands for both.
+        self.variables[a as usize] = Binding::Same(b);
     }
 
     fn occurs(&mut self, variable: u32, ty: &Type) -> bool {
@@ -482,8 +468,8 @@ impl Solver {
                         open.push(known.ty.clone());
                     }
                     Binding::Bound(_) => {}
-                    Binding::Free(_) | Binding::Same(_) if root == variable => return true,
-                    Binding::Free(_) | Binding::Same(_) => {}
+                    Binding::Free | Binding::Same(_) if root == variable => return true,
+                    Binding::Free | Binding::Same(_) => {}
                 }
             } else if self.size(&ty).is_open && address(&ty).is_some_and(|address| addresses.insert(address))
             {
