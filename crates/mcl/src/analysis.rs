@@ -22,13 +22,12 @@ mod visible;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, SourceMap, Span};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 
 use crate::compile::{Compiled, lowered};
-use crate::hir::{DefinitionId, Hir};
+use crate::hir::Hir;
 use crate::scope::{Extent, Frame, FrameId, Mentions, ParseCache, ResolveInput, resolve};
 use crate::stack::with_stack;
 use crate::types::{Inference, Typed};
@@ -134,7 +133,7 @@ impl Workspace {
             frames: resolved.frames,
             class_frames: resolved.class_frames,
             index: Vec::new(),
-            copies: FxHashMap::default(),
+            copies: types::Copies::default(),
         };
         analysis.index = names::index(&analysis);
         analysis.copies = types::copies(&analysis.hir);
@@ -175,7 +174,7 @@ pub struct Analysis {
     /// Every name, in the order of the texts.
     index: Vec<Name>,
     /// The definitions whose name stands at a place: several where its file is resolved for each of its imports.
-    copies: FxHashMap<Span, Vec<DefinitionId>>,
+    copies: types::Copies,
 }
 
 impl Analysis {

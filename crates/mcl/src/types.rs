@@ -30,6 +30,7 @@ mod places;
 mod program;
 mod resources;
 mod schemes;
+mod sharing;
 mod signatures;
 mod solver;
 mod syntactic;

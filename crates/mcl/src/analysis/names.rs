@@ -259,7 +259,8 @@ pub(super) fn index(analysis: &Analysis) -> Vec<Name> {
     }
     let mentions = &analysis.mentions.list;
     names.extend(mentions.iter().map(|m| mention(m.span, m.target.clone())));
-    names.sort_by_key(|name| (name.span, !name.is_definition));
+    // Names are large beside what they are sorted by.
+    names.sort_by_cached_key(|name| (name.span, !name.is_definition));
     names.dedup_by(|b, a| a.span == b.span && analysis.is_same(&a.target, &b.target));
     names
 }

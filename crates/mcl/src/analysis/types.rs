@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_value::{Type, Value};
+use smallvec::SmallVec;
 
 use super::Analysis;
 use crate::hir::{DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, Part};
@@ -179,9 +180,12 @@ impl Analysis {
     }
 }
 
+/// Definitions by the places of their names.
+pub(super) type Copies = FxHashMap<Span, SmallVec<[DefinitionId; 2]>>;
+
 /// The definitions by the places of their names. What is resolved for each import of its file is one variable.
-pub(super) fn copies(hir: &Hir) -> FxHashMap<Span, Vec<DefinitionId>> {
-    let mut copies: FxHashMap<Span, Vec<DefinitionId>> = FxHashMap::default();
+pub(super) fn copies(hir: &Hir) -> Copies {
+    let mut copies = Copies::with_capacity_and_hasher(hir.definitions.len(), FxBuildHasher);
     for (index, definition) in hir.definitions.iter().enumerate() {
         let id = DefinitionId(index as u32);
         copies.entry(definition.name_span).or_default().push(id);

@@ -37,12 +37,16 @@ struct Builder {
     /// Whether it is the body of a named function. Many calls use it, so nothing is around it, and it takes what it needs from
     /// wherever that is.
     is_function: bool,
+    /// Whether it is one, or inside of one.
+    is_in_function: bool,
     parameters: u32,
     /// What is known of each parameter: what it is, and where it is written.
     described: Vec<(Type, Span)>,
     /// Slots of other templates that are inputs here, after the parameters: of the parent, if there is one.
     captures: Vec<(BuilderId, Slot)>,
     captured: FxHashMap<(BuilderId, Slot), Slot>,
+    /// Slots of any template that were reached from here before, and what they are here.
+    reached: FxHashMap<(BuilderId, Slot), Slot>,
     nodes: Vec<TemplateNode>,
     result: Option<Slot>,
     exports: Vec<Slot>,
@@ -63,14 +67,17 @@ impl Builders {
     }
 
     pub(super) fn open(&mut self, name: &str, parent: Option<BuilderId>, parameters: u32) -> BuilderId {
+        let is_in_function = parent.is_some_and(|parent| self.list[parent.0].is_in_function);
         self.list.push(Builder {
             name: name.into(),
             parent,
             is_function: false,
+            is_in_function,
             parameters,
             described: Vec::new(),
             captures: Vec::new(),
             captured: FxHashMap::default(),
+            reached: FxHashMap::default(),
             nodes: Vec::new(),
             result: None,
             exports: Vec::new(),
@@ -85,6 +92,7 @@ impl Builders {
     pub(super) fn open_function(&mut self, name: &str, parameters: u32) -> BuilderId {
         let builder = self.open(name, None, parameters);
         self.list[builder.0].is_function = true;
+        self.list[builder.0].is_in_function = true;
         builder
     }
 
@@ -144,10 +152,19 @@ impl Builders {
         if home == to {
             return slot;
         }
+        if let Some(found) = self.list[to.0].reached.get(&(home, slot)) {
+            return *found;
+        }
+        let found = self.reach(home, slot, to);
+        self.list[to.0].reached.insert((home, slot), found);
+        found
+    }
+
+    fn reach(&mut self, home: BuilderId, slot: Slot, to: BuilderId) -> Slot {
         if self.list[to.0].is_function {
             return self.capture(to, home, slot);
         }
-        if (self.is_around(home, to) || self.is_in_function(to))
+        if (self.list[to.0].is_in_function || self.is_around(home, to))
             && let Some(parent) = self.list[to.0].parent
         {
             let outer = with_room(|| self.access(home, slot, parent));
@@ -180,13 +197,6 @@ impl Builders {
             at = self.list[id.0].parent;
         }
         false
-    }
-
-    fn is_in_function(&self, mut at: BuilderId) -> bool {
-        while let Some(parent) = self.list[at.0].parent {
-            at = parent;
-        }
-        self.list[at.0].is_function
     }
 
     fn capture(&mut self, to: BuilderId, home: BuilderId, outer: Slot) -> Slot {

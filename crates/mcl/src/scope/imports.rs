@@ -14,7 +14,7 @@ use super::modules::{
 use super::nesting::Entry as NestedEntry;
 use super::ranking::Step;
 use super::resolve::{Alias, FrameId, Resolver, join};
-use super::sharing::Way;
+use super::sharing::{Way, WayId};
 use crate::syntax::{Ast, ImportAlias, StmtKind};
 
 /// Files that import two files that import two files … beyond this are refused.
@@ -300,12 +300,12 @@ impl Resolver<'_> {
     }
 
     /// The way to what the import at `span` leads to.
-    fn way_from(&self, frame: FrameId, span: Span) -> Way {
-        let importer = &self.files[self.file_of(frame)];
-        let mut imports = vec![span];
-        imports.extend(importer.ways.iter().take(1).flat_map(|way| &way.imports));
-        let mut order = self.order_in(frame);
+    fn way_from(&mut self, frame: FrameId, span: Span) -> WayId {
+        let mut order = self.blocks_around(frame);
         order.push((Step::Imports, span.start));
-        Way { imports, order }
+        let importer = &self.files[self.file_of(frame)];
+        let import = importer.ways.first().map(|way| (*way, span));
+        self.ways.push(Way { import, order });
+        WayId(self.ways.len() as u32 - 1)
     }
 }

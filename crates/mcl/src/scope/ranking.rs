@@ -1,21 +1,25 @@
 //! The order in which errors count: of all that is wrong with a program, the first one is what compiling rejects it for.
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics};
+use smallvec::SmallVec;
 
 use super::resolve::{Frame, FrameId, Resolver};
+use super::sharing::{Way, WayId};
 use crate::stage;
 
 /// An error with its place in the order in which errors count.
 pub(super) struct RankedDiagnostic {
     /// Whether compiling ends before it comes to this, because of another error of the file.
     pub(super) is_beyond: bool,
+    /// The way to its file.
+    pub(super) way: WayId,
+    /// Its place in the file.
     pub(super) order: Order,
     pub(super) diagnostic: Diagnostic,
 }
 
-/// Steps and places, from the outside in: of the blocks around an import that leads to the error, of the import, and so on into the
-/// file that it imports; of the blocks around the error, and of the error itself.
-pub(super) type Order = Vec<(Step, u32)>;
+/// Steps and places within a file, from the outside in: of the blocks around an import or an error, and of that itself.
+pub(super) type Order = SmallVec<[(Step, u32); 2]>;
 
 /// The steps of resolving a block, in the order in which their errors count (rule names.22).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,16 +52,8 @@ impl Resolver<'_> {
         self.push(step, &diagnostic, self.file_of(frame), &blocks);
     }
 
-    /// Where a block stands in the order of errors.
-    pub(super) fn order_in(&self, frame: FrameId) -> Order {
-        let ways = &self.files[self.file_of(frame)].ways;
-        let mut order = ways.first().map_or_else(Order::new, |way| way.order.clone());
-        order.extend(self.blocks_around(frame));
-        order
-    }
-
     /// The blocks of a file around a place, from the outside in.
-    fn blocks_around(&self, frame: FrameId) -> Order {
+    pub(super) fn blocks_around(&self, frame: FrameId) -> Order {
         let mut order = Order::new();
         let mut at = Some(frame);
         while let Some(id) = at {
@@ -76,21 +72,82 @@ impl Resolver<'_> {
         let file = &mut self.files[file];
         file.has_errors = true;
         for way in &file.ways {
-            let mut order = way.order.clone();
-            order.extend(blocks);
+            let mut order = Order::from_slice(blocks);
             order.push((step, diagnostic.primary.span.start));
-            let mut diagnostic = diagnostic.clone();
-            if !way.imports.is_empty() {
-                diagnostic = diagnostic.at_stage(stage::SCOPE);
-                for import in &way.imports {
-                    diagnostic = diagnostic.via(*import, "imported here");
-                }
-            }
             self.errors.push(RankedDiagnostic {
                 is_beyond: file.is_broken,
+                way: *way,
                 order,
-                diagnostic,
+                diagnostic: with_imports(diagnostic.clone(), *way, &self.ways),
             });
         }
     }
+}
+
+/// An error with the imports that lead to it, innermost first: of a long way the first and the last ones.
+fn with_imports(mut diagnostic: Diagnostic, way: WayId, ways: &[Way]) -> Diagnostic {
+    /// So many are told at each end.
+    const TOLD: usize = 8;
+    let mut imports = Vec::new();
+    let mut at = way;
+    while let Some((outer, import)) = ways[at.index()].import {
+        imports.push(import);
+        at = outer;
+    }
+    if imports.is_empty() {
+        return diagnostic;
+    }
+    diagnostic = diagnostic.at_stage(stage::SCOPE);
+    let left_out = imports.len().saturating_sub(2 * TOLD);
+    for (index, import) in imports.iter().enumerate() {
+        if left_out == 0 || index < TOLD {
+            diagnostic = diagnostic.via(*import, "imported here");
+        } else if index == TOLD + left_out {
+            diagnostic = diagnostic.via(*import, format!("imported here, after {left_out} more imports"));
+        } else if index > TOLD + left_out {
+            diagnostic = diagnostic.via(*import, "imported here");
+        }
+    }
+    diagnostic
+}
+
+/// The errors, those first that count first: those of a file and of what it imports in the order of their places in it.
+pub(super) fn in_order(errors: Vec<RankedDiagnostic>, ways: &[Way]) -> Vec<Diagnostic> {
+    /// What stands at a place: an error, or what is found on a way that begins there.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Found {
+        Error(usize),
+        Behind(usize),
+    }
+    if errors.is_empty() {
+        return Vec::new();
+    }
+    let mut inside: Vec<Vec<(&Order, Found)>> = vec![Vec::new(); ways.len()];
+    for (index, error) in errors.iter().enumerate() {
+        inside[error.way.index()].push((&error.order, Found::Error(index)));
+    }
+    for (index, way) in ways.iter().enumerate() {
+        if let Some((outer, _)) = way.import {
+            inside[outer.index()].push((&way.order, Found::Behind(index)));
+        }
+    }
+    let mut ranks = vec![0; errors.len()];
+    let mut open = vec![Found::Behind(0)];
+    let mut rank = 0;
+    while let Some(found) = open.pop() {
+        match found {
+            Found::Error(index) => {
+                ranks[index] = rank;
+                rank += 1;
+            }
+            Found::Behind(way) => {
+                let list = &mut inside[way];
+                list.sort_unstable();
+                open.extend(list.drain(..).rev().map(|(_, found)| found));
+            }
+        }
+    }
+    let mut ranked: Vec<_> = ranks.into_iter().zip(errors).collect();
+    ranked.sort_unstable_by_key(|(rank, error)| (error.is_beyond, *rank));
+    ranked.into_iter().map(|(_, error)| error.diagnostic).collect()
 }

@@ -12,14 +12,15 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, Severity, So
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 use setpoint_value::Type;
+use smallvec::{SmallVec, smallvec};
 
 use super::classes::{ClassSource, IncludeSource};
 use super::mentions::{AliasDefinition, AliasId, Mentions};
 use super::modules::{Missing, ModuleLocation, RemoteImport, enter_directory};
 use super::nesting::Entry as NestedEntry;
 use super::parsed::{ParseCache, ParsedFile};
-use super::ranking::{Order, RankedDiagnostic, Step};
-use super::sharing::{Shared, Way};
+use super::ranking::{Order, RankedDiagnostic, Step, in_order};
+use super::sharing::{Shared, Way, WayId};
 use super::{codes, recursion};
 use crate::hir::{
     Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
@@ -128,6 +129,10 @@ pub(crate) fn resolve(
         including: 0,
         depth: 0,
         errors: Vec::new(),
+        ways: vec![Way {
+            import: None,
+            order: Order::new(),
+        }],
         touched: Vec::new(),
         texts: FxHashMap::default(),
         mentions: Mentions::default(),
@@ -194,7 +199,8 @@ pub(crate) fn resolve(
             let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, Span::new(file, 0, 0), message);
             resolver.errors.push(RankedDiagnostic {
                 is_beyond: false,
-                order: Order::default(),
+                way: WayId(0),
+                order: Order::new(),
                 diagnostic: error,
             });
         }
@@ -227,6 +233,8 @@ pub(super) struct Resolver<'a> {
     /// How many blocks are being resolved inside each other, bodies of included classes among them.
     pub(super) depth: u32,
     pub(super) errors: Vec<RankedDiagnostic>,
+    /// The ways to all files, the entry's first.
+    pub(super) ways: Vec<Way>,
     touched: Vec<String>,
     /// Texts that were read.
     texts: FxHashMap<String, Arc<str>>,
@@ -246,7 +254,7 @@ pub(super) struct File {
     pub(super) is_broken: bool,
     pub(super) place: usize,
     /// The ways that lead here: one, but for a file that imports share.
-    pub(super) ways: Vec<Way>,
+    pub(super) ways: SmallVec<[WayId; 1]>,
     /// Whether something was found wrong with it.
     pub(super) has_errors: bool,
     /// Whether further imports share it.
@@ -314,11 +322,7 @@ fn drop_circles_of_clashes(diagnostics: &mut Diagnostics) {
 impl Resolver<'_> {
     fn entry(&mut self, name: &str, text: &str) {
         self.loading.push(self.places[0].file.clone());
-        let way = Way {
-            imports: Vec::new(),
-            order: Order::new(),
-        };
-        if let Some(file) = self.load(name, text, 0, way, false) {
+        if let Some(file) = self.load(name, text, 0, WayId(0), false) {
             self.top(file, true);
         }
         self.loading.pop();
@@ -330,12 +334,11 @@ impl Resolver<'_> {
             // Not everything has its meaning.
             return resolved;
         }
-        let mut errors = std::mem::take(&mut self.errors);
+        let errors = std::mem::take(&mut self.errors);
         let failed = errors
             .iter()
             .any(|error| error.diagnostic.severity == Severity::Error);
-        errors.sort_by(|a, b| (a.is_beyond, &a.order).cmp(&(b.is_beyond, &b.order)));
-        diagnostics.extend(errors.into_iter().map(|error| error.diagnostic));
+        diagnostics.extend(in_order(errors, &self.ways));
         if !failed || self.extent == Extent::Everything {
             let circles = recursion::check(&self.hir);
             let cyclic =
@@ -400,7 +403,7 @@ impl Resolver<'_> {
         name: &str,
         text: &str,
         place: usize,
-        way: Way,
+        way: WayId,
         importer_is_broken: bool,
     ) -> Option<usize> {
         let key = match name {
@@ -409,15 +412,14 @@ impl Resolver<'_> {
             _ => self.places[place].key(),
         };
         let (id, parsed) = self.cache.parse(self.sources, &key, name, text);
-        self.imports
-            .extend(way.imports.first().map(|statement| (*statement, id)));
+        self.note_import(way, id);
         let module_directory = self.module_directory(&self.places[place]);
         self.files.push(File {
             id,
             parsed: parsed.clone(),
             is_broken: importer_is_broken,
             place,
-            ways: vec![way],
+            ways: smallvec![way],
             has_errors: false,
             is_shared: false,
             module_directory,

@@ -5,7 +5,7 @@
 //! is wrong, which is told for each way that leads there; whatever the file imports must be shared as well.
 
 use rustc_hash::FxHashMap;
-use setpoint_diagnostics::Span;
+use setpoint_diagnostics::{FileId, Span};
 use std::sync::Arc;
 
 use super::modules::ModuleLocation;
@@ -16,12 +16,21 @@ use crate::syntax::{Ast, ExprId, ExprKind, StmtKind};
 /// The tops of files that are shared: by place, and by the directory that code in them is in, which functions can ask for.
 pub(super) type Shared = FxHashMap<(String, Arc<str>), FrameId>;
 
-/// How an import leads to a file.
+/// How the entry, or an import, leads to a file. Ways share what they have in common, for there may be very many, and long ones.
 pub(super) struct Way {
-    /// The import statements, innermost first.
-    pub(super) imports: Vec<Span>,
-    /// Where the innermost of them stands in the order of errors.
+    /// The import statement, and the way to the file that it is in; none of the entry.
+    pub(super) import: Option<(WayId, Span)>,
+    /// Where the import stands in the order of errors of its file.
     pub(super) order: Order,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct WayId(pub(super) u32);
+
+impl WayId {
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 impl Resolver<'_> {
@@ -29,7 +38,7 @@ impl Resolver<'_> {
     pub(super) fn shared_top(
         &mut self,
         place: &ModuleLocation,
-        way: impl FnOnce(&Self) -> Way,
+        way: impl FnOnce(&mut Self) -> WayId,
     ) -> Option<FrameId> {
         let key = (place.key(), self.module_directory(place));
         let top = *self.shared.get(&key)?;
@@ -39,11 +48,16 @@ impl Resolver<'_> {
             return None;
         }
         let way = way(self);
-        let statement = way.imports.first().copied();
-        let id = self.files[file].id;
-        self.imports.extend(statement.map(|statement| (statement, id)));
+        self.note_import(way, self.files[file].id);
         self.files[file].ways.push(way);
         Some(top)
+    }
+
+    /// Notes to which text an import was followed.
+    pub(super) fn note_import(&mut self, way: WayId, text: FileId) {
+        let import = self.ways[way.index()].import;
+        self.imports
+            .extend(import.map(|(_, statement)| (statement, text)));
     }
 
     /// Notes a file whose names are all known, if further imports can share it.

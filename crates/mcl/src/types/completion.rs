@@ -6,7 +6,7 @@ use setpoint_value::{FunctionRef, Type};
 use super::codes;
 use super::findings::Phase;
 use super::infer::Inference;
-use super::messages::{Calls, Reason, in_words, too_deep};
+use super::messages::{Calls, Reason, in_few_words, in_words, too_deep};
 use super::places::Place;
 use super::program::TypedProgram;
 use super::resources::meta_twice;
@@ -75,7 +75,7 @@ impl Check {
     }
 
     /// The same for a call of the function that it is part of.
-    pub(super) fn for_call(&self, call: Span, put: &dyn Fn(&Type) -> Type) -> Check {
+    pub(super) fn for_call(&self, call: Span, put: &mut dyn FnMut(&Type) -> Type) -> Check {
         let mut copy = self.clone();
         copy.calls.push(call);
         let ty = copy.ty_mut();
@@ -264,30 +264,36 @@ impl Inference<'_> {
                     CheckedName::Library(spec) => spec.called(),
                     CheckedName::Word(word) => word.to_owned(),
                 };
-                let message = format!("`{name}` does not work on {ty}");
+                let message = format!("`{name}` does not work on {}", in_few_words(&ty));
                 let help = format!("it works on {}", allowed.join(", "));
                 self.unsupported(place, span, message, Some(help));
             }
             Checked::Comparable(ty) => {
                 let ty = self.solver.zonk(&ty);
                 if ty.contains_func() {
-                    let message = format!("functions cannot be compared, and {ty} holds one");
+                    let message = format!(
+                        "functions cannot be compared, and {} holds one",
+                        in_few_words(&ty)
+                    );
                     self.unsupported(place, span, message, None);
                 }
             }
             Checked::Key(ty) => {
                 let ty = self.solver.zonk(&ty);
                 if ty.contains_func() {
-                    let message = format!("a map key cannot hold a function, and {ty} does");
+                    let message = format!("a map key cannot hold a function, and {} does", in_few_words(&ty));
                     let error = Diagnostic::error(&codes::UNHASHABLE, span, message);
                     self.incomplete(place, error);
                 }
             }
             Checked::Unsupported { spec, call } => {
                 let call = self.solver.zonk(&call);
-                let arguments = call
-                    .as_func()
-                    .map(|f| f.parameters.iter().map(|p| p.ty.to_string()).collect::<Vec<_>>());
+                let arguments = call.as_func().map(|f| {
+                    f.parameters
+                        .iter()
+                        .map(|p| in_few_words(&p.ty))
+                        .collect::<Vec<_>>()
+                });
                 let arguments = arguments.unwrap_or_default().join(", ");
                 let forms = spec.signatures().join("` or `");
                 let message = format!("`{}` cannot be called with ({arguments})", spec.called());

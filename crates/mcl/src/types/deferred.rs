@@ -11,7 +11,7 @@ use super::completion::Check;
 use super::findings::Phase;
 use super::infer::{Inference, call_type};
 use super::instances::InstanceId;
-use super::messages::{Calls, Reason};
+use super::messages::{Calls, Reason, in_few_words};
 use super::places::Place;
 use super::solver::Conflict;
 use crate::adapt::{infer as infer_adapted, is_adapted};
@@ -39,7 +39,7 @@ impl Deferred {
     }
 
     /// The same for a call of the function that it is part of.
-    pub(super) fn for_call(&self, call: Span, put: &dyn Fn(&Type) -> Type) -> Deferred {
+    pub(super) fn for_call(&self, call: Span, put: &mut dyn FnMut(&Type) -> Type) -> Deferred {
         let mut copy = self.clone();
         copy.calls.push(call);
         for ty in copy.what.types_mut() {
@@ -227,7 +227,10 @@ impl Inference<'_> {
                 }
                 other => {
                     let other = self.solver.zonk(&other);
-                    let message = format!("{other} is not a struct and has no field `{field}`");
+                    let message = format!(
+                        "{} is not a struct and has no field `{field}`",
+                        in_few_words(&other)
+                    );
                     self.failed.push(result.clone());
                     let help = matches!(other, Type::Map(_))
                         .then(|| format!("an entry of a map is `$map[\"{field}\"]`"));
@@ -377,7 +380,8 @@ impl Inference<'_> {
 
     /// A lookup in what is neither a list nor a map.
     pub(super) fn nothing_to_look_up(&mut self, place: Place, base: &Type, span: Span) {
-        let message = format!("{} has no elements to look up", self.solver.zonk(base));
+        let base = self.solver.zonk(base);
+        let message = format!("{} has no elements to look up", in_few_words(&base));
         let help = "`[…]` looks into a list or a map; a field is read with `->`";
         self.unsupported(place, span, message, Some(help.to_owned()));
     }

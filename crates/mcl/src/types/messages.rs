@@ -383,6 +383,39 @@ pub(super) fn in_words(ty: &Type) -> String {
     replace_variables(&ty.to_string(), |_| '_')
 }
 
+/// A type in a message that tells of nothing inside of it: its inner parts are left out where it would be too long to read.
+pub(super) fn in_few_words(ty: &Type) -> String {
+    const LONGEST: usize = 160;
+    const DEEPEST: usize = 8;
+    let written = in_words(ty);
+    if written.len() <= LONGEST {
+        return written;
+    }
+    let mut elided = (1..=DEEPEST).rev().map(|depth| elided(&written, depth));
+    let fitting = elided.find(|text| text.len() <= LONGEST);
+    fitting.unwrap_or_else(|| self::elided(&written, 1))
+}
+
+/// A written type without what is deeper in braces and parentheses.
+fn elided(written: &str, deepest: usize) -> String {
+    let mut text = String::new();
+    let mut depth = 0_usize;
+    for char in written.chars() {
+        if matches!(char, '}' | ')') {
+            depth = depth.saturating_sub(1);
+        }
+        if depth < deepest {
+            text.push(char);
+        } else if depth == deepest && !text.ends_with('…') {
+            text.push('…');
+        }
+        if matches!(char, '{' | '(') {
+            depth += 1;
+        }
+    }
+    text
+}
+
 /// The first place where two types differ, in both; none when they cannot be told apart.
 fn difference(one: &Type, other: &Type) -> Option<(Type, Type)> {
     match (one, other) {

@@ -20,8 +20,10 @@ use super::deferred::{Deferred, DeferredKind, Question};
 use super::infer::{Inference, MAXIMUM_CALLS, Recorded};
 use super::instances::InstanceId;
 use super::order::Node;
-use super::solver::Reach;
+use super::sharing::Substitution;
+use super::solver::{Reach, address, for_each_part};
 use crate::hir::{ExprId, FunctionId, Owner};
+use crate::stack::with_room;
 
 /// So much may be left open in one function: a function that calls another one twice has twice what that one leaves open.
 const MAXIMUM_OPEN: usize = 10_000;
@@ -213,10 +215,12 @@ impl Inference<'_> {
         mut deferred: Vec<Deferred>,
         mark: &Mark,
     ) -> usize {
+        self.solver.settle();
         let ty = self.solver.zonk(ty);
         let mut variables = Variables {
             floor: mark.floor,
             seen: FxHashSet::default(),
+            walked: FxHashMap::default(),
             list: Vec::new(),
         };
         let mut recorded = Vec::new();
@@ -271,6 +275,7 @@ impl Inference<'_> {
                 variables.take(ty, whole);
             }
         }
+        self.solver.unsettle();
         self.schemes.push(Arc::new(Scheme {
             function,
             parent,
@@ -331,19 +336,19 @@ impl Inference<'_> {
         let count = self.schemes[scheme].variables.len();
         let types: Vec<Type> = (0..count).map(|_| self.solver.fresh()).collect();
         let known = self.schemes[scheme].clone();
-        let own = known.given(&types);
-        let put = |ty: &Type| substituted(ty, &own);
+        let mut own = known.given(&types);
+        let mut put = |ty: &Type| own.put(ty, &mut self.solver);
         let ty = put(&known.ty);
         let firsts: Vec<ExprId> = known.variables.iter().map(|(_, first)| *first).collect();
-        let copies = |list: &[Deferred]| {
-            let copy = |deferred: &Deferred| deferred.for_call(span, &put);
+        let mut copies = |list: &[Deferred]| {
+            let copy = |deferred: &Deferred| deferred.for_call(span, &mut put);
             list.iter().map(copy).collect::<Vec<_>>()
         };
         let (deferred, imposed) = (copies(&known.deferred), copies(&known.imposed));
         let checks: Vec<Check> = known
             .checks
             .iter()
-            .map(|check| check.for_call(span, &put))
+            .map(|check| check.for_call(span, &mut put))
             .collect();
         for (expr, ty) in firsts.into_iter().zip(&types) {
             let place = self.places.next();
@@ -400,9 +405,10 @@ impl Inference<'_> {
                     }
                     let known = self.schemes[scheme].clone();
                     let instance = self.instance(Owner::Function(known.function), Some(known.parent));
-                    let own = known.given(&key.1);
+                    let mut own = known.given(&key.1);
                     for (expr, ty) in &known.recorded {
-                        let ty = self.whole(&substituted(ty, &own), span);
+                        let ty = own.put(ty, &mut self.solver);
+                        let ty = self.whole(&ty, span);
                         types.insert((instance, *expr), ty);
                     }
                     let body = self.typed.instance(known.body).definitions.iter();
@@ -410,16 +416,21 @@ impl Inference<'_> {
                     for (id, ty) in parameters {
                         // The variables of the scheme are what its parameters came to; a type too large to be handled is told.
                         let ty = self.whole(&ty, span);
-                        let ty = self.whole(&substituted(&ty, &own), span);
+                        let ty = own.put(&ty, &mut self.solver);
+                        let ty = self.whole(&ty, span);
                         self.typed.instances[instance.0 as usize]
                             .definitions
                             .insert(id, ty);
                     }
                     for application in &known.applications {
-                        let given = application.types.iter();
+                        let mut given = Vec::with_capacity(application.types.len());
+                        for ty in &application.types {
+                            let ty = own.put(ty, &mut self.solver);
+                            given.push(self.whole(&ty, span));
+                        }
                         open.push(Application {
                             caller: instance,
-                            types: given.map(|ty| self.whole(&substituted(ty, &own), span)).collect(),
+                            types: given,
                             ..*application
                         });
                     }
@@ -436,9 +447,9 @@ impl Inference<'_> {
 
 impl Scheme {
     /// What its variables are for a call.
-    fn given(&self, types: &[Type]) -> FxHashMap<u32, Type> {
+    fn given(&self, types: &[Type]) -> Substitution {
         let variables = self.variables.iter().map(|(variable, _)| *variable);
-        variables.zip(types.iter().cloned()).collect()
+        Substitution::new(variables.zip(types.iter().cloned()))
     }
 }
 
@@ -447,34 +458,27 @@ struct Variables {
     /// Those below are of what is around it.
     floor: u32,
     seen: FxHashSet<u32>,
+    /// Types by their address, and whether they have any.
+    walked: FxHashMap<usize, (Type, bool)>,
     list: Vec<(u32, ExprId)>,
 }
 
 impl Variables {
     /// Takes those of a type; answers whether it has any.
     fn take(&mut self, ty: &Type, expr: ExprId) -> bool {
-        let mut any = false;
-        ty.any_part(&mut |part| {
-            if let Type::Variable(variable) = part
-                && *variable >= self.floor
-            {
-                any = true;
-                if self.seen.insert(*variable) {
-                    self.list.push((*variable, expr));
-                }
+        if let Type::Variable(variable) = ty {
+            if *variable >= self.floor && self.seen.insert(*variable) {
+                self.list.push((*variable, expr));
             }
-            false
-        });
+            return *variable >= self.floor;
+        }
+        let Some(address) = address(ty) else { return false };
+        if let Some((_, any)) = self.walked.get(&address) {
+            return *any;
+        }
+        let mut any = false;
+        with_room(|| for_each_part(ty, &mut |part| any |= self.take(part, expr)));
+        self.walked.insert(address, (ty.clone(), any));
         any
     }
-}
-
-fn substituted(ty: &Type, own: &FxHashMap<u32, Type>) -> Type {
-    if own.is_empty() {
-        return ty.clone();
-    }
-    ty.replace(&mut |part| match part {
-        Type::Variable(variable) => own.get(variable).cloned(),
-        _ => None,
-    })
 }

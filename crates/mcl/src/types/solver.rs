@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_value::{FuncType, StructType, Type};
 
+use super::sharing::{Shared, replaced_parts};
 use crate::stack::with_room;
 
 /// Solves equations between types.
@@ -15,12 +16,19 @@ pub(super) struct Solver {
     reach: Reach,
     /// Types that hold others, by the address of their shared part.
     measured: FxHashMap<usize, Measured>,
-    /// Types with variables, by that address, with everything put in that is known; once nothing more becomes known.
-    solved: Option<FxHashMap<usize, (Type, Type)>>,
+    /// What was solved while nothing more becomes known.
+    settled: Option<Settled>,
     /// Whether a variable stands for a type with a part that is not even equal to itself.
     has_indefinite: bool,
     /// Whether a type was found to be deeper than types may be.
     is_cut: bool,
+}
+
+#[derive(Debug, Default)]
+struct Settled {
+    /// Types with variables, by their address, with everything put in that is known.
+    whole: FxHashMap<usize, (Type, Type)>,
+    shared: Shared,
 }
 
 /// A type, and how large it is.
@@ -144,21 +152,17 @@ impl Solver {
         if !self.size(ty).is_open {
             return ty.clone();
         }
-        let known = self.solved.as_ref().zip(address(ty));
-        if let Some((_, found)) = known.and_then(|(solved, address)| solved.get(&address)) {
+        let known = self.settled.as_ref().zip(address(ty));
+        if let Some((_, found)) = known.and_then(|(settled, address)| settled.whole.get(&address)) {
             return found.clone();
         }
-        let found = with_room(|| {
-            let mut is_whole = true;
-            ty.replace(&mut |part| match part {
-                // The type itself is taken apart; what is in it may be known by now.
-                _ if std::mem::take(&mut is_whole) => None,
-                part => Some(self.zonk(part)),
-            })
-        });
-        if let (Some(solved), Some(address)) = (&mut self.solved, address(ty)) {
-            solved.insert(address, (ty.clone(), found.clone()));
-        }
+        // The type itself is taken apart; what is in it may be known by now.
+        let found = with_room(|| replaced_parts(ty, &mut |part| self.zonk(part)));
+        let (Some(settled), Some(address)) = (&mut self.settled, address(ty)) else {
+            return found;
+        };
+        let found = settled.shared.one(found);
+        settled.whole.insert(address, (ty.clone(), found.clone()));
         found
     }
 
@@ -188,14 +192,14 @@ impl Solver {
         found
     }
 
-    /// Nothing more becomes known.
+    /// For now nothing more becomes known.
     pub(super) fn settle(&mut self) {
-        self.solved = Some(FxHashMap::default());
+        self.settled = Some(Settled::default());
     }
 
     /// More becomes known.
     pub(super) fn unsettle(&mut self) {
-        self.solved = None;
+        self.settled = None;
     }
 
     /// Whether a type was deeper than types may be since this was asked last.
@@ -283,27 +287,32 @@ impl Solver {
     /// Whether a type is of a size that can be handled: one that is made of two of a kind that are made of two … is not.
     pub(super) fn is_bounded(&mut self, ty: &Type) -> bool {
         const PARTS: usize = 50_000;
-        let mut open = vec![ty.clone()];
-        let mut seen = 0_usize;
-        while let Some(ty) = open.pop() {
-            let size = self.size(&ty);
-            if !size.is_open {
-                seen = seen.saturating_add(size.parts);
-            } else if let Type::Variable(_) = ty {
-                seen += 1;
-                let known = self.shallow(&ty);
-                if !matches!(known, Type::Variable(_)) {
-                    open.push(known);
-                }
-            } else {
-                seen += 1;
-                for_each_part(&ty, &mut |part| open.push(part.clone()));
-            }
-            if seen > PARTS {
-                return false;
-            }
+        self.parts(ty, &mut FxHashMap::default()) <= PARTS
+    }
+
+    /// How many parts a type has with what is known of its variables. What is shared is looked at once, and counts wherever it is.
+    fn parts(&mut self, ty: &Type, counted: &mut FxHashMap<usize, usize>) -> usize {
+        let size = self.size(ty);
+        if !size.is_open {
+            return size.parts;
         }
-        true
+        let Some(address) = address(ty) else {
+            return match self.shallow(ty) {
+                Type::Variable(_) => 1,
+                known => self.parts(&known, counted).saturating_add(1),
+            };
+        };
+        if let Some(count) = counted.get(&address) {
+            return *count;
+        }
+        let mut count: usize = 1;
+        with_room(|| {
+            for_each_part(ty, &mut |part| {
+                count = count.saturating_add(self.parts(part, counted));
+            });
+        });
+        counted.insert(address, count);
+        count
     }
 
     fn root(&mut self, variable: u32) -> u32 {
@@ -481,7 +490,7 @@ impl Solver {
 }
 
 /// What a type is directly made of.
-fn for_each_part(ty: &Type, visit: &mut dyn FnMut(&Type)) {
+pub(super) fn for_each_part(ty: &Type, visit: &mut dyn FnMut(&Type)) {
     match ty {
         Type::List(part) | Type::Set(part) | Type::Optional(part) => visit(part),
         Type::Map(parts) => {
@@ -506,7 +515,7 @@ fn for_each_part(ty: &Type, visit: &mut dyn FnMut(&Type)) {
 }
 
 /// Where the shared part of a type is.
-fn address(ty: &Type) -> Option<usize> {
+pub(super) fn address(ty: &Type) -> Option<usize> {
     match ty {
         Type::List(part) | Type::Set(part) | Type::Optional(part) => Some(Arc::as_ptr(part).addr()),
         Type::Map(parts) => Some(Arc::as_ptr(parts).addr()),
