@@ -15,6 +15,7 @@
 )]
 
 mod arguments;
+mod asked_files;
 mod assembly;
 mod capabilities;
 pub mod codes;

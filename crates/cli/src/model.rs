@@ -11,13 +11,14 @@ use setpoint_model::analysis::{Analysis, AnalysisOptions, Workspace};
 use setpoint_model::compile::{Checked, Compiled, check, compile};
 use setpoint_model::datum::{Datum, InstanceId};
 use setpoint_model::execute::{Inputs, Outside, ReadKey};
-use setpoint_model::export::{Deferrals, Exported, HeldResource, machine_outputs};
+use setpoint_model::export::{Deferrals, Exported, HeldResource, machine_outputs, updated_outputs};
 use setpoint_model::functions::context::Deployment;
 use setpoint_model::functions::plugins::PluginSettings;
 use setpoint_model::language::LANGUAGE;
 use setpoint_model::project;
 use setpoint_value::{CallError, FunctionRef, Random, Value};
 
+use crate::asked_files::{AskedFiles, Asking};
 use crate::capabilities::SystemRandom;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, system_text};
@@ -51,6 +52,8 @@ pub(crate) struct ModelSource {
     max_rounds: Option<u64>,
     /// What runs the functions that its modules have in Python.
     plugins: PluginSettings,
+    /// Whether it is compiled again and again.
+    is_followed: bool,
 }
 
 /// What the command line says about a model, besides where it is.
@@ -146,6 +149,7 @@ impl ModelSource {
                 .unwrap_or_default(),
             facts_file: settings.facts,
             published: Facts::new(),
+            is_followed: false,
         })
     }
 
@@ -188,6 +192,7 @@ impl ModelSource {
             unix_time: since.ok().and_then(|since| since.as_secs().try_into().ok()),
             stored,
             outside: Some(Box::new(ThisMachine)),
+            record: self.is_followed,
         }
     }
 }
@@ -264,6 +269,10 @@ pub(crate) struct ModelCompilation {
     pub(crate) diagnostics: Diagnostics,
     /// What a machine keeps of it; none if something is wrong.
     pub(crate) desired: Option<Desired>,
+    /// What it was given.
+    inputs: Inputs,
+    /// What it asked of the disk.
+    asked: AskedFiles,
 }
 
 /// What a machine keeps of a model.
@@ -426,8 +435,9 @@ impl ModelWork {
         let loader = self.loader();
         let inputs = self.source.inputs(&loader);
         let mut diagnostics = Diagnostics::new();
+        let asking = Asking::of(&loader, AskedFiles::default());
         let compiled = compile(
-            &loader,
+            &asking,
             &self.source.library,
             &mut self.options,
             &inputs,
@@ -455,7 +465,106 @@ impl ModelWork {
             compiled,
             diagnostics,
             desired,
+            asked: asking.into_asked(),
+            inputs,
         }
+    }
+
+    /// From now on it is compiled again and again: what its results depend on is noted.
+    pub(crate) fn follow(&mut self) {
+        self.source.is_followed = true;
+    }
+
+    /// What has become of a compilation now. Where answers have changed whose values it only passes on, nothing else is done anew.
+    pub(crate) fn update(&mut self, before: ModelCompilation) -> ModelCompilation {
+        self.try_update(before).unwrap_or_else(|| self.compile())
+    }
+
+    fn try_update(&mut self, before: ModelCompilation) -> Option<ModelCompilation> {
+        let ModelCompilation {
+            compiled,
+            diagnostics,
+            desired,
+            inputs: old,
+            mut asked,
+        } = before;
+        let desired = desired?;
+        let loader = self.loader();
+        let inputs = self.source.inputs(&loader);
+        let execution = compiled.execution.as_ref()?;
+        if old.stored != inputs.stored || !execution.is_repeatable() {
+            return None;
+        }
+        let mut changed = BTreeSet::new();
+        for path in asked.ask_again(&loader) {
+            let key = ReadKey::File(path.as_str().into());
+            if !execution.reads.contains(&key) || compiled.checked.reads.contains(&path) {
+                return None;
+            }
+            changed.insert(key);
+        }
+        let is_same_fact = |key: &str| match (old.facts.get(key), inputs.facts.get(key)) {
+            (None, None) => true,
+            (Some(old), Some(new)) => old.is_identical(new),
+            _ => false,
+        };
+        let is_changed = |key: &&ReadKey| match key {
+            ReadKey::Environment(name) => old.environment.get(name) != inputs.environment.get(name),
+            ReadKey::Fact(key) => !is_same_fact(key),
+            ReadKey::Clock => old.unix_time != inputs.unix_time,
+            ReadKey::Function(_) => true,
+            ReadKey::File(_) => false,
+        };
+        changed.extend(execution.reads.iter().filter(is_changed).cloned());
+        if !compiled
+            .exported
+            .as_ref()?
+            .deferred_facts()
+            .all(|key| is_same_fact(&key))
+        {
+            return None;
+        }
+        if changed.is_empty() {
+            return Some(ModelCompilation {
+                compiled,
+                diagnostics,
+                desired: Some(desired),
+                inputs,
+                asked,
+            });
+        }
+        let asking = Asking::of(&loader, asked);
+        let updated = compiled.update(&asking, &inputs, &mut self.sources, &changed);
+        let (compiled, updated) = updated?;
+        let exported = compiled.exported.as_ref()?;
+        let (hostname, answers) = (&self.source.hostname, Answers(&inputs));
+        let outputs = updated_outputs(exported, &updated.resources, &desired.held, hostname, &answers);
+        let (graph, held) = match outputs {
+            Some(outputs) => {
+                let outputs = outputs.into_iter();
+                let changes = outputs.map(|(instance, output)| (instance, Some(Arc::new(output))));
+                (self.assembler.apply(changes.collect()).ok()?, desired.held)
+            }
+            None => {
+                let mut found = Diagnostics::new();
+                let machine = machine_outputs(exported, hostname, &answers, &mut found);
+                if !found.is_empty() {
+                    return None;
+                }
+                (self.assembler.replace_all(machine.outputs).ok()?, machine.held)
+            }
+        };
+        Some(ModelCompilation {
+            compiled,
+            diagnostics,
+            desired: Some(Desired {
+                graph,
+                held,
+                sets: desired.sets,
+            }),
+            asked: asking.into_asked(),
+            inputs,
+        })
     }
 
     /// The texts under names that the user can open.

@@ -46,6 +46,7 @@ pub(crate) fn start(
         model,
         surroundings,
         facts,
+        current: None,
         submitted: None,
         told: Diagnostics::new(),
         printed: Vec::new(),
@@ -61,7 +62,8 @@ pub(crate) fn start(
             false => compilation,
         };
         running.watch(&compilation);
-        if running.take(compilation) {
+        if running.take(&compilation) {
+            running.current = Some(compilation);
             running.rest();
             running.serve(&receiver);
         } else {
@@ -93,6 +95,8 @@ struct Running {
     surroundings: Surroundings,
     watched: Option<Watched>,
     facts: PublishedFacts,
+    /// The newest compilation.
+    current: Option<ModelCompilation>,
     /// The generation of the graph that the engine has.
     submitted: Option<u64>,
     /// What is wrong, as it was told last.
@@ -119,10 +123,12 @@ impl Running {
                     let latest = due.map_or(now + LONGEST_WAIT, |(latest, _)| latest);
                     due = Some((latest, now + settled));
                 }
-                Ok(Message::Reload) | Err(RecvTimeoutError::Timeout) => {
-                    due = None;
-                    settled = self.execute();
+                Ok(Message::Reload) => {
+                    // Whoever asks may know better.
+                    self.current = None;
+                    (due, settled) = (None, self.execute());
                 }
+                Err(RecvTimeoutError::Timeout) => (due, settled) = (None, self.execute()),
                 Ok(Message::Accepted(_) | Message::Refused(_)) => {}
                 Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -135,23 +141,29 @@ impl Running {
         let compilation = self.compile();
         let settled = compilation.compiled.checked.project.settings.debounce;
         self.watch(&compilation);
-        self.take(compilation);
+        self.take(&compilation);
+        self.current = Some(compilation);
         self.rest();
         settled
     }
 
     /// Compiles the model with all that is known of what it asks for.
     fn compile(&mut self) -> ModelCompilation {
+        let mut before = self.current.take();
         if let Err(failure) = self.model.reread_facts() {
             failure.report(&self.surroundings.reporter.output);
         }
         loop {
             self.model.give_facts(self.facts.take());
-            let compilation = self.model.compile();
+            let compilation = match before.take() {
+                Some(before) => self.model.update(before),
+                None => self.model.compile(),
+            };
             // It is given what it asks for. With that it may ask for more, as long as there is more.
             if !self.ask(&compilation) {
                 return compilation;
             }
+            before = Some(compilation);
         }
     }
 
@@ -170,7 +182,7 @@ impl Running {
     }
 
     /// Hands on what an execution gave. Answers whether that was possible.
-    fn take(&mut self, compilation: ModelCompilation) -> bool {
+    fn take(&mut self, compilation: &ModelCompilation) -> bool {
         let output = &self.surroundings.reporter.output;
         let mut found = errors_first(&compilation.diagnostics);
         if let Some(execution) = &compilation.compiled.execution
@@ -181,7 +193,7 @@ impl Running {
             }
             self.printed.clone_from(&execution.printed);
         }
-        if let Some(desired) = compilation.desired.filter(|_| !found.has_errors()) {
+        if let Some(desired) = compilation.desired.as_ref().filter(|_| !found.has_errors()) {
             let is_new = self.submitted != Some(desired.graph.generation);
             let generation = desired.graph.generation;
             if is_new {

@@ -6,7 +6,7 @@
 
 mod reports;
 
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -83,6 +83,20 @@ impl Output {
         let mut stdout = std::io::stdout().lock();
         stdout
             .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+            .map_err(|error| Failure::io("write to standard output", &error))
+    }
+
+    /// Prints what a function writes, as it comes.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn print_written(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut stdout = BufWriter::new(std::io::stdout().lock());
+        write(&mut stdout)
             .and_then(|()| stdout.flush())
             .map_err(|error| Failure::io("write to standard output", &error))
     }

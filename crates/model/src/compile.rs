@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span};
 use setpoint_graph::Library;
 
-use crate::execute::{self, Execution, Inputs};
+use crate::execute::{self, Execution, Inputs, ReadKey};
 use crate::export::{self, BindingFile, Bindings, ExportOptions, Exported};
 use crate::functions::plugins::{PluginFunction, Plugins};
 use crate::functions::std as functions;
@@ -130,6 +130,7 @@ pub fn compile(
             .max_rounds
             .unwrap_or(execute::Options::default().max_rounds),
         project: checked.project.name.clone(),
+        record: inputs.record,
     };
     let mut execution = execute::execute(model, sources, inputs, loader, Some(bindings), &bounds);
     end_plugins(&checked);
@@ -145,6 +146,49 @@ pub fn compile(
         execution: Some(execution),
         exported,
     }
+}
+
+impl Compiled {
+    /// Takes changed answers of the world outside in: all those, of what was asked, that are others now. Answers which resources are
+    /// others. None: the model has to be compiled as a whole.
+    #[must_use]
+    pub fn update(
+        self,
+        loader: &dyn Loader,
+        inputs: &Inputs,
+        sources: &mut SourceMap,
+        changed: &BTreeSet<ReadKey>,
+    ) -> Option<(Compiled, Updated)> {
+        let (model, bindings) = (self.checked.model.as_ref()?, self.checked.bindings.as_ref()?);
+        let replayed = self
+            .execution?
+            .replay(model, sources, inputs, loader, Some(bindings), changed);
+        let (execution, changes) = replayed?;
+        let mut exported = self.exported?;
+        let resources = exported.update(model, &execution, bindings, &changes.members)?;
+        let compiled = Compiled {
+            checked: self.checked,
+            execution: Some(execution),
+            exported: Some(exported),
+        };
+        let asks_otherwise = changes.asks_otherwise;
+        Some((
+            compiled,
+            Updated {
+                resources,
+                asks_otherwise,
+            },
+        ))
+    }
+}
+
+/// What is different after changed answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Updated {
+    /// Numbers of resources that are others.
+    pub resources: BTreeSet<usize>,
+    /// Whether other things are asked than before.
+    pub asks_otherwise: bool,
 }
 
 /// The binding files of the modules, then those of the project, which count more.

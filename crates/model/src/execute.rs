@@ -23,6 +23,9 @@ use crate::functions::context::{Read, UnsetCell};
 use crate::hir::{EntityId, Model};
 use cells::{CellId, Cells, GradualKind};
 use machine::Machine;
+use replay::Kept;
+
+pub use replay::Changes;
 
 mod assign;
 mod calls;
@@ -34,6 +37,7 @@ mod construct;
 mod context;
 mod entities;
 mod evaluate;
+mod expressions;
 mod frames;
 mod index;
 mod inputs;
@@ -42,7 +46,9 @@ mod lazy;
 mod lookup;
 mod machine;
 mod promises;
+mod recording;
 mod refine;
+mod replay;
 mod require;
 mod statements;
 #[cfg(test)]
@@ -61,6 +67,8 @@ pub struct Options {
     pub max_rounds: u64,
     /// The name of the project, for models that ask.
     pub project: Arc<str>,
+    /// Whether it is noted what depends on the world outside, for [`Execution::replay`].
+    pub record: bool,
 }
 
 impl Default for Options {
@@ -70,6 +78,7 @@ impl Default for Options {
             max_units: 500_000_000,
             max_rounds: 100_000,
             project: "".into(),
+            record: false,
         }
     }
 }
@@ -81,6 +90,8 @@ pub struct Execution {
     pub instances: Vec<Instance>,
     /// Members of all instances, among others.
     cells: Cells,
+    /// What changed answers need, if that was wanted.
+    kept: Option<Box<Kept>>,
     /// Variables of the main file with their names.
     pub variables: Vec<(Arc<str>, Slot)>,
     /// Lines that were printed.
@@ -116,7 +127,7 @@ impl Execution {
 fn slot_of(cells: &Cells, cell: CellId) -> Slot {
     let found = cells.get(cell);
     match cells.gradual(cell) {
-        _ if found.is_set => Slot::Value(found.value.clone()),
+        _ if found.is_set() => Slot::Value(found.value.clone()),
         Some(gradual) if gradual.is_frozen && gradual.kind == GradualKind::Optional => {
             Slot::Unset(class::OPTIONAL_VALUE)
         }
@@ -152,7 +163,14 @@ impl Executed for Execution {
     }
 
     fn place(&self, instance: InstanceId, slot: u32) -> Option<Span> {
-        self.cells.get(self.cell(instance, slot)).place
+        self.cells.place(self.cell(instance, slot))
+    }
+
+    fn may_change(&self, instance: InstanceId, slot: u32) -> bool {
+        let cell = self.cell(instance, slot);
+        self.kept
+            .as_ref()
+            .is_some_and(|kept| kept.recording.of_cell.contains_key(&cell))
     }
 }
 
@@ -161,10 +179,14 @@ impl Executed for Execution {
 pub struct Instance {
     /// What it is an instance of.
     pub entity: EntityId,
-    /// The constructor that created it.
+    /// The constructor that created it first.
     pub span: Span,
     /// Its members lie side by side from here on.
     first: CellId,
+    /// Which implementations of its entity were selected: one bit each for the first ones.
+    selected: u64,
+    /// Its block instance for conditions of `implement`; [`cells::NONE`] if none was needed.
+    frame: u32,
 }
 
 /// What a variable or member came to hold.

@@ -16,21 +16,23 @@ mod convert;
 mod desired;
 mod order;
 mod resource;
+mod update;
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::{MetaName, ParameterSchema, StatementOutput};
 use setpoint_value::Value;
 
 pub use binding_file::BindingFile;
 pub use bindings::{Bindings, Executed, Identified, Identity};
-pub use desired::{Deferrals, HeldResource, MachineOutputs, machine_outputs};
+pub use desired::{Deferrals, HeldResource, MachineOutputs, machine_outputs, updated_outputs};
 
 use crate::datum::{Datum, Deferred, DeferredSource, InstanceId};
 use crate::functions::context::Read;
 use crate::hir::Model;
+use update::Watched;
 
 /// What may be chosen about an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,6 +46,10 @@ pub struct ExportOptions {
 pub struct Exported {
     /// In the order in which their instances were created.
     pub resources: Vec<Resource>,
+    /// Of members that may change: the instances that are resources, or not, because of them.
+    readers: FxHashMap<(InstanceId, u32), Vec<InstanceId>>,
+    /// Members that may change and were read for more than one resource.
+    shared: FxHashSet<(InstanceId, u32)>,
 }
 
 impl Exported {
@@ -167,6 +173,8 @@ pub fn export(
     diagnostics: &mut Diagnostics,
 ) -> Exported {
     let mut exported = Exported::default();
+    let watched = Watched::of(executed);
+    let executed = &watched;
     let mut fates = vec![Fate::Plain; executed.count() as usize];
     for number in 0..executed.count() {
         let instance = InstanceId(number);
@@ -179,6 +187,9 @@ pub fn export(
             resource::Built::LeftOut => Fate::LeftOut,
             resource::Built::Plain => Fate::Plain,
         };
+        for member in watched.take_read() {
+            exported.readers.entry(member).or_default().push(instance);
+        }
     }
     find_duplicates(&exported, diagnostics);
     find_sets(model, executed, bindings, &fates, &mut exported, diagnostics);
@@ -193,6 +204,7 @@ pub fn export(
     order.find_requirements(&mut exported);
     order.find_cycles(&exported);
     order::hold(&mut exported);
+    exported.shared.extend(watched.take_read());
     exported
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json, json};
 use setpoint_diagnostics::{Diagnostics, Severity, SourceMap};
 use setpoint_value::{Mark, Value};
@@ -24,26 +25,80 @@ pub fn checked(checked: &Checked, diagnostics: &Diagnostics, sources: &SourceMap
 /// A model that was executed: outcome, errors, warnings, variables, instances, what was printed, resources, what was read.
 #[must_use]
 pub fn compiled(compiled: &Compiled, diagnostics: &Diagnostics, sources: &SourceMap) -> Json {
-    let (Some(execution), Some(model)) = (&compiled.execution, &compiled.checked.model) else {
-        return checked(&compiled.checked, diagnostics, sources);
+    let whole = Whole {
+        compiled,
+        diagnostics,
+        sources,
     };
-    let mut object = executed::execution(execution, model, sources);
-    let told = told(diagnostics, sources);
-    for key in ["outcome", "errors", "warnings"] {
-        object[key] = told[key].clone();
+    // It has texts as keys and nothing that JSON cannot hold.
+    serde_json::to_value(whole).unwrap_or_default()
+}
+
+/// Writes the same, without having it in memory as a whole: there may be millions of instances.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_compiled(
+    writer: &mut dyn std::io::Write,
+    compiled: &Compiled,
+    diagnostics: &Diagnostics,
+    sources: &SourceMap,
+) -> std::io::Result<()> {
+    let whole = Whole {
+        compiled,
+        diagnostics,
+        sources,
+    };
+    serde_json::to_writer(writer, &whole).map_err(std::io::Error::from)
+}
+
+/// All of a model that was executed.
+struct Whole<'a> {
+    compiled: &'a Compiled,
+    diagnostics: &'a Diagnostics,
+    sources: &'a SourceMap,
+}
+
+impl Serialize for Whole<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Whole {
+            compiled, sources, ..
+        } = self;
+        let told = told(self.diagnostics, sources);
+        let executed = compiled.execution.as_ref().zip(compiled.checked.model.as_ref());
+        let mut map = serializer.serialize_map(None)?;
+        for key in ["outcome", "errors", "warnings"] {
+            map.serialize_entry(key, &told[key])?;
+        }
+        let writer = executed.map(|(execution, model)| executed::Writer::new(execution, model, sources));
+        if let Some(writer) = &writer {
+            map.serialize_entry("vars", &writer.variables())?;
+            map.serialize_entry("instances", &Each(|| writer.instances()))?;
+        }
+        let printed = executed.map(|(execution, _)| executed::stdout(execution));
+        map.serialize_entry("stdout", &printed.unwrap_or_default())?;
+        if let Some(exported) = executed.and(compiled.exported.as_ref()) {
+            let resources = || {
+                exported
+                    .resources
+                    .iter()
+                    .map(|resource| self::resource(resource, exported))
+            };
+            map.serialize_entry("resources", &Each(resources))?;
+        }
+        // What was read stands last.
+        map.serialize_entry("reads", &reads(&compiled.checked, compiled.execution.as_ref()))?;
+        map.end()
     }
-    // What was read stands last.
-    let fields = object.as_object_mut().into_iter();
-    fields.for_each(|fields| drop(fields.shift_remove("reads")));
-    if let Some(exported) = &compiled.exported {
-        object["resources"] = exported
-            .resources
-            .iter()
-            .map(|resource| self::resource(resource, exported))
-            .collect();
+}
+
+/// A list whose elements are made one after the other.
+struct Each<F>(F);
+
+impl<F: Fn() -> I, I: Iterator<Item = Json>> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
     }
-    object["reads"] = reads(&compiled.checked, Some(execution)).into();
-    object
 }
 
 /// What went wrong before there was anything else.

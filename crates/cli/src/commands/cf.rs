@@ -149,8 +149,15 @@ fn compile(session: &Session, arguments: &Model) -> Result<u8, Failure> {
     let compilation = work.compile();
     work.store(&compilation.compiled)?;
     if arguments.json {
-        let object = json::compiled(&compilation.compiled, &compilation.diagnostics, &work.sources);
-        output.print(&format!("{object}\n"))?;
+        output.print_written(|writer| {
+            json::write_compiled(
+                writer,
+                &compilation.compiled,
+                &compilation.diagnostics,
+                &work.sources,
+            )?;
+            writer.write_all(b"\n")
+        })?;
         return Ok(code(&compilation.diagnostics));
     }
     if let Some(execution) = &compilation.compiled.execution {

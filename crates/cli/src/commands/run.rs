@@ -250,6 +250,9 @@ fn keep(
     let program = match (arguments.program.words() == ["empty"], model) {
         (true, _) => None,
         (false, Some(mut model)) => {
+            if !arguments.no_stream_watch {
+                model.follow();
+            }
             if let Some(facts) = &arguments.facts {
                 model.take_facts(facts.clone())?;
             }

@@ -33,8 +33,9 @@ impl Assignment {
 impl<'m> Machine<'m> {
     /// Gives a variable its value.
     pub(super) fn set_variable(&mut self, cell: CellId, value: Datum, span: Span, shown: Span) -> Run<()> {
-        let found = self.cells.get_mut(cell);
-        if found.is_set {
+        self.record_set(cell);
+        let found = self.cells.get(cell);
+        if found.is_set() {
             if is_same(&found.value, &value) {
                 return Ok(());
             }
@@ -45,9 +46,22 @@ impl<'m> Machine<'m> {
             };
             return Machine::fail(self.set_twice(cell, &value, assignment));
         }
-        (found.value, found.is_set, found.place) = (value, true, Some(shown));
+        self.cells.set(cell, value, shown);
         self.wake(cell);
         Ok(())
+    }
+
+    /// The value that was computed last is put into a cell: as its value, or it is compared with that.
+    fn record_set(&mut self, cell: CellId) {
+        let Some(recorder) = &mut self.recorder else {
+            return;
+        };
+        if self.cells.get(cell).is_set() || self.cells.is_ready(cell) {
+            recorder.use_pending();
+            recorder.touch(cell);
+        } else {
+            recorder.set(cell);
+        }
     }
 
     /// Gives a member of an instance a value, or adds to it.
@@ -71,16 +85,16 @@ impl<'m> Machine<'m> {
         value: &Datum,
         assignment: Assignment,
     ) -> Run<()> {
+        self.record_set(cell);
         let found = self.cells.get(cell);
-        if found.is_set || self.cells.is_ready(cell) {
+        if found.is_set() || self.cells.is_ready(cell) {
             if is_same(&found.value, value) {
                 return Ok(());
             }
             return Machine::fail(self.set_twice(cell, value, assignment));
         }
         self.check_attribute(ty, value, assignment.place())?;
-        let found = self.cells.get_mut(cell);
-        (found.value, found.is_set, found.place) = (value.clone(), true, Some(assignment.place()));
+        self.cells.set(cell, value.clone(), assignment.place());
         if let Some(gradual) = self.cells.gradual_mut(cell) {
             gradual.is_frozen = true;
             gradual.providers = 0;
@@ -97,6 +111,9 @@ impl<'m> Machine<'m> {
         value: &Datum,
         assignment: Assignment,
     ) -> Run<()> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.use_pending();
+        }
         match self.cells.gradual(cell).map(|gradual| gradual.kind) {
             Some(GradualKind::List) => match value.unmarked() {
                 Datum::List(elements) => {
@@ -128,7 +145,7 @@ impl<'m> Machine<'m> {
             if is_same(&found.value, value) {
                 return Ok(());
             }
-            if !found.is_set {
+            if !found.is_set() {
                 return Machine::fail(self.modified_after_freeze(cell, value, assignment, is_forward));
             }
             return Machine::fail(self.set_twice(cell, value, assignment));
@@ -137,10 +154,10 @@ impl<'m> Machine<'m> {
         if !is_nothing {
             self.check_relation(relation, value, assignment.place())?;
         }
-        let found = self.cells.get_mut(cell);
-        found.value = value.clone();
-        found.is_set = !is_nothing;
-        found.place = Some(assignment.place());
+        if !is_nothing {
+            self.cells.get_mut(cell).set(value.clone());
+        }
+        self.cells.set_place(cell, assignment.place());
         if let Some(gradual) = self.cells.gradual_mut(cell) {
             gradual.is_frozen = true;
             gradual.providers = 0;
@@ -173,7 +190,7 @@ impl<'m> Machine<'m> {
             return Ok(());
         }
         if gradual.is_frozen {
-            if high.is_some_and(|high| gradual.elements.len() as i64 == high) {
+            if high.is_some_and(|high| gradual.elements().len() as i64 == high) {
                 return Machine::fail(self.too_many(
                     cell,
                     relation,
@@ -186,14 +203,14 @@ impl<'m> Machine<'m> {
         }
         self.check_relation(relation, value, assignment.place())?;
         self.cells.graduals[number as usize].push(element);
-        self.cells.get_mut(cell).place = Some(assignment.place());
+        self.cells.set_place(cell, assignment.place());
         for listener in self.cells.listeners(cell) {
             self.tell(listener, value.clone())?;
         }
         if is_forward && element.is_known() {
             self.set_inverse(owner, relation, value, assignment)?;
         }
-        let count = self.cells.graduals[number as usize].elements.len() as i64;
+        let count = self.cells.graduals[number as usize].elements().len() as i64;
         match high {
             Some(high) if count > high => {
                 return Machine::fail(self.too_many(cell, relation, value, "list over full", assignment));
@@ -213,9 +230,9 @@ impl<'m> Machine<'m> {
             .model
             .text(self.model.relations[relation.index()].name)
             .clone();
-        if !gradual.elements.is_empty() {
+        if !gradual.elements().is_empty() {
             let message = format!("trying to set `{name}` to null, but it has values already");
-            let place = self.cells.get(cell).place;
+            let place = self.cells.place(cell);
             let error = Diagnostic::error(&codes::ARITY, assignment.span, message)
                 .of_class(class::RUNTIME)
                 .shown_at(assignment.place());
@@ -232,7 +249,7 @@ impl<'m> Machine<'m> {
                 .because(relation.multiplicity.span, "declared here");
             self.diagnostics.push(warning.shown_at(assignment.place()));
         }
-        self.cells.get_mut(cell).place = Some(assignment.place());
+        self.cells.set_place(cell, assignment.place());
         self.freeze(cell);
         Ok(())
     }
@@ -297,7 +314,8 @@ impl<'m> Machine<'m> {
         };
         let name = name.map_or_else(|| "value".to_owned(), |name| format!("`{name}`"));
         let mut message = format!("{name} is set twice: to {old}");
-        if let Some(place) = found.place {
+        let first = self.cells.place(cell);
+        if let Some(place) = first {
             message = format!("{message} at {}", place_text(self.sources, place));
         }
         let new_place = place_text(self.sources, assignment.place());
@@ -306,7 +324,7 @@ impl<'m> Machine<'m> {
             .of_class("DoubleSetException")
             .shown_at(assignment.place())
             .label(format!("the second value is {new}"));
-        if let Some(place) = found.place.filter(|place| *place != assignment.place()) {
+        if let Some(place) = first.filter(|place| *place != assignment.place()) {
             error = error.because(place, format!("the first value is {old}"));
         }
         if member {
@@ -338,7 +356,7 @@ impl<'m> Machine<'m> {
             .of_class(class::RUNTIME)
             .shown_at(assignment.place())
             .because(relation.multiplicity.span, "declared here");
-        match self.cells.get(cell).place {
+        match self.cells.place(cell) {
             Some(place) => error.because(place, "the last one that fits was added here"),
             None => error,
         }
@@ -374,9 +392,9 @@ impl<'m> Machine<'m> {
         let elements = self
             .cells
             .gradual(cell)
-            .map(|gradual| gradual.elements.as_slice())
+            .map(|gradual| gradual.elements())
             .unwrap_or_default();
-        let made_empty = self.cells.get(cell).place.filter(|_| elements.is_empty());
+        let made_empty = self.cells.place(cell).filter(|_| elements.is_empty());
         error = match elements {
             [] if made_empty.is_some() => error.note(format!("`{name}` was set to null")),
             [] => error.note(format!("`{name}` had no values")),

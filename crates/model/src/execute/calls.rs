@@ -21,6 +21,21 @@ impl<'m> Machine<'m> {
         result: CellId,
         scope: Scope,
     ) -> Run<()> {
+        let printed = self.printed.len();
+        let value = self.call_value(expression, scope, self.units.get(unit).parts)?;
+        self.record_call(unit, expression, scope, printed, &value);
+        self.finish(unit);
+        self.set_result(result, value);
+        Ok(())
+    }
+
+    /// The result of a call whose arguments have their parts from a cell on.
+    pub(super) fn call_value(
+        &mut self,
+        expression: &'m Expression,
+        scope: Scope,
+        mut next: CellId,
+    ) -> Run<Datum> {
         let ExpressionKind::Call {
             function,
             positional,
@@ -30,9 +45,8 @@ impl<'m> Machine<'m> {
             name_span,
         } = &expression.kind
         else {
-            return Ok(());
+            return Ok(Datum::Null);
         };
-        let mut next = self.units.get(unit).parts;
         let mut arguments = Arguments::default();
         for value in positional {
             arguments.positional.push(self.evaluate(value, scope, &mut next)?);
@@ -54,10 +68,7 @@ impl<'m> Machine<'m> {
             span: expression.span,
             name: *name_span,
         };
-        let value = calls::call(function, arguments, site, &mut context)?;
-        self.finish(unit);
-        self.set_result(result, value);
-        Ok(())
+        calls::call(function, arguments, site, &mut context)
     }
 
     /// Refuses a value that an attribute cannot have.

@@ -3,8 +3,12 @@
 //! A cell is given a value once. Cells lie in one vector, those of an instance, of a block or of one expression side by side, and are named by
 //! number; who waits for a cell is a chain of links in another vector. Relations that hold a list or nothing have a [`Gradual`] besides: they
 //! have a value when they are frozen.
+//!
+//! There are more cells than of anything else, so they are small: a place is a number, and whether there is a value is a bit of the owner.
 
-use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::Span;
 
 use super::units::UnitId;
@@ -41,42 +45,52 @@ impl CellId {
 pub(super) struct Cell {
     /// Its value; null as long as it has none.
     pub(super) value: Datum,
-    /// Whether it has one.
-    pub(super) is_set: bool,
-    /// What gave it its value.
-    pub(super) place: Option<Span>,
-    /// The instance whose attribute or relation it is.
-    pub(super) owner: u32,
+    /// The number of what gave it its value.
+    place: u32,
+    /// The instance whose attribute or relation it is, and whether it has a value.
+    owner: u32,
     /// Its number among the graduals, if it is one.
     pub(super) gradual: u32,
     waiters: Chain,
 }
 
 impl Cell {
+    /// The bit of a cell that has a value.
+    const SET: u32 = 1 << 31;
+
     fn new(owner: u32) -> Cell {
         Cell {
             value: Datum::Null,
-            is_set: false,
-            place: None,
-            owner,
+            place: NONE,
+            owner: owner & !Cell::SET,
             gradual: NONE,
             waiters: Chain::EMPTY,
         }
     }
+
+    /// Whether it has a value.
+    pub(super) fn is_set(&self) -> bool {
+        self.owner & Cell::SET != 0
+    }
+
+    /// Gives it a value.
+    pub(super) fn set(&mut self, value: Datum) {
+        self.value = value;
+        self.owner |= Cell::SET;
+    }
+
+    /// The instance whose attribute or relation it is; one that there is not if it is none.
+    pub(super) fn owner(&self) -> u32 {
+        self.owner & !Cell::SET
+    }
 }
 
-/// A queue of links: the first and the last.
-#[derive(Debug, Clone, Copy)]
-struct Chain {
-    first: u32,
-    last: u32,
-}
+/// A queue of links: the last, whose next one is the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Chain(u32);
 
 impl Chain {
-    const EMPTY: Chain = Chain {
-        first: NONE,
-        last: NONE,
-    };
+    const EMPTY: Chain = Chain(NONE);
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -133,10 +147,8 @@ pub(super) struct Gradual {
     pub(super) cell: CellId,
     /// What it is of.
     pub(super) kind: GradualKind,
-    /// What it holds so far, if it is a list.
-    pub(super) elements: Vec<Element>,
-    /// The same for quick answers, once there are many.
-    known: Option<Box<FxHashSet<Element>>>,
+    /// What it holds so far, if it is a list and not empty.
+    elements: Option<Box<Elements>>,
     /// Promises that were made and not kept yet.
     pub(super) providers: u32,
     /// Waiters that need it to be frozen.
@@ -154,6 +166,14 @@ pub(super) struct Gradual {
     listeners: Chain,
 }
 
+/// What a relation holds.
+#[derive(Debug, Default)]
+struct Elements {
+    list: Vec<Element>,
+    /// The same for quick answers, once there are many.
+    known: Option<FxHashSet<Element>>,
+}
+
 /// From this many elements on a relation keeps a set of them.
 const MANY: usize = 12;
 
@@ -163,23 +183,32 @@ impl Gradual {
         self.waiters + self.bonus
     }
 
+    /// What it holds so far, if it is a list.
+    pub(super) fn elements(&self) -> &[Element] {
+        self.elements.as_ref().map_or(&[], |elements| &elements.list)
+    }
+
     /// Whether it holds an element.
     pub(super) fn contains(&self, element: Element) -> bool {
-        match &self.known {
-            Some(known) => known.contains(&element),
-            None => self.elements.contains(&element),
+        match &self.elements {
+            None => false,
+            Some(elements) => match &elements.known {
+                Some(known) => known.contains(&element),
+                None => elements.list.contains(&element),
+            },
         }
     }
 
     /// Adds an element that it does not hold.
     pub(super) fn push(&mut self, element: Element) {
-        self.elements.push(element);
-        match &mut self.known {
+        let elements = self.elements.get_or_insert_default();
+        elements.list.push(element);
+        match &mut elements.known {
             Some(known) => {
                 known.insert(element);
             }
-            None if self.elements.len() >= MANY => {
-                self.known = Some(Box::new(self.elements.iter().copied().collect()));
+            None if elements.list.len() >= MANY => {
+                elements.known = Some(elements.list.iter().copied().collect());
             }
             None => {}
         }
@@ -193,6 +222,9 @@ pub(super) struct Cells {
     pub(super) graduals: Vec<Gradual>,
     links: Vec<Link>,
     free_link: u32,
+    places: Places,
+    /// The value of all relations that hold nothing.
+    nothing: Arc<[Datum]>,
     /// Cells of finished expressions, by how many lie side by side.
     free: [Vec<CellId>; Cells::SIDE_BY_SIDE],
 }
@@ -206,6 +238,8 @@ impl Cells {
             graduals: Vec::new(),
             links: Vec::new(),
             free_link: NONE,
+            places: Places::default(),
+            nothing: Arc::new([]),
             free: std::array::from_fn(|_| Vec::new()),
         }
     }
@@ -224,8 +258,7 @@ impl Cells {
         self.graduals.push(Gradual {
             cell,
             kind,
-            elements: Vec::new(),
-            known: None,
+            elements: None,
             providers: 0,
             waiters: 0,
             rank,
@@ -280,11 +313,35 @@ impl Cells {
         self.graduals.get_mut(number as usize)
     }
 
+    /// Gives a cell a value, at a place.
+    pub(super) fn set(&mut self, cell: CellId, value: Datum, place: Span) {
+        self.get_mut(cell).set(value);
+        self.set_place(cell, place);
+    }
+
+    /// What gave a cell its value.
+    pub(super) fn place(&self, cell: CellId) -> Option<Span> {
+        self.places.all.get(self.get(cell).place as usize).copied()
+    }
+
+    /// Notes what gave a cell its value.
+    pub(super) fn set_place(&mut self, cell: CellId, place: Span) {
+        self.cells[cell.0 as usize].place = self.places.number(place);
+    }
+
+    /// What a list relation holds, as its value.
+    pub(super) fn list(&self, gradual: &Gradual) -> Datum {
+        Datum::List(match gradual.elements() {
+            [] => self.nothing.clone(),
+            elements => elements.iter().map(|element| element.datum()).collect(),
+        })
+    }
+
     /// Whether it has its final value, which may be that there is none.
     pub(super) fn is_ready(&self, cell: CellId) -> bool {
         match self.gradual(cell) {
             Some(gradual) => gradual.is_frozen,
-            None => self.get(cell).is_set,
+            None => self.get(cell).is_set(),
         }
     }
 
@@ -298,19 +355,15 @@ impl Cells {
         number
     }
 
-    fn append(&mut self, mut chain: Chain, unit: UnitId, listens: bool) -> Chain {
-        let link = self.new_link(Link {
-            unit,
-            next: NONE,
-            listens,
-        });
-        if chain.last == NONE {
-            chain.first = link;
-        } else {
-            self.links[chain.last as usize].next = link;
-        }
-        chain.last = link;
-        chain
+    fn append(&mut self, chain: Chain, unit: UnitId, listens: bool) -> Chain {
+        let next = NONE;
+        let link = self.new_link(Link { unit, next, listens });
+        let before = match chain {
+            Chain::EMPTY => link,
+            Chain(last) => std::mem::replace(&mut self.links[last as usize].next, link),
+        };
+        self.links[link as usize].next = before;
+        Chain(link)
     }
 
     /// A unit is told when the cell is ready. One that listens needs nothing to be frozen.
@@ -333,12 +386,19 @@ impl Cells {
 
     /// The units of a chain, first to last, whose links are given back.
     fn drain(&mut self, chain: Chain, mut each: impl FnMut(UnitId)) {
-        let mut at = chain.first;
-        while at != NONE {
+        let Chain(last) = chain;
+        if last == NONE {
+            return;
+        }
+        let mut at = self.links[last as usize].next;
+        loop {
             let link = &mut self.links[at as usize];
             each(link.unit);
             let next = std::mem::replace(&mut link.next, self.free_link);
             self.free_link = at;
+            if at == last {
+                return;
+            }
             at = next;
         }
     }
@@ -370,11 +430,37 @@ impl Cells {
     }
 
     fn walk(&self, chain: Chain) -> impl Iterator<Item = Link> + '_ {
-        let mut at = chain.first;
+        let Chain(last) = chain;
+        let mut at = self.links.get(last as usize).map_or(NONE, |link| link.next);
         std::iter::from_fn(move || {
             let link = *self.links.get(at as usize)?;
-            at = link.next;
+            at = if at == last { NONE } else { link.next };
             Some(link)
         })
+    }
+}
+
+/// The places where cells are given values, each once: they are parts of the text, and there are few.
+#[derive(Debug, Default)]
+struct Places {
+    all: Vec<Span>,
+    numbers: FxHashMap<Span, u32>,
+    /// The one that was asked for last.
+    last: Option<(Span, u32)>,
+}
+
+impl Places {
+    fn number(&mut self, place: Span) -> u32 {
+        if let Some((last, number)) = self.last
+            && last == place
+        {
+            return number;
+        }
+        let number = *self.numbers.entry(place).or_insert_with(|| {
+            self.all.push(place);
+            self.all.len() as u32 - 1
+        });
+        self.last = Some((place, number));
+        number
     }
 }

@@ -1,16 +1,19 @@
 //! What must hold when nothing is left to do.
 
+use std::sync::Arc;
+
 use setpoint_diagnostics::Diagnostic;
 
-use super::Execution;
 use super::cells::{CellId, GradualKind};
 use super::codes;
 use super::machine::Machine;
+use super::replay::Kept;
 use super::units::{UnitId, Work};
+use super::{Execution, Slot};
 use crate::datum::{Datum, InstanceId};
 use crate::errors;
 use crate::functions::codes::class;
-use crate::hir::MemberKind;
+use crate::hir::{MemberKind, Variable};
 
 impl<'m> Machine<'m> {
     /// The error of a model that is not complete: several in one.
@@ -45,7 +48,7 @@ impl<'m> Machine<'m> {
     fn check_annotations(&self, found: &mut Vec<Diagnostic>) {
         for (cell, span) in &self.annotations {
             let cell = self.cells.get(*cell);
-            let message = match (&cell.value, cell.is_set) {
+            let message = match (&cell.value, cell.is_set()) {
                 (Datum::Unknown(_), _) => "a relation annotation can not be unknown",
                 (_, true) => continue,
                 (_, false) => "a relation annotation never gets a value",
@@ -96,7 +99,7 @@ impl<'m> Machine<'m> {
                 let low = self.low(cell);
                 format!(
                     "attribute `{name}` requires {low} values but only {} are set",
-                    gradual.elements.len()
+                    gradual.elements().len()
                 )
             }
             _ => format!("attribute `{name}` is not set"),
@@ -176,35 +179,44 @@ impl<'m> Machine<'m> {
 }
 
 impl Machine<'_> {
+    /// The variables of the main file.
+    pub(super) fn variables(&self) -> Vec<(Arc<str>, Slot)> {
+        // The main file is the first.
+        let (Some(main), Some(first)) = (self.model.namespaces.first(), self.namespaces.first()) else {
+            return Vec::new();
+        };
+        let variables = main.body.variables.iter().zip(0..);
+        let value = |(variable, index): (&Variable, u32)| {
+            let name = self.model.text(variable.name).clone();
+            (name, super::slot_of(&self.cells, first.at(index)))
+        };
+        variables.map(value).collect()
+    }
+
     /// What the model has become.
     pub(super) fn into_execution(self) -> Execution {
-        let instances = self.instances.iter().map(|instance| super::Instance {
-            entity: instance.entity,
-            span: instance.span,
-            first: instance.first,
+        let variables = self.variables();
+        let kept = self.recorder.map(|recorder| {
+            let mut recording = recorder.recording;
+            // What is wrong with annotations is only looked for at the end of a whole execution.
+            let annotations = self.annotations.iter();
+            recording.is_final |= annotations
+                .map(|(cell, _)| cell)
+                .any(|cell| recording.of_cell.contains_key(cell));
+            Box::new(Kept {
+                recording,
+                frames: self.frames,
+                namespaces: self.namespaces,
+                constructed_again: self.constructed_again,
+                unknowns: self.unknowns,
+                options: self.options.clone(),
+            })
         });
-        // The main file is the first.
-        let main = self
-            .model
-            .namespaces
-            .first()
-            .map(|main| main.body.variables.as_slice());
-        let first = self.namespaces.first().copied().unwrap_or(CellId::NONE);
-        let variables = main
-            .unwrap_or_default()
-            .iter()
-            .enumerate()
-            .map(|(index, variable)| {
-                let cell = first.at(index as u32);
-                (
-                    self.model.text(variable.name).clone(),
-                    super::slot_of(&self.cells, cell),
-                )
-            });
         Execution {
-            variables: variables.collect(),
-            instances: instances.collect(),
+            variables,
+            instances: self.instances,
             cells: self.cells,
+            kept,
             printed: self.printed,
             reads: self.reads,
             unknown_reads: self.unknown_reads,

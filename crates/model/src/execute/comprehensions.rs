@@ -211,7 +211,9 @@ impl<'m> Machine<'m> {
         };
         let value = self.evaluate_one(unit, guard, Scope { owner: NONE, ..scope })?;
         let holds = self.condition(&value, guard.span)?;
+        self.record_guard(unit, guard, Scope { owner: NONE, ..scope }, holds);
         let variable = self.frames[scope.frame as usize].first;
+        self.touch(variable);
         let element = self.cells.get(variable).value.clone();
         let is_unknown = matches!(element.unmarked(), Datum::Unknown(_));
         match holds {

@@ -9,12 +9,14 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span};
 use smallvec::SmallVec;
 
+use super::Instance;
 use super::assign::Assignment;
 use super::cells::{CellId, NONE};
 use super::codes;
 use super::frames::Target;
 use super::index::hash_key;
-use super::machine::{Instance, Machine, Run};
+use super::machine::{Machine, Run};
+use super::recording::Into;
 use super::require::{count_parts, each_inner};
 use super::units::{Scope, UnitId, Work};
 use super::view::naming;
@@ -580,8 +582,12 @@ impl<'m> Machine<'m> {
             let setting = self.plans.setting(plan, number);
             let cell = self.instances[instance.0 as usize].first.at(setting.slot);
             let value = self.evaluate(setting.value, scope, &mut CellId::none())?;
+            self.record_value(None, setting.value, scope, || Into::Attribute(cell));
             let assignment = self.plans.assignment(plan, setting);
             self.assign_member(cell, &value, assignment)?;
+            if let Some(recorder) = &mut self.recorder {
+                recorder.forget_pending();
+            }
         }
         self.finish(unit);
         Ok(())

@@ -6,7 +6,7 @@ use setpoint_diagnostics::{Diagnostic, FileId, Loader, Span};
 use setpoint_value::{CallError, FunctionRef, Value};
 
 use super::cells::{CellId, GradualKind, NONE};
-use super::frames::Names;
+use super::frames::FrameNames;
 use super::inputs::ReadKey;
 use super::machine::Machine;
 use super::view::place_text;
@@ -14,6 +14,7 @@ use crate::datum::{Datum, InstanceId};
 use crate::export::bindings::{Executed, Identified};
 use crate::functions::context::{Context, Deployment, Fact, Instances, Read, Sender, Unknowns, UnsetCell};
 use crate::functions::std::{FUNCTIONS, number};
+use crate::functions::templates::Engines;
 use crate::hir::{EntityId, FunctionImplementation, Model, NamespaceId, Symbol};
 
 /// The machine with the scope of one call.
@@ -56,6 +57,9 @@ impl CallContext<'_, '_> {
 impl Machine<'_> {
     /// What is in a cell.
     fn read_cell(&self, cell: CellId) -> Read {
+        if let Some(recorder) = &self.recorder {
+            recorder.read(cell);
+        }
         if !self.cells.is_ready(cell) {
             return Read::Unset(UnsetCell(u64::from(cell.0)));
         }
@@ -64,10 +68,27 @@ impl Machine<'_> {
             .cells
             .gradual(cell)
             .is_some_and(|gradual| gradual.kind == GradualKind::Optional);
-        if is_optional && !found.is_set {
+        if is_optional && !found.is_set() {
             return Read::Absent;
         }
         Read::Value(found.value.clone())
+    }
+}
+
+impl Machine<'_> {
+    /// Something is asked of the world outside.
+    fn ask(&mut self, key: ReadKey) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.ask(key.clone());
+        }
+        self.reads.insert(key);
+    }
+
+    /// Something is done that cannot be done once more.
+    fn is_final(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.recording.is_final = true;
+        }
     }
 }
 
@@ -94,8 +115,7 @@ impl Executed for Machine<'_> {
 
     fn place(&self, instance: InstanceId, slot: u32) -> Option<Span> {
         self.cells
-            .get(self.instances[instance.0 as usize].first.at(slot))
-            .place
+            .place(self.instances[instance.0 as usize].first.at(slot))
     }
 }
 
@@ -141,12 +161,12 @@ impl Context for CallContext<'_, '_> {
         let mut at = self.frame;
         while let Some(frame) = self.machine.frames.get(at as usize) {
             let found = match frame.names {
-                Names::Block(block) => block
-                    .variables
-                    .iter()
-                    .position(|variable| self.is_named(variable.name, name)),
-                Names::Loop(variable) => self.is_named(variable, name).then_some(0),
-                Names::None => None,
+                FrameNames::Block(block) => self.machine.block(block).and_then(|block| {
+                    let mut variables = block.variables.iter();
+                    variables.position(|variable| self.is_named(variable.name, name))
+                }),
+                FrameNames::Loop(variable) => self.is_named(variable, name).then_some(0),
+                FrameNames::None => None,
             };
             if let Some(index) = found {
                 return self.read(frame.first.at(index as u32));
@@ -252,7 +272,7 @@ impl Context for CallContext<'_, '_> {
     }
 
     fn record_file(&mut self, path: &str) {
-        self.machine.reads.insert(ReadKey::File(path.into()));
+        self.machine.ask(ReadKey::File(path.into()));
     }
 
     fn add_source(&mut self, path: &str, text: &str) -> FileId {
@@ -282,11 +302,24 @@ impl Context for CallContext<'_, '_> {
         }
     }
 
+    fn template_engines(&mut self) -> Option<&mut Engines> {
+        Some(&mut self.machine.template_engines)
+    }
+
+    fn note_plugin(&mut self) {
+        if let Some(recorder) = &mut self.machine.recorder {
+            recorder.is_opaque();
+        }
+    }
+
     fn print(&mut self, line: String) {
         self.machine.printed.push(line);
     }
 
     fn warn(&mut self, warning: Diagnostic) {
+        if let Some(recorder) = &mut self.machine.recorder {
+            recorder.is_opaque();
+        }
         self.machine.diagnostics.push(warning);
     }
 
@@ -296,7 +329,7 @@ impl Context for CallContext<'_, '_> {
         if found.is_none() {
             self.machine.unknown_reads.insert(key.clone());
         }
-        self.machine.reads.insert(key);
+        self.machine.ask(key);
         found
     }
 
@@ -312,7 +345,7 @@ impl Context for CallContext<'_, '_> {
         };
         let key: Arc<str> = format!("{}/{name}", identity.key()).into();
         let read = ReadKey::Fact(key.clone());
-        self.machine.reads.insert(read.clone());
+        self.machine.ask(read.clone());
         match self.machine.inputs.facts.get(&key) {
             Some(value) => Fact::Value(value.clone()),
             None => {
@@ -330,7 +363,7 @@ impl Context for CallContext<'_, '_> {
     }
 
     fn unix_time(&mut self) -> Option<i64> {
-        self.machine.reads.insert(ReadKey::Clock);
+        self.machine.ask(ReadKey::Clock);
         self.machine.inputs.unix_time
     }
 
@@ -349,6 +382,7 @@ impl Context for CallContext<'_, '_> {
     }
 
     fn store_text(&mut self, path: &str, text: String) -> Result<(), String> {
+        self.machine.is_final();
         self.machine.stored.insert(path.into(), text);
         Ok(())
     }
@@ -362,11 +396,16 @@ impl Context for CallContext<'_, '_> {
         };
         let root = if path.starts_with('/') { "" } else { root };
         let marker: Arc<str> = format!("imp-module-source:file://{root}{separator}{path}").into();
+        if let Some(recorder) = &mut self.machine.recorder {
+            // Whoever has the text has the content too, and the text does not tell when that changes.
+            recorder.is_opaque();
+        }
         self.machine.files.insert(marker.clone(), content);
         marker
     }
 
     fn random(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        self.machine.is_final();
         match &self.machine.inputs.outside {
             Some(outside) => outside.random(bytes),
             None => Err("there is no source of randomness here".to_owned()),
@@ -384,7 +423,7 @@ impl Context for CallContext<'_, '_> {
                 .collect::<Vec<_>>()
                 .join(", ")
         );
-        self.machine.reads.insert(ReadKey::Function(key.into()));
+        self.machine.ask(ReadKey::Function(key.into()));
         match &self.machine.inputs.outside {
             Some(outside) => outside.source(function, arguments),
             None => Err(CallError::Failed {

@@ -141,6 +141,7 @@ impl<'m> Machine<'m> {
             | ExpressionKind::SelectorLookup { .. } => {
                 let cell = *next;
                 *next = next.at(1);
+                self.touch(cell);
                 Ok(self.cells.get(cell).value.clone())
             }
         }

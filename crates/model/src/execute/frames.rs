@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::cells::{CellId, GradualKind, NONE};
 use super::codes;
+use super::expressions::BlockKey;
 use super::machine::{Machine, Run};
 use super::units::Scope;
 use crate::datum::{Datum, InstanceId};
@@ -16,7 +17,7 @@ use crate::hir::{
 
 /// The variables of a block, bound to the blocks around it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame<'m> {
+pub(super) struct Frame {
     /// The block around it.
     pub(super) parent: u32,
     /// Its variables lie side by side from here on.
@@ -24,7 +25,18 @@ pub(super) struct Frame<'m> {
     /// The instance that is refined.
     pub(super) instance: u32,
     /// Their names.
-    pub(super) names: Names<'m>,
+    pub(super) names: FrameNames,
+}
+
+/// Names of the variables of a frame, for whoever looks for one.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FrameNames {
+    /// Those of a block.
+    Block(BlockKey),
+    /// That of a loop of a comprehension.
+    Loop(Symbol),
+    /// None.
+    None,
 }
 
 /// Names of the variables of a frame.
@@ -52,10 +64,10 @@ pub(super) enum Target {
 impl<'m> Machine<'m> {
     /// A new instance of a block, with its variables.
     pub(super) fn add_frame(&mut self, parent: u32, instance: u32, names: Names<'m>) -> u32 {
-        let count = match names {
-            Names::Block(block) => block.variables.len(),
-            Names::Loop(_) => 1,
-            Names::None => 0,
+        let (count, names) = match names {
+            Names::Block(block) => (block.variables.len(), FrameNames::Block(BlockKey::of(block))),
+            Names::Loop(name) => (1, FrameNames::Loop(name)),
+            Names::None => (0, FrameNames::None),
         };
         let first = self.cells.add(count, NONE);
         self.frames.push(Frame {
@@ -137,7 +149,12 @@ impl<'m> Machine<'m> {
         for (name, span) in names.into_iter().rev() {
             let instance = match &target {
                 Target::Cell(cell) if !self.cells.is_ready(*cell) => return Ok(Target::Blocked(*cell)),
-                Target::Cell(cell) => self.instance_at(self.read(*cell, span)?, root.span.to(span))?,
+                Target::Cell(cell) => {
+                    if let Some(recorder) = &self.recorder {
+                        recorder.touch_way(*cell);
+                    }
+                    self.instance_at(self.read(*cell, span)?, root.span.to(span))?
+                }
                 Target::Value(value) => self.instance_at(value, root.span.to(span))?,
                 Target::Blocked(_) => return Ok(target),
             };
@@ -148,8 +165,9 @@ impl<'m> Machine<'m> {
 
     /// The value of a cell that is ready.
     pub(super) fn read(&self, cell: CellId, span: Span) -> Run<&Datum> {
+        self.touch(cell);
         let found = self.cells.get(cell);
-        if !found.is_set
+        if !found.is_set()
             && self
                 .cells
                 .gradual(cell)
@@ -207,7 +225,7 @@ impl<'m> Machine<'m> {
 
     /// Whose member a cell is, with its slot.
     pub(super) fn owner_of(&self, cell: CellId) -> Option<(InstanceId, u32)> {
-        let owner = self.cells.get(cell).owner;
+        let owner = self.cells.get(cell).owner();
         let instance = self.instances.get(owner as usize)?;
         Some((InstanceId(owner), cell.0 - instance.first.0))
     }
@@ -248,14 +266,12 @@ impl<'m> Machine<'m> {
         }
         while let Some(frame) = self.frames.get(at as usize) {
             match frame.names {
-                Names::Block(block) => visible.extend(
-                    block
-                        .variables
-                        .iter()
-                        .map(|variable| &**self.model.text(variable.name)),
-                ),
-                Names::Loop(name) => visible.push(self.model.text(name)),
-                Names::None => {}
+                FrameNames::Block(block) => {
+                    let variables = self.block(block).into_iter().flat_map(|block| &block.variables);
+                    visible.extend(variables.map(|variable| &**self.model.text(variable.name)));
+                }
+                FrameNames::Loop(name) => visible.push(self.model.text(name)),
+                FrameNames::None => {}
             }
             at = frame.parent;
         }

@@ -28,6 +28,8 @@ pub struct Inputs {
     pub root: Arc<str>,
     /// What cannot be known beforehand.
     pub outside: Option<Box<dyn Outside>>,
+    /// Whether it is noted what depends on all this, so that changed answers need not mean a whole execution.
+    pub record: bool,
 }
 
 impl fmt::Debug for Inputs {

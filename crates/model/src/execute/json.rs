@@ -8,7 +8,7 @@ use setpoint_value::Mark;
 
 pub use places::Places;
 
-use super::{Execution, Slot};
+use super::{Execution, Instance, Slot};
 use crate::datum::{Datum, Deferred, DeferredSource, InstanceId};
 use crate::hir::Model;
 
@@ -32,27 +32,25 @@ pub fn execution(execution: &Execution, model: &Model, sources: &SourceMap) -> V
         .map(|warning| places.diagnostic(warning))
         .collect();
     let writer = Writer::new(execution, model, sources);
-    let variables: Map<String, Value> = execution
-        .variables
-        .iter()
-        .map(|(name, slot)| (name.to_string(), writer.slot(slot)))
-        .collect();
-    let mut stdout = execution.printed.join("\n");
-    if !stdout.is_empty() {
-        stdout.push('\n');
-    }
     json!({
         "outcome": if errors.is_empty() { "ok" } else { "error" },
         "errors": errors,
         "warnings": warnings,
-        "vars": variables,
-        "instances": writer.instances(),
-        "stdout": stdout,
+        "vars": writer.variables(),
+        "instances": writer.instances().collect::<Vec<_>>(),
+        "stdout": stdout(execution),
         "reads": execution.reads.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 
-struct Writer<'a> {
+/// What was printed.
+pub(crate) fn stdout(execution: &Execution) -> String {
+    let lines = execution.printed.iter();
+    lines.flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+/// Makes JSON of what became of a model.
+pub(crate) struct Writer<'a> {
     execution: &'a Execution,
     model: &'a Model,
     sources: &'a SourceMap,
@@ -62,8 +60,8 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Those that are shown are numbered first, so that a number is a place in the list of them.
-    fn new(execution: &'a Execution, model: &'a Model, sources: &'a SourceMap) -> Writer<'a> {
-        let is_shown = |instance: &super::Instance| {
+    pub(crate) fn new(execution: &'a Execution, model: &'a Model, sources: &'a SourceMap) -> Writer<'a> {
+        let is_shown = |instance: &Instance| {
             let entity = &model.entities[instance.entity.index()];
             !entity.name.starts_with("std::")
         };
@@ -73,7 +71,7 @@ impl<'a> Writer<'a> {
             .filter(|instance| is_shown(instance))
             .count() as u32;
         let (mut next_shown, mut next_hidden) = (0, shown);
-        let number = |instance: &super::Instance| {
+        let number = |instance: &Instance| {
             let is_shown = is_shown(instance);
             let next = if is_shown {
                 &mut next_shown
@@ -91,37 +89,38 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The variables of the main file.
+    pub(crate) fn variables(&self) -> Map<String, Value> {
+        let variables = self.execution.variables.iter();
+        variables
+            .map(|(name, slot)| (name.to_string(), self.slot(slot)))
+            .collect()
+    }
+
     /// All instances but those of entities of `std`.
-    fn instances(&self) -> Vec<Value> {
-        let mut out = Vec::new();
-        for (at, instance) in self.execution.instances.iter().enumerate() {
-            let (number, is_shown) = self.numbers[at];
-            if !is_shown {
-                continue;
-            }
-            let entity = &self.model.entities[instance.entity.index()];
-            let id = InstanceId(at as u32);
-            let attributes: Map<String, Value> = entity
-                .members
-                .iter()
-                .zip(0..)
-                .map(|(member, slot)| {
-                    (
-                        self.model.text(member.name).to_string(),
-                        self.slot(&self.execution.slot(id, slot)),
-                    )
-                })
-                .collect();
-            let file = self.sources.file(instance.span.file);
-            out.push(json!({
-                "id": number,
-                "type": entity.name,
-                "file": file.name,
-                "line": file.position(instance.span.start).line,
-                "attrs": attributes,
-            }));
+    pub(crate) fn instances(&self) -> impl Iterator<Item = Value> + '_ {
+        let all = (0..).map(InstanceId).zip(&self.execution.instances);
+        all.filter_map(|(id, instance)| self.instance(id, instance))
+    }
+
+    fn instance(&self, id: InstanceId, instance: &Instance) -> Option<Value> {
+        let (number, is_shown) = self.numbers[id.0 as usize];
+        if !is_shown {
+            return None;
         }
-        out
+        let entity = &self.model.entities[instance.entity.index()];
+        let attributes = entity.members.iter().zip(0..).map(|(member, slot)| {
+            let value = self.slot(&self.execution.slot(id, slot));
+            (self.model.text(member.name).to_string(), value)
+        });
+        let file = self.sources.file(instance.span.file);
+        Some(json!({
+            "id": number,
+            "type": entity.name,
+            "file": file.name,
+            "line": file.position(instance.span.start).line,
+            "attrs": attributes.collect::<Map<String, Value>>(),
+        }))
     }
 
     fn slot(&self, slot: &Slot) -> Value {

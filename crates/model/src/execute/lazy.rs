@@ -5,6 +5,7 @@ use setpoint_diagnostics::Diagnostic;
 use super::cells::{CellId, NONE};
 use super::frames::Target;
 use super::machine::{Machine, Run};
+use super::recording::Into;
 use super::units::{Scope, Sink, UnitId, Work};
 use super::view::naming;
 use crate::datum::Datum;
@@ -20,9 +21,10 @@ impl<'m> Machine<'m> {
         if cell.is_none() {
             return;
         }
-        let found = self.cells.get_mut(cell);
-        found.value = value;
-        found.is_set = true;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.set(cell);
+        }
+        self.cells.get_mut(cell).set(value);
         self.wake(cell);
     }
 
@@ -58,8 +60,10 @@ impl<'m> Machine<'m> {
         else {
             return Ok(());
         };
-        let value = self.evaluate_one(unit, condition, Scope { owner: NONE, ..scope })?;
+        let inner = Scope { owner: NONE, ..scope };
+        let value = self.evaluate_one(unit, condition, inner)?;
         let chosen = self.condition(&value, condition.span)?;
+        self.record_guard(unit, condition, inner, chosen);
         self.finish(unit);
         match chosen {
             Some(true) => self.evaluate_into(then, sink, scope),
@@ -115,6 +119,11 @@ impl<'m> Machine<'m> {
             Some(known) => known == (operator == Operator::Or),
         };
         let next = rest.get(at as usize);
+        if next.is_some() {
+            self.record_guard(unit, operand, scope, known);
+        } else {
+            self.record_value(Some(unit), operand, scope, || Into::Operand(value.clone()));
+        }
         match next {
             Some((_, _, operand)) if !decided => {
                 self.give_parts_back(unit);
@@ -163,10 +172,7 @@ impl<'m> Machine<'m> {
 
     /// Whether a list relation that can still grow holds something known.
     fn is_defined_so_far(&self, cell: CellId) -> bool {
-        let elements = self
-            .cells
-            .gradual(cell)
-            .map(|gradual| gradual.elements.as_slice());
+        let elements = self.cells.gradual(cell).map(|gradual| gradual.elements());
         elements
             .unwrap_or_default()
             .iter()
@@ -193,8 +199,9 @@ impl<'m> Machine<'m> {
             Target::Value(_) => Some(true),
             Target::Cell(cell) if self.is_defined_so_far(cell) => Some(true),
             Target::Cell(cell) if self.cells.is_ready(cell) => {
+                self.touch(cell);
                 let found = self.cells.get(cell);
-                if found.is_set || self.is_list(cell) {
+                if found.is_set() || self.is_list(cell) {
                     operators::is_defined(&found.value)
                 } else {
                     Some(false)

@@ -1,5 +1,6 @@
 //! The running model, and the loop that runs it: units first, then, one at a time, what has to be frozen so that others can go on.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -10,33 +11,22 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span};
 use super::cells::{CellId, Cells, Element, GradualKind, NONE};
 use super::construct::Plans;
 use super::entities::Entities;
+use super::expressions::{BlockKey, Expressions};
 use super::frames::Frame;
 use super::index::Indexes;
 use super::inputs::{Inputs, ReadKey};
 use super::promises::Promises;
+use super::recording::Recorder;
 use super::units::{Scope, Sink, UnitId, Units, Work};
-use super::{Options, codes};
+use super::{Instance, Options, codes};
 use crate::datum::{Datum, InstanceId};
 use crate::export::bindings::Bindings;
 use crate::functions::context::{Stop, Unknowns, UnsetCell};
-use crate::hir::{EntityId, ImplementationId, Model};
+use crate::functions::templates::Engines;
+use crate::hir::{Block, ImplementationId, Model};
 
 /// What may go wrong while a unit runs.
 pub(super) type Run<T> = Result<T, Stop>;
-
-/// An instance of an entity.
-#[derive(Debug)]
-pub(super) struct Instance {
-    pub(super) entity: EntityId,
-    /// Its members lie side by side from here on.
-    pub(super) first: CellId,
-    /// Where it was constructed first.
-    pub(super) span: Span,
-    /// Which implementations of its entity were selected: one bit each for the first ones.
-    pub(super) selected: u64,
-    /// Its block instance for conditions of `implement`; [`NONE`] if none was needed.
-    pub(super) frame: u32,
-}
 
 /// A model while it runs.
 pub(super) struct Machine<'m> {
@@ -50,7 +40,11 @@ pub(super) struct Machine<'m> {
     pub(super) entities: Entities,
     pub(super) cells: Cells,
     pub(super) units: Units<'m>,
-    pub(super) frames: Vec<Frame<'m>>,
+    pub(super) frames: Vec<Frame>,
+    /// Found when they are needed first.
+    pub(super) expressions: OnceCell<Expressions<'m>>,
+    /// Notes what depends on the world outside, if somebody wants that.
+    pub(super) recorder: Option<Box<Recorder>>,
     /// Where the variables of each namespace begin.
     pub(super) namespaces: Vec<CellId>,
     pub(super) instances: Vec<Instance>,
@@ -72,6 +66,7 @@ pub(super) struct Machine<'m> {
     pub(super) stored: BTreeMap<Arc<str>, String>,
     /// Contents of files by the texts that stand for them.
     pub(super) files: BTreeMap<Arc<str>, Arc<[u8]>>,
+    pub(super) template_engines: Engines,
     pub(super) template_sources: FxHashMap<Arc<str>, setpoint_diagnostics::FileId>,
     pub(super) diagnostics: Diagnostics,
     /// How deep listeners are telling each other elements.
@@ -113,6 +108,8 @@ impl<'m> Machine<'m> {
             cells: Cells::new(),
             units: Units::new(),
             frames: Vec::new(),
+            expressions: OnceCell::new(),
+            recorder: options.record.then(Box::default),
             namespaces: Vec::new(),
             instances: Vec::new(),
             constructed_again: FxHashMap::default(),
@@ -128,6 +125,7 @@ impl<'m> Machine<'m> {
             unknown_reads: BTreeSet::new(),
             stored: BTreeMap::new(),
             files: BTreeMap::new(),
+            template_engines: Engines::default(),
             template_sources: FxHashMap::default(),
             diagnostics: Diagnostics::new(),
             telling: 0,
@@ -179,7 +177,25 @@ impl<'m> Machine<'m> {
                     .map_err(Machine::complete_error)?;
             }
         }
+        self.record_rest();
         Ok(())
+    }
+
+    /// A cell is read: what depends on the world outside is noted.
+    pub(super) fn touch(&self, cell: CellId) {
+        if let Some(recorder) = &self.recorder {
+            recorder.touch(cell);
+        }
+    }
+
+    /// The block of a name.
+    pub(super) fn block(&self, key: BlockKey) -> Option<&'m Block> {
+        self.all_expressions().block(key)
+    }
+
+    /// All expressions and blocks of the model.
+    pub(super) fn all_expressions(&self) -> &Expressions<'m> {
+        self.expressions.get_or_init(|| Expressions::of(self.model))
     }
 
     /// The error of a [`Stop`] outside of units, where nothing can wait.
@@ -200,11 +216,16 @@ impl<'m> Machine<'m> {
             if self.units_run > self.options.max_units {
                 return Err(Box::new(self.too_much("units of work", self.options.max_units)));
             }
+            let printed = self.printed.len();
             match self.run_unit(unit) {
-                Ok(()) => {}
+                Ok(()) => self.record_rest(),
                 Err(Stop::Error(error)) => return Err(error),
                 Err(Stop::Unset(UnsetCell(cell))) => {
                     // It runs again when there is a value.
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.take_met();
+                        recorder.recording.is_final |= self.printed.len() != printed;
+                    }
                     self.wait_again(unit, CellId(cell as u32));
                 }
             }
@@ -297,7 +318,7 @@ impl<'m> Machine<'m> {
         let gradual = &self.cells.graduals[number as usize];
         match gradual.kind {
             GradualKind::Optional | GradualKind::OptionalAttribute => true,
-            GradualKind::List => gradual.elements.len() as i64 >= self.low(gradual.cell),
+            GradualKind::List => gradual.elements().len() as i64 >= self.low(gradual.cell),
         }
     }
 
@@ -311,9 +332,10 @@ impl<'m> Machine<'m> {
         }
         gradual.is_frozen = true;
         gradual.providers = 0;
-        if gradual.kind == GradualKind::List {
-            let elements: Arc<[Datum]> = gradual.elements.iter().map(|element| element.datum()).collect();
-            self.cells.get_mut(cell).value = Datum::List(elements);
+        if gradual.kind == GradualKind::List
+            && let Some(gradual) = self.cells.gradual(cell)
+        {
+            self.cells.get_mut(cell).value = self.cells.list(gradual);
         }
         self.wake(cell);
     }

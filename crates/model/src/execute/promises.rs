@@ -120,7 +120,12 @@ impl<'m> Machine<'m> {
         let owner = match self.resolve_from(inner.instance, scope.frame, inner.lift) {
             Ok(Target::Blocked(cell)) => return Some(cell),
             Ok(Target::Cell(cell)) if !self.cells.is_ready(cell) => return Some(cell),
-            Ok(Target::Cell(cell)) => self.cells.get(cell).value.clone(),
+            Ok(Target::Cell(cell)) => {
+                if let Some(recorder) = &self.recorder {
+                    recorder.touch_way(cell);
+                }
+                self.cells.get(cell).value.clone()
+            }
             Ok(Target::Value(value)) => value,
             Err(_) => return None,
         };

@@ -73,8 +73,9 @@ impl<'m> Machine<'m> {
                 None => true,
                 Some(condition) => {
                     let value = self.evaluate_one(unit, condition, scope)?;
-                    let holds = self.condition(&value, condition.span);
-                    holds.map_err(conditional)? == Some(true)
+                    let holds = self.condition(&value, condition.span).map_err(conditional)?;
+                    self.record_guard(unit, condition, scope, holds);
+                    holds == Some(true)
                 }
             };
             if is_selected {

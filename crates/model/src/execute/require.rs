@@ -111,7 +111,15 @@ impl<'m> Machine<'m> {
         let work = self.units.get_mut(unit);
         let (parts, count) = (work.parts, work.part_count);
         (work.parts, work.part_count) = (CellId::NONE, 0);
-        self.cells.give_back(parts, count);
+        self.give_cells_back(parts, count);
+    }
+
+    /// Gives cells back that were borrowed.
+    pub(super) fn give_cells_back(&mut self, first: CellId, count: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            (0..count).for_each(|offset| recorder.forget(first.at(offset)));
+        }
+        self.cells.give_back(first, count);
     }
 
     /// A unit has done all that it had to.
@@ -221,7 +229,7 @@ impl<'m> Machine<'m> {
     /// A unit is told all elements of a list relation, and waits until there are no more.
     pub(super) fn listen(&mut self, unit: UnitId, cell: CellId) -> Run<()> {
         let present = match self.cells.gradual(cell) {
-            Some(gradual) => gradual.elements.clone(),
+            Some(gradual) => gradual.elements().to_vec(),
             None => Vec::new(),
         };
         if !self.cells.is_ready(cell) {

@@ -6,6 +6,7 @@ use super::assign::Assignment;
 use super::cells::CellId;
 use super::frames::{Names, Target};
 use super::machine::{Machine, Run};
+use super::recording::Into;
 use super::units::{Scope, Sink, UnitId, Work};
 use crate::datum::{Datum, InstanceId};
 use crate::functions::codes::{self as function_codes, class};
@@ -89,6 +90,7 @@ impl<'m> Machine<'m> {
         };
         let value = self.evaluate_one(unit, condition, scope)?;
         let holds = self.condition(&value, condition.span)?;
+        self.record_guard(unit, condition, scope, holds);
         self.release_promises(unit);
         self.finish(unit);
         match holds {
@@ -115,6 +117,9 @@ impl<'m> Machine<'m> {
         };
         let datum = self.evaluate_one(unit, value, scope)?;
         let target = self.place(*target, scope.frame, *target_span)?;
+        if let Target::Cell(cell) = target {
+            self.record_value(Some(unit), value, scope, || Into::Variable(cell));
+        }
         self.finish(unit);
         match target {
             Target::Cell(cell) => self.set_variable(cell, datum, statement.span, *target_span),
@@ -229,6 +234,7 @@ impl<'m> Machine<'m> {
             return Ok(());
         }
         let datum = self.evaluate_one(unit, value, scope)?;
+        self.record_value(Some(unit), value, scope, || Into::Attribute(cell));
         self.assign_member(cell, &datum, assignment)
     }
 
@@ -350,8 +356,7 @@ impl<'m> Machine<'m> {
                 let frame = self.add_frame(scope.frame, self.instance_of(scope.frame), Names::Block(body));
                 let variable = self.frames[frame as usize].first;
                 let place = statement.span;
-                let cell = self.cells.get_mut(variable);
-                (cell.value, cell.is_set, cell.place) = (element, true, Some(place));
+                self.cells.set(variable, element, place);
                 self.emit_block(body, frame)
             }
             Work::Forward(_, target) => self.tell(target, element),
@@ -397,6 +402,9 @@ impl<'m> Machine<'m> {
             Work::If(statement, branch) => self.run_if(unit, statement, branch, scope),
             Work::Evaluate(expression, sink) => {
                 let value = self.evaluate_one(unit, expression, scope)?;
+                if !matches!(sink, Sink::Gradual(_)) {
+                    self.record_value(Some(unit), expression, scope, || Into::Parts(value.clone()));
+                }
                 self.finish(unit);
                 self.put(sink, value)
             }

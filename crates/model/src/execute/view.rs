@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{SourceMap, Span};
 
-use super::machine::Instance;
+use super::Instance;
 use crate::datum::InstanceId;
 use crate::functions::context::Instances;
 use crate::hir::EntityId;

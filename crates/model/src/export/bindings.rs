@@ -36,6 +36,11 @@ pub trait Executed {
 
     /// What gave it its value, or the last of its elements.
     fn place(&self, instance: InstanceId, slot: u32) -> Option<Span>;
+
+    /// Whether it may have another value without a whole execution.
+    fn may_change(&self, _: InstanceId, _: u32) -> bool {
+        false
+    }
 }
 
 /// What the entities of a model are as resources.

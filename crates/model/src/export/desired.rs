@@ -4,9 +4,9 @@
 //! the only one that there is. For the same reason what requires a resource of another machine is held: when that one is right cannot
 //! be seen from here. Deferred references to the environment and to facts are answered where that is possible; what is not, is held too.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::{DesiredEdge, DesiredResource, ResourceId, StatementOutput, UnknownPart, UnknownWhat};
 use setpoint_value::Value;
@@ -105,10 +105,9 @@ pub fn machine_outputs(
     let further = behind(exported, reasons.iter().map(|(at, _)| *at).collect());
     let mut machine = MachineOutputs::default();
     let is_held = |at: usize| exported.resources[at].state != State::Available || further.contains(&at);
-    let present: FxHashSet<usize> = kept.iter().copied().collect();
     for (&at, mut output) in kept.iter().zip(built) {
         let resource = &exported.resources[at];
-        let edges = edges(exported, at, &present);
+        let edges = edges(exported, at, is_kept);
         if !is_held(at) {
             output.edges = edges;
             machine.outputs.push((resource.instance, output));
@@ -145,6 +144,36 @@ pub fn machine_outputs(
     machine
 }
 
+/// The statements of some resources that are others now, on a machine that kept what it kept. None: not only these are others.
+#[must_use]
+pub fn updated_outputs(
+    exported: &Exported,
+    changed: &BTreeSet<usize>,
+    held: &[HeldResource],
+    hostname: &str,
+    deferrals: &dyn Deferrals,
+) -> Option<Vec<(InstanceId, StatementOutput)>> {
+    let is_kept = |resource: &Resource| resource.is_of(hostname);
+    let mut outputs = Vec::new();
+    for &at in changed {
+        let resource = &exported.resources[at];
+        if !is_kept(resource) {
+            continue;
+        }
+        let id = id_of(&resource.identity);
+        let mut diagnostics = Diagnostics::new();
+        let (mut output, unanswered) = with_answers(exported, resource, deferrals, &mut diagnostics);
+        let is_available =
+            resource.state == State::Available && unanswered.is_none() && diagnostics.is_empty();
+        if !is_available || held.iter().any(|held| held.id == id) {
+            return None;
+        }
+        output.edges = edges(exported, at, is_kept);
+        outputs.push((resource.instance, output));
+    }
+    Some(outputs)
+}
+
 fn tell_other_machine(
     exported: &Exported,
     at: usize,
@@ -162,13 +191,13 @@ fn tell_other_machine(
 }
 
 /// What comes before a resource, among those that are there.
-fn edges(exported: &Exported, at: usize, present: &FxHashSet<usize>) -> Vec<DesiredEdge> {
+fn edges(exported: &Exported, at: usize, is_kept: impl Fn(&Resource) -> bool) -> Vec<DesiredEdge> {
     let resource = &exported.resources[at];
     let to = id_of(&resource.identity);
     let requires = resource
         .requires
         .iter()
-        .filter(|requirement| present.contains(&requirement.resource));
+        .filter(|requirement| is_kept(&exported.resources[requirement.resource]));
     requires
         .map(|requirement| DesiredEdge {
             from: id_of(&exported.resources[requirement.resource].identity),

@@ -80,6 +80,7 @@ pub fn call(
             call.library(function, arguments, unknown_keywords, context)
         }
         FunctionImplementation::Plugin(function) => {
+            context.note_plugin();
             call.plugin(function, arguments, unknown_keywords, context)
         }
     }

@@ -10,6 +10,7 @@ use setpoint_graph::KindSchema;
 use setpoint_value::{CallError, FunctionRef, Value};
 
 use crate::datum::{Datum, InstanceId, UnknownId};
+use crate::functions::templates::Engines;
 use crate::hir::{EntityId, FunctionImplementation, Model};
 
 /// Hands out the numbers of unknowns. There is one of it in an execution.
@@ -105,6 +106,14 @@ pub trait Context: Instances {
 
     /// The module of the namespace of the call; empty for the project's own files.
     fn calling_module(&self) -> Arc<str>;
+
+    /// Where templates that were parsed are kept from one call to the next; none if nobody keeps them.
+    fn template_engines(&mut self) -> Option<&mut Engines> {
+        None
+    }
+
+    /// Notes that something is called of which nobody knows what it does and whether it answers the same another time.
+    fn note_plugin(&mut self) {}
 
     /// Writes a line to where the model prints.
     fn print(&mut self, line: String);

@@ -8,6 +8,7 @@
 mod conversion;
 mod scope;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -53,15 +54,36 @@ fn render_within(
     span: Span,
     context: &mut dyn Context,
 ) -> Result<Datum, Failure> {
+    let engine = Engine::of_call(fuel, context);
     let session = Arc::new(Session {
         arguments,
+        loaded: engine.loaded.clone(),
         state: Mutex::default(),
     });
-    let mut environment = environment(&session, context);
-    environment.set_fuel(Some(fuel));
+    let rendered = render_with(&engine, &session, path, span, context);
+    // Also those that were loaded for an earlier call.
+    let used = std::mem::take(&mut session.state().used);
+    for name in used.iter().map(String::as_str).chain([path]) {
+        let place = lock(&engine.loaded).get(name).map(|loaded| loaded.place.clone());
+        if let Some(place) = place {
+            context.record_file(&place);
+        }
+    }
+    rendered
+}
+
+fn render_with(
+    engine: &Engine,
+    session: &Arc<Session>,
+    path: &str,
+    span: Span,
+    context: &mut dyn Context,
+) -> Result<Datum, Failure> {
     for _ in 0..MOST_PASSES {
         let mut output = Bounded::default();
-        let rendered = environment.get_template(path).and_then(|template| {
+        // A function that was called for this template may have rendered another.
+        *lock(&engine.current) = Some(session.clone());
+        let rendered = engine.environment.get_template(path).and_then(|template| {
             let root = minijinja::Value::from_object(Root(session.clone()));
             template.render_captured_to(root, &mut output).map(|_| ())
         });
@@ -93,8 +115,67 @@ fn render_within(
     )))
 }
 
+/// The engines of an execution: one for each module that calls, as templates are named from there, and for each set of functions that can
+/// be called there. Each parses a template once.
+#[derive(Debug, Default)]
+pub struct Engines(FxHashMap<EngineKey, Arc<Engine>>);
+
+/// What the engine may do, the module that calls, and the functions in Python that it sees.
+type EngineKey = (u64, Arc<str>, Vec<Arc<str>>);
+
+/// An engine with the templates that it has parsed.
+#[derive(Debug)]
+struct Engine {
+    environment: Environment<'static>,
+    /// What is rendered at present.
+    current: Current,
+    loaded: LoadedTemplates,
+}
+
+type Current = Arc<Mutex<Option<Arc<Session>>>>;
+
+type LoadedTemplates = Arc<Mutex<FxHashMap<String, LoadedTemplate>>>;
+
+/// A template that an engine has.
+#[derive(Debug, Clone)]
+struct LoadedTemplate {
+    text: Arc<str>,
+    file: FileId,
+    place: String,
+}
+
+impl Engine {
+    fn of_call(fuel: u64, context: &mut dyn Context) -> Arc<Engine> {
+        let key = (fuel, context.calling_module(), context.python_names());
+        if let Some(engine) = context.template_engines().and_then(|engines| engines.0.get(&key)) {
+            return engine.clone();
+        }
+        let current = Current::default();
+        let mut environment = environment(&current, context);
+        environment.set_fuel(Some(fuel));
+        let engine = Arc::new(Engine {
+            environment,
+            current,
+            loaded: LoadedTemplates::default(),
+        });
+        if let Some(engines) = context.template_engines() {
+            engines.0.insert(key, engine.clone());
+        }
+        engine
+    }
+}
+
+/// Whoever holds these locks does nothing that panics; and if, what he wrote is still good.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn nothing_is_rendered() -> minijinja::Error {
+    minijinja::Error::new(ErrorKind::InvalidOperation, "nothing is rendered")
+}
+
 /// The engine, with all functions as filters.
-fn environment(session: &Arc<Session>, context: &dyn Context) -> Environment<'static> {
+fn environment(current: &Current, context: &dyn Context) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -102,32 +183,43 @@ fn environment(session: &Arc<Session>, context: &dyn Context) -> Environment<'st
     environment.set_formatter(conversion::write_value);
     environment.set_recursion_limit(DEEPEST);
     environment.set_debug(true);
-    let loading = session.clone();
-    environment.set_loader(move |name| loading.load(name));
+    let loading = current.clone();
+    environment.set_loader(move |name| {
+        let session = lock(&loading).clone().ok_or_else(nothing_is_rendered)?;
+        session.load(name)
+    });
+    let joining = current.clone();
+    environment.set_path_join_callback(move |name, _| {
+        if let Some(session) = &*lock(&joining) {
+            session.state().used.insert(name.to_owned());
+        }
+        name.into()
+    });
     for name in context.function_names() {
         if let Some(implementation) = context.function(&name) {
-            add_filter(&mut environment, session, name, Some(implementation));
+            add_filter(&mut environment, current, name, Some(implementation));
         }
     }
     for name in context.python_names() {
-        add_filter(&mut environment, session, name, None);
+        add_filter(&mut environment, current, name, None);
     }
     environment
 }
 
 fn add_filter(
     environment: &mut Environment<'static>,
-    session: &Arc<Session>,
+    current: &Current,
     name: Arc<str>,
     implementation: Option<FunctionImplementation>,
 ) {
     let filter = name.replace("::", ".");
-    let callee = Callee {
-        name,
-        implementation,
-        session: session.clone(),
-    };
+    let current = current.clone();
     environment.add_filter(filter, move |arguments: Rest<ValueOrKwargs>| {
+        let callee = Callee {
+            name: name.clone(),
+            implementation: implementation.clone(),
+            session: lock(&current).clone().ok_or_else(nothing_is_rendered)?,
+        };
         callee.call(&arguments.into_values())
     });
 }
@@ -136,6 +228,8 @@ fn add_filter(
 #[derive(Debug)]
 struct Session {
     arguments: Option<Arc<Dict>>,
+    /// The templates of its engine.
+    loaded: LoadedTemplates,
     state: Mutex<State>,
 }
 
@@ -145,6 +239,8 @@ struct State {
     /// What the pass found missing, in order.
     missing: Vec<Request>,
     noted: FxHashSet<Request>,
+    /// Templates that were used besides the one that is rendered.
+    used: BTreeSet<String>,
     /// Why the call ends, met while nothing was missing.
     stop: Option<Failure>,
     /// Marks of all that was read.
@@ -200,7 +296,7 @@ enum Answer {
     /// A function of a namespace.
     Function(Arc<str>, FunctionImplementation),
     /// A template, with its place among the sources.
-    Template(Arc<str>, FileId),
+    Template(LoadedTemplate),
     /// What cannot be had.
     Failed(Failure),
 }
@@ -229,7 +325,8 @@ fn answer(request: &Request, span: Span, context: &mut dyn Context) -> Answer {
             match loaded {
                 Ok((text, place)) => {
                     let file = context.add_source(&place, &text);
-                    Answer::Template(text.into(), file)
+                    let text = text.into();
+                    Answer::Template(LoadedTemplate { text, file, place })
                 }
                 Err(failure) => Answer::Failed(failure),
             }
@@ -256,8 +353,7 @@ fn answer(request: &Request, span: Span, context: &mut dyn Context) -> Answer {
 
 impl Session {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever holds the lock does nothing that panics; and if, what he wrote is still good.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// What is known of a request. None: nothing yet, and that was noted.
@@ -295,7 +391,11 @@ impl Session {
     /// Gives the engine the text of a template.
     fn load(&self, name: &str) -> Result<Option<String>, minijinja::Error> {
         match self.ask(Request::Template(name.to_owned())) {
-            Some(Answer::Template(text, _)) => Ok(Some(text.to_string())),
+            Some(Answer::Template(template)) => {
+                let text = template.text.to_string();
+                lock(&self.loaded).insert(name.to_owned(), template);
+                Ok(Some(text))
+            }
             Some(Answer::Failed(_)) => Ok(None),
             _ => Err(minijinja::Error::new(
                 ErrorKind::InvalidOperation,
@@ -316,15 +416,16 @@ impl Session {
             source = next.source();
         }
         let state = self.state();
-        let template = |name: &str| state.answers.get(&Request::Template(name.to_owned()));
         if inner.kind() == ErrorKind::TemplateNotFound
-            && let Some(Answer::Failed(failure)) = template(path)
+            && let Some(Answer::Failed(failure)) = state.answers.get(&Request::Template(path.to_owned()))
         {
             return failure.clone();
         }
+        let loaded = lock(&self.loaded);
+        let template = |name: &str| loaded.get(name);
         let placed = [inner, error].into_iter().find_map(|error| {
             match (error.name(), error.name().and_then(template)) {
-                (Some(name), Some(Answer::Template(text, file))) => {
+                (Some(name), Some(LoadedTemplate { text, file, .. })) => {
                     let range = error
                         .range()
                         .or_else(|| line_range(text, error.line()?))
