@@ -219,7 +219,7 @@ fn binding_files(
         });
         match text {
             Ok(text) => {
-                let file = sources.add(path.as_str(), text.clone());
+                let file = project::source_file(sources, &path, &text);
                 files.push(BindingFile { file, text });
             }
             Err(reason) => {

@@ -15,7 +15,7 @@ use setpoint_yaml::tree as yaml;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, SourceFile, SourceMap, Span};
 use setpoint_graph::Library;
 
 use crate::functions::plugins::PluginSettings;
@@ -104,6 +104,14 @@ pub fn find(loader: &dyn Loader, directory: &str) -> Option<String> {
             _ => return None,
         }
     }
+}
+
+/// A file among the sources: the one that is there already if name and text are the same, so that a model that is compiled again and again
+/// does not fill them.
+pub(crate) fn source_file(sources: &mut SourceMap, name: &str, text: &str) -> FileId {
+    let is_same = |file: &SourceFile| *file.name == *name && *file.text == *text;
+    let known = sources.files().find(|(_, file)| is_same(file)).map(|(id, _)| id);
+    known.unwrap_or_else(|| sources.add(name, text))
 }
 
 /// The directories in which the project in `directory` has its modules, as far as that can be read. For those who have to let a loader

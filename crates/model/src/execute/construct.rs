@@ -16,7 +16,7 @@ use super::codes;
 use super::frames::Target;
 use super::index::hash_key;
 use super::machine::{Machine, Run};
-use super::recording::Into;
+use super::recording::Destination;
 use super::require::{count_parts, each_inner};
 use super::units::{Scope, UnitId, Work};
 use super::view::naming;
@@ -582,7 +582,7 @@ impl<'m> Machine<'m> {
             let setting = self.plans.setting(plan, number);
             let cell = self.instances[instance.0 as usize].first.at(setting.slot);
             let value = self.evaluate(setting.value, scope, &mut CellId::none())?;
-            self.record_value(None, setting.value, scope, || Into::Attribute(cell));
+            self.record_value(None, setting.value, scope, || Destination::Attribute(cell));
             let assignment = self.plans.assignment(plan, setting);
             self.assign_member(cell, &value, assignment)?;
             if let Some(recorder) = &mut self.recorder {

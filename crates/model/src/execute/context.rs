@@ -16,6 +16,7 @@ use crate::functions::context::{Context, Deployment, Fact, Instances, Read, Send
 use crate::functions::std::{FUNCTIONS, number};
 use crate::functions::templates::Engines;
 use crate::hir::{EntityId, FunctionImplementation, Model, NamespaceId, Symbol};
+use crate::project;
 
 /// The machine with the scope of one call.
 pub(super) struct CallContext<'a, 'm> {
@@ -279,7 +280,7 @@ impl Context for CallContext<'_, '_> {
         if let Some(file) = self.machine.template_sources.get(path) {
             return *file;
         }
-        let file = self.machine.sources.add(path, text);
+        let file = project::source_file(self.machine.sources, path, text);
         self.machine.template_sources.insert(path.into(), file);
         file
     }

@@ -5,7 +5,7 @@ use setpoint_diagnostics::Diagnostic;
 use super::cells::{CellId, NONE};
 use super::frames::Target;
 use super::machine::{Machine, Run};
-use super::recording::Into;
+use super::recording::Destination;
 use super::units::{Scope, Sink, UnitId, Work};
 use super::view::naming;
 use crate::datum::Datum;
@@ -122,7 +122,7 @@ impl<'m> Machine<'m> {
         if next.is_some() {
             self.record_guard(unit, operand, scope, known);
         } else {
-            self.record_value(Some(unit), operand, scope, || Into::Operand(value.clone()));
+            self.record_value(Some(unit), operand, scope, || Destination::Operand(value.clone()));
         }
         match next {
             Some((_, _, operand)) if !decided => {

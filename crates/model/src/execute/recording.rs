@@ -65,11 +65,11 @@ pub(super) enum Part {
 #[derive(Debug)]
 pub(super) enum What {
     /// The value of an expression.
-    Value(ExpressionKey, Into),
+    Value(ExpressionKey, Destination),
     /// The result of a call.
     Call {
         expression: ExpressionKey,
-        into: Into,
+        into: Destination,
         /// The variables and attributes that it read, in order.
         read: Box<[CellId]>,
         /// The lines that it printed: the first, and how many.
@@ -83,7 +83,7 @@ pub(super) enum What {
 
 /// Where a value went.
 #[derive(Debug)]
-pub(super) enum Into {
+pub(super) enum Destination {
     /// Nowhere but to entries that have it as a part.
     Parts(Datum),
     /// The same; it must be a bool, or unknown.
@@ -235,7 +235,7 @@ impl<'m> Machine<'m> {
         unit: Option<UnitId>,
         expression: &'m Expression,
         scope: Scope,
-        into: impl FnOnce() -> Into,
+        into: impl FnOnce() -> Destination,
     ) {
         let has_met = self.recorder.as_ref().is_some_and(|recorder| recorder.has_met());
         if has_met {
@@ -262,7 +262,7 @@ impl<'m> Machine<'m> {
         }
         let what = What::Call {
             expression: ExpressionKey::of(expression),
-            into: Into::Parts(result.clone()),
+            into: Destination::Parts(result.clone()),
             read: recorder.read.get_mut().as_slice().into(),
             printed: (printed, self.printed.len() - printed),
         };

@@ -13,7 +13,7 @@ use super::cells::CellId;
 use super::expressions::ExpressionKey;
 use super::frames::Frame;
 use super::machine::Machine;
-use super::recording::{EntryId, Into, Met, Part, Recorder, Recording, What};
+use super::recording::{Destination, EntryId, Met, Part, Recorder, Recording, What};
 use super::units::Scope;
 use super::{Execution, Inputs, Options, ReadKey};
 use crate::datum::{Datum, InstanceId};
@@ -258,8 +258,8 @@ impl<'m> Machine<'m> {
             asked.extend(recording.entries[id as usize].asked.iter().cloned());
         }
         let written = match &recording.entries[id as usize].what {
-            What::Value(_, Into::Attribute(cell)) if !is_same => Some(*cell),
-            What::Value(_, Into::Operand(_))
+            What::Value(_, Destination::Attribute(cell)) if !is_same => Some(*cell),
+            What::Value(_, Destination::Operand(_))
                 if !matches!(value.unmarked(), Datum::Bool(_) | Datum::Unknown(_)) =>
             {
                 return None;
@@ -308,8 +308,8 @@ impl What {
     fn result(&self, read: impl FnOnce(CellId) -> Datum) -> Option<Datum> {
         match self {
             What::Value(_, into) | What::Call { into, .. } => Some(match into {
-                Into::Parts(value) | Into::Operand(value) => value.clone(),
-                Into::Variable(cell) | Into::Attribute(cell) => read(*cell),
+                Destination::Parts(value) | Destination::Operand(value) => value.clone(),
+                Destination::Variable(cell) | Destination::Attribute(cell) => read(*cell),
             }),
             What::Guard(..) | What::Opaque => None,
         }
@@ -317,10 +317,10 @@ impl What {
 }
 
 /// Puts a value where it belongs. Answers whether it was there already.
-fn put(cells: &mut super::cells::Cells, into: &mut Into, value: &Datum) -> bool {
+fn put(cells: &mut super::cells::Cells, into: &mut Destination, value: &Datum) -> bool {
     let place = match into {
-        Into::Parts(place) | Into::Operand(place) => place,
-        Into::Variable(cell) | Into::Attribute(cell) => &mut cells.get_mut(*cell).value,
+        Destination::Parts(place) | Destination::Operand(place) => place,
+        Destination::Variable(cell) | Destination::Attribute(cell) => &mut cells.get_mut(*cell).value,
     };
     if place.is_identical(value) {
         return true;

@@ -6,7 +6,7 @@ use super::assign::Assignment;
 use super::cells::CellId;
 use super::frames::{Names, Target};
 use super::machine::{Machine, Run};
-use super::recording::Into;
+use super::recording::Destination;
 use super::units::{Scope, Sink, UnitId, Work};
 use crate::datum::{Datum, InstanceId};
 use crate::functions::codes::{self as function_codes, class};
@@ -118,7 +118,7 @@ impl<'m> Machine<'m> {
         let datum = self.evaluate_one(unit, value, scope)?;
         let target = self.place(*target, scope.frame, *target_span)?;
         if let Target::Cell(cell) = target {
-            self.record_value(Some(unit), value, scope, || Into::Variable(cell));
+            self.record_value(Some(unit), value, scope, || Destination::Variable(cell));
         }
         self.finish(unit);
         match target {
@@ -234,7 +234,7 @@ impl<'m> Machine<'m> {
             return Ok(());
         }
         let datum = self.evaluate_one(unit, value, scope)?;
-        self.record_value(Some(unit), value, scope, || Into::Attribute(cell));
+        self.record_value(Some(unit), value, scope, || Destination::Attribute(cell));
         self.assign_member(cell, &datum, assignment)
     }
 
@@ -403,7 +403,9 @@ impl<'m> Machine<'m> {
             Work::Evaluate(expression, sink) => {
                 let value = self.evaluate_one(unit, expression, scope)?;
                 if !matches!(sink, Sink::Gradual(_)) {
-                    self.record_value(Some(unit), expression, scope, || Into::Parts(value.clone()));
+                    self.record_value(Some(unit), expression, scope, || {
+                        Destination::Parts(value.clone())
+                    });
                 }
                 self.finish(unit);
                 self.put(sink, value)

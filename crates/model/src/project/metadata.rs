@@ -150,7 +150,7 @@ fn warn_of_age(reading: &mut Reading<'_>, name: &str, import: Option<Span>, depr
 
 fn read(reading: &mut Reading<'_>, path: &str) -> Option<(FileId, Arc<str>)> {
     match reading.text(path) {
-        Ok(text) => Some((reading.sources.add(path, text.clone()), text)),
+        Ok(text) => Some((super::source_file(reading.sources, path, &text), text)),
         Err(reason) => {
             let file = reading.sources.add(path, "");
             let message = format!("`{path}` cannot be read: {reason}");

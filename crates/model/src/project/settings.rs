@@ -131,7 +131,7 @@ pub(super) fn read(reading: &mut Reading<'_>, directory: &str, needed: bool) -> 
             return project;
         }
     };
-    let file = reading.sources.add(path.clone(), text.clone());
+    let file = super::source_file(reading.sources, &path, &text);
     match yaml::parse(file, &text) {
         Err(malformed) => {
             let message = format!("`{path}` is no YAML: {}", malformed.reason);
