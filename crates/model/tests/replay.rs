@@ -198,8 +198,12 @@ impl World {
     }
 
     /// The questions that another world answers otherwise.
-    fn differing(&self, other: &World) -> BTreeSet<ReadKey> {
+    fn differing(&self, other: &World, asked: &BTreeSet<ReadKey>) -> BTreeSet<ReadKey> {
         let mut keys = BTreeSet::new();
+        let named = |end: &str| {
+            let is_it = |key: &&ReadKey| matches!(key, ReadKey::File(path) if path.ends_with(end));
+            asked.iter().filter(is_it).cloned().collect::<Vec<_>>()
+        };
         for number in 0..3 {
             let name: Arc<str> = format!("E{number}").into();
             if self.environment.get(&name) != other.environment.get(&name) {
@@ -211,10 +215,10 @@ impl World {
             }
         }
         if self.text != other.text {
-            keys.insert(ReadKey::File("./files/text".into()));
+            keys.extend(named("files/text"));
         }
         if self.template != other.template {
-            keys.insert(ReadKey::File("./templates/scope.j2".into()));
+            keys.extend(named("templates/scope.j2"));
         }
         keys
     }
@@ -281,7 +285,11 @@ fn changed_answers_give_what_a_whole_compilation_gives() {
                 mut sources,
             } = known;
             tried.set(tried.get() + 1);
-            let questions = before.differing(after);
+            let asked = compiled
+                .execution
+                .as_ref()
+                .map(|execution| execution.reads.clone());
+            let questions = before.differing(after, &asked.unwrap_or_default());
             let updated = compiled.update(&after.loader(&model), &after.inputs(), &mut sources, &questions);
             let Some((compiled, updated)) = updated else {
                 known = whole;
