@@ -2,7 +2,7 @@
 
 use setpoint_diagnostics::{Diagnostic, Span};
 
-use super::cells::{CellId, Element, GradualKind};
+use super::cells::{CellId, Element, Gradual, GradualKind};
 use super::codes;
 use super::machine::{Machine, Run};
 use super::view::place_text;
@@ -392,7 +392,7 @@ impl<'m> Machine<'m> {
         let elements = self
             .cells
             .gradual(cell)
-            .map(|gradual| gradual.elements())
+            .map(Gradual::elements)
             .unwrap_or_default();
         let made_empty = self.cells.place(cell).filter(|_| elements.is_empty());
         error = match elements {

@@ -2,7 +2,7 @@
 
 use setpoint_diagnostics::Diagnostic;
 
-use super::cells::{CellId, NONE};
+use super::cells::{CellId, Gradual, NONE};
 use super::frames::Target;
 use super::machine::{Machine, Run};
 use super::recording::Destination;
@@ -172,7 +172,7 @@ impl<'m> Machine<'m> {
 
     /// Whether a list relation that can still grow holds something known.
     fn is_defined_so_far(&self, cell: CellId) -> bool {
-        let elements = self.cells.gradual(cell).map(|gradual| gradual.elements());
+        let elements = self.cells.gradual(cell).map(Gradual::elements);
         elements
             .unwrap_or_default()
             .iter()
