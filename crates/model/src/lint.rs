@@ -11,11 +11,13 @@
 pub mod codes;
 mod unused;
 
+use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{
     Commented, Diagnostic, Diagnostics, FileId, Linter, Rule, Severity, Span, did_you_mean,
 };
 
 use crate::analysis::{Analysis, Target, Unknown};
+use crate::hir::NamespaceId;
 use crate::project;
 use crate::resolve;
 use crate::syntax::{self, ast};
@@ -295,21 +297,24 @@ fn unknown(analysis: &Analysis, found: &mut Vec<Diagnostic>) {
 
 /// Typedefs that are called like a variable of their namespace.
 fn typedefs_and_variables(analysis: &Analysis, found: &mut Vec<Diagnostic>) {
+    let mut variables: FxHashMap<(NamespaceId, &str), Span> = FxHashMap::default();
+    for (at, namespace) in analysis.model.namespaces.iter().enumerate() {
+        for variable in &namespace.body.variables {
+            let name = analysis.text_of(variable.name);
+            variables.insert((NamespaceId(at as u32), name), variable.span);
+        }
+    }
     for typedef in &analysis.model.typedefs {
         let Some(place) = typedef.span else { continue };
         let name = analysis.text_at(place);
-        let variables = &analysis.model.namespaces[typedef.namespace.index()]
-            .body
-            .variables;
-        let same = variables
-            .iter()
-            .find(|variable| analysis.text_of(variable.name) == name);
-        let Some(variable) = same else { continue };
+        let Some(variable) = variables.get(&(typedef.namespace, name)) else {
+            continue;
+        };
         let message = format!("typedef `{name}` has the name of a variable");
         let warning = Diagnostic::warning(&codes::TYPEDEF_SHADOWS_VARIABLE, place, message);
         let warning = warning
             .label("a type")
-            .because(variable.span, "a variable of the same name");
+            .because(*variable, "a variable of the same name");
         found.push(warning.help("give one of them another name"));
     }
 }

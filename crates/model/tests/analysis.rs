@@ -68,6 +68,10 @@ fn main() -> ExitCode {
         cut_short();
         Ok(())
     }));
+    trials.push(Trial::test("lines_of_other_models_do_no_harm", || {
+        mix_lines();
+        Ok(())
+    }));
     trials.push(Trial::test("every_rule_has_a_case", move || {
         let missing = RULES
             .iter()
@@ -261,5 +265,67 @@ fn cut_short() {
             let _ = analysis.describe(&name.target);
         }
         let _ = lint(&analysis);
+    }
+}
+
+/// Analyses texts that are made of lines of several models: names that are gone, defined twice, or of another sort, and what does not parse.
+fn mix_lines() {
+    let mut cases = Vec::new();
+    for folder in ["resolve", "analysis", "lint"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+        let entries = std::fs::read_dir(&folder).expect("the folder is there");
+        let paths = entries.map(|entry| entry.expect("it can be read").path());
+        let models = paths.filter(|path| path.extension().is_some_and(|extension| extension == "cf"));
+        cases.extend(models.map(|path| {
+            std::fs::read_to_string(path)
+                .expect("it is text")
+                .replace('¦', "")
+        }));
+    }
+    cases.sort();
+    let lines: Vec<&str> = cases.iter().flat_map(|case| case.lines()).collect();
+    let mut state = 7_u64;
+    let mut random = move |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for case in &cases {
+        for _ in 0..6 {
+            let mut mixed: Vec<&str> = case.lines().collect();
+            for _ in 0..=random(4) {
+                let at = random(mixed.len());
+                match random(3) {
+                    0 if !mixed.is_empty() => {
+                        mixed.remove(at);
+                    }
+                    1 => mixed.insert(at, lines[random(lines.len())]),
+                    _ => {
+                        let other = random(mixed.len());
+                        if !mixed.is_empty() {
+                            mixed.swap(at, other);
+                        }
+                    }
+                }
+            }
+            let analysis = analyse(&files(&mixed.join("\n")));
+            let _ = lint(&analysis);
+            for name in analysis.names() {
+                let _ = analysis.definition(&name.target);
+                let _ = analysis.describe(&name.target);
+                let _ = analysis.text_at(name.span);
+            }
+            let all: Vec<FileId> = analysis.files().collect();
+            for file in all {
+                let length = analysis.sources.file(file).text.len();
+                let _ = analysis.outline(file);
+                let mut at = random(length);
+                while !analysis.sources.file(file).text.is_char_boundary(at) {
+                    at += 1;
+                }
+                question(&analysis, file, at as u32, &mut String::new());
+            }
+        }
     }
 }

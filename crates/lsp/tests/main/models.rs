@@ -383,6 +383,16 @@ fn a_file_that_the_project_does_not_import_and_a_module_without_a_project_are_un
     let marks = client.open(alone, "import net\ny = net::ro¦ot\n");
     assert_eq!(client.diagnostics(alone), []);
     assert!(client.request::<GotoDefinition>(at(alone, marks[0])).is_some());
+    let importing = "file:///srv/third.cf";
+    let marks = client.open(importing, "import ne¦\n");
+    let found = match client.request::<Completion>(at(importing, marks[0])) {
+        Some(CompletionResponse::List(list)) => list.items,
+        other => panic!("{other:?}"),
+    };
+    let labels: Vec<&str> = found.iter().map(|item| &*item.label).collect();
+    for name in ["net", "std", "setpoint", "strings"] {
+        assert!(labels.contains(&name), "{name}: {labels:?}");
+    }
     let untitled = "untitled:Untitled-1.cf";
     client.open(untitled, "z = 1\nz-a = 2\n");
     assert_eq!(codes(&client.diagnostics(untitled)), ["W0511"]);

@@ -20,6 +20,8 @@ pub struct Completion {
     pub replaced: Span,
     /// What can be chosen, the likeliest first.
     pub items: Vec<Item>,
+    /// Whether it is the module of an import: also those can be chosen that only the disk knows of.
+    pub is_module: bool,
 }
 
 /// Something that can be chosen.
@@ -115,6 +117,7 @@ impl Analysis {
         list.fill();
         Some(Completion {
             replaced: scan.replaced,
+            is_module: scan.wanted() == Wanted::Import && scan.qualifier.is_none(),
             items: list.items,
         })
     }

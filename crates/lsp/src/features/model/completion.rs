@@ -19,7 +19,7 @@ pub(in crate::features) fn completion(place: &Place<'_>) -> Option<Json> {
     let is_incomplete = completion.items.len() > MOST;
     let is_documented = completion.items.len() <= MOST_DOCUMENTED;
     let items = completion.items.iter().take(MOST).enumerate();
-    let items: Vec<Json> = items
+    let mut items: Vec<Json> = items
         .map(|(rank, item)| {
             let snippet = item.snippet.as_ref().filter(|_| place.client.snippets);
             let text = match (snippet, &item.snippet) {
@@ -45,7 +45,35 @@ pub(in crate::features) fn completion(place: &Place<'_>) -> Option<Json> {
             entry
         })
         .collect();
+    if completion.is_module {
+        for name in modules_on_disk(place) {
+            let is_known = completion.items.iter().any(|item| item.label == name);
+            if !is_known {
+                let edit = json!({ "range": range, "newText": name });
+                items.push(json!({ "label": name, "kind": number(Sort::Namespace), "textEdit": edit }));
+            }
+        }
+    }
     Some(json!({ "isIncomplete": is_incomplete, "items": items }))
+}
+
+/// The modules in the directories that the project names, which nothing imports yet.
+fn modules_on_disk(place: &Place<'_>) -> Vec<String> {
+    let files = &place.setup.files;
+    let mut found = Vec::new();
+    for directory in &place.analysis.loaded.project.module_path {
+        let directory = place.program.key.path(directory);
+        for name in files.names(&format!("{directory}/")) {
+            let Some(name) = name.strip_suffix('/') else {
+                continue;
+            };
+            let is_module = |file: &&str| files.is_file(&format!("{directory}/{name}/{file}"));
+            if ["module.yml", "setup.cfg"].iter().any(is_module) && !found.contains(&name.to_owned()) {
+                found.push(name.to_owned());
+            }
+        }
+    }
+    found
 }
 
 /// What is written for a client that knows no snippets: the name with what belongs to it (`name=`, `std::`), but no brackets.
