@@ -95,7 +95,9 @@ impl Workspace {
         let functions = Functions {
             plugins: Arc::new(Plugins::new(&load.plugins, &loaded, loader)),
         };
-        let (model, mentions) = resolve::resolve_as_far_as_possible(&loaded, library, &functions, &mut found);
+        let (mut model, mentions) =
+            resolve::resolve_as_far_as_possible(&loaded, library, &functions, &mut found);
+        model.plugins = Some(functions.plugins);
         // What does not parse may have defined what is then not found.
         if !diagnostics.has_errors() {
             diagnostics.append(found);

@@ -160,6 +160,14 @@ impl Analysis {
                 Target::Function(whole, implementation),
             );
         }
+        let plugins = model.plugins.as_ref().filter(|_| !of.name.contains("::"));
+        for name in plugins.iter().flat_map(|plugins| plugins.names(&of.name)) {
+            if let Some(function) = plugins.and_then(|plugins| plugins.function(&of.name, &name)) {
+                let whole = format!("{}::{name}", of.name).into();
+                let implementation = FunctionImplementation::Plugin(function);
+                visit(&name, Sort::Function, Target::Function(whole, implementation));
+            }
+        }
         let shared = library.functions.module(&of.name);
         let shared = shared.filter(|_| of.has_library_functions).into_iter().flatten();
         for (name, function) in shared.filter(|(name, _)| !name.starts_with('_')) {
