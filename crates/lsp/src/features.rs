@@ -34,6 +34,7 @@ use crate::server::Setup;
 use crate::uri;
 
 pub(crate) use diagnostics::{Published, publish};
+pub(crate) use tokens::ToldTokens;
 
 /// What the client can do.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +44,8 @@ pub(crate) struct Client {
     pub(crate) snippets: bool,
     pub(crate) nested_symbols: bool,
     pub(crate) related_information: bool,
+    /// Whether it takes changes of tokens.
+    pub(crate) token_changes: bool,
     /// The directories that are open in the client.
     pub(crate) folders: Vec<String>,
 }
@@ -72,6 +75,7 @@ impl Client {
             snippets: is("/textDocument/completion/completionItem/snippetSupport"),
             nested_symbols: is("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             related_information: is("/textDocument/publishDiagnostics/relatedInformation"),
+            token_changes: is("/textDocument/semanticTokens/requests/full/delta"),
             folders,
         }
     }
@@ -103,7 +107,7 @@ pub(crate) fn capabilities(client: &Client) -> Json {
         "inlayHintProvider": true,
         "semanticTokensProvider": {
             "legend": { "tokenTypes": tokens::TYPES, "tokenModifiers": tokens::MODIFIERS },
-            "full": true,
+            "full": { "delta": true },
             "range": true,
         },
     })
@@ -114,6 +118,7 @@ pub(crate) struct Context<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) client: &'a Client,
     pub(crate) programs: &'a mut Programs,
+    pub(crate) told_tokens: &'a mut ToldTokens,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) stop: &'a Stop,
 }
@@ -197,14 +202,12 @@ pub(crate) fn answer(context: &mut Context<'_>, method: &str, params: Json) -> A
             Here::Mcl(place) => structure::folding(place),
             Here::Model(place) => model::folding(place),
         }),
-        "textDocument/semanticTokens/full" => in_document(context, &params, |place| match place {
-            Here::Mcl(place) => tokens::tokens(place, None),
-            Here::Model(place) => model::tokens(place, None),
-        }),
-        "textDocument/semanticTokens/range" => in_range(context, &params, |place, range| match place {
-            Here::Mcl(place) => tokens::tokens(place, Some(range)),
-            Here::Model(place) => model::tokens(place, Some(range)),
-        }),
+        "textDocument/semanticTokens/full" => tokens::whole(context, &params, None),
+        "textDocument/semanticTokens/full/delta" => {
+            let since = params.get("previousResultId").and_then(Json::as_str);
+            tokens::whole(context, &params, since)
+        }
+        "textDocument/semanticTokens/range" => in_range(context, &params, tokens::of_part),
         "textDocument/inlayHint" => in_range(context, &params, |place, range| match place {
             Here::Mcl(place) => hints::hints(place, range),
             // Models have few types that are not written.

@@ -8,7 +8,7 @@ use lsp_server::{ErrorCode, Notification, Request, Response};
 use serde_json::json;
 
 use crate::documents::Snapshot;
-use crate::features::{Answer, Client, Context, Published, answer, publish};
+use crate::features::{Answer, Client, Context, Published, ToldTokens, answer, publish};
 use crate::programs::Programs;
 use crate::queue::{Queue, Work};
 use crate::server::Setup;
@@ -21,6 +21,7 @@ pub(crate) struct Worker<'a> {
     sender: Sender<Outgoing>,
     programs: Programs,
     published: Published,
+    told_tokens: ToldTokens,
     /// Whether the user knows that something went wrong in here.
     has_apologised: bool,
 }
@@ -39,6 +40,7 @@ impl<'a> Worker<'a> {
             client,
             sender,
             published: Published::default(),
+            told_tokens: ToldTokens::default(),
             has_apologised: false,
         }
     }
@@ -62,6 +64,7 @@ impl<'a> Worker<'a> {
                 setup: &self.setup,
                 client: &self.client,
                 programs: &mut self.programs,
+                told_tokens: &mut self.told_tokens,
                 snapshot: &snapshot,
                 stop: &stop,
             };

@@ -470,3 +470,76 @@ fn semantic_tokens_count_in_units_of_utf_16() {
     ];
     assert_eq!(seen, wanted);
 }
+
+/// The numbers of an answer after it was asked for what has changed.
+fn changed(before: &[u64], answer: &serde_json::Value) -> Vec<u64> {
+    let mut numbers = before.to_vec();
+    for edit in answer["edits"].as_array().expect("changes") {
+        let [start, count] =
+            ["start", "deleteCount"].map(|key| edit[key].as_u64().expect("a number") as usize);
+        let data: Vec<u64> = serde_json::from_value(edit["data"].clone()).expect("numbers");
+        numbers.splice(start..start + count, data);
+    }
+    numbers
+}
+
+#[test]
+fn semantic_tokens_are_told_again_as_far_as_they_changed() {
+    let capabilities = json!({
+        "textDocument": { "semanticTokens": {
+            "requests": { "full": { "delta": true } },
+            "tokenTypes": [],
+            "tokenModifiers": [],
+            "formats": ["relative"],
+        } },
+    });
+    let mut client = Client::with(Disk::default(), capabilities);
+    let lines: String = (0..50).map(|i| format!("$x{i} = \"a\"\n")).collect();
+    client.open(MAIN, &lines);
+    let about = json!({ "uri": MAIN });
+    let whole = json!({ "textDocument": about });
+    let (full, delta) = (
+        "textDocument/semanticTokens/full",
+        "textDocument/semanticTokens/full/delta",
+    );
+    let told = client.ask(full, whole.clone()).expect("tokens");
+    let (mut id, mut numbers): (_, Vec<u64>) = (
+        told["resultId"].clone(),
+        serde_json::from_value(told["data"].clone()).expect("numbers"),
+    );
+    // Tokens become longer, more, fewer, none and all of them again.
+    let texts = [
+        lines.replace("$x20 = \"a\"", "$x20 = \"longer\""),
+        lines.replace("$x20 = \"a\"", "$x20 = [\"a\", 1, 2, 3,]"),
+        lines.replace("$x20 = \"a\"\n", ""),
+        String::new(),
+        lines.clone(),
+        lines.clone(),
+    ];
+    for text in texts {
+        client.replace(MAIN, &text);
+        let params = json!({ "textDocument": about, "previousResultId": id });
+        let answer = client.ask(delta, params).expect("changes");
+        numbers = changed(&numbers, &answer);
+        let length = answer["edits"].to_string().len();
+        id = answer["resultId"].clone();
+        let mut other = Client::new();
+        other.open(MAIN, &text);
+        let wanted = other.ask(full, whole.clone()).expect("tokens");
+        assert_eq!(json!(numbers), wanted["data"]);
+        assert_eq!(
+            wanted["resultId"],
+            json!(null),
+            "who takes no changes needs no number"
+        );
+        let is_small = !text.contains("x20") || text == lines;
+        assert!(
+            is_small || length < 150,
+            "one place changed, and all this is told: {answer}"
+        );
+    }
+    // What nobody was told cannot be changed.
+    let params = json!({ "textDocument": about, "previousResultId": "1" });
+    let answer = client.ask(delta, params).expect("tokens");
+    assert_eq!(answer["data"], json!(numbers));
+}

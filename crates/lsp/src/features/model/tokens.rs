@@ -1,17 +1,14 @@
 //! Semantic tokens: what the lexer sees, refined by what names mean.
 
-use lsp_types::SemanticTokens;
-use serde_json::value::RawValue;
 use setpoint_diagnostics::Span;
 use setpoint_model::analysis::Target;
 use setpoint_model::syntax::TokenKind as K;
 
 use super::Place;
 use crate::features::tokens::{DECLARATION, LIBRARY, READONLY, Writer, number};
-use crate::features::written;
 
 /// The tokens of a document, or of a part of it.
-pub(in crate::features) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Box<RawValue>> {
+pub(in crate::features) fn tokens(place: &Place<'_>, part: Option<Span>) -> Option<Vec<u32>> {
     let analysis = place.analysis;
     let lexed = analysis.lexed(place.file)?;
     let names = analysis.names_in(place.file);
@@ -64,10 +61,7 @@ pub(in crate::features) fn tokens(place: &Place<'_>, part: Option<Span>) -> Opti
             writer.push(start, end, meaning);
         }
     }
-    written(SemanticTokens {
-        result_id: None,
-        data: writer.data,
-    })
+    Some(writer.data)
 }
 
 /// What a token is by itself; names only say so by what they mean.
