@@ -10,9 +10,12 @@ use serde_json::{Value as Json, json};
 use setpoint_diagnostics::{Loader, MemoryLoader};
 use setpoint_lsp::{Files, Setup, Transport, serve};
 
-use crate::{library, median, milliseconds, processor_time};
+use crate::{library, milliseconds, processor_time};
 
 const URI: &str = "file:///srv/main.mcl";
+
+/// Stands for the number of the last answer with tokens.
+const LAST: &str = "last";
 
 /// A moment, by the processor's time of server and client together, and by the clock.
 struct Watch {
@@ -29,9 +32,27 @@ impl Watch {
     }
 
     /// Until an answer was there.
-    fn note(&self, until: &Watch, [processor, waited]: &mut [Vec<Duration>; 2]) {
-        waited.push(until.start - self.start);
-        processor.push(until.processor - self.processor);
+    fn note(&self, until: &Watch, times: &mut Times) {
+        times.processor = times.processor.min(until.processor - self.processor);
+        times.waited = times.waited.min(until.start - self.start);
+        times.longest = times.longest.max(until.start - self.start);
+    }
+}
+
+/// Of all rounds: the shortest, and how long somebody waited at most.
+struct Times {
+    processor: Duration,
+    waited: Duration,
+    longest: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times {
+            processor: Duration::MAX,
+            waited: Duration::MAX,
+            longest: Duration::ZERO,
+        }
     }
 }
 
@@ -57,6 +78,8 @@ struct Editor {
     /// The version that diagnostics were told of.
     told: i32,
     requests: i32,
+    /// The number of the last answer with tokens.
+    tokens: Json,
     /// When the last message was there.
     heard: Watch,
 }
@@ -83,9 +106,18 @@ pub(crate) fn measure(text: &str, rounds: usize) {
         version: 1,
         told: 0,
         requests: 0,
+        tokens: Json::Null,
         heard: Watch::now(),
     };
-    editor.ask("initialize", json!({ "capabilities": {} }));
+    let capabilities = json!({
+        "textDocument": { "semanticTokens": {
+            "requests": { "full": { "delta": true } },
+            "tokenTypes": [],
+            "tokenModifiers": [],
+            "formats": ["relative"],
+        } },
+    });
+    editor.ask("initialize", json!({ "capabilities": capabilities }));
     editor.notify("initialized", json!({}));
     let document = json!({ "uri": URI, "languageId": "mcl", "version": 1, "text": text });
     editor.notify("textDocument/didOpen", json!({ "textDocument": document }));
@@ -100,7 +132,7 @@ pub(crate) fn measure(text: &str, rounds: usize) {
         json!({ "start": { "line": line, "character": 0 }, "end": { "line": line + 50, "character": 0 } });
     let about = json!({ "uri": URI });
     let at = json!({ "textDocument": about, "position": place });
-    let questions: [(&str, Json); 10] = [
+    let questions: [(&str, Json); 11] = [
         ("textDocument/hover", at.clone()),
         ("textDocument/completion", at.clone()),
         ("textDocument/definition", at.clone()),
@@ -108,6 +140,10 @@ pub(crate) fn measure(text: &str, rounds: usize) {
         (
             "textDocument/semanticTokens/full",
             json!({ "textDocument": about }),
+        ),
+        (
+            "textDocument/semanticTokens/full/delta",
+            json!({ "textDocument": about, "previousResultId": LAST }),
         ),
         (
             "textDocument/semanticTokens/range",
@@ -149,7 +185,7 @@ impl Editor {
         questions: &[(&str, Json)],
         rounds: usize,
     ) {
-        let mut times: BTreeMap<String, [Vec<Duration>; 2]> = BTreeMap::new();
+        let mut times: BTreeMap<String, Times> = BTreeMap::new();
         for _ in 0..rounds {
             let watch = Watch::now();
             self.keystroke(line, lines);
@@ -168,9 +204,9 @@ impl Editor {
             "\n| a keystroke in 10 000 statements that are {state}, until | of the processor | waited | longest |"
         );
         println!("|---|---|---|---|");
-        for (name, [processor, waited]) in times {
-            let longest = milliseconds(waited.iter().max().copied().unwrap_or_default());
-            let (processor, waited) = (milliseconds(median(processor)), milliseconds(median(waited)));
+        for (name, times) in times {
+            let [processor, waited, longest] =
+                [times.processor, times.waited, times.longest].map(milliseconds);
             println!("| {name} | {processor:.1} ms | {waited:.1} ms | {longest:.1} ms |");
         }
         println!();
@@ -195,8 +231,11 @@ impl Editor {
     }
 
     /// Asks, and waits for the answer.
-    fn ask(&mut self, method: &str, params: Json) {
+    fn ask(&mut self, method: &str, mut params: Json) {
         self.requests += 1;
+        if params["previousResultId"] == LAST {
+            params["previousResultId"] = self.tokens.clone();
+        }
         let id = RequestId::from(self.requests);
         let message = Message::from(Request::new(id.clone(), method.to_owned(), params));
         message.write(&mut self.input).unwrap();
@@ -208,6 +247,13 @@ impl Editor {
                         "{method}: {:?}",
                         response.response_result
                     );
+                    if let Some(id) = response
+                        .response_result
+                        .ok()
+                        .and_then(|mut result| Some(result.get_mut("resultId")?.take()))
+                    {
+                        self.tokens = id;
+                    }
                     return;
                 }
                 Message::Response(_) | Message::Request(_) | Message::Notification(_) => {}

@@ -99,6 +99,18 @@ pub(crate) static SHAPES: &[Shape] = &[
         line(&mut text, "$y = f2(1)\npanic($y == $y)");
         one(&text)
     }),
+    right("nested conditions in functions that call each other", 50, |n| {
+        let mut text = String::from("func f0($a) { $a }\n");
+        for i in 1..=20 {
+            let (open, close) = ("if $a == 1 { ".repeat(n), " } else { 2 }".repeat(n));
+            line(
+                &mut text,
+                &format!("func f{i}($a) {{ {open}f{}($a){close} }}", i - 1),
+            );
+        }
+        line(&mut text, "panic(f20(1) == 0)");
+        one(&text)
+    }),
     right("functions and binds in turns", 400, |n| {
         chain("$x0 = 1\n", n, |i| {
             format!("func f{i}() {{ $x{} + 1 }}\n$x{i} = f{i}()\n", i - 1)
