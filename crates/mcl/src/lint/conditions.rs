@@ -3,6 +3,7 @@
 use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::{Linter, blocks, codes, text_at};
+use crate::analysis::Analysis;
 use crate::syntax::{Ast, Block, ExprId, ExprKind, IfExpr, IfStmt, Operator, StmtKind};
 
 impl Linter<'_> {
@@ -80,7 +81,7 @@ impl Linter<'_> {
             inner = next;
         }
         let (then, otherwise) = (ast.expr(branches.then_branch), ast.expr(branches.else_branch));
-        if self.words(then.span) == self.words(otherwise.span) {
+        if self.is_same_text(then.span, otherwise.span) {
             let message = "both branches give the same value";
             let warning = Diagnostic::warning(&codes::SAME_BRANCHES, otherwise.span, message);
             self.warn(warning.because(then.span, "the same as here"));
@@ -103,7 +104,7 @@ impl Linter<'_> {
 
     fn same_condition(&mut self, ast: &Ast, first: ExprId, second: ExprId) {
         let (first, second) = (ast.expr(first).span, ast.expr(second).span);
-        if self.words(first) == self.words(second) {
+        if self.is_same_text(first, second) {
             let message = "this branch is never taken: its condition was asked before";
             let warning = Diagnostic::warning(&codes::SAME_CONDITION, second, message);
             self.warn(warning.because(first, "here"));
@@ -117,7 +118,7 @@ impl Linter<'_> {
                 .statements
                 .iter()
                 .zip(&otherwise.statements)
-                .all(|(a, b)| self.words(ast.stmt(*a).span) == self.words(ast.stmt(*b).span));
+                .all(|(a, b)| self.is_same_text(ast.stmt(*a).span, ast.stmt(*b).span));
         if is_same {
             let message = "both branches do the same";
             let warning = Diagnostic::warning(&codes::SAME_BRANCHES, otherwise.span, message);
@@ -178,21 +179,24 @@ impl Linter<'_> {
         });
     }
 
-    /// The words of a place, without how they are laid out.
-    fn words(&self, span: Span) -> Vec<&str> {
-        let Some(parsed) = self.analysis.parsed(span.file) else {
-            return Vec::new();
-        };
+    /// Whether the same stands at two places, however it is laid out. Long ones mostly differ soon.
+    fn is_same_text(&self, one: Span, other: Span) -> bool {
+        words(self.analysis, one).eq(words(self.analysis, other))
+    }
+}
+
+/// The words of a place.
+fn words(analysis: &Analysis, span: Span) -> impl Iterator<Item = &str> {
+    analysis.parsed(span.file).into_iter().flat_map(move |parsed| {
         let tokens = &parsed.tokens;
         (tokens.at(span.start)..tokens.len())
-            .take_while(|index| tokens.range(*index).start < span.end)
-            .filter(|index| !tokens.kind(*index).is_trivia())
-            .filter_map(|index| {
+            .take_while(move |index| tokens.range(*index).start < span.end)
+            .filter(move |index| !tokens.kind(*index).is_trivia())
+            .filter_map(move |index| {
                 let range = tokens.range(index);
                 parsed.text.get(range.start as usize..range.end as usize)
             })
-            .collect()
-    }
+    })
 }
 
 /// Which expressions are operands of others.
