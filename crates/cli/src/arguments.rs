@@ -51,6 +51,10 @@ pub(crate) struct ProgramArguments {
     #[arg(long)]
     no_python: bool,
 
+    /// Of a model: what one of its inputs is, `domain=example.org`, `ports=[80, 443]`; can be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_assignment)]
+    input: Vec<(String, String)>,
+
     #[command(flatten)]
     later: CompileLater,
 }
@@ -80,14 +84,26 @@ impl ProgramArguments {
             None => self.words.len() == 1 && is_model(&self.words[0]),
         };
         if !is_model {
-            return Ok(None);
+            return match self.input.is_empty() {
+                true => Ok(None),
+                false => Err(Failure::usage("`--input` is for models")),
+            };
         }
         let settings = ModelSettings {
             module_path: self.module_path.iter().cloned().collect(),
             no_python: self.no_python,
+            inputs: self.input.clone(),
             ..ModelSettings::default()
         };
         ModelSource::find(self.input()?, settings, library, self.hostname()?, output).map(Some)
+    }
+
+    /// How models are looked at that a program includes.
+    pub(crate) fn included_model_settings(&self) -> ModelSettings {
+        ModelSettings {
+            no_python: self.no_python,
+            ..ModelSettings::default()
+        }
     }
 
     /// The words as they were given.
@@ -228,6 +244,15 @@ impl ModuleArguments {
             locked: self.locked,
             prefix: None,
         }
+    }
+}
+
+/// Reads a name and what it stands for.
+pub(crate) fn parse_assignment(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE")?;
+    match name.is_empty() {
+        true => Err("the name is empty".to_owned()),
+        false => Ok((name.to_owned(), value.to_owned())),
     }
 }
 

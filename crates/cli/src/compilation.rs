@@ -14,7 +14,9 @@ use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
 use crate::codes;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::Failure;
+use crate::included_models::IncludedModels;
 use crate::input::{BadInput, Input};
+use crate::model::ModelSettings;
 use crate::modules::{ModulePolicy, fetch_missing, verify};
 use crate::output::Output;
 use crate::yaml::YAML;
@@ -34,6 +36,10 @@ pub(crate) struct ProgramSource {
     pub(crate) lint: bool,
     /// What is done about modules from elsewhere.
     pub(crate) modules: ModulePolicy,
+    /// How the models that it imports are looked at.
+    pub(crate) model_settings: ModelSettings,
+    /// Where what they say goes.
+    pub(crate) output: Output,
 }
 
 impl ProgramSource {
@@ -95,6 +101,41 @@ pub(crate) struct Compilation {
     pub(crate) compiled: Option<Compiled>,
     /// What else is known, where it was looked at for the linter.
     pub(crate) analysis: Option<Analysis>,
+    /// Models that it imports as modules.
+    pub(crate) models: IncludedModels,
+}
+
+/// A program with what can be said of its texts.
+pub(crate) struct Runnable {
+    /// The program.
+    pub(crate) program: Arc<Program>,
+    /// Its texts, under names that the user can open.
+    pub(crate) sources: SourceMap,
+    /// The models that it imports. When they are executed, there may be more texts.
+    pub(crate) models: IncludedModels,
+    input: Option<Input>,
+}
+
+impl Runnable {
+    /// Adds texts that there are since its models were executed.
+    pub(crate) fn refresh(&mut self) {
+        if self.models.is_empty() {
+            return;
+        }
+        let known = self.sources.files().count();
+        for (_, file) in self.models.texts().files().skip(known) {
+            self.sources
+                .add(shown(self.input.as_ref(), &file.name), file.text.clone());
+        }
+    }
+}
+
+/// A text of a program as the user can open it.
+fn shown(input: Option<&Input>, name: &str) -> String {
+    match input {
+        Some(input) => input.shown(name),
+        None => name.to_owned(),
+    }
 }
 
 /// Which version of a program was compiled. The texts themselves, and what was made of them, belong to the program that runs, which
@@ -118,6 +159,7 @@ impl Compilation {
             diagnostics: Diagnostics::new(),
             compiled: None,
             analysis: None,
+            models: IncludedModels::new("", &source.library, &source.model_settings, &source.output),
         }
     }
 
@@ -151,20 +193,37 @@ impl Compilation {
         compilation.loader = loader;
         if input.is_yaml {
             compilation.compile_yaml(source, &input.entry, texts);
-        } else if source.lint {
-            compilation.analyse(source, &input.entry, texts);
         } else {
-            compilation.compiled = Some(compile(
-                &input.entry,
-                &source.options,
-                texts,
-                &source.library,
-                &mut compilation.sources,
-                &mut compilation.diagnostics,
-            ));
+            compilation.compile_program(source, &input, texts);
         }
         compilation.input = Some(input);
         compilation
+    }
+
+    /// Compiles a program, and resolves the models that it imports.
+    fn compile_program(&mut self, source: &ProgramSource, input: &Input, texts: &dyn Loader) {
+        let models = IncludedModels::new(
+            &input.root,
+            &source.library,
+            &source.model_settings,
+            &source.output,
+        );
+        let library = models.library();
+        let texts = models.modules(texts);
+        if source.lint {
+            self.analyse(source, &library, &input.entry, &texts);
+        } else {
+            self.compiled = Some(compile(
+                &input.entry,
+                &source.options,
+                &texts,
+                &library,
+                &mut self.sources,
+                &mut self.diagnostics,
+            ));
+        }
+        models.check(&mut self.sources, &mut self.diagnostics);
+        self.models = models;
     }
 
     /// Compiles a graph in YAML.
@@ -202,18 +261,18 @@ impl Compilation {
     }
 
     /// Compiles, and says also what is probably not meant so.
-    fn analyse(&mut self, source: &ProgramSource, entry: &Entry, texts: &dyn Loader) {
+    fn analyse(&mut self, source: &ProgramSource, library: &Library, entry: &Entry, texts: &dyn Loader) {
         let options = AnalysisOptions {
             modules_directory: source.options.modules_directory.clone(),
             ..AnalysisOptions::default()
         };
-        let Some(mut analysis) = analyse(entry, &options, texts, &source.library) else {
+        let Some(mut analysis) = analyse(entry, &options, texts, library) else {
             return;
         };
         let errors = analysis.diagnostics.iter();
         let errors = errors.filter(|found| found.severity == Severity::Error);
         self.diagnostics.extend(errors.cloned());
-        let found = lint(&analysis, &source.library, &|file| analysis.is_own(file));
+        let found = lint(&analysis, library, &|file| analysis.is_own(file));
         self.diagnostics.append(found);
         self.sources = analysis.sources.clone();
         self.compiled = Some(std::mem::take(&mut analysis.compiled));
@@ -231,19 +290,27 @@ impl Compilation {
     pub(crate) fn shown_sources(&self) -> SourceMap {
         let mut shown = SourceMap::new();
         for (_, file) in self.sources.files() {
-            let name = match &self.input {
-                Some(input) => input.shown(&file.name),
-                None => file.name.to_string(),
-            };
-            shown.add(name, file.text.clone());
+            shown.add(self::shown(self.input.as_ref(), &file.name), file.text.clone());
         }
         shown
     }
 
-    /// What running it takes: the program, none if it is wrong, and the texts for what may go wrong then.
-    pub(crate) fn into_program(self) -> Option<(Arc<Program>, SourceMap)> {
+    /// Adds texts that there are since its models were executed.
+    pub(crate) fn refresh(&mut self) {
+        if !self.models.is_empty() {
+            self.sources = self.models.texts();
+        }
+    }
+
+    /// What running it takes; none if it is wrong.
+    pub(crate) fn into_program(self) -> Option<Runnable> {
         let sources = self.shown_sources();
-        Some((self.compiled?.program?, sources))
+        Some(Runnable {
+            program: self.compiled?.program?,
+            sources,
+            models: self.models,
+            input: self.input,
+        })
     }
 
     /// Says what is wrong, with all of it.

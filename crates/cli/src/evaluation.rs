@@ -10,6 +10,8 @@ use setpoint_graph::{DesiredGraph, UnknownPart};
 use setpoint_host::sync::{Condvar, Mutex, wait, wait_timeout};
 use setpoint_value::{Capabilities, Wake};
 
+use crate::included_models::IncludedModels;
+
 /// Which sources have news. Wakes of one source coalesce.
 #[derive(Clone, Default)]
 pub(crate) struct Woken(Arc<(Mutex<News>, Condvar)>);
@@ -103,6 +105,7 @@ pub(crate) struct First {
 pub(crate) fn first_graph(
     program: Arc<Program>,
     capabilities: Arc<dyn Capabilities>,
+    models: &IncludedModels,
     limit: Duration,
     pure: bool,
 ) -> First {
@@ -120,7 +123,8 @@ pub(crate) fn first_graph(
     );
     let language = program.language;
     let mut evaluator = Evaluator::new(program, capabilities, Box::new(move |source| waking.wake(source)))
-        .stopped_by(stop.clone());
+        .stopped_by(stop.clone())
+        .expanding(Arc::new(models.clone()));
     if pure {
         evaluator = evaluator.without_machine();
     }

@@ -24,6 +24,7 @@ mod compilation;
 mod directory_loader;
 mod evaluation;
 mod failure;
+mod included_models;
 mod input;
 mod known_files;
 mod later;

@@ -5,17 +5,19 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use setpoint_diagnostics::{Diagnostics, Documents, LoadError, Loader, SourceMap, visible};
+use setpoint_diagnostics::{Diagnostics, Documents, LoadError, Loader, SourceMap, did_you_mean, visible};
 use setpoint_graph::{Assembler, DesiredGraph, Library, ResourceId};
 use setpoint_model::analysis::{Analysis, AnalysisOptions, Workspace};
 use setpoint_model::compile::{Checked, Compiled, check, compile};
 use setpoint_model::datum::{Datum, InstanceId};
 use setpoint_model::execute::{Inputs, Outside, ReadKey};
-use setpoint_model::export::{Deferrals, Exported, HeldResource, machine_outputs, updated_outputs};
+use setpoint_model::export::{
+    Deferrals, Exported, HeldResource, MachineOutputs, machine_outputs, updated_outputs,
+};
 use setpoint_model::functions::context::Deployment;
 use setpoint_model::functions::plugins::PluginSettings;
 use setpoint_model::language::LANGUAGE;
-use setpoint_model::project;
+use setpoint_model::{ports, project};
 use setpoint_value::{CallError, FunctionRef, Random, Value};
 
 use crate::asked_files::{AskedFiles, Asking};
@@ -54,6 +56,8 @@ pub(crate) struct ModelSource {
     plugins: PluginSettings,
     /// Whether it is compiled again and again.
     is_followed: bool,
+    /// What is given for the inputs of the project, by name.
+    given: BTreeMap<Arc<str>, Value>,
 }
 
 /// What the command line says about a model, besides where it is.
@@ -69,6 +73,8 @@ pub(crate) struct ModelSettings {
     pub(crate) facts: Option<PathBuf>,
     /// Whether functions that modules have in Python are not run.
     pub(crate) no_python: bool,
+    /// What is given for inputs of the project, as it was written.
+    pub(crate) inputs: Vec<(String, String)>,
 }
 
 /// Whether an argument names a model: a `.cf` file, a `project.yml`, or a directory that has one and is no program of the first language.
@@ -131,6 +137,7 @@ impl ModelSource {
             true => PluginSettings::Off("which are turned off".into()),
             false => PluginSettings::By(Arc::new(Python::new(&root, output)?)),
         };
+        let given = given(&root, &settings.inputs)?;
         Ok(ModelSource {
             root,
             plugins,
@@ -139,6 +146,7 @@ impl ModelSource {
             module_path,
             library,
             hostname,
+            given,
             max_rounds: max_rounds(settings.environment.as_ref())?,
             environment: settings.environment,
             facts: settings
@@ -189,6 +197,7 @@ impl ModelSource {
                 |_| self.root.as_str().into(),
                 |root| root.to_string_lossy().into(),
             ),
+            given: self.given.clone(),
             unix_time: since.ok().and_then(|since| since.as_secs().try_into().ok()),
             stored,
             outside: Some(Box::new(ThisMachine)),
@@ -214,6 +223,29 @@ fn max_rounds(environment: Option<&BTreeMap<Arc<str>, Arc<str>>>) -> Result<Opti
         ))),
     };
     text.map(parse).transpose()
+}
+
+/// What is given for the inputs that a project declares.
+fn given(root: &str, written: &[(String, String)]) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
+    if written.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let (declared, _) = ports::declared(&DirectoryLoader::new(root), "");
+    let value = |(name, text): &(String, String)| {
+        let Some(port) = declared.iter().find(|port| *port.name == **name) else {
+            let failure = Failure::usage(format!("the model has no input `{name}`"));
+            let names = declared.iter().map(|port| &*port.name);
+            return Err(match did_you_mean(name, names) {
+                Some(near) => failure.hint(near),
+                None => failure.hint("a project declares its inputs in `project.yml`, in `setpoint.inputs`"),
+            });
+        };
+        let value = port.ty.value_of(text);
+        let value =
+            value.map_err(|what| Failure::usage(format!("the input `{name}` cannot be this: {what}")))?;
+        Ok((port.name.clone(), value))
+    };
+    written.iter().map(value).collect()
 }
 
 /// Where models keep what outlives executions.
@@ -272,6 +304,18 @@ pub(crate) struct ModelCompilation {
     /// What it was given.
     inputs: Inputs,
     /// What it asked of the disk.
+    asked: AskedFiles,
+}
+
+/// A model that was executed.
+pub(crate) struct Executed {
+    /// What came of it.
+    pub(crate) compiled: Compiled,
+    /// What is wrong.
+    pub(crate) diagnostics: Diagnostics,
+    /// What this machine keeps, as statements; none if something is wrong.
+    pub(crate) machine: Option<MachineOutputs>,
+    inputs: Inputs,
     asked: AskedFiles,
 }
 
@@ -432,6 +476,37 @@ impl ModelWork {
 
     /// Executes the model as it is now, and takes what this machine keeps.
     pub(crate) fn compile(&mut self) -> ModelCompilation {
+        let Executed {
+            compiled,
+            mut diagnostics,
+            machine,
+            inputs,
+            asked,
+        } = self.execute();
+        let mut desired = None;
+        if let (Some(machine), Some(exported)) = (machine, &compiled.exported) {
+            match self.assembler.replace_all(machine.outputs) {
+                Ok(graph) => {
+                    desired = Some(Desired {
+                        graph,
+                        held: machine.held,
+                        sets: sets(exported, &self.source.hostname),
+                    });
+                }
+                Err(found) => diagnostics.append(found),
+            }
+        }
+        ModelCompilation {
+            compiled,
+            diagnostics,
+            desired,
+            asked,
+            inputs,
+        }
+    }
+
+    /// Executes the model as it is now.
+    pub(crate) fn execute(&mut self) -> Executed {
         let loader = self.loader();
         let inputs = self.source.inputs(&loader);
         let mut diagnostics = Diagnostics::new();
@@ -444,30 +519,42 @@ impl ModelWork {
             &mut self.sources,
             &mut diagnostics,
         );
-        let mut desired = None;
-        if let Some(exported) = compiled.exported.as_ref().filter(|_| !diagnostics.has_errors()) {
+        let exported = compiled.exported.as_ref().filter(|_| !diagnostics.has_errors());
+        let machine = exported.map(|exported| {
             let answers = Answers(&inputs);
-            let machine = machine_outputs(exported, &self.source.hostname, &answers, &mut diagnostics);
-            if !diagnostics.has_errors() {
-                match self.assembler.replace_all(machine.outputs) {
-                    Ok(graph) => {
-                        desired = Some(Desired {
-                            graph,
-                            held: machine.held,
-                            sets: sets(exported, &self.source.hostname),
-                        });
-                    }
-                    Err(found) => diagnostics.append(found),
-                }
-            }
-        }
-        ModelCompilation {
+            machine_outputs(exported, &self.source.hostname, &answers, &mut diagnostics)
+        });
+        let machine = machine.filter(|_| !diagnostics.has_errors());
+        Executed {
             compiled,
             diagnostics,
-            desired,
+            machine,
             asked: asking.into_asked(),
             inputs,
         }
+    }
+
+    /// The files that an execution read besides the model's texts, as the user can open them.
+    pub(crate) fn further_files(&self, compiled: &Compiled) -> BTreeSet<String> {
+        let asked = compiled.execution.iter().flat_map(|execution| &execution.reads);
+        let files = asked.filter_map(|key| match key {
+            ReadKey::File(path) if !compiled.checked.reads.contains(&**path) => Some(path),
+            _ => None,
+        });
+        let absolute = files.filter_map(|path| std::path::absolute(self.shown(path)).ok());
+        absolute.map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The inputs that nobody gives a value, as what was read and is not known.
+    pub(crate) fn missing_inputs(&self, compiled: &Compiled) -> Vec<String> {
+        let declared = compiled.checked.project.settings.inputs.iter();
+        let missing = declared.filter(|port| !self.source.given.contains_key(&port.name));
+        missing.map(|port| format!("input:{}", port.name)).collect()
+    }
+
+    /// Gives the model these for the inputs that it declares.
+    pub(crate) fn give_inputs(&mut self, given: BTreeMap<Arc<str>, Value>) {
+        self.source.given = given;
     }
 
     /// From now on it is compiled again and again: what its results depend on is noted.

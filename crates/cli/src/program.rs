@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use setpoint_diagnostics::{Diagnostics, SourceMap};
+use setpoint_diagnostics::{Diagnostics, SourceMap, visible};
 use setpoint_engine::{Engine, Submitted};
 use setpoint_flow::{Evaluator, Language, Step, Stop};
 use setpoint_host::sync::Mutex;
@@ -22,7 +22,8 @@ use setpoint_value::Capabilities;
 use crate::compilation::Compilation;
 use crate::evaluation::Woken;
 use crate::failure::Failure;
-use crate::output::Importance;
+use crate::included_models::News;
+use crate::output::{Importance, Output};
 use crate::reload::{Message, Surroundings};
 use crate::view::Reporter;
 
@@ -54,6 +55,16 @@ struct Given {
 
 /// What is said of a program that describes nothing: a truncated one would look healthy.
 pub(crate) const NO_RESOURCES: &str = "the program describes no resources, so there is nothing to keep right";
+
+/// Tells what there is to be told of models that were executed.
+pub(crate) fn say_news(news: &[News], output: &Output) {
+    for news in news {
+        match news {
+            News::Printed(line) => output.say(Importance::Info, line.clone()),
+            News::Warning(text) => output.warning(visible(text)),
+        }
+    }
+}
 
 /// The program cannot go on; what is wrong with it was told.
 struct Ended;
@@ -137,9 +148,10 @@ impl Work {
         woken: &Woken,
     ) -> Result<(), Ended> {
         let engine = &self.engine;
-        let Some((program, sources)) = compilation.into_program() else {
+        let Some(mut runnable) = compilation.into_program() else {
             return Err(Ended);
         };
+        let program = runnable.program.clone();
         let language = program.language;
         let (waking, busy) = (woken.clone(), engine.clone());
         let mut evaluator = Evaluator::new(
@@ -150,7 +162,8 @@ impl Work {
                 waking.wake_saying(source, move || busy.sources_busy(true))
             }),
         )
-        .stopped_by(self.stop.clone());
+        .stopped_by(self.stop.clone())
+        .expanding(Arc::new(runnable.models.clone()));
         let mut told = Diagnostics::new();
         let mut has_graph = false;
         // Who waits for longer than this wants to know what for.
@@ -163,12 +176,15 @@ impl Work {
             let pending = std::mem::take(&mut step.pending);
             // What holds is said when all of it is known.
             if step.is_finished {
-                self.take(step, language, &sources, &mut told, &mut has_graph)?;
+                runnable.refresh();
+                let news = runnable.models.news();
+                self.take(step, language, &runnable.sources, &mut told, &mut has_graph)?;
+                say_news(&news, &self.reporter.output);
             }
             if !evaluator.has_sources() || (has_graph && !self.follow) {
                 engine.sources_busy(false);
                 // Nothing will be computed any more: the engine has the graph, and whatever else the program is made of can go.
-                drop((evaluator, sources));
+                drop((evaluator, runnable));
                 woken.wait_for_close();
                 return Ok(());
             }

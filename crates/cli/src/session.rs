@@ -54,6 +54,8 @@ impl Session {
             library,
             lint: false,
             modules,
+            model_settings: arguments.included_model_settings(),
+            output: self.output.clone(),
         })
     }
 

@@ -49,7 +49,7 @@ use self::prepared::Prepared;
 use self::queue::HeightQueue;
 use self::sources::Sources;
 use self::state::NodeState;
-use crate::{Operation, Program, Slot, TemplateId, TemplateNode};
+use crate::{Expansion, Operation, Program, Slot, TemplateId, TemplateNode};
 
 /// A running program. It is stepped by its owner and does nothing by itself.
 ///
@@ -84,6 +84,8 @@ pub struct Evaluator {
     wake: Box<dyn Fn(SourceId) -> Wake + Send>,
     /// Which calls give unknowns.
     unasked: Unasked,
+    /// Knows which resources stand for others.
+    expansion: Option<Arc<dyn Expansion>>,
     started: bool,
     arena: Arena,
     queue: HeightQueue,
@@ -206,6 +208,7 @@ impl Evaluator {
             capabilities,
             wake,
             unasked: Unasked::Nothing,
+            expansion: None,
             started: false,
             arena: Arena::default(),
             queue: HeightQueue::default(),
@@ -229,6 +232,13 @@ impl Evaluator {
     #[must_use]
     pub fn stopped_by(mut self, stop: Stop) -> Evaluator {
         self.stop = stop;
+        self
+    }
+
+    /// With resources that stand for others. To be said before the first step.
+    #[must_use]
+    pub fn expanding(mut self, expansion: Arc<dyn Expansion>) -> Evaluator {
+        self.expansion = Some(expansion);
         self
     }
 

@@ -11,11 +11,13 @@
 #![forbid(unsafe_code)]
 
 mod evaluator;
+mod expansion;
 mod exports;
 mod language;
 mod program;
 
 pub use evaluator::{Evaluator, Pending, Recomputed, SourceId, Step, Stop};
+pub use expansion::Expansion;
 pub use exports::EXPORTS;
 pub use language::{EvaluationProblem, Language};
 pub use program::{Block, Operation, Program, Slot, Template, TemplateId, TemplateNode};

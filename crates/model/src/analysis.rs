@@ -22,7 +22,7 @@ mod scan;
 mod shapes;
 mod symbols;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,6 +32,7 @@ use setpoint_graph::Library;
 use crate::compile::{self, Functions};
 use crate::functions::plugins::{PluginSettings, Plugins};
 use crate::hir::{EntityId, Model, NamespaceId, Symbol};
+use crate::ports;
 use crate::project::{self, Loaded, MAIN};
 use crate::resolve;
 use crate::syntax::{Lexed, ast, lex};
@@ -92,6 +93,7 @@ impl Workspace {
         );
         self.parsed = load.parsed;
         let mut found = Diagnostics::new();
+        let library = &ports::with_inputs(library, &loaded.project, &BTreeMap::new());
         let functions = Functions {
             plugins: Arc::new(Plugins::new(&load.plugins, &loaded, loader)),
         };

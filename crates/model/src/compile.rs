@@ -1,16 +1,18 @@
 //! The whole way of a model, from files to resources.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span};
 use setpoint_graph::Library;
+use setpoint_value::Value;
 
 use crate::execute::{self, Execution, Inputs, ReadKey};
 use crate::export::{self, BindingFile, Bindings, ExportOptions, Exported};
 use crate::functions::plugins::{PluginFunction, Plugins};
 use crate::functions::std as functions;
 use crate::hir::Model;
+use crate::ports;
 use crate::project::{self, Loaded, Project};
 use crate::resolve::{FunctionTable, resolve as resolve_names};
 
@@ -36,6 +38,8 @@ pub struct Compiled {
     pub execution: Option<Execution>,
     /// The resources of all machines; none if there are errors before.
     pub exported: Option<Exported>,
+    /// What the model gives as its outputs, by name; all of them if there are no errors.
+    pub outputs: BTreeMap<Arc<str>, Value>,
 }
 
 /// Loads a project with all modules and resolves all names. What is wrong is told.
@@ -46,7 +50,7 @@ pub fn check(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Checked {
-    let checked = resolve(loader, library, options, sources, diagnostics);
+    let checked = resolve(loader, library, options, &BTreeMap::new(), sources, diagnostics);
     end_plugins(&checked);
     checked
 }
@@ -58,14 +62,17 @@ fn end_plugins(checked: &Checked) {
     }
 }
 
+/// Loads and resolves, with what is given for the inputs of the project.
 fn resolve(
     loader: &dyn Loader,
     library: &Library,
     options: &mut project::Options,
+    given: &BTreeMap<Arc<str>, Value>,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Checked {
     let loaded = project::load(loader, library, "", options, sources, diagnostics);
+    let library = &ports::with_inputs(library, &loaded.project, given);
     let mut reads: BTreeSet<String> = loaded.reads.iter().cloned().collect();
     let table = Functions {
         plugins: Arc::new(Plugins::new(&options.plugins, &loaded, loader)),
@@ -113,13 +120,14 @@ pub fn compile(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Compiled {
-    let checked = resolve(loader, library, options, sources, diagnostics);
+    let checked = resolve(loader, library, options, &inputs.given, sources, diagnostics);
     let (Some(model), Some(bindings), false) = (&checked.model, &checked.bindings, diagnostics.has_errors())
     else {
         return Compiled {
             checked,
             execution: None,
             exported: None,
+            outputs: BTreeMap::new(),
         };
     };
     let settings = &checked.project.settings;
@@ -141,10 +149,15 @@ pub fn compile(
         };
         export::export(model, &execution, bindings, &options, diagnostics)
     });
+    let outputs = match diagnostics.has_errors() {
+        true => BTreeMap::new(),
+        false => ports::outputs(&checked.project, model, &execution, diagnostics),
+    };
     Compiled {
         checked,
         execution: Some(execution),
         exported,
+        outputs,
     }
 }
 
@@ -166,10 +179,16 @@ impl Compiled {
         let (execution, changes) = replayed?;
         let mut exported = self.exported?;
         let resources = exported.update(model, &execution, bindings, &changes.members)?;
+        let mut found = Diagnostics::new();
+        let outputs = ports::outputs(&self.checked.project, model, &execution, &mut found);
+        if found.has_errors() {
+            return None;
+        }
         let compiled = Compiled {
             checked: self.checked,
             execution: Some(execution),
             exported: Some(exported),
+            outputs,
         };
         let asks_otherwise = changes.asks_otherwise;
         Some((

@@ -18,6 +18,7 @@ pub mod hir;
 pub mod json;
 pub mod language;
 pub mod lint;
+pub mod ports;
 pub mod project;
 pub mod resolve;
 pub mod stage;

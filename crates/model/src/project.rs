@@ -118,6 +118,16 @@ pub(crate) fn source_file(sources: &mut SourceMap, name: &str, text: &str) -> Fi
 /// read there before anything is loaded.
 #[must_use]
 pub fn module_path(loader: &dyn Loader, directory: &str) -> Vec<String> {
+    let project = read_settings(loader, directory);
+    project
+        .module_path
+        .iter()
+        .map(|entry| join(directory, entry))
+        .collect()
+}
+
+/// The `project.yml` of a directory, as far as it can be read. What is wrong is told when the project is loaded.
+pub(crate) fn read_settings(loader: &dyn Loader, directory: &str) -> Project {
     let mut reading = Reading {
         loader,
         sources: &mut SourceMap::new(),
@@ -125,12 +135,7 @@ pub fn module_path(loader: &dyn Loader, directory: &str) -> Vec<String> {
         parsed: &mut ParsedFiles::default(),
         reads: Vec::new(),
     };
-    let project = settings::read(&mut reading, directory, false);
-    project
-        .module_path
-        .iter()
-        .map(|entry| join(directory, entry))
-        .collect()
+    settings::read(&mut reading, directory, false)
 }
 
 /// Loads the project in `directory` with all that it imports. Whether it is complete says `diagnostics`.

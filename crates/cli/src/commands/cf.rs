@@ -12,7 +12,7 @@ use setpoint_model::export::State;
 use setpoint_model::{json, syntax};
 
 use super::graph::errors_first;
-use crate::arguments::checked_hostname;
+use crate::arguments::{checked_hostname, parse_assignment};
 use crate::failure::{Failure, exit_code, system_text};
 use crate::model::{ModelSettings, ModelSource, ModelWork};
 use crate::output::{Importance, Output};
@@ -58,8 +58,12 @@ struct Model {
     module_path: Vec<String>,
 
     /// A variable of the environment; with it, these are all that there are
-    #[arg(long, value_name = "K=V", value_parser = parse_variable)]
+    #[arg(long, value_name = "K=V", value_parser = parse_assignment)]
     env: Vec<(String, String)>,
+
+    /// What an input of the model is: `domain=example.org`, `ports=[80, 443]`; can be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_assignment)]
+    input: Vec<(String, String)>,
 
     /// A JSON file with facts, by machine, resource and name: `{"web1": {"file[/etc/motd]": {"size": 12}}}`
     #[arg(long, value_name = "FILE")]
@@ -85,14 +89,6 @@ struct Parse {
     json: bool,
 }
 
-fn parse_variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it must be NAME=VALUE")?;
-    match name.is_empty() {
-        true => Err("the name is empty".to_owned()),
-        false => Ok((name.to_owned(), value.to_owned())),
-    }
-}
-
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     match &arguments.command {
         Command::Check(model) => check(session, model),
@@ -116,6 +112,7 @@ impl Model {
             environment: (!environment.is_empty()).then_some(environment),
             facts: self.facts.clone(),
             no_python: self.no_python,
+            inputs: self.input.clone(),
         };
         Ok(ModelWork::new(ModelSource::find(
             &self.directory,
@@ -212,7 +209,8 @@ fn unknowns(session: &Session, arguments: &Model) -> Result<u8, Failure> {
         .execution
         .iter()
         .flat_map(|execution| &execution.unknown_reads);
-    let asked: Vec<String> = asked.map(ToString::to_string).collect();
+    let inputs = work.missing_inputs(&compilation.compiled);
+    let asked: Vec<String> = asked.map(ToString::to_string).chain(inputs).collect();
     let exported = compilation
         .compiled
         .exported

@@ -17,7 +17,7 @@ use crate::failure::{Failure, exit_code};
 use crate::model::ModelWork;
 use crate::output::Output;
 use crate::prefix::Prefix;
-use crate::program::NO_RESOURCES;
+use crate::program::{NO_RESOURCES, say_news};
 use crate::session::Session;
 
 /// Print the desired graph of a program
@@ -109,7 +109,15 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         let prefix = Prefix::place(arguments.prefix.clone())?;
         let machine = session.machine(&arguments.program.hostname()?, prefix)?;
         let capabilities = machine.capabilities(&compilation, false)?;
-        let first = first_graph(program, capabilities, arguments.timeout, arguments.pure);
+        let first = first_graph(
+            program,
+            capabilities,
+            &compilation.models,
+            arguments.timeout,
+            arguments.pure,
+        );
+        compilation.refresh();
+        say_news(&compilation.models.news(), &session.output);
         let mut found = first.diagnostics;
         found.merge(&compilation.sources);
         compilation.diagnostics.append(found);

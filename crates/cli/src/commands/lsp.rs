@@ -10,7 +10,8 @@ use crate::arguments::modules_directory;
 use crate::capabilities::system_hostname;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, exit_code};
-use crate::model::model_loader;
+use crate::included_models::IncludedModels;
+use crate::model::{ModelSettings, model_loader};
 use crate::page;
 use crate::session::Session;
 
@@ -30,10 +31,18 @@ pub(super) struct Arguments {
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let modules_directory = modules_directory(arguments.module_path.as_deref())?;
+    // Nothing is executed here; they are there so that imports of models are understood.
+    let models = IncludedModels::new(
+        "",
+        &session.assembly.library(&system_hostname()),
+        &ModelSettings::default(),
+        &session.output,
+    );
     let setup = Setup {
-        library: session.assembly.library(&system_hostname()),
+        library: models.library(),
         files: Box::new(Disk {
             modules_directory: modules_directory.clone(),
+            models,
         }),
         modules_directory,
         page,
@@ -52,15 +61,17 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 /// The files of this machine.
 struct Disk {
     modules_directory: Option<String>,
+    models: IncludedModels,
 }
 
 impl Files for Disk {
     fn open(&self, root: &str, entry: Option<&str>) -> Box<dyn Loader> {
         let loader = DirectoryLoader::new(root).with_modules(self.modules_directory.as_deref());
-        Box::new(match entry {
+        let loader = match entry {
             Some(file) => loader.with_entry(file),
             None => loader,
-        })
+        };
+        Box::new(self.models.modules(Box::new(loader)))
     }
 
     fn open_model(&self, root: &str) -> Box<dyn Loader> {

@@ -23,6 +23,7 @@ mod known_files;
 mod language_server;
 mod linter;
 mod mistakes;
+mod mixed_use;
 mod model_tutorial;
 mod models;
 mod modules;

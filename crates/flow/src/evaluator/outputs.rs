@@ -20,7 +20,7 @@ use super::computation::guarded;
 use super::environment::EnvironmentId;
 use super::errors::with_chain;
 use super::{Evaluator, Pending, Step};
-use crate::{EvaluationProblem, Language, Operation, Slot};
+use crate::{EvaluationProblem, Expansion, Language, Operation, Slot};
 
 /// Where a statement stands: the nodes from the entry inwards, with the indexes of loop elements between them.
 pub(super) type OutputKey = SmallVec<[u32; 4]>;
@@ -129,6 +129,7 @@ fn build(
     slots: &[Slot],
     values: &[Value],
     language: &dyn Language,
+    expansion: Option<&dyn Expansion>,
 ) -> (StatementOutput, Diagnostics) {
     let value = |slot: &Slot| match slots.binary_search(slot).ok().and_then(|at| values.get(at)) {
         Some(value) => value.clone(),
@@ -173,11 +174,36 @@ fn build(
         diagnostics.push(language.complete_evaluation(what, found));
         StatementOutput::default()
     });
+    let output = match expansion {
+        Some(expansion) => expanded(output, expansion, &mut diagnostics),
+        None => output,
+    };
     if chain.is_some() && !diagnostics.is_empty() {
         let found = std::mem::take(&mut diagnostics);
         diagnostics.extend(found.into_iter().map(|found| with_chain(found, chain)));
     }
     (output, diagnostics)
+}
+
+/// An output with what its resources stand for in their place.
+fn expanded(
+    mut output: StatementOutput,
+    expansion: &dyn Expansion,
+    diagnostics: &mut Diagnostics,
+) -> StatementOutput {
+    for resource in std::mem::take(&mut output.resources) {
+        match expansion.expand(&resource, diagnostics) {
+            None => output.resources.push(resource),
+            Some(described) => {
+                output.resources.extend(described.resources);
+                output.edges.extend(described.edges);
+                output.unknown.extend(described.unknown);
+                // Each of these edges has a place of its own.
+                output.span = None;
+            }
+        }
+    }
+    output
 }
 
 impl Evaluator {
@@ -214,6 +240,7 @@ impl Evaluator {
             slots,
             &constants,
             self.program.language,
+            self.expansion.as_deref(),
         );
         self.outputs.note(&key, &output, diagnostics);
         let output = Arc::new(output);
@@ -241,7 +268,9 @@ impl Evaluator {
         let slots = self.prepared.of(site.template).operands(site.node);
         let chain = self.arena.chain[index as usize].as_ref();
         let language = self.program.language;
-        let (mut new, diagnostics) = build(self.operation_of(index), chain, slots, &values, language);
+        let expansion = self.expansion.as_deref();
+        let operation = self.operation_of(index);
+        let (mut new, diagnostics) = build(operation, chain, slots, &values, language, expansion);
         let Kind::Output(output) = &mut self.arena.kind[index as usize] else {
             return;
         };

@@ -26,6 +26,8 @@ pub struct Inputs {
     pub stored: BTreeMap<Arc<str>, Arc<str>>,
     /// The directory of the project, absolute, for texts that say where a file is.
     pub root: Arc<str>,
+    /// What is given for the inputs that the project declares, by name.
+    pub given: BTreeMap<Arc<str>, Value>,
     /// What cannot be known beforehand.
     pub outside: Option<Box<dyn Outside>>,
     /// Whether it is noted what depends on all this, so that changed answers need not mean a whole execution.

@@ -29,6 +29,6 @@ pub(super) fn not_loaded(name: &str, import: Option<Span>, cause: &'static str, 
 }
 
 /// A field of metadata that is wrong.
-pub(super) fn bad_field(place: Span, message: impl Into<String>) -> Diagnostic {
+pub(crate) fn bad_field(place: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(&METADATA, place, message).of_class("InvalidMetadata")
 }

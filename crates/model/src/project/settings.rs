@@ -7,6 +7,7 @@ use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 
 use super::yaml::{self, Key, Node, Yaml};
 use super::{Reading, codes};
+use crate::ports::{Port, PortType};
 
 /// A project.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +56,10 @@ pub struct Settings {
     pub max_units: u64,
     /// Further files of bindings, with the places where they are named.
     pub bindings: Vec<(Arc<str>, Span)>,
+    /// What whoever includes the model gives it, in the order of the text.
+    pub inputs: Vec<Port>,
+    /// What it gives them.
+    pub outputs: Vec<Port>,
 }
 
 impl Default for Settings {
@@ -67,6 +72,8 @@ impl Default for Settings {
             max_instances: 5_000_000,
             max_units: 500_000_000,
             bindings: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
         }
     }
 }
@@ -264,6 +271,8 @@ fn settings(reading: &mut Reading<'_>, settings: &mut Settings, node: &Node) {
             }
             "max_units" => settings.max_units = number(reading, key, node).unwrap_or(settings.max_units),
             "bindings" => settings.bindings = texts(reading, key, node),
+            "inputs" => settings.inputs = ports(reading, key, node),
+            "outputs" => settings.outputs = ports(reading, key, node),
             name => {
                 let known = [
                     "default_machine",
@@ -273,12 +282,68 @@ fn settings(reading: &mut Reading<'_>, settings: &mut Settings, node: &Node) {
                     "max_instances",
                     "max_units",
                     "bindings",
+                    "inputs",
+                    "outputs",
                 ];
                 let error = codes::bad_field(key.span, format!("`setpoint.{name}` is no setting"));
                 reading.diagnostics.push(error.help_if(did_you_mean(name, known)));
             }
         }
     }
+    for output in &settings.outputs {
+        if let Some(input) = settings.inputs.iter().find(|input| input.name == output.name) {
+            let message = format!("`{}` is an input and an output", output.name);
+            let error = codes::bad_field(output.span, message).because(input.span, "the input");
+            reading.diagnostics.push(error);
+        }
+    }
+}
+
+/// A map of names and types.
+fn ports(reading: &mut Reading<'_>, key: &Key, node: &Node) -> Vec<Port> {
+    let mut found: Vec<Port> = Vec::new();
+    let entries = match &node.value {
+        Yaml::Null => &[],
+        _ => match node.map() {
+            Some(entries) => entries,
+            None => {
+                wrong(reading, key, node, "a map of names and types");
+                &[]
+            }
+        },
+    };
+    for (name, node) in entries {
+        let is_name = name.text.starts_with(|first: char| first.is_ascii_lowercase())
+            && name
+                .text
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        if !is_name {
+            let message = format!("`{}` cannot be a name in `setpoint.{}`", name.text, key.text);
+            let help = "a name is made of small letters, digits and `_`, and begins with a letter";
+            reading
+                .diagnostics
+                .push(codes::bad_field(name.span, message).help(help));
+            continue;
+        }
+        match node.text().and_then(|text| PortType::parse(&text)) {
+            Some(ty) => found.push(Port {
+                name: name.text.clone(),
+                ty,
+                span: name.span,
+            }),
+            None => {
+                let written = node.text().map(|text| format!("`{text}`"));
+                let written = written.unwrap_or_else(|| node.value.sort().to_owned());
+                let message = format!("the type of `{}` cannot be {written}", name.text);
+                let help = format!("it is {}", PortType::ALL);
+                reading
+                    .diagnostics
+                    .push(codes::bad_field(node.span, message).help(help));
+            }
+        }
+    }
+    found
 }
 
 fn wrong(reading: &mut Reading<'_>, key: &Key, node: &Node, wanted: &str) {
