@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::Submitted;
+use setpoint_model::errors::told;
 use setpoint_model::language::LANGUAGE;
 use tokio::sync::Notify;
 
@@ -231,7 +232,7 @@ impl Running {
         if found != self.told {
             self.surroundings
                 .reporter
-                .diagnostics(&found, &self.model.shown_sources());
+                .diagnostics(&told(&found), &self.model.shown_sources());
             if found.has_errors() && self.submitted.is_some() {
                 let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
                 self.surroundings.engine.reject(messages.join("\n"));

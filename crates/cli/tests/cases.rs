@@ -8,7 +8,7 @@
 //! export from other.example      what this program exports now, that host exports
 //! ```
 //!
-//! The cases of `mistakes` are programs that a newcomer writes, and what is then seen; a page of the book is made of them.
+//! The cases of `mistakes` and `model_mistakes` are programs that a newcomer writes, and what is then seen; pages of the book are made of them.
 //!
 //! The cases of the stage *model* are programs in the other language: what they become, and what one machine keeps of that.
 //!
@@ -29,7 +29,9 @@ use setpoint_graph::{Assembler, encode_exported};
 use setpoint_mcl::analysis::{AnalysisOptions, analyse};
 use setpoint_mcl::lint::{apply, fixes, lint};
 use setpoint_mcl::{CompileOptions, Entry, compile};
+use setpoint_model::compile::Compiled;
 use setpoint_model::datum::Datum;
+use setpoint_model::errors::told;
 use setpoint_model::execute::Inputs;
 use setpoint_model::export::{Deferrals, MachineOutputs, machine_outputs};
 use setpoint_model::language::LANGUAGE;
@@ -40,10 +42,17 @@ use setpoint_value::{Exported, Wake};
 
 fn main() -> ExitCode {
     cases::main(
-        &[Stage::Graph, Stage::Lint, Stage::Mistake, Stage::Model],
+        &[
+            Stage::Graph,
+            Stage::Lint,
+            Stage::Mistake,
+            Stage::Model,
+            Stage::ModelMistake,
+        ],
         |case| match case.stage {
             Stage::Lint => lint_case(case),
             Stage::Mistake => mistake_case(case),
+            Stage::ModelMistake => model_mistake_case(case),
             Stage::Model => model_case(case),
             Stage::Parse | Stage::Format | Stage::Analysis | Stage::Graph => run(case),
         },
@@ -88,7 +97,6 @@ fn lint_case(case: &Case) -> Result<String, String> {
 /// What becomes of a model: what it prints, its resources of all machines, and what `host.example` keeps of them. The environment is one
 /// variable, and facts are those of the file `facts.json` of a folder.
 fn model_case(case: &Case) -> Result<String, String> {
-    let library = Assembly::standard().library("host.example");
     let (root, main) = match case.is_folder {
         true => (case.path.clone(), "main.cf".to_owned()),
         false => {
@@ -104,26 +112,8 @@ fn model_case(case: &Case) -> Result<String, String> {
         main: Some(main),
         ..project::Options::default()
     };
-    let inputs = Inputs {
-        environment: [("HOME".into(), "/root".into())].into(),
-        facts: model_facts(&loader)?,
-        ..Inputs::default()
-    };
     let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
-    let compiled = setpoint_model::compile::compile(
-        &loader,
-        &library,
-        &mut options,
-        &inputs,
-        &mut sources,
-        &mut diagnostics,
-    );
-    let machine = match &compiled.exported {
-        Some(exported) if !diagnostics.has_errors() => {
-            machine_outputs(exported, "host.example", &Deferred(&inputs), &mut diagnostics)
-        }
-        _ => MachineOutputs::default(),
-    };
+    let (compiled, machine) = compile_model(&loader, &mut options, &mut sources, &mut diagnostics)?;
     let object = json::compiled(&compiled, &diagnostics, &sources);
     let lines = |key: &str| -> String {
         let rows = object[key].as_array().into_iter().flatten();
@@ -152,8 +142,31 @@ fn model_case(case: &Case) -> Result<String, String> {
     Ok(sections.finish())
 }
 
+/// Compiles a model, and finds what `host.example` keeps of it. The environment is one variable.
+fn compile_model(
+    loader: &dyn Loader,
+    options: &mut project::Options,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Result<(Compiled, MachineOutputs), String> {
+    let library = Assembly::standard().library("host.example");
+    let inputs = Inputs {
+        environment: [("HOME".into(), "/root".into())].into(),
+        facts: model_facts(loader)?,
+        ..Inputs::default()
+    };
+    let compiled = setpoint_model::compile::compile(loader, &library, options, &inputs, sources, diagnostics);
+    let machine = match &compiled.exported {
+        Some(exported) if !diagnostics.has_errors() => {
+            machine_outputs(exported, "host.example", &Deferred(&inputs), diagnostics)
+        }
+        _ => MachineOutputs::default(),
+    };
+    Ok((compiled, machine))
+}
+
 /// The facts of a case, by `machine/kind[name]/fact`.
-fn model_facts(loader: &DirectoryLoader) -> Result<BTreeMap<Arc<str>, Datum>, String> {
+fn model_facts(loader: &dyn Loader) -> Result<BTreeMap<Arc<str>, Datum>, String> {
     let Ok(bytes) = loader.read("facts.json") else {
         return Ok(BTreeMap::new());
     };
@@ -209,6 +222,37 @@ fn mistake_case(case: &Case) -> Result<String, String> {
     let screen: Vec<String> = screen
         .iter()
         .map(|found| render(found, &analysis.sources, RenderStyle::PLAIN))
+        .collect();
+    Ok(screen.join("\n\n") + "\n")
+}
+
+/// The same of a model: what `compile` answers, errors first. In a folder, the main file has the sentence.
+fn model_mistake_case(case: &Case) -> Result<String, String> {
+    let (sentence, files) = case.model_mistake()?;
+    if !sentence.ends_with('.') {
+        return Err("the first line says in a sentence what the mistake is".to_owned());
+    }
+    let loader = files
+        .into_iter()
+        .fold(MemoryLoader::new(), |loader, (name, text)| {
+            loader.with(name, text)
+        });
+    let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
+    let mut options = project::Options::default();
+    let (_, machine) = compile_model(&loader, &mut options, &mut sources, &mut diagnostics)?;
+    if !diagnostics.has_errors()
+        && let Err(found) = Assembler::new(&LANGUAGE).replace_all(machine.outputs)
+    {
+        diagnostics.append(found);
+    }
+    let mut screen = told(&diagnostics).into_vec();
+    if screen.is_empty() {
+        return Err("nothing is seen of this mistake".to_owned());
+    }
+    screen.sort_by_key(|found| found.severity);
+    let screen: Vec<String> = screen
+        .iter()
+        .map(|found| render(found, &sources, RenderStyle::PLAIN))
         .collect();
     Ok(screen.join("\n\n") + "\n")
 }

@@ -7,7 +7,8 @@
 //! relations open for branches that are not decided yet, `assign` writes cells, and `complete` looks for what is missing in the end.
 //!
 //! Nothing recurses over data: chains of instances may be as long as memory allows. Only expressions nest, as deep as the parser lets them.
-//! The first error that a statement meets ends the execution; what is incomplete in the end is told all at once.
+//! After the first error that a statement meets what can run without it still runs, so that further errors are told, but nothing is frozen
+//! any more; what is incomplete in the end is told all at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -213,6 +214,8 @@ pub fn execute(
     let ended = machine.run().and_then(|()| machine.check_complete());
     if let Err(error) = ended {
         machine.diagnostics.push(*error);
+        let further = std::mem::take(&mut machine.further_errors);
+        machine.diagnostics.extend(further);
     }
     machine.into_execution()
 }

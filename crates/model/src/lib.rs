@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 pub mod analysis;
 pub mod compile;
 pub mod datum;

@@ -22,6 +22,7 @@ mod walk;
 mod words;
 
 pub use codes::{CODES, UNKNOWN_ESCAPE};
+pub(crate) use foreign::foreign_word;
 pub use lexer::{Lexed, lex};
 pub use parser::{MAXIMUM_HEIGHT, MAXIMUM_NESTING, parse};
 pub use pattern::{BadPattern, compile as compile_pattern};

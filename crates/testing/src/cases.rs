@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A folder with a `main.mcl`, a `metadata.yaml` or a `main.cf` is one case. How far a case goes follows from the folder below `tests/cases`
-//! that it is in: `parse`, `format`, `analysis`, `lint`, `mistakes` and `model` end there, all others go through to the graph. A first line `#: stage` says otherwise;
+//! that it is in: `parse`, `format`, `analysis`, `lint`, `mistakes`, `model` and `model_mistakes` end there, all others go through to the graph. A first line `#: stage` says otherwise;
 //! one that repeats what holds anyway is an error, and so is a stage that there is none of. `UPDATE=1` rewrites expectations; with
 //! `CI=true` it is refused. An expectation without its program fails. A test binary runs the cases of its stages; filters are those
 //! of `cargo test`.
@@ -41,6 +41,8 @@ pub enum Stage {
     Mistake,
     /// A model, through everything that is made of it.
     Model,
+    /// The same, to what a user sees who made a mistake in a model.
+    ModelMistake,
 }
 
 impl Stage {
@@ -53,6 +55,7 @@ impl Stage {
             "lint" => Stage::Lint,
             "mistake" => Stage::Mistake,
             "model" => Stage::Model,
+            "model-mistake" => Stage::ModelMistake,
             _ => return None,
         })
     }
@@ -88,6 +91,56 @@ impl Case {
         };
         read(&path)
     }
+
+    /// The sentence that says what somebody did wrong in a model, and the files of the model without it: by name, the main file first.
+    ///
+    /// # Errors
+    /// When they cannot be read, or the main file does not begin with the sentence.
+    pub fn model_mistake(&self) -> Result<(String, Vec<(String, String)>), String> {
+        let main = if self.is_folder {
+            self.path.join("main.cf")
+        } else {
+            self.path.clone()
+        };
+        let text = read(&main)?;
+        let first = text.strip_prefix("# ").and_then(|text| text.split_once('\n'));
+        let (sentence, program) = first.ok_or("the first line is a comment")?;
+        let mut files = vec![("main.cf".to_owned(), program.to_owned())];
+        if self.is_folder {
+            let mut found = BTreeMap::new();
+            files_below(&self.path, "", &mut found)?;
+            files.extend(
+                found
+                    .into_iter()
+                    .filter(|(name, _)| name != "main.cf" && name != "expect"),
+            );
+        }
+        Ok((sentence.to_owned(), files))
+    }
+}
+
+/// The files of a folder and those in it, by name relative to it.
+fn files_below(folder: &Path, prefix: &str, found: &mut BTreeMap<String, String>) -> Result<(), String> {
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if path.is_dir() {
+            files_below(&path, &format!("{prefix}{name}/"), found)?;
+        } else {
+            found.insert(format!("{prefix}{name}"), read(&path)?);
+        }
+    }
+    Ok(())
+}
+
+/// The cases of a stage, by name.
+///
+/// # Errors
+/// When they are not well formed.
+pub fn of_stage(stage: Stage) -> Result<Vec<Case>, String> {
+    let mut cases = find(&repository().join("tests/cases"))?.cases;
+    cases.retain(|case| case.stage == stage);
+    Ok(cases)
 }
 
 /// Runs all cases of some stages, each through `run`, which answers what is to be compared, or why it could not.
@@ -264,6 +317,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
         Some("analysis") => Stage::Analysis,
         Some("mistakes") => Stage::Mistake,
         Some("model") => Stage::Model,
+        Some("model_mistakes") => Stage::ModelMistake,
         _ => Stage::Graph,
     };
     let stage = match first.strip_prefix("#: ") {
@@ -271,7 +325,7 @@ fn case(root: &Path, path: &Path, is_folder: bool) -> Result<Case, String> {
             .strip_prefix("stage ")
             .and_then(|word| Stage::of(word.trim()))
             .ok_or_else(|| {
-                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, lint, mistake, model, graph")
+                format!("{name}: the first line must be `#: stage` and one of parse, format, analysis, lint, mistake, model, model-mistake, graph")
             })?,
         None => stage_of_folder,
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_graph::Library;
+use setpoint_model::errors::told;
 use setpoint_model::execute::Instance;
 use setpoint_model::export::State;
 use setpoint_model::{json, syntax};
@@ -273,7 +274,7 @@ fn parse_files(output: &Output, arguments: &Parse) -> Result<u8, Failure> {
 }
 
 fn report(output: &Output, diagnostics: &Diagnostics, work: &ModelWork) {
-    output.diagnostics(&errors_first(diagnostics), &work.shown_sources());
+    output.diagnostics(&errors_first(&told(diagnostics)), &work.shown_sources());
 }
 
 fn code(diagnostics: &Diagnostics) -> u8 {

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::automatic_edges;
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
+use setpoint_model::errors::told;
 use setpoint_value::{Type, Value, quote};
 
 use super::modules::follow_imports;
@@ -163,7 +164,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
                 let object = json::graph_json(&DesiredGraph::default(), &diagnostics, &model.sources);
                 output.print(&format!("{object}\n"))?;
             }
-            Format::Text | Format::Dot => output.diagnostics(&diagnostics, &model.shown_sources()),
+            Format::Text | Format::Dot => output.diagnostics(&told(&diagnostics), &model.shown_sources()),
         }
         return Ok(exit_code::WRONG);
     };
@@ -207,7 +208,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
         output.print(&format!("{object}\n"))?;
         return Ok(exit_code::DONE);
     }
-    output.diagnostics(&diagnostics, &model.shown_sources());
+    output.diagnostics(&told(&diagnostics), &model.shown_sources());
     desired.say_held(output);
     match arguments.format {
         Format::Dot => output.print(&dot::graph_dot(printed))?,

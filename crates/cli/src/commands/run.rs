@@ -15,6 +15,7 @@ use setpoint_engine::{
 };
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::state::PrefixLock;
+use setpoint_model::errors::told;
 use setpoint_resources::ProgramExit;
 use setpoint_value::{FunctionLog, FunctionSpec};
 use tokio::runtime::Runtime;
@@ -259,7 +260,7 @@ fn keep(
             let compilation = model.compile();
             if compilation.diagnostics.has_errors() {
                 let found = errors_first(&compilation.diagnostics);
-                view.reporter().diagnostics(&found, &model.shown_sources());
+                view.reporter().diagnostics(&told(&found), &model.shown_sources());
                 return Ok(Ended::of_wrong_program());
             }
             Some(Kept::Model(Box::new((model, compilation))))

@@ -1,71 +1,140 @@
-//! The page of mistakes in the book: made of the cases below `tests/cases/mistakes`, each a program and what is seen.
+//! The pages of mistakes in the book: made of the cases below `tests/cases/mistakes` and `tests/cases/model_mistakes`, each a program and
+//! what is seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::Path;
 
+use setpoint_testing::cases::{Case, Stage, of_stage};
 use setpoint_testing::repository;
 
-/// The chapters: folders of cases, in the order of the page, with their headings.
-const CHAPTERS: &[(&str, &str)] = &[
-    ("signs", "Signs"),
-    ("words", "Words"),
-    ("strings", "Strings and formats"),
-    ("names", "Names, classes and functions"),
-    ("types", "Types"),
-    ("resources", "Resources and edges"),
-    ("files", "Files and other languages"),
-];
+/// One of the pages.
+struct Page {
+    /// The folder of its cases.
+    folder: &'static str,
+    stage: Stage,
+    /// The chapters: folders of cases, in the order of the page, with their headings.
+    chapters: &'static [(&'static str, &'static str)],
+    /// What stands above them.
+    head: &'static str,
+    /// Where it is kept.
+    path: &'static str,
+}
 
-const HEAD: &str = "<!-- Written by the test `mistakes` of `setpoint` from the cases below `tests/cases/mistakes`. -->
+const PROGRAMS: Page = Page {
+    folder: "mistakes",
+    stage: Stage::Mistake,
+    chapters: &[
+        ("signs", "Signs"),
+        ("words", "Words"),
+        ("strings", "Strings and formats"),
+        ("names", "Names, classes and functions"),
+        ("types", "Types"),
+        ("resources", "Resources and edges"),
+        ("files", "Files and other languages"),
+    ],
+    head: "<!-- Written by the test `mistakes` of `setpoint` from the cases below `tests/cases/mistakes`. -->
 
 # Mistakes and what is seen of them
 
 What those write first who know another language, and what `setpoint check` answers; where nothing is wrong before values are known, what `setpoint graph` and
 `setpoint run` answer. `setpoint explain` tells more of each code, and `setpoint check --fix` makes the changes that are shown as lines with `+`, where there is only one.
-";
+",
+    path: "docs/mistakes.md",
+};
 
-/// With `UPDATE=1` the page is written anew.
+const MODELS: Page = Page {
+    folder: "model_mistakes",
+    stage: Stage::ModelMistake,
+    chapters: &[
+        ("words", "Words of other languages"),
+        ("blocks", "Blocks and ends"),
+        ("texts", "Texts"),
+        ("definitions", "Entities and their attributes"),
+        ("relations", "Relations and indexes"),
+        ("types", "Types of values"),
+        ("names", "Names, namespaces and imports"),
+        ("constructors", "Constructors and lookups"),
+        ("implementations", "Implementations"),
+        ("statements", "Statements and expressions"),
+        ("functions", "Functions and templates"),
+        ("execution", "What is missing in the end"),
+        ("resources", "Resources"),
+        ("projects", "Projects and modules"),
+    ],
+    head: "<!-- Written by the test `mistakes` of `setpoint` from the cases below `tests/cases/model_mistakes`. -->
+
+# Mistakes in models
+
+What those write first who come to models (`.cf`) from another language, and what `setpoint cf compile` answers. `setpoint explain` tells more of each code.
+",
+    path: "docs/mistakes-in-models.md",
+};
+
 #[test]
 fn the_page_of_mistakes_is_fresh() {
-    let cases = repository().join("tests/cases/mistakes");
-    let mut page = HEAD.to_owned();
-    let mut count = 0;
-    for (folder, heading) in CHAPTERS {
-        let _ = write!(page, "\n## {heading}\n");
-        for (name, text) in files(&cases.join(folder), "mcl") {
-            let screen = std::fs::read_to_string(cases.join(folder).join(format!("{name}.expect")))
-                .expect("each case has its expectation");
-            let (sentence, program) = text.split_once('\n').expect("a case has lines");
-            let sentence = sentence.trim_start_matches("# ");
-            let program = visible(program);
-            let title = title(&name);
-            let _ = write!(
-                page,
-                "\n### {title}\n\n{sentence}\n\n```mcl,wrong\n{}\n```\n\n```text\n{}\n```\n",
-                program.trim_end(),
-                screen.trim_end()
-            );
-            count += 1;
+    is_fresh(&PROGRAMS, 40);
+}
+
+#[test]
+fn the_page_of_mistakes_in_models_is_fresh() {
+    is_fresh(&MODELS, 80);
+}
+
+/// With `UPDATE=1` the page is written anew.
+fn is_fresh(page: &Page, least: usize) {
+    let cases = of_stage(page.stage).expect("the cases are well formed");
+    let mut chapters: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
+    for case in &cases {
+        let chapter = case
+            .name
+            .split('/')
+            .nth(1)
+            .expect("a case is in the folder of a chapter");
+        chapters.entry(chapter).or_default().push(case);
+    }
+    let known: BTreeSet<&str> = page.chapters.iter().map(|(folder, _)| *folder).collect();
+    let found: BTreeSet<&str> = chapters.keys().copied().collect();
+    assert_eq!(found, known, "the folders below {} are the chapters", page.folder);
+    assert!(cases.len() >= least, "only {} mistakes are shown", cases.len());
+    let mut text = page.head.to_owned();
+    for (folder, heading) in page.chapters {
+        let _ = write!(text, "\n## {heading}\n");
+        for case in &chapters[folder] {
+            write_case(&mut text, case);
         }
     }
-    assert!(count >= 40, "only {count} mistakes are shown");
-    let folders: Vec<String> = std::fs::read_dir(&cases)
-        .expect("the cases are there")
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    let without_chapter: Vec<&String> = folders
-        .iter()
-        .filter(|folder| CHAPTERS.iter().all(|(chapter, _)| chapter != folder))
-        .collect();
-    assert!(without_chapter.is_empty(), "no chapter: {without_chapter:?}");
-    let kept = repository().join("docs/mistakes.md");
+    let kept = repository().join(page.path);
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&kept, &page).expect("the page can be written");
+        std::fs::write(&kept, &text).expect("the page can be written");
     }
-    let is_fresh = std::fs::read_to_string(&kept).is_ok_and(|kept| kept == page);
-    assert!(is_fresh, "UPDATE=1 writes docs/mistakes.md anew");
+    let is_fresh = std::fs::read_to_string(&kept).is_ok_and(|kept| kept == text);
+    assert!(is_fresh, "UPDATE=1 writes {} anew", page.path);
+}
+
+/// The sentence of a case, its program and what is seen.
+fn write_case(page: &mut String, case: &Case) {
+    let screen = std::fs::read_to_string(&case.expectation).expect("each case has its expectation");
+    let (sentence, files) = match case.stage {
+        Stage::ModelMistake => case.model_mistake().expect("a case can be read"),
+        _ => {
+            let text = case.text().expect("a case is text");
+            let (sentence, program) = text.split_once('\n').expect("a case has lines");
+            let sentence = sentence.trim_start_matches("# ").to_owned();
+            (sentence, vec![("main.mcl".to_owned(), program.to_owned())])
+        }
+    };
+    let name = case.name.rsplit('/').next().unwrap_or_default();
+    let _ = write!(page, "\n### {}\n\n{sentence}\n", title(name));
+    for (at, (name, text)) in files.iter().enumerate() {
+        let language = name.rsplit_once('.').map_or("text", |(_, extension)| extension);
+        let (mark, head) = match at {
+            0 => (",wrong", String::new()),
+            _ => ("", format!("# file: {name}\n")),
+        };
+        let text = visible(text);
+        let _ = write!(page, "\n```{language}{mark}\n{head}{}\n```\n", text.trim_end());
+    }
+    let _ = write!(page, "\n```text\n{}\n```\n", screen.trim_end());
 }
 
 /// `a_missing_comma`: `A missing comma`.
@@ -80,18 +149,4 @@ fn title(name: &str) -> String {
 /// A text whose carriage returns and marks can be seen.
 fn visible(text: &str) -> String {
     text.replace('\r', "␍").replace('\u{feff}', "<U+FEFF>")
-}
-
-/// The files with an extension in a folder, by name.
-fn files(folder: &Path, extension: &str) -> BTreeMap<String, String> {
-    let entries = std::fs::read_dir(folder).expect("each chapter has a folder");
-    let paths = entries.flatten().map(|entry| entry.path());
-    paths
-        .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .map(|path| {
-            let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
-            let text = std::fs::read_to_string(&path).expect("a case is text");
-            (name.unwrap_or_default(), text)
-        })
-        .collect()
 }

@@ -328,7 +328,16 @@ impl<'m> Machine<'m> {
             error = error.because(place, format!("the first value is {old}"));
         }
         if member {
-            error
+            let constructed = self
+                .owner_of(cell)
+                .map(|(instance, _)| self.instances[instance.0 as usize].span);
+            let is_default = first.is_some() && first == constructed;
+            match is_default {
+                true => error.help(
+                    "a default is a value, too; give the other one in the constructor, or take the default away",
+                ),
+                false => error,
+            }
         } else {
             error.help("a variable has one value; give the second one another name")
         }
@@ -356,9 +365,13 @@ impl<'m> Machine<'m> {
             .of_class(class::RUNTIME)
             .shown_at(assignment.place())
             .because(relation.multiplicity.span, "declared here");
-        match self.cells.place(cell) {
+        match self
+            .cells
+            .place(cell)
+            .filter(|place| *place != assignment.place())
+        {
             Some(place) => error.because(place, "the last one that fits was added here"),
-            None => error,
+            None => error.label("not all of these fit"),
         }
     }
 

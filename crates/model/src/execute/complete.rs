@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use setpoint_diagnostics::Diagnostic;
+use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::cells::{CellId, GradualKind};
 use super::codes;
@@ -13,7 +13,7 @@ use super::{Execution, Slot};
 use crate::datum::{Datum, InstanceId};
 use crate::errors;
 use crate::functions::codes::class;
-use crate::hir::{MemberKind, Variable};
+use crate::hir::{EntityId, MemberKind, Symbol, Variable};
 
 impl<'m> Machine<'m> {
     /// The error of a model that is not complete: several in one.
@@ -61,16 +61,7 @@ impl<'m> Machine<'m> {
         let data = &self.instances[instance.0 as usize];
         let (first, span, entity) = (data.first, data.span, data.entity);
         if data.selected == 0 {
-            let name = &self.model.entities[entity.index()].name;
-            let message = format!("unable to select implementation for entity `{name}`");
-            let has_some = !self.model.entities[entity.index()].implements.is_empty();
-            let error = Diagnostic::error(&codes::NOT_REFINED, span, message).of_class(class::RUNTIME);
-            found.push(match has_some {
-                true => error.note("the condition of none of its `implement` statements is true"),
-                false => error.help(format!(
-                    "say how it is refined: `implement {name} using std::none`"
-                )),
-            });
+            found.push(self.not_refined(entity, span));
         }
         for slot in 0..self.entities.plans[entity.index()].slots.len() as u32 {
             let cell = first.at(slot);
@@ -89,6 +80,65 @@ impl<'m> Machine<'m> {
                 found.push(self.incomplete(instance, slot, cell));
             }
         }
+    }
+
+    /// The error that nothing implements an instance.
+    fn not_refined(&self, id: EntityId, span: Span) -> Diagnostic {
+        let entity = &self.model.entities[id.index()];
+        let name = &entity.name;
+        let short = |name: &str| name.rsplit_once("::").map_or(name, |(_, short)| short).to_owned();
+        let message = format!("unable to select implementation for entity `{name}`");
+        let error = Diagnostic::error(&codes::NOT_REFINED, span, message)
+            .of_class(class::RUNTIME)
+            .label("nothing says what becomes of this instance");
+        if !entity.implements.is_empty() {
+            let conditions = entity
+                .implements
+                .iter()
+                .filter_map(|implement| implement.condition.as_ref());
+            let error = conditions.take(3).fold(error, |error, condition| {
+                error.because(condition.span, "this is not true for it")
+            });
+            let help = format!(
+                "add one for all other cases: `implement {} using std::none`",
+                short(name)
+            );
+            return error
+                .note("the condition of none of its `implement` statements is true")
+                .help(help);
+        }
+        let mut own = self.model.implementations.iter();
+        let unused = own.find(|implementation| implementation.entity == id);
+        let mut parents = entity.parents.iter();
+        let parent = parents.find(|parent| !self.model.entities[parent.index()].implements.is_empty());
+        let (using, error) = match (unused, parent) {
+            (Some(unused), _) => {
+                let error = match unused.span {
+                    Some(span) => error.because(span, "defined, but no `implement` statement uses it"),
+                    None => error,
+                };
+                (short(&unused.name), error)
+            }
+            (None, Some(parent)) => {
+                let parent = &self.model.entities[parent.index()].name;
+                let note = format!("what implements `{parent}` is not inherited by itself");
+                ("parents".to_owned(), error.note(note))
+            }
+            (None, None) => ("std::none".to_owned(), error),
+        };
+        error.help(format!(
+            "say how it is refined: `implement {} using {using}`",
+            short(name)
+        ))
+    }
+
+    /// Where an implementation that was selected for an instance assigns a variable with the name of an attribute.
+    fn variable_for_attribute(&self, instance: InstanceId, name: Symbol) -> Option<Span> {
+        let entity = &self.model.entities[self.entity_of(instance).index()];
+        let used = entity.implements.iter().flat_map(|implement| &implement.using);
+        let mut variables = used.flat_map(|id| &self.model.implementations[id.index()].body.variables);
+        let variable = variables.find(|variable| variable.name == name)?;
+        Some(variable.span)
     }
 
     fn incomplete(&self, instance: InstanceId, slot: u32, cell: CellId) -> Diagnostic {
@@ -115,6 +165,11 @@ impl<'m> Machine<'m> {
         if let Some(declared) = member.span {
             error = error.because(declared, "declared here");
         }
+        if let Some(variable) = self.variable_for_attribute(instance, member.name) {
+            return error
+                .because(variable, "this assigns a variable of the implementation")
+                .help(format!("the attribute is `self.{name}`"));
+        }
         match member.kind {
             MemberKind::Attribute { ty, .. } if ty.nullable => {
                 error.help(format!("write `{name} = null` if it has no value"))
@@ -122,7 +177,10 @@ impl<'m> Machine<'m> {
             MemberKind::Attribute { ty, .. } if ty.list => {
                 error.help(format!("write `{name} = []` if it has no elements"))
             }
-            _ => error,
+            MemberKind::Attribute { .. } => error.help(format!(
+                "give it in the constructor, in an implementation (`self.{name} = …`), or as a default"
+            )),
+            MemberKind::Relation(_) => error,
         }
     }
 
@@ -173,7 +231,7 @@ impl<'m> Machine<'m> {
             error = error.because(*span, "and so does this");
         }
         Err(Box::new(error.note(
-            "a variable that is never assigned, or variables that need each other, have no value",
+            "a variable that is never assigned, or variables that need each other, have no value; a variable has one value, so it cannot be made of itself",
         )))
     }
 }

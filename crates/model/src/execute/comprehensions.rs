@@ -76,7 +76,8 @@ impl<'m> Machine<'m> {
                     );
                     return Machine::fail(
                         Diagnostic::error(&function_codes::OPERAND, iterable.span, message)
-                            .of_class(class::TYPING),
+                            .of_class(class::TYPING)
+                            .label("this is no list"),
                     );
                 }
             }

@@ -8,12 +8,14 @@ use super::codes;
 use super::expressions::BlockKey;
 use super::machine::{Machine, Run};
 use super::units::Scope;
+use crate::advice::{inner_variable, unnamed_end};
 use crate::datum::{Datum, InstanceId};
 use crate::functions::codes::{self as function_codes, class};
 use crate::functions::context::Stop;
 use crate::hir::{
     Block, EntityId, Expression, ExpressionKind, Member, MemberKind, Place, RelationId, Symbol,
 };
+use crate::syntax::foreign_word;
 
 /// The variables of a block, bound to the blocks around it.
 #[derive(Debug, Clone, Copy)]
@@ -191,7 +193,11 @@ impl<'m> Machine<'m> {
         };
         let error = Diagnostic::error(&codes::NOT_AN_INSTANCE, span, message).of_class(class::RUNTIME);
         Err(match value {
-            Datum::List(_) => error.help("go through it with `for`, or take one element with `std::at`"),
+            Datum::List(_) => error.help(
+                "take the attribute of each element, `[x.a for x in list]`, or that of one, `std::at(list, 0)`",
+            ),
+            Datum::Dict(_) => error.help("what a dict has for a key is found with `[…]`: `d[\"key\"]`"),
+            Datum::Null => error.help("ask `x != null` before"),
             _ => error,
         }
         .into())
@@ -205,17 +211,16 @@ impl<'m> Machine<'m> {
             return Ok((data.first.at(slot), slot));
         }
         let wanted = self.model.text(name);
-        let names = entity
-            .members
-            .iter()
-            .map(|member| &**self.model.text(member.name));
+        let text = |symbol| &**self.model.text(symbol);
+        let near = unnamed_end(self.model, data.entity, wanted, &text)
+            .or_else(|| did_you_mean(wanted, entity.members.iter().map(|member| text(member.name))));
         let error = Diagnostic::error(
             &function_codes::NOT_FOUND,
             span,
             format!("`{}` has no attribute `{wanted}`", entity.name),
         )
         .of_class(class::NOT_FOUND)
-        .help_if(did_you_mean(wanted, names));
+        .help_if(near);
         Err(match entity.span {
             Some(span) => error.because(span, "the entity"),
             None => error,
@@ -275,23 +280,40 @@ impl<'m> Machine<'m> {
             }
             at = frame.parent;
         }
-        if let Some(namespace) = self
-            .model
-            .namespaces
-            .iter()
-            .find(|namespace| namespace.file == span.file)
-        {
+        let mut namespaces = self.model.namespaces.iter();
+        let namespace = namespaces.find(|namespace| namespace.file == span.file);
+        if let Some(namespace) = namespace {
             let variables = &namespace.body.variables;
             visible.extend(variables.iter().map(|variable| &**self.model.text(variable.name)));
         }
-        Diagnostic::error(
+        let error = Diagnostic::error(
             &function_codes::NOT_FOUND,
             span,
             format!("variable `{name}` not found"),
         )
-        .of_class(class::NOT_FOUND)
-        .help_if(did_you_mean(name, visible))
-        .into()
+        .of_class(class::NOT_FOUND);
+        let inner = namespace.and_then(|namespace| inner_variable(self.model, &namespace.body, name));
+        let is_name = name
+            .chars()
+            .all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | ':'));
+        if let Some(inner) = inner {
+            let help = "a variable of a block is visible in the block alone; to choose between values, write `x = condition ? a : b`";
+            return error
+                .because(inner, "this one is of the block that it stands in")
+                .help(help)
+                .into();
+        }
+        if !is_name {
+            let help = "a field of an f-string is a name with attributes; give the value a name first";
+            return error.help(help).into();
+        }
+        let near = did_you_mean(name, visible).or_else(|| match name.replace('-', " - ") {
+            spaced if spaced != name => Some(format!(
+                "`-` between letters belongs to the name; a subtraction has spaces: `{spaced}`"
+            )),
+            _ => foreign_word(name).map(str::to_owned),
+        });
+        error.help_if(near).into()
     }
 
     /// The error that an optional relation was left without a value.

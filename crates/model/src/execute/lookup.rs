@@ -1,14 +1,14 @@
 //! Lookups in indexes: `E[a=v]`, and `x.rel[a=v]`, which looks for an instance whose other end of the relation is `x`.
 
-use setpoint_diagnostics::{Diagnostic, Span};
+use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 use smallvec::SmallVec;
 
 use super::cells::CellId;
-use super::codes;
 use super::index::hash_key;
 use super::machine::{Machine, Run};
 use super::units::{Scope, UnitId};
 use super::view::naming;
+use super::{Instance, codes};
 use crate::datum::Datum;
 use crate::functions::codes::{self as function_codes, class};
 use crate::functions::context::Stop;
@@ -60,9 +60,32 @@ impl<'m> Machine<'m> {
             .collect();
         let name = &self.model.entities[entity.index()].name;
         let message = format!("no match in index of `{name}` for ({})", values.join(", "));
-        Diagnostic::error(&codes::NO_MATCH, expression.span, message)
+        let error = Diagnostic::error(&codes::NO_MATCH, expression.span, message)
             .of_class(class::NOT_FOUND)
-            .label("nothing constructs an instance with this key")
+            .label("nothing constructs an instance with this key");
+        let near = match key.as_slice() {
+            [(name, Datum::Text(text))] => self.near_key(entity, *name, text),
+            _ => None,
+        };
+        error.help_if(near)
+    }
+
+    /// A similar text that an instance of the entity has in an attribute.
+    fn near_key(&self, entity: EntityId, name: Symbol, text: &str) -> Option<String> {
+        /// Nobody waits for more of them to be compared.
+        const MOST_COMPARED: usize = 10_000;
+        let of_entity = |instance: &&Instance| self.model.is_below(instance.entity, entity);
+        let found = self.instances.iter().filter(of_entity).take(MOST_COMPARED);
+        let texts: Vec<&str> = found
+            .filter_map(|instance| {
+                let (slot, _) = self.model.entities[instance.entity.index()].member(name)?;
+                match self.cells.get(instance.first.at(slot)).value.unmarked() {
+                    Datum::Text(text) => Some(&**text),
+                    _ => None,
+                }
+            })
+            .collect();
+        did_you_mean(text, texts)
     }
 
     fn lookup_key(&mut self, unit: UnitId, expression: &'m Expression, scope: Scope) -> Run<(EntityId, Key)> {
@@ -214,7 +237,17 @@ impl<'m> Machine<'m> {
         let indexes: Vec<String> = indexes.collect();
         let error = Diagnostic::error(&codes::NO_MATCH, span, message).of_class(class::NOT_FOUND);
         match indexes.is_empty() {
-            true => error.note("it has no index"),
+            true => {
+                let short = found
+                    .name
+                    .rsplit_once("::")
+                    .map_or(&*found.name, |(_, short)| short);
+                let help = format!(
+                    "instances are found by an index: `index {short}({})`",
+                    names.join(", ")
+                );
+                error.note("it has no index").help(help)
+            }
             false => error.note(format!("its indexes are {}", indexes.join(", "))),
         }
     }

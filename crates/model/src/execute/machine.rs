@@ -84,6 +84,21 @@ pub(super) struct Machine<'m> {
     promised: BinaryHeap<Reverse<(u32, u32, u32, u32)>>,
     attached: u32,
     units_run: u64,
+    /// What has gone wrong so far, while the rest is still looked at.
+    failure: Option<Failure>,
+    /// What was found after the first error.
+    pub(super) further_errors: Vec<Diagnostic>,
+}
+
+/// An execution that has failed.
+#[derive(Debug)]
+struct Failure {
+    /// The first one is the one that the language tells.
+    errors: Vec<Diagnostic>,
+    /// How many lines were printed before it.
+    printed: usize,
+    /// How many units had run.
+    units_run: u64,
 }
 
 impl<'m> Machine<'m> {
@@ -137,6 +152,8 @@ impl<'m> Machine<'m> {
             promised: BinaryHeap::new(),
             attached: 0,
             units_run: 0,
+            failure: None,
+            further_errors: Vec::new(),
         }
     }
 
@@ -210,6 +227,7 @@ impl<'m> Machine<'m> {
         }
     }
 
+    /// Runs what can run. After an error what does not depend on it still runs, for what else is wrong; then the first error is the answer.
     fn run_units(&mut self) -> Result<(), Box<Diagnostic>> {
         while let Some(unit) = self.units.next() {
             self.units_run += 1;
@@ -219,7 +237,7 @@ impl<'m> Machine<'m> {
             let printed = self.printed.len();
             match self.run_unit(unit) {
                 Ok(()) => self.record_rest(),
-                Err(Stop::Error(error)) => return Err(error),
+                Err(Stop::Error(error)) => self.fail_unit(error)?,
                 Err(Stop::Unset(UnsetCell(cell))) => {
                     // It runs again when there is a value.
                     if let Some(recorder) = &mut self.recorder {
@@ -230,7 +248,48 @@ impl<'m> Machine<'m> {
                 }
             }
         }
-        Ok(())
+        match self.failure.take() {
+            Some(failure) => Err(self.end(failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// A unit has failed: it sets nothing, so whatever waits for it does not run. Answers the first error when enough has been looked at.
+    fn fail_unit(&mut self, error: Box<Diagnostic>) -> Result<(), Box<Diagnostic>> {
+        /// More errors than these nobody reads.
+        const MOST_ERRORS: usize = 20;
+        /// So much still runs after the first error.
+        const MOST_UNITS: u64 = 100_000;
+        let is_last = error.code == &codes::ENDLESS;
+        let (printed, units_run) = (self.printed.len(), self.units_run);
+        let failure = self.failure.get_or_insert_with(|| Failure {
+            errors: Vec::new(),
+            printed,
+            units_run,
+        });
+        let is_new =
+            |known: &Diagnostic| known.code != error.code || known.primary.span != error.primary.span;
+        if failure.errors.iter().all(is_new) {
+            failure.errors.push(*error);
+        }
+        let is_enough = failure.errors.len() >= MOST_ERRORS || units_run - failure.units_run > MOST_UNITS;
+        // Whoever was telling elements has stopped in the middle.
+        self.telling = 0;
+        self.untold.clear();
+        match self.failure.take_if(|_| is_last || is_enough) {
+            Some(failure) => Err(self.end(failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// The first error of an execution that failed; the further ones are kept. What was printed after it is not told.
+    fn end(&mut self, failure: Failure) -> Box<Diagnostic> {
+        self.printed.truncate(failure.printed);
+        let mut errors = failure.errors.into_iter();
+        let first = errors.next();
+        self.further_errors = errors.collect();
+        // There is at least the one that it failed with.
+        first.map_or_else(|| Box::new(self.too_many_rounds()), Box::new)
     }
 
     /// Lets a unit that has begun to run wait for a cell.
@@ -482,6 +541,9 @@ impl<'m> Machine<'m> {
             span,
             format!("the model does not end: more than {most} {what}"),
         );
+        // What constructs little is not what does not end.
+        let most_of = places.first().map_or(0, |(_, count)| count / 100);
+        places.retain(|(_, count)| *count > most_of);
         for (index, (place, count)) in places.iter().take(3).enumerate() {
             let text = format!("{count} instances were constructed here");
             error = if index == 0 {

@@ -276,6 +276,10 @@ impl<'m> Machine<'m> {
                         .shown_at(iterable.span);
                     return Machine::fail(match value.unmarked() {
                         Datum::Dict(_) => error.help("`std::dict_keys` gives the keys of a dict"),
+                        Datum::Int(int) => error
+                            .label("this is no list")
+                            .help(format!("`std::sequence({int})` gives the numbers from 0 on")),
+                        Datum::Instance(_) => error.label("this is one instance, and no list"),
                         _ => error.label("this is no list"),
                     });
                 }

@@ -381,7 +381,7 @@ impl Building<'_> {
             .collect();
         if absent.is_empty() {
             let message = format!(
-                "a `{}` cannot be purged: the kind has no state in which it is not there",
+                "`{}` cannot be purged: the kind has no state in which it is not there",
                 schema.kind
             );
             let span = self.attribute("purged").map_or(self.span, |(_, span)| span);

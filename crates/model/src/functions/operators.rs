@@ -111,10 +111,20 @@ pub fn condition(
                 Some(operator) => format!("`{}` takes bools, not `{value}`", symbol(operator)),
                 None => format!("a condition is a bool, not `{value}`"),
             };
+            let help = match other {
+                Datum::List(_) => Some("`std::count(list) > 0` says whether it has elements"),
+                Datum::Text(_) => Some("`x != \"\"` says whether it is empty"),
+                Datum::Int(_) | Datum::Float(_) => Some("`x != 0` says whether it is zero"),
+                Datum::Dict(_) => Some("`x != {}` says whether it has entries"),
+                Datum::Null => Some("`x != null` says whether there is a value"),
+                Datum::Instance(_) => Some("`x is defined` says whether there is one"),
+                _ => None,
+            };
             Err(Box::new(
                 Diagnostic::error(&codes::CONDITION, span, message)
                     .of_class(class::RUNTIME)
-                    .label(format!("this is of type {}", type_name(other, naming))),
+                    .label(format!("this is of type {}", type_name(other, naming)))
+                    .help_if(help.map(str::to_owned)),
             ))
         }
     }
@@ -177,7 +187,14 @@ fn compare(
             shown(right, naming),
             symbol(operator),
         );
-        return Err(typing(span, message));
+        let error = typing(span, message);
+        let both_texts = [left, right]
+            .iter()
+            .all(|operand| matches!(operand.unmarked(), Datum::Text(_)));
+        return Err(match both_texts {
+            true => Box::new(error.help("texts have no order; they are equal (`==`) or not (`!=`)")),
+            false => error,
+        });
     }
     // What is no number (`nan`) is in no order with anything.
     let order = compare_numbers(left, right);
@@ -216,7 +233,13 @@ fn contains(element: &Datum, container: &Datum, span: Span, naming: Naming<'_>) 
                 type_name(other, naming),
                 shown(container, naming)
             );
-            Err(typing(span, message))
+            let error = typing(span, message);
+            Err(match other {
+                Datum::Text(_) => Box::new(
+                    error.help("what is in a text says a typedef: `typedef web as string matching /.*web/`"),
+                ),
+                _ => error,
+            })
         }
     }
 }
@@ -260,7 +283,18 @@ fn arithmetic(
             type_name(right, naming),
             shown(right, naming),
         );
-        return Err(typing(span, message));
+        let error = typing(span, message);
+        let help = match (operator, left.unmarked(), right.unmarked()) {
+            (Operator::Add, Datum::List(_), Datum::List(_)) => {
+                Some("a list in a list becomes a part of it: `[a, b]` has the elements of both")
+            }
+            (Operator::Add, _, Datum::Text(_)) => Some("`string(…)` makes a string of a value"),
+            (Operator::Remainder, Datum::Text(_), _) => {
+                Some("values are put into a text by name: `f\"web{number:02d}\"`, or `\"web{{number}}\"`")
+            }
+            _ => None,
+        };
+        return Err(Box::new(error.help_if(help.map(str::to_owned))));
     };
     let result = match (a, b) {
         (Number::Int(a), Number::Int(b)) => ints(operator, a, b),
@@ -465,7 +499,13 @@ fn lookup_operands<'a>(
                 type_name(other, naming),
                 shown(dict, naming)
             );
-            return Err(typing(span, message));
+            let error = typing(span, message);
+            return Err(match other {
+                Datum::List(_) => {
+                    Box::new(error.help("`std::at(list, 0)` gives the first element of a list"))
+                }
+                _ => error,
+            });
         }
     };
     match key.unmarked() {

@@ -4,7 +4,7 @@
 
 use setpoint_diagnostics::{Diagnostic, Span};
 
-use crate::datum::Datum;
+use crate::datum::{Datum, InstanceId};
 use crate::functions::casts::is_true;
 use crate::functions::codes::{self, class};
 use crate::functions::direct;
@@ -30,7 +30,7 @@ pub fn check_attribute(ty: AttributeType, datum: &Datum, span: Span, naming: Nam
         Datum::List(items) if ty.list => {
             for (index, item) in items.iter().enumerate() {
                 check_element(ty.base, item, span, naming)
-                    .map_err(|error| Box::new(error.note(format!("it is element {index} of the list"))))?;
+                    .map_err(|error| Box::new(error.note(format!("it is the element with index {index}"))))?;
             }
             Ok(())
         }
@@ -54,10 +54,23 @@ fn check_element(base: BaseType, datum: &Datum, span: Span, naming: Naming<'_>) 
 /// When it is no instance of the entity.
 pub fn check_entity(entity: EntityId, datum: &Datum, span: Span, naming: Naming<'_>) -> Outcome<()> {
     let wanted = &naming.model.entities[entity.index()].name;
+    let short = match &**wanted {
+        // Whatever it is an instance of.
+        "std::Entity" => "E",
+        wanted => wanted.rsplit_once("::").map_or(wanted, |(_, short)| short),
+    };
     let refuse = |message: String| {
-        Err(Box::new(
-            Diagnostic::error(&codes::WRONG_TYPE, span, message).of_class(class::RUNTIME),
-        ))
+        let label = format!("this is {}", described_type(datum, naming));
+        let error = Diagnostic::error(&codes::WRONG_TYPE, span, message)
+            .of_class(class::RUNTIME)
+            .label(label);
+        Err(Box::new(match datum.unmarked() {
+            Datum::List(_) => error.help("a relation with one end takes one instance, without brackets"),
+            Datum::Instance(_) => error,
+            _ => error.help(format!(
+                "a relation holds instances, which are constructed, `{short}(…)`, or looked up, `{short}[…]`"
+            )),
+        }))
     };
     match datum.unmarked() {
         Datum::Unknown(_) => Ok(()),
@@ -122,17 +135,55 @@ pub fn check_signature(ty: &SignatureType, datum: &Datum, span: Span, naming: Na
     }
 }
 
+/// `of type string`, `an instance of Host`.
+fn described_type(datum: &Datum, naming: Naming<'_>) -> String {
+    match datum.unmarked() {
+        Datum::Instance(instance) => {
+            let entity = naming.instances.entity(*instance);
+            format!("an instance of `{}`", naming.model.entities[entity.index()].name)
+        }
+        other => format!("of type {}", type_name(other, naming)),
+    }
+}
+
+/// Whether an instance has an attribute `name`.
+fn has_name(instance: InstanceId, naming: Naming<'_>) -> bool {
+    let entity = &naming.model.entities[naming.instances.entity(instance).index()];
+    let mut members = entity.members.iter();
+    members.any(|member| &**naming.model.text(member.name) == "name")
+}
+
 fn wrong_type(datum: &Datum, ty: &SignatureType, span: Span, naming: Naming<'_>) -> Box<Diagnostic> {
     let expected = type_text(ty, naming.model);
     let message = format!("invalid value `{}`, expected `{expected}`", shown(datum, naming));
     let error = Diagnostic::error(&codes::WRONG_TYPE, span, message)
         .of_class(class::RUNTIME)
-        .label(format!("this is of type {}", type_name(datum, naming)));
+        .label(format!("this is {}", described_type(datum, naming)));
     let list = matches!(ty, SignatureType::Attribute(ty) if ty.list);
     Box::new(match (datum.unmarked(), &*expected) {
         (Datum::Int(int), "float" | "float?") => {
             error.help(format!("write `{int}.0`, or cast with `float(…)`"))
         }
+        (Datum::Text(text), "int" | "int?") if text.parse::<i64>().is_ok() => {
+            error.help(format!("write `{text}` without quotes, or cast with `int(…)`"))
+        }
+        (Datum::Text(_), "bool" | "bool?") => error.help("a bool is `true` or `false`, without quotes"),
+        (Datum::Int(_) | Datum::Float(_) | Datum::Bool(_), "string" | "string?") => {
+            error.help("write it in quotes, or cast with `string(…)`")
+        }
+        (Datum::Int(0 | 1), "bool" | "bool?") => error.help("a bool is `true` or `false`"),
+        (Datum::Null, expected) if !expected.ends_with('?') && matches!(ty, SignatureType::Attribute(_)) => {
+            error.help(format!("only a type with `?` holds null: `{expected}?`"))
+        }
+        (Datum::List(_), _) if !list => {
+            error.help("one value is wanted; a list of them is another type, with `[]`")
+        }
+        (Datum::Instance(instance), "string" | "string?") if has_name(*instance, naming) => {
+            error.help("an attribute of an instance is read behind it: `x.name`")
+        }
+        (Datum::Instance(_), _) if matches!(ty, SignatureType::Attribute(_)) => error.help(
+            "attributes hold no instances; what has to do with another entity is a relation: `A.b [1] -- B`",
+        ),
         (Datum::List(_) | Datum::Null | Datum::Dict(_), _) => error,
         _ if list => error.help("put it in brackets to make a list of it"),
         _ => error,

@@ -131,14 +131,20 @@ impl Finder {
         import: Option<Span>,
     ) -> Diagnostic {
         let searched = match self.path.as_slice() {
-            [] => "there is no module path in `project.yml`".to_owned(),
+            [] => "no `modulepath` says where modules are".to_owned(),
             path => format!("there is no module `{name}` in `{}`", path.join("`, `")),
         };
         let mut names: Vec<String> = library.functions.module_names().map(str::to_owned).collect();
         names.extend(["std".to_owned(), "setpoint".to_owned()]);
         names.extend(self.path.iter().flat_map(|entry| directories(loader, entry)));
-        codes::not_loaded(name, import, "ModuleNotFoundException", &searched)
-            .help_if(did_you_mean(name, names.iter().map(String::as_str)))
+        codes::not_loaded(name, import, "ModuleNotFoundException", &searched).help_if(
+            did_you_mean(name, names.iter().map(String::as_str)).or_else(|| {
+                let needs_path = self.path.is_empty();
+                needs_path.then(|| {
+                    "if its directory is in `libs`, write `modulepath: libs` in project.yml".to_owned()
+                })
+            }),
+        )
     }
 }
 

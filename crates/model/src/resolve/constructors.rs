@@ -359,7 +359,8 @@ impl Body<'_, '_> {
         let error = Diagnostic::error(&codes::INDEX_MEMBER_MISSING, place, message);
         let mut error = error
             .of_class("IndexAttributeMissingInConstructorException")
-            .label("not told apart from others");
+            .label("the key is not complete")
+            .help("give it here: by its key an instance is told from others, so it must be there from the beginning");
         for index in &of.indexes {
             let index = &resolver.model.indexes[index.index()];
             if let Some(span) = index

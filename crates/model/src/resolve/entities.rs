@@ -7,6 +7,7 @@ use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 
 use super::mentions::Target;
 use super::{Resolver, codes, kinds};
+use crate::advice::{other_name, unnamed_end};
 use crate::hir::{AttributeType, EntityId, Symbol};
 use crate::syntax::ast;
 
@@ -191,9 +192,15 @@ impl Resolver<'_> {
                     names[0]
                 );
                 if let Some(tree) = self.entities[first] {
-                    let error = Diagnostic::error(&codes::CYCLE, tree.name.span, message);
-                    self.found
-                        .push(error.of_class("CycleException").label("is its own ancestor"));
+                    let error = Diagnostic::error(&codes::CYCLE, tree.name.span, message)
+                        .of_class("CycleException")
+                        .label("is its own ancestor");
+                    let others = way[cycle + 1..].iter().take(4);
+                    let others = others.filter_map(|at| self.entities[*at]);
+                    let error = others.fold(error, |error, other| {
+                        error.because(other.name.span, "this one is in the circle, too")
+                    });
+                    self.found.push(error);
                 }
             }
             for at in way {
@@ -256,6 +263,15 @@ impl Resolver<'_> {
     pub(super) fn near_member(&self, entity: EntityId, name: &str) -> Option<String> {
         if !self.names.may_search() {
             return None;
+        }
+        let text = |symbol| &**self.symbols.text(symbol);
+        if let Some(unnamed) = unnamed_end(&self.model, entity, name, &text) {
+            return Some(unnamed);
+        }
+        let of = self.entity(entity);
+        let is_there = |name: &str| of.members.iter().any(|member| text(member.name) == name);
+        if let Some(meant) = other_name(name, &is_there) {
+            return Some(format!("did you mean `{meant}`?"));
         }
         let members = self.entity(entity).members.iter();
         did_you_mean(name, members.map(|member| &**self.symbols.text(member.name)))

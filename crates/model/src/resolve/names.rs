@@ -8,11 +8,12 @@ use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 use setpoint_graph::Library;
 
 use super::{FunctionTable, codes};
+use crate::advice::other_name;
 use crate::hir::{
     BaseType, EntityId, FunctionImplementation, ImplementationId, Namespace, NamespaceId, TypedefId,
 };
 use crate::project::{Loaded, full_name};
-use crate::syntax::ast;
+use crate::syntax::{ast, foreign_word};
 
 /// What the name of a type stands for.
 #[derive(Debug, Clone)]
@@ -326,7 +327,31 @@ impl<'a> Names<'a> {
         if let Some(elsewhere) = self.elsewhere(space, searched, name) {
             return error.help(elsewhere);
         }
+        if let Some(word) = foreign_word(name) {
+            return error.help(word);
+        }
+        if let Some(meant) = self.other_name(space, searched, path) {
+            return error.help(format!("did you mean `{meant}`?"));
+        }
         error.help_if(did_you_mean(name, near))
+    }
+
+    /// What somebody means who uses the name that another language or tool has for it.
+    fn other_name(&self, space: NamespaceId, searched: NamespaceId, path: &ast::Path) -> Option<String> {
+        let is_there = |name: &str| match name.rsplit_once("::") {
+            Some((prefix, name)) => self
+                .visible(space, prefix)
+                .is_some_and(|target| self.own(target, name).is_some()),
+            None => {
+                self.own(searched, name).is_some()
+                    || path.namespace.is_empty() && (primitive(name).is_some() || name == "dict")
+            }
+        };
+        let meant = other_name(&path.name.text, &is_there)?;
+        Some(match path.namespace.is_empty() || meant.contains("::") {
+            true => meant.to_owned(),
+            false => format!("{}::{meant}", prefix(path)),
+        })
     }
 
     /// Advice for a name that another namespace has.

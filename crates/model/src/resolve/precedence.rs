@@ -52,7 +52,11 @@ impl Resolver<'_> {
         let Some(id) = entities.get(entity) else {
             let mut names: Vec<&str> = entities.keys().map(String::as_str).collect();
             names.sort_unstable();
-            let near = did_you_mean(entity, names).map_or(String::new(), |near| format!(", {near}"));
+            let main = format!("{}::{entity}", crate::project::MAIN);
+            let near = match entities.contains_key(&main) {
+                true => format!(", did you mean `{main}`?"),
+                false => did_you_mean(entity, names).map_or(String::new(), |near| format!(", {near}")),
+            };
             return Err(format!("there is no entity `{entity}`{near}"));
         };
         let own = &self.own_relations[id.index()];

@@ -72,8 +72,16 @@ impl Parser<'_> {
     }
 
     fn import(&mut self) -> Result<Import> {
+        let first = self.tokens[self.line_first];
+        if !self.token().first_on_line && self.slice(first.span(self.file)) == "from" {
+            let diagnostic = errors::import_from(first.span(self.file));
+            return self.fail(diagnostic);
+        }
         let start = self.bump();
         let path = self.namespace("the name of a module")?;
+        if self.at(K::Comma) {
+            return self.unexpected("the end of the import");
+        }
         let is_dotted = matches!(self.kind, K::Dot | K::Separator) && !self.token().first_on_line;
         if is_dotted {
             return self.unexpected("the end of the import");
@@ -138,7 +146,13 @@ impl Parser<'_> {
             let mark = self.mark();
             match self.kind {
                 K::End | K::EndOfFile => break,
-                kind if kind.is_definition() => break,
+                kind if kind.is_definition() => {
+                    if self.is_at_margin_of(opener) {
+                        break;
+                    }
+                    self.definition_in_block(mark, true);
+                    continue;
+                }
                 _ => {}
             }
             let reported = self.reported();
@@ -364,10 +378,20 @@ impl Parser<'_> {
     fn typedef(&mut self) -> Result<Typedef> {
         let start = self.bump();
         if self.at(K::Capitalized) {
+            let is_constructor = self.kind_ahead(2) != K::Identifier || self.kind_ahead(3) == K::Separator;
             let name = self.take_name();
-            return self.fail(errors::default_constructor(&name));
+            if is_constructor {
+                return self.fail(errors::default_constructor(&name));
+            }
+            self.report(errors::typedef_in_upper_case(&name));
+            return self.typedef_behind(start, name);
         }
         let name = self.declared("typedef", "the name of the type")?;
+        self.typedef_behind(start, name)
+    }
+
+    /// What stands behind the name of a typedef.
+    fn typedef_behind(&mut self, start: Span, name: Name) -> Result<Typedef> {
         self.expect(K::As, "`as`")?;
         let base = self.namespace("the name of a type")?;
         let constraint = match self.kind {
@@ -402,9 +426,23 @@ impl Parser<'_> {
             variable.namespace.is_empty()
                 && (&*variable.name.text == "self" || variable.name.text == name.text)
         });
-        if !looks && !condition.holds_pattern() {
-            self.report(errors::no_self_in_typedef(name, condition.span));
+        if looks || condition.holds_pattern() {
+            return;
         }
+        let text = match &condition.kind {
+            ExpressionKind::Literal(Literal::Text(text)) => Some(&**text),
+            _ => None,
+        };
+        let variables = std::cell::RefCell::new(Vec::new());
+        condition.refers_to(&|reference| {
+            variables.borrow_mut().push(reference.span);
+            false
+        });
+        let variable = match variables.into_inner().as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        };
+        self.report(errors::no_self_in_typedef(name, condition.span, text, variable));
     }
 
     fn index(&mut self) -> Result<Index> {
@@ -455,6 +493,11 @@ impl Parser<'_> {
         while self.accept(K::Comma) {
             using.push(self.using()?);
         }
+        if self.at(K::If) && !self.begins_block() {
+            let diagnostic = errors::condition_with_if(self.here());
+            self.report(diagnostic);
+            self.kind = K::When;
+        }
         let condition = match self.accept(K::When) {
             true => Some(self.expression()?),
             false => None,
@@ -469,6 +512,13 @@ impl Parser<'_> {
             span: doc.as_ref().map_or(span, |doc| span.to(doc.span)),
             doc,
         })
+    }
+
+    /// Whether an `if` is a statement: it begins a line, or has its `:` on it.
+    fn begins_block(&self) -> bool {
+        let behind = self.tokens[self.position + 1..].iter();
+        let mut line = behind.take_while(|token| !token.first_on_line);
+        self.token().first_on_line || line.any(|token| token.kind == K::Colon)
     }
 
     fn using(&mut self) -> Result<Using> {

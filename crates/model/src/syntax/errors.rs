@@ -45,6 +45,12 @@ impl Unexpected<'_> {
             None => self.plain(span),
         };
         diagnostic = diagnostic.of_class(class::PARSER);
+        let is_shown = advice.as_ref().is_some_and(|advice| advice.shown.is_some());
+        if self.kind() == K::EndOfFile && self.block.is_none() && !is_shown {
+            // Nobody looks at the empty line behind everything.
+            diagnostic = diagnostic.shown_at(self.before(1).map_or(span, |last| last.span(self.file)));
+            diagnostic.primary.text = format!("behind this {} is missing", self.expected);
+        }
         let Some(advice) = advice else {
             return match self.help {
                 Some(help) => diagnostic.help(help),
@@ -65,8 +71,14 @@ impl Unexpected<'_> {
             return self.no_end(span);
         }
         if self.kind() == K::End && self.block.is_none() {
-            return Diagnostic::error(&codes::UNEXPECTED, span, "this `end` closes nothing")
+            let error = Diagnostic::error(&codes::UNEXPECTED, span, "this `end` closes nothing")
                 .label("no block is open here");
+            return match self.line_before() {
+                Some(K::Implement | K::Index | K::Import | K::Typedef | K::Capitalized) => {
+                    error.help("what stands before it is a single line, which has no `end`")
+                }
+                _ => error,
+            };
         }
         let found = describe(self.kind(), self.slice(span));
         let diagnostic = Diagnostic::error(
@@ -75,6 +87,13 @@ impl Unexpected<'_> {
             format!("expected {}, found {found}", self.expected),
         )
         .label(format!("expected {}", self.expected));
+        let diagnostic = match self.open_bracket() {
+            Some(bracket) => {
+                let written = self.slice(bracket).to_owned();
+                diagnostic.because(bracket, format!("this `{written}` is open"))
+            }
+            None => diagnostic,
+        };
         match self.block.filter(|_| self.kind() == K::EndOfFile) {
             Some(block) => {
                 let (token, word) = self.opener(block);
@@ -82,6 +101,28 @@ impl Unexpected<'_> {
             }
             None => diagnostic,
         }
+    }
+
+    /// The innermost bracket that is open, if what was expected could have closed it and stands on another line.
+    fn open_bracket(&self) -> Option<Span> {
+        /// Nobody's brackets hold more.
+        const MOST_TOKENS: usize = 10_000;
+        let closing = ["`]`", "`)`", "`}`"];
+        if !self.token().first_on_line || !closing.iter().any(|bracket| self.expected.ends_with(bracket)) {
+            return None;
+        }
+        let mut closed = 0_usize;
+        for token in self.tokens[..self.position].iter().rev().take(MOST_TOKENS) {
+            match token.kind {
+                K::RightBracket | K::RightParenthesis | K::RightBrace => closed += 1,
+                K::LeftBracket | K::LeftParenthesis | K::LeftBrace if closed == 0 => {
+                    return Some(token.span(self.file));
+                }
+                K::LeftBracket | K::LeftParenthesis | K::LeftBrace => closed -= 1,
+                _ => {}
+            }
+        }
+        None
     }
 
     fn no_end(&self, span: Span) -> Diagnostic {
@@ -110,6 +151,15 @@ impl Unexpected<'_> {
             }
             None => diagnostic,
         }
+    }
+
+    /// What the line before the current token begins with.
+    fn line_before(&self) -> Option<K> {
+        let before = self.tokens[..self.position].iter().rev();
+        before
+            .take(100)
+            .find(|token| token.first_on_line)
+            .map(|token| token.kind)
     }
 
     fn opener(&self, block: usize) -> (Span, &'static str) {
@@ -186,8 +236,18 @@ pub(super) fn unclosed_multiline_string(opening: Span) -> Diagnostic {
     .help("close it with `\"\"\"`; it may span lines")
 }
 
-pub(super) fn unclosed_string(opening: Span, line: Span, quote: u8) -> Diagnostic {
+pub(super) fn unclosed_string(opening: Span, line: Span, quote: u8, is_third: bool) -> Diagnostic {
     let quote = char::from(quote);
+    if is_third {
+        let all = Span::new(opening.file, opening.start.saturating_sub(2), opening.end);
+        return error(
+            &codes::UNEXPECTED,
+            opening,
+            "`'''` does not begin a text of several lines",
+        )
+        .shown_at(all)
+        .help("it stands between `\"\"\"` and `\"\"\"`");
+    }
     error(
         &codes::UNEXPECTED,
         opening,
@@ -393,6 +453,20 @@ pub(super) fn null_for_dict(ty: &TypeName, name: &Name) -> Diagnostic {
     .fix("an attribute that may be null is a `dict?`", behind, "?")
 }
 
+/// A typedef of values whose name begins with a capital letter.
+pub(super) fn typedef_in_upper_case(name: &Name) -> Diagnostic {
+    let fixed = format!("{}{}", name.text[..1].to_ascii_lowercase(), &name.text[1..]);
+    error(
+        &codes::DEFAULT_CONSTRUCTOR,
+        name.span,
+        format!(
+            "`{}` is no name of a typedef: those begin with a small letter",
+            name.text
+        ),
+    )
+    .fix("begin it with a small letter", name.span, fixed)
+}
+
 pub(super) fn default_constructor(name: &Name) -> Diagnostic {
     error(
         &codes::DEFAULT_CONSTRUCTOR,
@@ -474,8 +548,14 @@ pub(super) fn condition_for_parents(parents: Span, condition: Span) -> Diagnosti
     .help("each comes with the condition that its own `implement` has; write `using parents` in a statement without `when`")
 }
 
-pub(super) fn no_self_in_typedef(name: &Name, condition: Span) -> Diagnostic {
-    Diagnostic::error(
+/// The condition of a typedef does not look at the value. `text` is a pattern in quotes, `variable` the only name in the condition.
+pub(super) fn no_self_in_typedef(
+    name: &Name,
+    condition: Span,
+    text: Option<&str>,
+    variable: Option<Span>,
+) -> Diagnostic {
+    let error = Diagnostic::error(
         &codes::NO_SELF_IN_TYPEDEF,
         name.span,
         format!(
@@ -484,18 +564,70 @@ pub(super) fn no_self_in_typedef(name: &Name, condition: Span) -> Diagnostic {
         ),
     )
     .of_class(class::TYPING)
-    .because(condition, "`self` does not occur here")
-    .help("the value is `self`: `matching self > 0`")
+    .because(condition, "`self` does not occur here");
+    match (text, variable) {
+        (Some(text), _) => {
+            let pattern = text.replace('/', "\\/");
+            error.fix(
+                "a regular expression stands between slashes",
+                condition,
+                format!("/{pattern}/"),
+            )
+        }
+        (None, Some(variable)) => error.fix("the value is called `self`", variable, "self"),
+        (None, None) => error.help("the value is `self`: `matching self > 0`"),
+    }
 }
 
-pub(super) fn definition_in_block(kind: K, at: Span) -> Diagnostic {
-    let word = kind.text().unwrap_or("");
+/// A call of a method of a value.
+pub(super) fn method(at: Span, value: &str, method: &str) -> Diagnostic {
+    Diagnostic::error(
+        &codes::DOT_IN_NAMESPACE,
+        at,
+        format!("`{value}` is a variable, and values have no methods"),
+    )
+    .of_class(class::NAMESPACE_ACCESS)
+    .help(format!(
+        "a function takes the value as its argument, and is written with its namespace: `std::{method}({value})`"
+    ))
+}
+
+/// `from a import b`.
+pub(super) fn import_from(from: Span) -> Diagnostic {
+    error(&codes::UNEXPECTED, from, "`from` has no meaning here")
+        .help("a module is imported whole, with `import a::b`, and what it has is written `a::b::x`")
+}
+
+/// `if` for `when`.
+pub(super) fn condition_with_if(at: Span) -> Diagnostic {
+    error(&codes::UNEXPECTED, at, "an `implement` statement has no `if`").fix(
+        "its condition stands behind `when`",
+        at,
+        "when",
+    )
+}
+
+/// A key of a dict that is no text.
+pub(super) fn key_without_quotes(at: Span, written: &str) -> Diagnostic {
     error(
         &codes::UNEXPECTED,
         at,
-        format!("`{word}` stands only at the top of a file, not in a block"),
+        format!("the key `{written}` is not in quotes"),
     )
-    .help("move it out of the block, or close the block before it with `end`")
+    .fix("the keys of a dict are texts", at, format!("\"{written}\""))
+}
+
+pub(super) fn definition_in_block(kind: K, at: Span, is_entity: bool) -> Diagnostic {
+    let word = kind.text().unwrap_or("");
+    let block = if is_entity { "entity" } else { "block" };
+    error(
+        &codes::UNEXPECTED,
+        at,
+        format!("`{word}` stands only at the top of a file, not in the {block}"),
+    )
+    .help(format!(
+        "move it behind the {block}, or close the {block} before it with `end`"
+    ))
 }
 
 pub(super) fn missing_end(kind: K, opener: Span, at: Span) -> Diagnostic {

@@ -222,12 +222,34 @@ impl Parser<'_> {
 
     fn call(&mut self, reference: Reference) -> Result<Expression> {
         let start = reference.span;
-        if !reference.attributes.is_empty() {
-            self.report(errors::dot_in_namespace(start, self.slice(start)));
+        if let Some(method) = reference.attributes.last() {
+            let first = &reference.variable;
+            let diagnostic = match first.namespace.is_empty() && self.is_variable(&first.name.text) {
+                true => {
+                    let value = Span::new(self.file, start.start, method.span.start.saturating_sub(1));
+                    errors::method(start, self.slice(value).trim_end(), &method.text)
+                }
+                false => errors::dot_in_namespace(start, self.slice(start)),
+            };
+            self.report(diagnostic);
         }
         let arguments = self.arguments(Takes::Call)?;
         let function = as_path(reference);
         Ok(self.made(start, E::Call { function, arguments }))
+    }
+
+    /// Whether something in the file assigns a variable of this name, or goes through a list with it.
+    fn is_variable(&self, name: &str) -> bool {
+        let is_named = |at: usize| {
+            let token = self.tokens[at];
+            token.kind == K::Identifier && self.slice(token.span(self.file)) == name
+        };
+        let is_declared = |at: usize| {
+            let is_assigned = self.tokens[at].first_on_line
+                && self.tokens.get(at + 1).is_some_and(|next| next.kind == K::Assign);
+            is_assigned || at > 0 && self.tokens[at - 1].kind == K::For
+        };
+        name == "self" || (0..self.tokens.len()).any(|at| is_named(at) && is_declared(at))
     }
 
     /// A constructor, or a lookup in an index.
@@ -427,6 +449,14 @@ impl Parser<'_> {
     fn key(&mut self) -> Result<DictKey> {
         let span = self.here();
         let is_raw = self.at(K::RawString);
+        let is_word = self.kind.is_name() || matches!(self.kind, K::Integer | K::Float);
+        if is_word && self.kind_ahead(1) == K::Colon {
+            let written = self.slice(span);
+            self.report(errors::key_without_quotes(span, written));
+            self.bump();
+            let text = written.into();
+            return Ok(DictKey { text, span });
+        }
         if !is_raw && !self.at(K::String) {
             return self.unexpected("a key in quotes");
         }

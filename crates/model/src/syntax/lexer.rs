@@ -231,6 +231,7 @@ impl Lexer<'_> {
             self.span(start, start + 1),
             self.span(start, self.position),
             quote,
+            quote == b'\'' && self.bytes[..start].ends_with(b"''"),
         ));
         Some(K::Error)
     }

@@ -126,7 +126,7 @@ impl Parser<'_> {
                     if self.is_at_margin_of(opener) {
                         break;
                     }
-                    self.definition_in_block(mark);
+                    self.definition_in_block(mark, false);
                 }
                 _ => match self.statement() {
                     Ok(statement) => statements.push(statement),
@@ -143,12 +143,13 @@ impl Parser<'_> {
     }
 
     /// Whether the current token begins a line that is indented no deeper than the one that opens a block.
-    fn is_at_margin_of(&self, opener: Mark) -> bool {
+    pub(super) fn is_at_margin_of(&self, opener: Mark) -> bool {
         self.token().first_on_line && self.column(self.position) <= self.column(opener.line_first)
     }
 
-    fn definition_in_block(&mut self, mark: Mark) {
-        let diagnostic = errors::definition_in_block(self.kind, self.here());
+    /// Tells of a definition in a block or an entity, and goes on behind it.
+    pub(super) fn definition_in_block(&mut self, mark: Mark, is_entity: bool) {
+        let diagnostic = errors::definition_in_block(self.kind, self.here(), is_entity);
         self.report(diagnostic);
         let parsed = self.nested(|parser| parser.definition().map(|_| ()));
         if parsed.is_err() {

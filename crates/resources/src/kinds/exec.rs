@@ -156,7 +156,7 @@ impl Resource for Exec {
                     "cmd" => "shell".to_owned(),
                     other => other.replace("cmd", "shell"),
                 };
-                let help = format!("write `{shell} => \"/bin/sh\"` if a shell is meant to understand it");
+                let help = format!("set `{shell}` to `/bin/sh` if a shell is meant to understand it");
                 invalid.push(Invalid::doubt(Doubt::Meaning, parameter, message).help(help));
             }
         }

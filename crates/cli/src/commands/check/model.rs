@@ -7,6 +7,7 @@ use serde_json::json;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, apply, fixes};
 use setpoint_graph::json::diagnostics_json;
 use setpoint_model::analysis::Analysis;
+use setpoint_model::errors::told;
 use setpoint_model::format;
 use setpoint_model::lint::lint;
 
@@ -35,7 +36,7 @@ pub(super) fn check(output: &Output, model: &ModelWork, arguments: &Arguments) -
         let rows = diagnostics_json(&diagnostics, &analysis.sources);
         output.print(&format!("{}\n", json!({ "diagnostics": rows })))?;
     } else {
-        output.diagnostics(&diagnostics, &model.shown_names(&analysis.sources));
+        output.diagnostics(&told(&diagnostics), &model.shown_names(&analysis.sources));
         if !failed {
             let count = analysis
                 .files()
