@@ -525,18 +525,13 @@ async fn a_conversation_goes_both_ways_over_standard_output() {
 #[tokio::test]
 async fn a_conversation_ends_with_the_time_or_the_command() {
     let soon = || Some(tokio::time::Instant::now() + Duration::from_millis(20));
-    for text in [
-        "sleep 1000",
-        "while :; do echo talks and talks >&2; done",
-        "exec yes '\0\0\0'",
-    ] {
+    for text in ["sleep 1000", "while :; do echo talks and talks >&2; done"] {
         let mut silent = processes().start_conversation(&sh(text)).await.unwrap();
         let ended = silent.receive(1000, soon()).await;
-        let is_late = matches!(
-            ended,
-            Err(ConversationError::TimedOut | ConversationError::TooLong(_))
+        assert!(
+            matches!(ended, Err(ConversationError::TimedOut)),
+            "{text}: {ended:?}"
         );
-        assert!(is_late, "{text}: {ended:?}");
     }
     let mut deaf = processes().start_conversation(&sh("sleep 1000")).await.unwrap();
     let ended = deaf.send(&vec![0; 32 << 20], soon()).await;
