@@ -6,7 +6,7 @@
 
 use setpoint_diagnostics::{Diagnostic, FileId, Span};
 
-use super::parser::Comment;
+use super::parser::{Comment, MAXIMUM_ERRORS};
 use super::token::{TokenKind as K, Tokens};
 use super::{codes, errors};
 
@@ -58,6 +58,13 @@ struct Lexer<'t> {
 impl Lexer<'_> {
     fn byte(&self, ahead: usize) -> u8 {
         self.bytes.get(self.position + ahead).copied().unwrap_or(0)
+    }
+
+    /// Nobody reads more than so many, and a text may be nothing but mistakes.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if self.lexed.diagnostics.len() < MAXIMUM_ERRORS {
+            self.lexed.diagnostics.push(diagnostic);
+        }
     }
 
     fn take(&mut self, length: usize, kind: K) -> K {
@@ -182,7 +189,9 @@ impl Lexer<'_> {
         }
         let text = &self.text[start..self.position];
         let span = self.span(start, self.position);
-        self.lexed.diagnostics.extend(check_number(text, span));
+        if let Some(error) = check_number(text, span) {
+            self.report(error);
+        }
         if float { K::FloatNumber } else { K::IntegerNumber }
     }
 
@@ -203,7 +212,7 @@ impl Lexer<'_> {
         // The rest of the line, so that the statements below are still read.
         self.take_while(|byte| byte != b'\n');
         let diagnostic = errors::unclosed_string(self.file, start as u32);
-        self.lexed.diagnostics.push(diagnostic);
+        self.report(diagnostic);
         K::Error
     }
 
@@ -226,7 +235,7 @@ impl Lexer<'_> {
             )
             .label("only spaces, tabs and newlines separate words")
         };
-        self.lexed.diagnostics.push(diagnostic);
+        self.report(diagnostic);
     }
 
     /// What another language writes for a token of ours.
@@ -241,7 +250,7 @@ impl Lexer<'_> {
         let whole = self.span(self.position, self.position + length);
         let first = self.span(self.position, self.position + 1);
         let error = Diagnostic::error(&codes::BAD_CHARACTER, first, message).shown_at(whole);
-        self.lexed.diagnostics.push(error.fix(help, whole, replacement));
+        self.report(error.fix(help, whole, replacement));
         self.take(length, meant)
     }
 
@@ -263,7 +272,7 @@ impl Lexer<'_> {
         let error = Diagnostic::error(&codes::BAD_CHARACTER, first, message);
         let Some(length) = line.find(closing) else {
             let help = "strings are written in double quotes: `\"text\"`";
-            self.lexed.diagnostics.push(error.help(help));
+            self.report(error.help(help));
             return self.take(quote.len_utf8(), K::Error);
         };
         let inside = &line[..length];
@@ -281,7 +290,7 @@ impl Lexer<'_> {
                 format!("\"{inside}\""),
             )
         };
-        self.lexed.diagnostics.push(error);
+        self.report(error);
         self.take(first_end - start + length + behind, K::String)
     }
 
@@ -304,7 +313,7 @@ impl Lexer<'_> {
             ),
         };
         let error = Diagnostic::error(&codes::BAD_CHARACTER, span, message).label("it looks like nothing");
-        self.lexed.diagnostics.push(error.fix(help, span, replacement));
+        self.report(error.fix(help, span, replacement));
         self.take(character.len_utf8(), K::Whitespace)
     }
 
@@ -353,7 +362,7 @@ impl Lexer<'_> {
             }
             _ => diagnostic,
         };
-        self.lexed.diagnostics.push(diagnostic);
+        self.report(diagnostic);
         K::Error
     }
 

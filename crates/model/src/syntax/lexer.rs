@@ -6,6 +6,7 @@
 use setpoint_diagnostics::{Diagnostic, FileId, Span};
 
 use super::errors;
+use super::parser::MAXIMUM_ERRORS;
 use super::token::{Token, TokenKind as K};
 
 /// A text as tokens.
@@ -98,8 +99,11 @@ impl Lexer<'_> {
         Span::new(self.file, start as u32, end as u32)
     }
 
+    /// Nobody reads more than so many, and a text may be nothing but mistakes.
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.lexed.diagnostics.push((self.lexed.tokens.len(), diagnostic));
+        if self.lexed.diagnostics.len() <= MAXIMUM_ERRORS {
+            self.lexed.diagnostics.push((self.lexed.tokens.len(), diagnostic));
+        }
     }
 
     /// Takes a token, or something that is none.

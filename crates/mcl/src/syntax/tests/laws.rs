@@ -86,3 +86,13 @@ fn every_code_is_used_once() {
     assert_eq!(codes.len(), count);
     assert!(codes.is_sorted_by_key(|code| (code.starts_with('W'), *code)));
 }
+
+#[test]
+fn a_text_of_nothing_but_mistakes_is_told_of_in_part() {
+    for mistake in ["&&", "\r", "’", "99999999999999999999 "] {
+        let (_, diagnostics) = super::read(&mistake.repeat(10_000));
+        assert!(diagnostics.has_errors());
+        let count = diagnostics.len();
+        assert!(count <= 200, "{count} errors of {mistake:?}");
+    }
+}
