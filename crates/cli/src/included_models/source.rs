@@ -189,7 +189,12 @@ impl Following {
 
 impl Subscription for Following {
     fn take(&mut self) -> Option<Result<Value, CallError>> {
+        if self.is_settled.swap(false, Ordering::SeqCst) {
+            self.settling = None;
+            self.begin();
+        }
         let mut news = None;
+        // Asked whenever something was begun: who was not asked in vain wakes nobody.
         if let Some(executing) = &mut self.executing
             && let Some((execution, watches)) = executing.take()
         {
@@ -202,10 +207,6 @@ impl Subscription for Following {
         if self.executing.is_none() && self.is_stale.swap(false, Ordering::SeqCst) {
             self.is_settled.store(false, Ordering::SeqCst);
             self.settling = Some(self.capabilities.clock().after(SETTLED, self.settled.clone()));
-        }
-        if self.is_settled.swap(false, Ordering::SeqCst) {
-            self.settling = None;
-            self.begin();
         }
         news
     }

@@ -161,7 +161,7 @@ fn what_is_wrong_with_a_model_is_told_with_its_own_code_and_place() {
     place.write("network/main.cf", format!("{model}domain = \"other\"\n"));
     let finished = place.run(BINARY, &["graph", "main.mcl"]);
     assert_eq!(finished.code, 1, "{}", finished.stderr);
-    for part in ["network/main.cf:9", "main.mcl:4"] {
+    for part in ["network/main.cf:3", "main.mcl:4"] {
         assert!(finished.stderr.contains(part), "{}", finished.stderr);
     }
     place.write("network/main.cf", model.replace("\"names\"", "\"nanes\""));
