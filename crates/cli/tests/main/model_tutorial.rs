@@ -99,7 +99,7 @@ fn what_it_promises_happens() {
     place.write("main.cf", model.replace("port=8080", "port=80800"));
     let wrong = |event: &Json| {
         let event = event.to_string();
-        event.contains("E0603") && event.contains("80800") && event.contains("port_number")
+        event.contains("E0605") && event.contains("80800") && event.contains("port_number")
     };
     engine.event("what is wrong", wrong);
     std::fs::write(&proxy, "nonsense\n").expect("it can be written");
