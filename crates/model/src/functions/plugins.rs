@@ -33,7 +33,7 @@ use signature::{FoundFunction, ImportFailure};
 
 /// Starts workers.
 pub trait PluginHost: fmt::Debug + Send + Sync {
-    /// Starts one. It runs [`PROGRAM`] and is ended when it is dropped.
+    /// Starts one. It runs our own text in Python and is ended when it is dropped.
     ///
     /// # Errors
     /// Why there is none, in a few words.
