@@ -93,10 +93,10 @@ struct Execution {
 }
 
 /// The kind that stands for the resources of an execution.
-static MODEL: KindSchema = KindSchema {
-    kind: "setpoint:model",
-    doc: "The resources of a model that a program includes.",
-    parameters: &[ParameterSchema {
+static MODEL: KindSchema = KindSchema::plain(
+    "setpoint:model",
+    "The resources of a model that a program includes.",
+    &[ParameterSchema {
         name: EXECUTION,
         yaml_name: EXECUTION,
         parameter_type: &ParameterType::Str,
@@ -104,19 +104,7 @@ static MODEL: KindSchema = KindSchema {
         doc: "The execution that they come from.",
         default: "",
     }],
-    sends: &[],
-    receives: false,
-    refreshable: false,
-    reversible: false,
-    autoedge: false,
-    autogroup: false,
-    exclusive: false,
-    action: false,
-    constants: &[],
-    check: |_, _, _| Vec::new(),
-    has_doubts: |_, _| false,
-    merge: None,
-};
+);
 
 const EXECUTION: &str = "execution";
 

@@ -29,6 +29,7 @@ mod input;
 mod known_files;
 mod later;
 mod model;
+mod model_loader;
 mod model_run;
 mod modules;
 mod output;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::{CodeInfo, Diagnostic, FileId, Span, did_you_mean};
+use crate::{CodeInfo, Diagnostic, Diagnostics, FileId, Span, did_you_mean};
 
 /// A rule of a linter.
 #[derive(Debug, Clone, Copy)]
@@ -56,14 +56,15 @@ impl Linter {
         rule.map(|rule| rule.name)
     }
 
-    /// Leaves out what comments allow, and adds what is wrong with them. That one allows nothing is only known of what `is_right`.
+    /// Leaves out what comments allow, and adds what is wrong with them; by their places, each once. That a comment allows nothing is only
+    /// known of what `is_right`.
     #[must_use]
     pub fn without_allowed(
         &self,
         texts: &[Commented<'_>],
         found: Vec<Diagnostic>,
         is_right: bool,
-    ) -> Vec<Diagnostic> {
+    ) -> Diagnostics {
         let mut allowances: Vec<(Allowance, &Commented<'_>)> = texts
             .iter()
             .flat_map(|text| {
@@ -119,7 +120,11 @@ impl Linter {
                 });
             }
         }
-        kept
+        kept.sort_by_key(|found| (found.primary.span, found.code.code));
+        kept.dedup_by(|b, a| a.code.code == b.code.code && a.primary.span == b.primary.span);
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.extend(kept);
+        diagnostics
     }
 
     /// Whether something can be allowed: a rule by its name, or whatever else is warned of by its code.

@@ -39,6 +39,32 @@ pub struct KindSchema {
 }
 
 impl KindSchema {
+    /// A kind that has these parameters and nothing special.
+    #[must_use]
+    pub const fn plain(
+        kind: &'static str,
+        doc: &'static str,
+        parameters: &'static [ParameterSchema],
+    ) -> KindSchema {
+        KindSchema {
+            kind,
+            doc,
+            parameters,
+            sends: &[],
+            receives: false,
+            refreshable: false,
+            reversible: false,
+            autoedge: false,
+            autogroup: false,
+            exclusive: false,
+            action: false,
+            constants: &[],
+            check: |_, _, _| Vec::new(),
+            has_doubts: |_, _| false,
+            merge: None,
+        }
+    }
+
     /// A parameter by name.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&'static ParameterSchema> {

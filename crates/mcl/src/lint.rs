@@ -103,12 +103,7 @@ pub fn lint(analysis: &Analysis, library: &Library, is_own: &dyn Fn(FileId) -> b
         .iter()
         .filter_map(|file| commented(analysis, *file))
         .collect();
-    let mut sorted = LINTER.without_allowed(&texts, found, is_right);
-    sorted.sort_by_key(|found| (found.primary.span, found.code.code));
-    sorted.dedup_by(|b, a| a.code.code == b.code.code && a.primary.span == b.primary.span);
-    let mut diagnostics = Diagnostics::new();
-    diagnostics.extend(sorted);
-    diagnostics
+    LINTER.without_allowed(&texts, found, is_right)
 }
 
 /// What belongs to the rules: comments that allow what they find.

@@ -237,6 +237,40 @@ pub enum BaseType {
     Typedef(TypedefId),
 }
 
+impl BaseType {
+    /// The basic types, by their names.
+    pub const PRIMITIVES: [(&str, BaseType); 7] = [
+        ("string", BaseType::String),
+        ("int", BaseType::Int),
+        ("float", BaseType::Float),
+        ("number", BaseType::Number),
+        ("bool", BaseType::Bool),
+        ("list", BaseType::List),
+        ("dict", BaseType::Dict),
+    ];
+
+    /// The basic type of a name.
+    #[must_use]
+    pub fn primitive(name: &str) -> Option<BaseType> {
+        let known = BaseType::PRIMITIVES.iter().find(|(known, _)| *known == name);
+        known.map(|(_, base)| *base)
+    }
+
+    /// As it is written; `typedef_name` tells how a typedef is called.
+    pub fn written<'a>(self, typedef_name: impl FnOnce(TypedefId) -> &'a str) -> &'a str {
+        match self {
+            BaseType::String => "string",
+            BaseType::Int => "int",
+            BaseType::Float => "float",
+            BaseType::Number => "number",
+            BaseType::Bool => "bool",
+            BaseType::List => "list",
+            BaseType::Dict => "dict",
+            BaseType::Typedef(typedef) => typedef_name(typedef),
+        }
+    }
+}
+
 /// The type of a parameter or result of a function.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SignatureType {

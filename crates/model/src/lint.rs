@@ -97,12 +97,7 @@ pub fn lint(analysis: &Analysis) -> Diagnostics {
         },
     });
     let texts: Vec<Commented<'_>> = texts.collect();
-    let mut sorted = LINTER.without_allowed(&texts, found, is_right);
-    sorted.sort_by_key(|found| (found.primary.span, found.code.code));
-    sorted.dedup_by(|b, a| a.code.code == b.code.code && a.primary.span == b.primary.span);
-    let mut diagnostics = Diagnostics::new();
-    diagnostics.extend(sorted);
-    diagnostics
+    LINTER.without_allowed(&texts, found, is_right)
 }
 
 /// Comments of a `project.yml` and the like: those that have a line of their own.

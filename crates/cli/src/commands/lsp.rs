@@ -11,7 +11,8 @@ use crate::capabilities::system_hostname;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, exit_code};
 use crate::included_models::IncludedModels;
-use crate::model::{ModelSettings, model_loader};
+use crate::model::ModelSettings;
+use crate::model_loader::model_loader;
 use crate::page;
 use crate::session::Session;
 

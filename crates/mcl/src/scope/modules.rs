@@ -131,7 +131,6 @@ fn escapes_are_whole(text: &str) -> bool {
         .all(|(at, byte)| *byte != b'%' || (hexadecimal(bytes.get(at + 1)) && hexadecimal(bytes.get(at + 2))))
 }
 
-/// Whether a path equals itself after lexical cleaning, one trailing slash aside.
 /// The path of an import that is not in its simplest form in that form, if it then is one.
 pub(super) fn simplest(text: &str) -> Option<String> {
     if text.starts_with('/') || text.contains(':') {
@@ -151,6 +150,7 @@ pub(super) fn simplest(text: &str) -> Option<String> {
     (simplest != text && parse_import(&simplest).is_ok()).then_some(simplest)
 }
 
+/// Whether a path equals itself after lexical cleaning, one trailing slash aside.
 fn is_clean(path: &str) -> bool {
     let body = path.strip_suffix('/').unwrap_or(path);
     if body == "." {

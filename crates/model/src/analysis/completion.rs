@@ -90,16 +90,6 @@ const STATEMENTS: [(&str, &str); 2] = [
 ];
 const VALUES: [&str; 4] = ["true", "false", "null", "not"];
 
-const PRIMITIVES: [(&str, BaseType); 7] = [
-    ("string", BaseType::String),
-    ("int", BaseType::Int),
-    ("float", BaseType::Float),
-    ("number", BaseType::Number),
-    ("bool", BaseType::Bool),
-    ("list", BaseType::List),
-    ("dict", BaseType::Dict),
-];
-
 impl Analysis {
     /// What can stand at a place; none where only new names, texts and comments can.
     #[must_use]
@@ -447,7 +437,7 @@ impl List<'_> {
         if let Some(std) = self.analysis.namespace("std") {
             self.names_of(std, wanted);
         }
-        for (name, base) in PRIMITIVES {
+        for (name, base) in BaseType::PRIMITIVES {
             match wanted {
                 Wanted::Type => self.push(name, Sort::Type, Target::Primitive(base), None),
                 Wanted::Value if !matches!(base, BaseType::List | BaseType::Dict) => {

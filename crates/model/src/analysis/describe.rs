@@ -258,16 +258,7 @@ impl Analysis {
     }
 
     fn base_text(&self, base: BaseType) -> &str {
-        match base {
-            BaseType::String => "string",
-            BaseType::Int => "int",
-            BaseType::Float => "float",
-            BaseType::Number => "number",
-            BaseType::Bool => "bool",
-            BaseType::List => "list",
-            BaseType::Dict => "dict",
-            BaseType::Typedef(id) => shown(&self.model.typedefs[id.index()].name),
-        }
+        base.written(|id| shown(&self.model.typedefs[id.index()].name))
     }
 
     /// A typedef as it is written, on one line.

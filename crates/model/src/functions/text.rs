@@ -401,16 +401,7 @@ pub fn type_name(datum: &Datum, naming: Naming<'_>) -> String {
 /// A base type as it is written.
 #[must_use]
 pub fn base_name(base: BaseType, model: &Model) -> &str {
-    match base {
-        BaseType::String => "string",
-        BaseType::Int => "int",
-        BaseType::Float => "float",
-        BaseType::Number => "number",
-        BaseType::Bool => "bool",
-        BaseType::List => "list",
-        BaseType::Dict => "dict",
-        BaseType::Typedef(typedef) => &model.typedefs[typedef.index()].name,
-    }
+    base.written(|typedef| &model.typedefs[typedef.index()].name)
 }
 
 /// A type as it is written in signatures.

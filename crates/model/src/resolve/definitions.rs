@@ -5,7 +5,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::Diagnostic;
 
 use super::mentions::Target;
-use super::names::{Definition, primitive};
+use super::names::Definition;
 use super::{Resolver, codes, kinds};
 use crate::hir::{
     BaseType, Block, Constraint, Entity, EntityId, Expression, ExpressionKind, Implementation,
@@ -121,7 +121,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn register_typedef(&mut self, namespace: NamespaceId, typedef: &'a ast::Typedef) {
-        if primitive(&typedef.name.text).is_some() {
+        if BaseType::primitive(&typedef.name.text).is_some() {
             let message = format!(
                 "typedef `{}` has the name of a built-in type, which hides it",
                 typedef.name.text

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Span};
 
 use super::{Resolver, codes};
-use crate::hir::{AttributeType, BaseType, EntityId, Member, MemberKind, Symbol};
+use crate::hir::{AttributeType, EntityId, Member, MemberKind, Symbol};
 
 impl Resolver<'_> {
     /// Gives all entities their members. Defaults are not known yet.
@@ -147,16 +147,7 @@ impl Resolver<'_> {
 
     /// A type as it is written.
     pub(super) fn type_text(&self, ty: AttributeType) -> String {
-        let base = match ty.base {
-            BaseType::String => "string",
-            BaseType::Int => "int",
-            BaseType::Float => "float",
-            BaseType::Number => "number",
-            BaseType::Bool => "bool",
-            BaseType::List => "list",
-            BaseType::Dict => "dict",
-            BaseType::Typedef(id) => &self.model.typedefs[id.index()].name,
-        };
+        let base = ty.base.written(|id| &self.model.typedefs[id.index()].name);
         let list = if ty.list { "[]" } else { "" };
         let nullable = if ty.nullable { "?" } else { "" };
         format!("{base}{list}{nullable}")

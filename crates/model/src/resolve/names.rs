@@ -242,7 +242,7 @@ impl<'a> Names<'a> {
     ) -> Result<Definition, Box<Diagnostic>> {
         let name = &path.name.text;
         if path.namespace.is_empty() {
-            if let Some(primitive) = primitive(name) {
+            if let Some(primitive) = BaseType::primitive(name) {
                 return Ok(Definition::Primitive(primitive));
             }
             let mut at = Some(space);
@@ -303,7 +303,7 @@ impl<'a> Names<'a> {
         }
         let mut near: Vec<&str> = of.types.keys().map(|name| &**name).collect();
         if path.namespace.is_empty() {
-            near.extend(PRIMITIVES.iter().map(|(name, _)| *name));
+            near.extend(BaseType::PRIMITIVES.iter().map(|(name, _)| *name));
             let mut outer = of.parent.or_else(|| self.namespace("std"));
             while let Some(at) = outer {
                 near.extend(self.spaces[at.index()].types.keys().map(|name| &**name));
@@ -344,7 +344,7 @@ impl<'a> Names<'a> {
                 .is_some_and(|target| self.own(target, name).is_some()),
             None => {
                 self.own(searched, name).is_some()
-                    || path.namespace.is_empty() && (primitive(name).is_some() || name == "dict")
+                    || path.namespace.is_empty() && (BaseType::primitive(name).is_some() || name == "dict")
             }
         };
         let meant = other_name(&path.name.text, &is_there)?;
@@ -425,22 +425,6 @@ pub(super) fn function(
         .get(namespace, name)
         .filter(|_| has_library_functions);
     shared.cloned().map(FunctionImplementation::Library)
-}
-
-const PRIMITIVES: &[(&str, BaseType)] = &[
-    ("string", BaseType::String),
-    ("int", BaseType::Int),
-    ("float", BaseType::Float),
-    ("number", BaseType::Number),
-    ("bool", BaseType::Bool),
-    ("list", BaseType::List),
-    ("dict", BaseType::Dict),
-];
-
-/// The type of a built-in name.
-pub(super) fn primitive(name: &str) -> Option<BaseType> {
-    let known = PRIMITIVES.iter().find(|(known, _)| *known == name);
-    known.map(|(_, base)| *base)
 }
 
 /// What stands before the last name.
