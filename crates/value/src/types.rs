@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The type of a value, or a constraint on types.
 ///
@@ -51,11 +51,16 @@ pub enum Type {
 }
 
 /// The fields of a struct type; their order is part of the type.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 pub struct StructType {
     /// In declared order, names distinct.
-    pub fields: Vec<Field>,
+    pub fields: Box<[Field]>,
+    /// The positions of the fields in the order of their names, once one of many was asked for.
+    by_name: OnceLock<Box<[usize]>>,
 }
+
+/// Up to so many fields are looked through one by one.
+const FEW_FIELDS: usize = 16;
 
 /// A field of a struct type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -111,13 +116,42 @@ impl StructType {
     /// The position of a field.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<usize> {
-        self.fields.iter().position(|f| &*f.name == name)
+        if self.fields.len() <= FEW_FIELDS {
+            return self.fields.iter().position(|f| &*f.name == name);
+        }
+        let by_name = self.by_name.get_or_init(|| {
+            let mut positions: Box<[usize]> = (0..self.fields.len()).collect();
+            positions.sort_by_key(|position| &self.fields[*position].name);
+            positions
+        });
+        let found = by_name.binary_search_by(|position| (*self.fields[*position].name).cmp(name));
+        found.ok().map(|found| by_name[found])
     }
 
     /// The type of a field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Type> {
-        self.fields.iter().find(|f| &*f.name == name).map(|f| &f.ty)
+        self.index(name).map(|position| &self.fields[position].ty)
+    }
+}
+
+impl fmt::Debug for StructType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StructType").field(&self.fields).finish()
+    }
+}
+
+impl PartialEq for StructType {
+    fn eq(&self, other: &StructType) -> bool {
+        self.fields == other.fields
+    }
+}
+
+impl Eq for StructType {}
+
+impl Hash for StructType {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.fields.hash(state);
     }
 }
 
@@ -156,7 +190,10 @@ impl Type {
                 ty,
             })
             .collect();
-        Type::Struct(Arc::new(StructType { fields }))
+        Type::Struct(Arc::new(StructType {
+            fields,
+            by_name: OnceLock::new(),
+        }))
     }
 
     /// `func(name type, …) result`.

@@ -302,7 +302,7 @@ fn common_type<'a>(
 
 /// The type of a struct after its fields were replaced.
 fn struct_type(structure: &Struct, news: &[Value]) -> Type {
-    let promised = structure.ty().as_struct().map(|ty| ty.fields.as_slice());
+    let promised = structure.ty().as_struct().map(|ty| &*ty.fields);
     let promised = promised.unwrap_or_default();
     let mut kept = promised.iter().zip(structure.fields()).zip(news);
     if kept.all(|((field, old), new)| still_fits(old, new, &field.ty)) {

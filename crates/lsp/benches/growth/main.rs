@@ -1,5 +1,5 @@
 //! What looking at a program costs, and how that grows with the program: compiling, analysing, linting and formatting programs of
-//! each shape at three sizes, each twice the one before; and a keystroke in a program of 10 000 statements, from the change that an
+//! each shape at three sizes (or more: `--doublings N`), each twice the one before; and a keystroke in a program of 10 000 statements, from the change that an
 //! editor sends to each answer that it waits for.
 //!
 //! Time is the processor's, the shortest of many rounds: whoever else is on the machine only ever adds to it. Of answers it is also the
@@ -40,6 +40,7 @@ fn main() {
         arguments.get(at + 1).cloned()
     };
     let rounds = after("--rounds").map_or(15, |rounds| rounds.parse().unwrap());
+    let doublings = after("--doublings").map_or(2, |doublings| doublings.parse().unwrap());
     let only = after("--only");
     let is_wanted = |name: &str| only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     let library = library();
@@ -51,7 +52,7 @@ fn main() {
     println!("|---|---|---|---|---|---|");
     let mut exceeding = Vec::new();
     for shape in SHAPES.iter().filter(|shape| is_wanted(shape.name)) {
-        exceeding.extend(growth(shape, rounds, &library));
+        exceeding.extend(growth(shape, doublings, rounds, &library));
     }
     println!(
         "\nmore than {MOST} for twice the size: {}",
@@ -72,10 +73,10 @@ fn library() -> Library {
 const STEPS: [&str; 4] = ["compile", "analyse", "lint", "format"];
 
 /// Prints how a shape grows. Answers what grows too fast.
-fn growth(shape: &Shape, rounds: usize, library: &Library) -> Vec<String> {
-    let sizes = [shape.size, shape.size * 2, shape.size * 4];
-    let programs = sizes.map(shape.program);
-    let mut best = [[Duration::MAX; STEPS.len()]; 3];
+fn growth(shape: &Shape, doublings: usize, rounds: usize, library: &Library) -> Vec<String> {
+    let sizes: Vec<usize> = (0..=doublings).map(|doubling| shape.size << doubling).collect();
+    let programs: Vec<MemoryLoader> = sizes.iter().map(|size| (shape.program)(*size)).collect();
+    let mut best = vec![[Duration::MAX; STEPS.len()]; sizes.len()];
     // The sizes take turns, so that what disturbs the machine disturbs all; of a small one there are as many rounds as fit into the time
     // of a large one, because the same disturbance is more beside it.
     for _ in 0..rounds {

@@ -306,7 +306,7 @@ pub(super) fn meta_twice(
             ItemKind::Meta { name, .. } => vec![name.name().to_owned()],
             ItemKind::MetaStruct { value } => {
                 let ty = program.type_of(instance, *value);
-                let fields = ty.as_struct().map(|s| s.fields.as_slice()).unwrap_or_default();
+                let fields = ty.as_struct().map(|s| &*s.fields).unwrap_or_default();
                 fields.iter().map(|f| f.name.to_string()).collect()
             }
             ItemKind::Field { .. } | ItemKind::EdgeProperty { .. } => continue,

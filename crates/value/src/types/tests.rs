@@ -69,3 +69,23 @@ fn types_nest_so_deep_and_no_deeper() {
         assert_eq!(Type::parse(&nested(20_000)), None, "{open}");
     }
 }
+
+#[test]
+fn a_field_is_found_among_few_and_among_many() {
+    for count in [0, 1, 15, 16, 17, 100, 1000] {
+        let names = (0..count).map(|i| format!("k{}", i * 7919 % 1009));
+        let ty = Type::structure(
+            names
+                .enumerate()
+                .map(|(i, name)| (name, if i % 2 == 0 { Type::Int } else { Type::Str })),
+        );
+        let fields = ty.as_struct().unwrap();
+        for (i, field) in fields.fields.iter().enumerate() {
+            assert_eq!(fields.index(&field.name), Some(i));
+            assert_eq!(fields.field(&field.name), Some(&field.ty));
+        }
+        assert_eq!(fields.index("k"), None);
+        assert_eq!(fields.field("k1009"), None);
+        assert_eq!(ty, ty.replace(&mut |_| None));
+    }
+}

@@ -408,12 +408,7 @@ impl Struct {
 
     /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
-        let names = self
-            .0
-            .ty
-            .as_struct()
-            .map(|s| s.fields.as_slice())
-            .unwrap_or_default();
+        let names = self.0.ty.as_struct().map(|s| &*s.fields).unwrap_or_default();
         names.iter().map(|f| &*f.name).zip(self.0.fields.iter())
     }
 }
