@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use blocks::Blocks;
 use setpoint_diagnostics::{Diagnostics, Loader, SourceMap, Span};
 
 pub use inputs::{Inputs, Outside, ReadKey};
@@ -29,6 +30,7 @@ use replay::Kept;
 pub use replay::Changes;
 
 mod assign;
+pub mod blocks;
 mod calls;
 mod cells;
 pub mod codes;
@@ -88,7 +90,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Execution {
     /// All instances, in the order in which they were created.
-    pub instances: Vec<Instance>,
+    pub instances: Blocks<Instance>,
     /// Members of all instances, among others.
     cells: Cells,
     /// What changed answers need, if that was wanted.

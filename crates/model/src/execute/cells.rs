@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::Span;
 
+use super::blocks::Blocks;
 use super::units::UnitId;
 use crate::datum::{Datum, InstanceId, UnknownId};
 
@@ -218,9 +219,9 @@ impl Gradual {
 /// All cells.
 #[derive(Debug)]
 pub(super) struct Cells {
-    pub(super) cells: Vec<Cell>,
-    pub(super) graduals: Vec<Gradual>,
-    links: Vec<Link>,
+    pub(super) cells: Blocks<Cell>,
+    pub(super) graduals: Blocks<Gradual>,
+    links: Blocks<Link>,
     free_link: u32,
     places: Places,
     /// The value of all relations that hold nothing.
@@ -234,9 +235,9 @@ impl Cells {
 
     pub(super) fn new() -> Cells {
         Cells {
-            cells: Vec::new(),
-            graduals: Vec::new(),
-            links: Vec::new(),
+            cells: Blocks::new(),
+            graduals: Blocks::new(),
+            links: Blocks::new(),
             free_link: NONE,
             places: Places::default(),
             nothing: Arc::new([]),

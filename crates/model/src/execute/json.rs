@@ -99,7 +99,7 @@ impl<'a> Writer<'a> {
 
     /// All instances but those of entities of `std`.
     pub(crate) fn instances(&self) -> impl Iterator<Item = Value> + '_ {
-        let all = (0..).map(InstanceId).zip(&self.execution.instances);
+        let all = (0..).map(InstanceId).zip(self.execution.instances.iter());
         all.filter_map(|(id, instance)| self.instance(id, instance))
     }
 

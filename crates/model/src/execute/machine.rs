@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span};
 
+use super::blocks::Blocks;
 use super::cells::{CellId, Cells, Element, GradualKind, NONE};
 use super::construct::Plans;
 use super::entities::Entities;
@@ -40,14 +41,14 @@ pub(super) struct Machine<'m> {
     pub(super) entities: Entities,
     pub(super) cells: Cells,
     pub(super) units: Units<'m>,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Blocks<Frame>,
     /// Found when they are needed first.
     pub(super) expressions: OnceCell<Expressions<'m>>,
     /// Notes what depends on the world outside, if somebody wants that.
     pub(super) recorder: Option<Box<Recorder>>,
     /// Where the variables of each namespace begin.
     pub(super) namespaces: Vec<CellId>,
-    pub(super) instances: Vec<Instance>,
+    pub(super) instances: Blocks<Instance>,
     /// Places of further constructions of instances that were constructed more than once.
     pub(super) constructed_again: FxHashMap<InstanceId, Vec<Span>>,
     /// Implementations that were selected and have no bit.
@@ -122,11 +123,11 @@ impl<'m> Machine<'m> {
             entities,
             cells: Cells::new(),
             units: Units::new(),
-            frames: Vec::new(),
+            frames: Blocks::new(),
             expressions: OnceCell::new(),
             recorder: options.record.then(Box::default),
             namespaces: Vec::new(),
-            instances: Vec::new(),
+            instances: Blocks::new(),
             constructed_again: FxHashMap::default(),
             selected: FxHashSet::default(),
             indexes: Indexes::new(model.indexes.len()),
@@ -528,7 +529,7 @@ impl<'m> Machine<'m> {
     /// The error that a model does not end.
     pub(super) fn too_much(&self, what: &str, most: u64) -> Diagnostic {
         let mut places: FxHashMap<Span, u64> = FxHashMap::default();
-        for instance in &self.instances {
+        for instance in self.instances.iter() {
             *places.entry(instance.span).or_default() += 1;
         }
         let mut places: Vec<(Span, u64)> = places.into_iter().collect();

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Loader, SourceMap, Span};
 
+use super::blocks::Blocks;
 use super::cells::CellId;
 use super::expressions::ExpressionKey;
 use super::frames::Frame;
@@ -25,7 +26,7 @@ use crate::hir::{Expression, MemberKind, Model};
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) recording: Recording,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Blocks<Frame>,
     pub(super) namespaces: Vec<CellId>,
     pub(super) constructed_again: FxHashMap<InstanceId, Vec<Span>>,
     pub(super) unknowns: Unknowns,

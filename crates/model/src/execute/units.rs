@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::blocks::Blocks;
 use super::cells::CellId;
 use super::construct::PlanId;
 use super::promises::Promised;
@@ -148,7 +149,7 @@ pub(super) struct Unit<'m> {
 /// All units.
 #[derive(Debug)]
 pub(super) struct Units<'m> {
-    units: Vec<Unit<'m>>,
+    units: Blocks<Unit<'m>>,
     free: Vec<UnitId>,
     queue: VecDeque<UnitId>,
     registered: u32,
@@ -157,7 +158,7 @@ pub(super) struct Units<'m> {
 impl<'m> Units<'m> {
     pub(super) fn new() -> Units<'m> {
         Units {
-            units: Vec::new(),
+            units: Blocks::new(),
             free: Vec::new(),
             queue: VecDeque::new(),
             registered: 0,

@@ -4,13 +4,14 @@ use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{SourceMap, Span};
 
 use super::Instance;
+use super::blocks::Blocks;
 use crate::datum::InstanceId;
 use crate::functions::context::Instances;
 use crate::hir::EntityId;
 
 /// The part of a machine that names instances.
 pub(super) struct InstanceView<'a> {
-    pub(super) instances: &'a [Instance],
+    pub(super) instances: &'a Blocks<Instance>,
     pub(super) constructed_again: &'a FxHashMap<InstanceId, Vec<Span>>,
     pub(super) sources: &'a SourceMap,
 }
