@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The type of a value, or a constraint on types.
 ///
@@ -55,8 +55,8 @@ pub enum Type {
 pub struct StructType {
     /// In declared order, names distinct.
     pub fields: Box<[Field]>,
-    /// The positions of the fields in the order of their names, once one of many was asked for.
-    by_name: OnceLock<Box<[usize]>>,
+    /// The positions of the fields in the order of their names; empty where there are few.
+    by_name: Box<[u32]>,
 }
 
 /// Up to so many fields are looked through one by one.
@@ -113,19 +113,26 @@ impl Hash for FuncType {
 }
 
 impl StructType {
+    fn new(fields: Box<[Field]>) -> StructType {
+        let mut by_name: Box<[u32]> = match fields.len() {
+            ..=FEW_FIELDS => Box::default(),
+            many => (0..many as u32).collect(),
+        };
+        by_name.sort_by_key(|position| &fields[*position as usize].name);
+        StructType { fields, by_name }
+    }
+
     /// The position of a field.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<usize> {
         if self.fields.len() <= FEW_FIELDS {
             return self.fields.iter().position(|f| &*f.name == name);
         }
-        let by_name = self.by_name.get_or_init(|| {
-            let mut positions: Box<[usize]> = (0..self.fields.len()).collect();
-            positions.sort_by_key(|position| &self.fields[*position].name);
-            positions
-        });
-        let found = by_name.binary_search_by(|position| (*self.fields[*position].name).cmp(name));
-        found.ok().map(|found| by_name[found])
+        let name_at = |position: &u32| &*self.fields[*position as usize].name;
+        let found = self
+            .by_name
+            .binary_search_by(|position| name_at(position).cmp(name));
+        found.ok().map(|found| self.by_name[found] as usize)
     }
 
     /// The type of a field.
@@ -190,10 +197,7 @@ impl Type {
                 ty,
             })
             .collect();
-        Type::Struct(Arc::new(StructType {
-            fields,
-            by_name: OnceLock::new(),
-        }))
+        Type::Struct(Arc::new(StructType::new(fields)))
     }
 
     /// `func(name type, …) result`.
