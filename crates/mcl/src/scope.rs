@@ -28,3 +28,6 @@ pub use parsed::{ParseCache, ParsedFile};
 pub(crate) use recursion::depends_on_itself;
 pub use resolve::Entry;
 pub(crate) use resolve::{Alias, Extent, Frame, FrameId, ResolveInput, resolve};
+
+#[cfg(test)]
+mod tests;

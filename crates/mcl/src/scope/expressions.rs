@@ -224,23 +224,23 @@ impl Resolver<'_> {
                         Callee::Library(spec, self.module_directory_of(frame))
                     }
                     Some((_, Meaning::Variable(_) | Meaning::Class(_))) | None => {
-                        self.unknown_function(frame, &name.text, span);
+                        self.unknown_function(frame, &name.text, name.span, span);
                         Callee::Value(self.new_expr(ExprKind::Unknown(Vec::new()), span))
                     }
                 }
             }
             syntax::Callee::Variable(name) => {
-                let kind = self
-                    .find_variable(frame, &name.text, name.span)
-                    .unwrap_or_else(|| {
-                        self.unknown_function_variable(frame, &name.text, span);
-                        ExprKind::Unknown(Vec::new())
-                    });
                 // The span of a variable includes its dollar.
                 let variable = Span {
                     start: name.span.start.saturating_sub(1),
                     ..name.span
                 };
+                let kind = self
+                    .find_variable(frame, &name.text, name.span)
+                    .unwrap_or_else(|| {
+                        self.unknown_function_variable(frame, &name.text, variable, span);
+                        ExprKind::Unknown(Vec::new())
+                    });
                 Callee::Value(self.new_expr(kind, variable))
             }
             syntax::Callee::Lambda(id) => Callee::Value(self.expr(frame, ast, *id)),
@@ -254,7 +254,8 @@ impl Resolver<'_> {
         self.new_expr(ExprKind::Call { callee, arguments }, span)
     }
 
-    fn unknown_function(&mut self, frame: FrameId, name: &str, span: Span) {
+    /// The rules blame the whole call; what is wrong is its name.
+    fn unknown_function(&mut self, frame: FrameId, name: &str, name_span: Span, span: Span) {
         if self.may_have_failed(frame, name) {
             return;
         }
@@ -263,7 +264,7 @@ impl Resolver<'_> {
             span,
             format!("there is no function `{name}` here"),
         );
-        let error = error.label("not defined");
+        let error = error.shown_at(name_span).label("not defined");
         let help = if self.find(frame, Space::Variable, name).is_some() {
             Some(format!(
                 "a function value in a variable is called with `${name}(…)`"
@@ -277,7 +278,7 @@ impl Resolver<'_> {
         self.report(frame, error.help_if(help));
     }
 
-    fn unknown_function_variable(&mut self, frame: FrameId, name: &str, span: Span) {
+    fn unknown_function_variable(&mut self, frame: FrameId, name: &str, variable: Span, span: Span) {
         if self.may_have_failed(frame, name) {
             return;
         }
@@ -292,7 +293,8 @@ impl Resolver<'_> {
             })
         };
         let error = Diagnostic::error(&codes::UNKNOWN_VARIABLE, span, message);
-        self.report(frame, error.label("not defined").help_if(help));
+        let error = error.shown_at(variable).label("not defined");
+        self.report(frame, error.help_if(help));
     }
 
     /// What is written in place of a method: `$list.len()`.

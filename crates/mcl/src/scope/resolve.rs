@@ -161,10 +161,7 @@ pub(crate) fn resolve(
         }),
         Entry::Directory(directory) => enter_directory(loader, directory, None, false),
     };
-    let mut resolved = Resolved {
-        plain: true,
-        ..Resolved::default()
-    };
+    let mut resolved = Resolved::default();
     let place = match place {
         Ok(place) => place,
         Err(missing) => {
