@@ -30,6 +30,7 @@ use setpoint_host::sync::Mutex;
 use setpoint_value::Value;
 
 use crate::failure::Failure;
+use crate::included_programs::canonical;
 use crate::model::{Executed, ModelSettings, ModelSource, ModelWork};
 use crate::output::Output;
 
@@ -179,11 +180,26 @@ impl IncludedModels {
         std::mem::take(&mut self.0.executions.lock().news)
     }
 
-    fn work(&self, directory: &str) -> Result<ModelWork, Failure> {
-        let place = match directory.starts_with('/') {
+    /// Where a directory is, as the user can open it.
+    fn place(&self, directory: &str) -> String {
+        match directory.starts_with('/') {
             true => directory.to_owned(),
             false => format!("{}{directory}", self.0.root),
-        };
+        }
+    }
+
+    /// Why the model in a directory cannot be included: it is what includes the program.
+    fn cycle(&self, directory: &str) -> Option<String> {
+        let including = &self.0.settings.including;
+        let place = canonical(&self.place(directory)).filter(|place| including.contains(place))?;
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        Some(format!(
+            "the model in `{name}` includes this program, so the program cannot include the model"
+        ))
+    }
+
+    fn work(&self, directory: &str) -> Result<ModelWork, Failure> {
+        let place = self.place(directory);
         let shared = &self.0;
         let (settings, library) = (shared.settings.clone(), shared.library.clone());
         let hostname = shared.hostname.clone();

@@ -25,6 +25,7 @@ mod directory_loader;
 mod evaluation;
 mod failure;
 mod included_models;
+mod included_programs;
 mod input;
 mod known_files;
 mod later;

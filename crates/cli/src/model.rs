@@ -1,5 +1,7 @@
 //! A model, the second language: where it is, what it is given of this machine, and what it gives.
 
+mod programs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +26,8 @@ use crate::asked_files::{AskedFiles, Asking};
 use crate::capabilities::SystemRandom;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, system_text};
-use crate::model_loader::{ModelLoader, model_loader};
+use crate::included_programs::{Evaluations, IncludedPrograms, ProgramsAsModules, with_programs};
+use crate::model_loader::model_loader;
 use crate::output::{Importance, Output, headed};
 use crate::published_facts::{Facts, read_facts};
 use crate::python::Python;
@@ -51,6 +54,10 @@ pub(crate) struct ModelSource {
     facts: Facts,
     /// What resources published.
     published: Facts,
+    /// What programs hold in their variables.
+    of_programs: Facts,
+    /// What an execution wants to outlive it that was not the last one: random texts stay what they are while programs are evaluated.
+    kept: BTreeMap<Arc<str>, String>,
     /// How many rounds of freezing relations there may be.
     max_rounds: Option<u64>,
     /// What runs the functions that its modules have in Python.
@@ -59,6 +66,10 @@ pub(crate) struct ModelSource {
     is_followed: bool,
     /// What is given for the inputs of the project, by name.
     given: BTreeMap<Arc<str>, Value>,
+    /// Programs that it imports as modules.
+    programs: IncludedPrograms,
+    /// What has become of them.
+    evaluations: Evaluations,
 }
 
 /// What the command line says about a model, besides where it is.
@@ -76,6 +87,8 @@ pub(crate) struct ModelSettings {
     pub(crate) no_python: bool,
     /// What is given for inputs of the project, as it was written.
     pub(crate) inputs: Vec<(String, String)>,
+    /// The projects of models that include the program that includes this one: one in the other, the outermost first.
+    pub(crate) including: Vec<PathBuf>,
 }
 
 /// Whether an argument names a model: a `.cf` file, a `project.yml`, or a directory that has one and is no program of the first language.
@@ -134,18 +147,25 @@ impl ModelSource {
         if !root.is_empty() && !root.ends_with('/') {
             root.push('/');
         }
-        let plugins = match settings.no_python || Python::is_off() {
+        let no_python = settings.no_python;
+        let plugins = match no_python || Python::is_off() {
             true => PluginSettings::Off("which are turned off".into()),
             false => PluginSettings::By(Arc::new(Python::new(&root, output)?)),
         };
         let given = given(&root, &settings.inputs)?;
+        let programs = IncludedPrograms::new(&root, &library, no_python, settings.including, output);
+        let evaluations = Evaluations::new(programs.clone(), output);
         Ok(ModelSource {
             root,
             plugins,
+            programs,
+            evaluations,
+            of_programs: Facts::new(),
+            kept: BTreeMap::new(),
             needs_project: above.is_none() && main.is_none(),
             main,
             module_path,
-            library,
+            library: with_programs(&library),
             hostname,
             given,
             max_rounds: max_rounds(settings.environment.as_ref())?,
@@ -164,6 +184,11 @@ impl ModelSource {
 
     fn all_facts(&self) -> Facts {
         let mut facts = self.published.clone();
+        facts.extend(
+            self.of_programs
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
         facts.extend(self.facts.iter().map(|(key, value)| (key.clone(), value.clone())));
         facts
     }
@@ -185,6 +210,9 @@ impl ModelSource {
                     .and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
                 stored.extend(text.map(|text| (Arc::from(path), Arc::from(text))));
             }
+        }
+        for (path, text) in &self.kept {
+            stored.entry(path.clone()).or_insert_with(|| text.as_str().into());
         }
         Inputs {
             deployment: Deployment {
@@ -445,6 +473,7 @@ impl ModelWork {
     pub(crate) fn check(&mut self) -> (Checked, Diagnostics) {
         let loader = self.loader();
         let mut diagnostics = Diagnostics::new();
+        self.source.programs.begin();
         let checked = check(
             &loader,
             &self.source.library,
@@ -452,6 +481,7 @@ impl ModelWork {
             &mut self.sources,
             &mut diagnostics,
         );
+        self.source.programs.report(&mut self.sources, &mut diagnostics);
         (checked, diagnostics)
     }
 
@@ -467,16 +497,28 @@ impl ModelWork {
             module_path: self.options.module_path.clone(),
             needs_project: self.options.needs_project,
         };
-        Workspace::new().analyse(&options, &documents.over(&loader), &self.source.library)
+        self.source.programs.begin();
+        let library = &self.source.library;
+        let mut analysis = Workspace::new().analyse(&options, &documents.over(&loader), library);
+        self.source
+            .programs
+            .report(&mut analysis.sources, &mut analysis.diagnostics);
+        analysis
     }
 
     /// The files of the model: also below directories of modules that the project says lie outside of it.
-    fn loader(&self) -> ModelLoader {
-        model_loader(&self.source.root, &self.source.module_path)
+    fn loader(&self) -> ProgramsAsModules {
+        let files = model_loader(&self.source.root, &self.source.module_path);
+        self.source.programs.modules(files)
     }
 
     /// Executes the model as it is now, and takes what this machine keeps.
     pub(crate) fn compile(&mut self) -> ModelCompilation {
+        let compilation = self.compile_once();
+        self.with_programs(compilation)
+    }
+
+    fn compile_once(&mut self) -> ModelCompilation {
         let Executed {
             compiled,
             mut diagnostics,
@@ -512,6 +554,7 @@ impl ModelWork {
         let inputs = self.source.inputs(&loader);
         let mut diagnostics = Diagnostics::new();
         let asking = Asking::of(&loader, AskedFiles::default());
+        self.source.programs.begin();
         let compiled = compile(
             &asking,
             &self.source.library,
@@ -520,10 +563,14 @@ impl ModelWork {
             &mut self.sources,
             &mut diagnostics,
         );
+        self.source.programs.report(&mut self.sources, &mut diagnostics);
         let exported = compiled.exported.as_ref().filter(|_| !diagnostics.has_errors());
         let machine = exported.map(|exported| {
             let answers = Answers(&inputs);
-            machine_outputs(exported, &self.source.hostname, &answers, &mut diagnostics)
+            let mut machine = machine_outputs(exported, &self.source.hostname, &answers, &mut diagnostics);
+            let (evaluations, sources) = (&mut self.source.evaluations, &mut self.sources);
+            evaluations.replace(exported, &mut machine, sources, &mut diagnostics);
+            machine
         });
         let machine = machine.filter(|_| !diagnostics.has_errors());
         Executed {
@@ -565,7 +612,12 @@ impl ModelWork {
 
     /// What has become of a compilation now. Where answers have changed whose values it only passes on, nothing else is done anew.
     pub(crate) fn update(&mut self, before: ModelCompilation) -> ModelCompilation {
-        self.try_update(before).unwrap_or_else(|| self.compile())
+        let compilation = self.update_once(before);
+        self.with_programs(compilation)
+    }
+
+    fn update_once(&mut self, before: ModelCompilation) -> ModelCompilation {
+        self.try_update(before).unwrap_or_else(|| self.compile_once())
     }
 
     fn try_update(&mut self, before: ModelCompilation) -> Option<ModelCompilation> {
@@ -612,7 +664,7 @@ impl ModelWork {
         {
             return None;
         }
-        if changed.is_empty() {
+        if changed.is_empty() && !self.has_programs() {
             return Some(ModelCompilation {
                 compiled,
                 diagnostics,
@@ -622,11 +674,21 @@ impl ModelWork {
             });
         }
         let asking = Asking::of(&loader, asked);
-        let updated = compiled.update(&asking, &inputs, &mut self.sources, &changed);
-        let (compiled, updated) = updated?;
+        let (compiled, resources) = match changed.is_empty() {
+            true => (compiled, BTreeSet::new()),
+            false => {
+                let updated = compiled.update(&asking, &inputs, &mut self.sources, &changed);
+                let (compiled, updated) = updated?;
+                (compiled, updated.resources)
+            }
+        };
         let exported = compiled.exported.as_ref()?;
         let (hostname, answers) = (&self.source.hostname, Answers(&inputs));
-        let outputs = updated_outputs(exported, &updated.resources, &desired.held, hostname, &answers);
+        // What stands in the place of an instance may be something else although the instance is the same.
+        let outputs = match self.has_programs() {
+            true => None,
+            false => updated_outputs(exported, &resources, &desired.held, hostname, &answers),
+        };
         let (graph, held) = match outputs {
             Some(outputs) => {
                 let outputs = outputs.into_iter();
@@ -635,7 +697,9 @@ impl ModelWork {
             }
             None => {
                 let mut found = Diagnostics::new();
-                let machine = machine_outputs(exported, hostname, &answers, &mut found);
+                let mut machine = machine_outputs(exported, hostname, &answers, &mut found);
+                let (evaluations, sources) = (&mut self.source.evaluations, &mut self.sources);
+                evaluations.replace(exported, &mut machine, sources, &mut found);
                 if !found.is_empty() {
                     return None;
                 }
@@ -735,8 +799,9 @@ impl ModelWork {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn store(&self, compiled: &Compiled) -> Result<(), Failure> {
+    pub(crate) fn store(&mut self, compiled: &Compiled) -> Result<(), Failure> {
         let stored = compiled.execution.iter().flat_map(|execution| &execution.stored);
+        let stored = self.source.kept.iter().chain(stored);
         for (path, text) in stored {
             let place = PathBuf::from(self.shown(path));
             let write = || {
@@ -749,6 +814,7 @@ impl ModelWork {
             };
             write().map_err(|error| Failure::io(format_args!("write `{}`", place.display()), &error))?;
         }
+        self.source.kept.clear();
         Ok(())
     }
 }

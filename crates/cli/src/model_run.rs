@@ -17,11 +17,13 @@ use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::Submitted;
+use setpoint_host::sync::Mutex;
 use setpoint_model::errors::told;
 use setpoint_model::language::LANGUAGE;
 use tokio::sync::Notify;
 
 use crate::commands::errors_first;
+use crate::included_programs::Evaluating;
 use crate::model::{ModelCompilation, ModelWork};
 use crate::output::Importance;
 use crate::published_facts::PublishedFacts;
@@ -29,6 +31,38 @@ use crate::reload::{Message, Programs, Surroundings, Watched};
 
 /// After so long a model is executed although its files still change.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// So long the first values of programs are waited for before the machine is kept without them; when they come, it is executed again.
+const FIRST_VALUES: Duration = Duration::from_secs(1);
+
+/// The same where it is not.
+const ONLY_VALUES: Duration = Duration::from_secs(10);
+
+/// Whether programs have news since the model was looked at. Clones are one and the same.
+#[derive(Clone, Default)]
+struct Bell(Arc<Mutex<bool>>);
+
+impl Bell {
+    /// There is news; this is done before anybody can take it.
+    fn ring(&self, action: impl FnOnce()) {
+        let mut has_news = self.0.lock();
+        *has_news = true;
+        action();
+    }
+
+    /// What there is to be taken in is taken in from here on.
+    fn silence(&self) {
+        *self.0.lock() = false;
+    }
+
+    /// Does this if there is none, and lets none come meanwhile.
+    fn if_silent(&self, action: impl FnOnce()) {
+        let has_news = self.0.lock();
+        if !*has_news {
+            action();
+        }
+    }
+}
 
 /// Starts a model that was compiled, and is right. `facts` are those that the engine's resources publish.
 pub(crate) fn start(
@@ -47,6 +81,7 @@ pub(crate) fn start(
         model,
         surroundings,
         facts,
+        bell: Bell::default(),
         current: None,
         submitted: None,
         told: Diagnostics::new(),
@@ -55,10 +90,26 @@ pub(crate) fn start(
     if running.surroundings.follow {
         running.facts.tell(sender.clone());
     }
+    let (bell, asking) = (running.bell.clone(), running.surroundings.clone());
+    let ring = asking.follow.then(|| sender.clone());
+    let engine = asking.engine.clone();
+    running.model.evaluate_programs(Evaluating {
+        machine: asking.machine,
+        effects: true,
+        wait: if ring.is_some() { FIRST_VALUES } else { ONLY_VALUES },
+        ring: Arc::new(move || {
+            if let Some(sender) = &ring {
+                bell.ring(|| {
+                    engine.sources_busy(true);
+                    let _ = sender.send(Message::Changed);
+                });
+            }
+        }),
+    });
     let ending = ended.clone();
     let work = move || {
-        // What a process before left was not known when it was compiled.
-        let compilation = match running.ask(&compilation) {
+        // What a process before left was not known when it was compiled, and programs were not evaluated.
+        let compilation = match running.ask(&compilation) || running.model.has_programs() {
             true => running.compile(),
             false => compilation,
         };
@@ -96,6 +147,7 @@ struct Running {
     surroundings: Surroundings,
     watched: Option<Watched>,
     facts: PublishedFacts,
+    bell: Bell,
     /// The newest compilation.
     current: Option<ModelCompilation>,
     /// The generation of the graph that the engine has.
@@ -151,6 +203,7 @@ impl Running {
     /// Compiles the model with all that is known of what it asks for.
     fn compile(&mut self) -> ModelCompilation {
         let mut before = self.current.take();
+        self.bell.silence();
         if let Err(failure) = self.model.reread_facts() {
             failure.report(&self.surroundings.reporter.output);
         }
@@ -179,7 +232,12 @@ impl Running {
         if let Err(failure) = self.facts.leave(&self.surroundings.machine.host) {
             failure.report(&self.surroundings.reporter.output);
         }
-        self.facts.rest(|| self.surroundings.engine.sources_busy(false));
+        if self.model.waits_for_programs() {
+            return;
+        }
+        let engine = &self.surroundings.engine;
+        self.facts
+            .rest(|| self.bell.if_silent(|| engine.sources_busy(false)));
     }
 
     /// Hands on what an execution gave. Answers whether that was possible.
@@ -258,6 +316,7 @@ impl Running {
             .map(|name| PathBuf::from(self.model.shown(&name)))
             .chain(facts)
             .filter_map(|path| std::path::absolute(path).ok())
+            .chain(self.model.program_files())
             .collect();
         if let Some(why) = watched.follow(files, compilation.diagnostics.has_errors()) {
             let text = format!("changes of the model may not be seen: {why}");

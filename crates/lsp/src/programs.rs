@@ -362,7 +362,7 @@ fn analyse_model(
         options.module_path.push(String::new());
     }
     let loader = documents.over(&*below);
-    let analysis = workspace.analyse(&options, &loader, &setup.library);
+    let analysis = workspace.analyse(&options, &loader, &setup.model_library);
     let path = |file: FileId| {
         let name = &*analysis.sources.file(file).name;
         let built_in = name.strip_prefix('<').and_then(|name| name.strip_suffix('>'));

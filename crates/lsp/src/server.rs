@@ -22,6 +22,8 @@ use crate::worker::Worker;
 pub struct Setup {
     /// What programs can use.
     pub library: Library,
+    /// What models can use.
+    pub model_library: Library,
     /// The files on disk.
     pub files: Box<dyn Files>,
     /// The directory of modules from elsewhere, ending in `/`.

@@ -86,6 +86,34 @@ impl PortType {
         }
     }
 
+    /// The type whose values these are, if there is one.
+    #[must_use]
+    pub fn of_value_type(ty: &Type) -> Option<PortType> {
+        let elements = ELEMENTS.iter().map(|(_, element)| *element);
+        let mut all = elements.flat_map(|element| [false, true].map(|is_list| PortType { element, is_list }));
+        all.find(|port| port.value_type() == *ty)
+    }
+
+    /// A value that came out of a model, where an int may stand for a float, as one of this type.
+    #[must_use]
+    pub fn fitted(self, value: &Value) -> Option<Value> {
+        let (plain, marks) = value.unmark();
+        let fitted = match (self.is_list, plain) {
+            (true, Value::List(items)) => {
+                let element = PortType {
+                    is_list: false,
+                    ..self
+                };
+                let items: Option<Vec<Value>> = items.iter().map(|item| element.fitted(item)).collect();
+                Value::list(element.value_type(), items?)
+            }
+            (false, Value::Int(number)) if self.element == Element::Float => Value::float(*number as f64),
+            _ if plain.ty() == self.value_type() => plain.clone(),
+            _ => return None,
+        };
+        Some(fitted.with_marks(&marks))
+    }
+
     /// A value as somebody writes it on a command line: a text as it is, anything else as JSON.
     ///
     /// # Errors

@@ -114,6 +114,7 @@ impl Model {
             facts: self.facts.clone(),
             no_python: self.no_python,
             inputs: self.input.clone(),
+            ..ModelSettings::default()
         };
         Ok(ModelWork::new(ModelSource::find(
             &self.directory,

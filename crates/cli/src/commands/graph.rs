@@ -1,6 +1,7 @@
 //! `setpoint graph`: what the machine shall be, without touching it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -15,6 +16,7 @@ use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
 use crate::compilation::Compilation;
 use crate::evaluation::first_graph;
 use crate::failure::{Failure, exit_code};
+use crate::included_programs::Evaluating;
 use crate::model::ModelWork;
 use crate::output::Output;
 use crate::prefix::Prefix;
@@ -156,7 +158,17 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     if arguments.pure {
         model.without_machine();
     }
-    let compilation = model.compile();
+    let mut compilation = model.compile();
+    if model.has_programs() && !arguments.pure {
+        let prefix = Prefix::place(arguments.prefix.clone())?;
+        model.evaluate_programs(Evaluating {
+            machine: session.machine(&arguments.program.hostname()?, prefix)?,
+            effects: false,
+            wait: arguments.timeout,
+            ring: Arc::new(|| ()),
+        });
+        compilation = model.compile();
+    }
     let diagnostics = errors_first(&compilation.diagnostics);
     let Some(mut desired) = compilation.desired else {
         match arguments.format {

@@ -1,9 +1,12 @@
 //! `setpoint lsp`: the language server, on standard input and output.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::Args;
 use setpoint_diagnostics::Loader;
+use setpoint_graph::Library;
+use setpoint_host::sync::Mutex;
 use setpoint_lsp::{Ending, Files, Setup, Transport, serve};
 
 use crate::arguments::modules_directory;
@@ -11,8 +14,10 @@ use crate::capabilities::system_hostname;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::{Failure, exit_code};
 use crate::included_models::IncludedModels;
+use crate::included_programs::{IncludedPrograms, with_programs};
 use crate::model::ModelSettings;
 use crate::model_loader::model_loader;
+use crate::output::Output;
 use crate::page;
 use crate::session::Session;
 
@@ -33,18 +38,19 @@ pub(super) struct Arguments {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let modules_directory = modules_directory(arguments.module_path.as_deref())?;
     // Nothing is executed here; they are there so that imports of models are understood.
-    let models = IncludedModels::new(
-        "",
-        &session.assembly.library(&system_hostname()),
-        &ModelSettings::default(),
-        &session.output,
-    );
+    let library = session.assembly.library(&system_hostname());
+    let models = IncludedModels::new("", &library, &ModelSettings::default(), &session.output);
+    let model_library = with_programs(&library);
     let setup = Setup {
         library: models.library(),
         files: Box::new(Disk {
             modules_directory: modules_directory.clone(),
             models,
+            library,
+            programs: Mutex::default(),
+            output: session.output.clone(),
         }),
+        model_library,
         modules_directory,
         page,
         version: env!("CARGO_PKG_VERSION"),
@@ -63,6 +69,10 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 struct Disk {
     modules_directory: Option<String>,
     models: IncludedModels,
+    library: Library,
+    /// Programs that models import, by the directory of the project: compiled once as long as their texts stay.
+    programs: Mutex<BTreeMap<String, IncludedPrograms>>,
+    output: Output,
 }
 
 impl Files for Disk {
@@ -76,7 +86,12 @@ impl Files for Disk {
     }
 
     fn open_model(&self, root: &str) -> Box<dyn Loader> {
-        Box::new(model_loader(root, &[]))
+        let mut known = self.programs.lock();
+        let programs = known.entry(root.to_owned()).or_insert_with(|| {
+            let directory = format!("{}/", root.trim_end_matches('/'));
+            IncludedPrograms::new(&directory, &self.library, true, Vec::new(), &self.output)
+        });
+        Box::new(programs.modules(model_loader(root, &[])))
     }
 
     fn is_file(&self, path: &str) -> bool {

@@ -37,6 +37,9 @@ impl<L: Deref<Target: Loader> + Send + Sync> Loader for ModelsAsModules<L> {
         let Some(directory) = self.model(path) else {
             return self.files.read(path);
         };
+        if let Some(why) = self.models.cycle(directory) {
+            return Err(LoadError::Unreadable(why));
+        }
         self.models.note(directory);
         let (inputs, outputs) = declared(self, directory.trim_end_matches('/'));
         Ok(module(directory, &inputs, &outputs).into_bytes().into())

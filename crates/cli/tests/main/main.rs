@@ -19,6 +19,7 @@ mod function_walk_through;
 mod growing;
 mod hostile;
 mod hung_file_system;
+mod included_programs;
 mod known_files;
 mod language_server;
 mod linter;

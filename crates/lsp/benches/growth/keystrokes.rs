@@ -92,6 +92,7 @@ pub(crate) fn measure(text: &str, rounds: usize) {
         let transport = Transport::new(their_input, their_output).unwrap();
         let setup = Setup {
             library: library(),
+            model_library: library(),
             files: Box::new(NoFiles),
             modules_directory: None,
             page: |_| None,

@@ -136,6 +136,7 @@ impl Client {
         let (ours, theirs) = Connection::memory();
         let setup = Setup {
             library: library(),
+            model_library: library(),
             files: Box::new(disk.clone()),
             modules_directory: None,
             page: |code| (code == "E0101").then_some("# E0101: a page\n"),
