@@ -533,7 +533,7 @@ impl ModelWork {
                     desired = Some(Desired {
                         graph,
                         held: machine.held,
-                        sets: sets(exported, &self.source.hostname),
+                        sets: self.sets(exported),
                     });
                 }
                 Err(found) => diagnostics.append(found),
@@ -706,17 +706,32 @@ impl ModelWork {
                 (self.assembler.replace_all(machine.outputs).ok()?, machine.held)
             }
         };
+        let sets = match self.has_programs() {
+            true => self.sets(exported),
+            false => desired.sets,
+        };
         Some(ModelCompilation {
             compiled,
             diagnostics,
-            desired: Some(Desired {
-                graph,
-                held,
-                sets: desired.sets,
-            }),
+            desired: Some(Desired { graph, held, sets }),
             asked: asking.into_asked(),
             inputs,
         })
+    }
+
+    /// The resource sets of what this machine keeps; what stands in the place of an instance is in the set of that.
+    fn sets(&self, exported: &Exported) -> BTreeMap<ResourceId, Arc<str>> {
+        let resources = exported.resources.iter();
+        let kept = resources.filter(|resource| resource.is_of(&self.source.hostname));
+        let mut sets = BTreeMap::new();
+        for resource in kept {
+            let Some(set) = &resource.set else { continue };
+            let id = ResourceId::new(resource.identity.kind.clone(), resource.identity.name.clone());
+            let instead = self.source.evaluations.stands_for(&id).iter();
+            sets.extend(instead.map(|id| (id.clone(), set.clone())));
+            sets.insert(id, set.clone());
+        }
+        sets
     }
 
     /// The texts under names that the user can open.
@@ -817,20 +832,6 @@ impl ModelWork {
         self.source.kept.clear();
         Ok(())
     }
-}
-
-/// The resource sets of what a machine keeps.
-fn sets(exported: &Exported, hostname: &str) -> BTreeMap<ResourceId, Arc<str>> {
-    let kept = exported
-        .resources
-        .iter()
-        .filter(|resource| resource.is_of(hostname));
-    let in_sets = kept.filter_map(|resource| {
-        let identity = &resource.identity;
-        let id = ResourceId::new(identity.kind.clone(), identity.name.clone());
-        Some((id, resource.set.clone()?))
-    });
-    in_sets.collect()
 }
 
 /// The answers to deferred references on this machine.

@@ -232,7 +232,8 @@ impl Running {
         if let Err(failure) = self.facts.leave(&self.surroundings.machine.host) {
             failure.report(&self.surroundings.reporter.output);
         }
-        if self.model.waits_for_programs() {
+        // What is waited for rings.
+        if self.surroundings.follow && self.model.waits_for_programs() {
             return;
         }
         let engine = &self.surroundings.engine;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span, did_you_mean};
 use setpoint_flow::{Evaluator, Pending, Step};
-use setpoint_graph::{DesiredGraph, DesiredResource, StatementOutput};
+use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId, StatementOutput};
 use setpoint_model::datum::{Datum, InstanceId};
 use setpoint_model::export::{Exported, MachineOutputs, codes};
 use setpoint_model::functions::calls::to_datum;
@@ -53,6 +53,8 @@ pub(crate) struct Evaluations {
     counted: BTreeMap<String, Inputs>,
     /// The facts that there are now.
     facts: Facts,
+    /// The resources that stand in the place of instances.
+    stands_for: BTreeMap<ResourceId, Vec<ResourceId>>,
     /// Whether one of them waits for a first value.
     is_waiting: bool,
     output: Output,
@@ -85,6 +87,7 @@ impl Evaluations {
             running: FxHashMap::default(),
             counted: BTreeMap::new(),
             facts: Facts::new(),
+            stands_for: BTreeMap::new(),
             is_waiting: false,
             output: output.clone(),
         }
@@ -98,6 +101,11 @@ impl Evaluations {
     /// What instances hold in their variables, as facts.
     pub(crate) fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// What stands in the place of an instance.
+    pub(crate) fn stands_for(&self, instance: &ResourceId) -> &[ResourceId] {
+        self.stands_for.get(instance).map_or(&[], Vec::as_slice)
     }
 
     /// Whether something is still waited for that rings when it is there.
@@ -129,6 +137,7 @@ impl Evaluations {
             }
         }
         self.is_waiting = false;
+        self.stands_for.clear();
         let mut wanted: FxHashSet<Inputs> = FxHashSet::default();
         match &self.evaluating {
             Some(evaluating) if !diagnostics.has_errors() => {
@@ -150,6 +159,7 @@ impl Evaluations {
                 .module
                 .places(&texts, Some(instance.resource.span), sources);
             if wanted.insert(instance.inputs.clone()) {
+                say_news(&running.models.news(), &self.output);
                 diagnostics.append(places.diagnostics(&running.diagnostics));
             }
             let waits = running.waits_for();
@@ -166,22 +176,22 @@ impl Evaluations {
                 }
                 counted.insert(instance.identity, instance.inputs);
             }
-            let held = known
-                .has_unknown
-                .then(|| "something in its program is not known".to_owned());
-            let part = || Part {
-                resources: known
-                    .part
-                    .resources
-                    .iter()
+            if known.has_unknown {
+                let reason = "something in its program is not known".to_owned();
+                became.insert(instance.number, Became::Held(reason));
+                continue;
+            }
+            let resources = known.part.resources.iter();
+            let ids = resources.clone().map(|resource| resource.id.clone());
+            self.stands_for
+                .insert(instance.resource.id.clone(), ids.collect());
+            let part = Part {
+                resources: resources
                     .map(|resource| Arc::new(places.resource(resource)))
                     .collect(),
                 edges: known.part.edges.iter().map(|edge| places.edge(edge)).collect(),
             };
-            became.insert(
-                instance.number,
-                held.map_or_else(|| Became::Resources(part()), Became::Held),
-            );
+            became.insert(instance.number, Became::Resources(part));
         }
         self.running.retain(|inputs, _| wanted.contains(inputs));
         (self.facts, self.counted) = (facts, counted);
@@ -281,7 +291,6 @@ impl Evaluations {
         for inputs in begun {
             if let Some(running) = self.running.get_mut(inputs) {
                 running.wait(deadline);
-                say_news(&running.models.news(), &self.output);
             }
         }
     }

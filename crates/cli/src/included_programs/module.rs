@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostics, FileId, LoadError, Loader, Severity, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostics, FileId, LoadError, Loader, Severity, SourceFile, SourceMap, Span};
 use setpoint_flow::{Operation, Program, Slot};
 use setpoint_host::sync::Mutex;
 use setpoint_mcl::{CompileOptions, Entry};
@@ -117,10 +117,18 @@ impl ProgramModule {
             .sources
             .files()
             .filter(|(_, file)| !file.name.starts_with('<'));
-        let is_same = |(_, file): (FileId, &setpoint_diagnostics::SourceFile)| {
-            read(&file.name).is_ok_and(|bytes| *bytes == *file.text.as_bytes())
+        let is_same = |(_, file): (FileId, &SourceFile)| match read(&file.name) {
+            Ok(bytes) => *bytes == *file.text.as_bytes(),
+            // What stands for a model is made from its project, whose text is one of these.
+            Err(_) => file.name.strip_suffix("main.mcl").is_some_and(|directory| {
+                let project = format!("{directory}project.yml");
+                self.checked
+                    .sources
+                    .files()
+                    .any(|(_, file)| *file.name == *project)
+            }),
         };
-        !self.is_wrong() && self.checked.models.is_empty() && files.all(is_same)
+        !self.is_wrong() && files.all(is_same)
     }
 
     /// Whether something is wrong with it.

@@ -280,6 +280,45 @@ class page($n int) {
     assert_eq!(finished.code, 0, "{}{}", finished.stdout, finished.stderr);
     assert_eq!(names(&object), ["noop[inner 40]", "noop[outer 41]"]);
     assert_eq!(edges(&object), ["noop[inner 40] -> noop[outer 41]"]);
+    // Nothing is evaluated again for its own sake.
+    let finished = run(&place, &["--once", "model"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(
+        !finished.stderr.contains("was executed again"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn what_stands_for_an_instance_is_in_its_resource_set() {
+    let place = place();
+    place.write(
+        "model/main.cf",
+        format!("{MODEL}std::ResourceSet(name=\"mine\", resources=[page])\n"),
+    );
+    let finished = place.run(BINARY, &["graph", "--no-autoedges", "--set", "mine", "model"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert!(
+        finished
+            .stdout
+            .contains("noop \"after example.org\" has set=mine"),
+        "{}",
+        finished.stdout
+    );
+    assert!(!finished.stdout.contains("first"), "{}", finished.stdout);
+}
+
+#[test]
+fn inputs_that_depend_on_whether_outputs_are_known_are_refused() {
+    let place = place();
+    let wavering = "std::is_unknown(page.count) ? \"example.org\" : \"other\"";
+    place.write("model/main.cf", MODEL.replace("\"example.org\"", wavering));
+    refused(
+        &place,
+        &["graph", "model"],
+        &["E0644", "does not come to rest", "main.cf:5"],
+    );
 }
 
 #[test]
