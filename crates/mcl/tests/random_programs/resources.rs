@@ -153,8 +153,27 @@ impl Made {
                 items.sort_by(Datum::order);
             }
         }
-        line("", &self.kind, "", &self.parameters, &meta)
+        let says_more = |(name, value): &(&String, &Datum)| !is_default(name, value);
+        let parameters = self.parameters.iter().filter(says_more);
+        let parameters = parameters
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        line("", &self.kind, "", &parameters, &meta)
     }
+}
+
+/// Whether a parameter is what it would be if it were left out. Where leaving it out is something of its own, no value is.
+fn is_default(name: &str, value: &Datum) -> bool {
+    !(name.ends_with("ptr") || name == "interface" || name == "content")
+        && match value {
+            Datum::Bool(value) => !value,
+            Datum::Int(value) => *value == 0,
+            Datum::Float(value) => *value == 0.0,
+            Datum::Str(text) => text.is_empty(),
+            Datum::List(items) => items.is_empty(),
+            Datum::Map(entries) => entries.is_empty(),
+            Datum::Struct(_) | Datum::Func(_) => false,
+        }
 }
 
 fn line(
@@ -193,7 +212,7 @@ impl Output {
     /// The graph, unless something about it is wrong.
     pub(crate) fn graph(self) -> Outcome<Graph> {
         let mut lines = BTreeSet::new();
-        let mut normal: BTreeMap<&Id, &Made> = BTreeMap::new();
+        let mut normal: BTreeMap<&Id, Made> = BTreeMap::new();
         let mut hidden: BTreeSet<&Id> = BTreeSet::new();
         for (id, made) in &self.resources {
             made.check(&id.1)?;
@@ -202,17 +221,24 @@ impl Output {
                 lines.insert(made.line(&id.1));
                 continue;
             }
-            match normal.get(id) {
+            match normal.get_mut(id) {
                 Some(other) if other.comparable() != made.comparable() => {
                     return Err(Failure::fatal(format!("two different {}[{}]", id.0, id.1)));
                 }
-                Some(_) => {}
+                Some(other) => {
+                    for (name, value) in &made.parameters {
+                        other
+                            .parameters
+                            .entry(name.clone())
+                            .or_insert_with(|| value.clone());
+                    }
+                }
                 None => {
-                    normal.insert(id, made);
-                    lines.insert(made.line(&id.1));
+                    normal.insert(id, made.clone());
                 }
             }
         }
+        lines.extend(normal.iter().map(|(id, made)| made.line(&id.1)));
         let exists = |id: &Id| normal.contains_key(id) || hidden.contains(id);
         let mut edges: BTreeMap<(&Id, &Id), (bool, Sent)> = BTreeMap::new();
         let mut senders: BTreeMap<(&Id, &String), (&Id, &String)> = BTreeMap::new();
