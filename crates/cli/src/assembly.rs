@@ -8,6 +8,8 @@ use setpoint_engine::KindSpec;
 use setpoint_graph::Library;
 use setpoint_value::{Module, Registry, Value};
 
+use crate::mcl_functions::MclFunctions;
+
 /// Kinds and modules of functions.
 #[derive(Clone)]
 pub struct Assembly {
@@ -112,6 +114,7 @@ impl Assembly {
             library.variables.entry(name).or_insert(value);
         }
         library.modules = Arc::new(self.embedded.clone());
+        library.function_files = Some(Arc::new(MclFunctions));
         library
     }
 }

@@ -29,6 +29,7 @@ mod included_programs;
 mod input;
 mod known_files;
 mod later;
+mod mcl_functions;
 mod model;
 mod model_loader;
 mod model_run;

@@ -80,7 +80,8 @@ use crate::{Expansion, Operation, Program, Slot, TemplateId, TemplateNode};
 pub struct Evaluator {
     program: Arc<Program>,
     prepared: Prepared,
-    capabilities: Arc<dyn Capabilities>,
+    /// None where nothing asks for anything.
+    capabilities: Option<Arc<dyn Capabilities>>,
     wake: Box<dyn Fn(SourceId) -> Wake + Send>,
     /// Which calls give unknowns.
     unasked: Unasked,
@@ -196,6 +197,20 @@ impl Evaluator {
     pub fn new(
         program: Arc<Program>,
         capabilities: Arc<dyn Capabilities>,
+        wake: Box<dyn Fn(SourceId) -> Wake + Send>,
+    ) -> Evaluator {
+        Evaluator::with(program, Some(capabilities), wake)
+    }
+
+    /// A program that asks nobody: all calls give unknowns that ask for anything but their arguments.
+    #[must_use]
+    pub fn alone(program: Arc<Program>) -> Evaluator {
+        Evaluator::with(program, None, Box::new(|_| Wake::new(|| ()))).without_machine()
+    }
+
+    fn with(
+        program: Arc<Program>,
+        capabilities: Option<Arc<dyn Capabilities>>,
         wake: Box<dyn Fn(SourceId) -> Wake + Send>,
     ) -> Evaluator {
         let prepared = Prepared::new(&program);

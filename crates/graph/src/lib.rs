@@ -39,7 +39,7 @@ pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, Printe
 pub use diff::{GraphChange, HiddenChange, diff};
 pub use exported::{build_collect, decode_exported, encode_exported};
 pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, SendKey};
-pub use library::Library;
+pub use library::{FunctionFile, FunctionFiles, Library};
 pub use meta::{Meta, MetaName, MetaParameters, Written};
 pub use parameter_type::{ParameterType, TypeMismatch};
 pub use problem::{CollectProblem, Doubt, Finding, Language, Named, Problem};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Loader, MemoryLoader};
-use setpoint_value::{Registry, Value};
+use setpoint_diagnostics::{Diagnostics, Loader, MemoryLoader, SourceMap};
+use setpoint_value::{FunctionRef, Registry, Value};
 
 use crate::{ConstantValue, KindSchema};
 
@@ -19,6 +19,32 @@ pub struct Library {
     pub variables: BTreeMap<String, Value>,
     /// Modules that are compiled in, at `NAME/main.mcl` and so on.
     pub modules: Arc<dyn Loader>,
+    /// Compiles files of functions in another language than the program's; none where no file is one.
+    pub function_files: Option<Arc<dyn FunctionFiles>>,
+}
+
+/// Compiles files that declare functions, for programs in another language.
+pub trait FunctionFiles: Send + Sync {
+    /// What the file `path` declares, for the module of this name. If something is wrong with it, that is told, and its texts go to
+    /// `sources`.
+    fn functions(
+        &self,
+        module: &str,
+        path: &str,
+        loader: &dyn Loader,
+        library: &Library,
+        sources: &mut SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> FunctionFile;
+}
+
+/// What a file of functions has.
+#[derive(Debug, Default)]
+pub struct FunctionFile {
+    /// Its functions.
+    pub functions: Vec<FunctionRef>,
+    /// The file, and those that it needs.
+    pub reads: Vec<String>,
 }
 
 impl Library {
@@ -45,6 +71,7 @@ impl Library {
             kinds,
             variables,
             modules: Arc::new(MemoryLoader::new()),
+            function_files: None,
         }
     }
 

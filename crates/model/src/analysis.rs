@@ -30,6 +30,7 @@ use setpoint_diagnostics::{Diagnostics, FileId, Loader, MemoryLoader, SourceMap,
 use setpoint_graph::Library;
 
 use crate::compile::{self, Functions};
+use crate::functions::declared::Declared;
 use crate::functions::plugins::{PluginSettings, Plugins};
 use crate::hir::{EntityId, Model, NamespaceId, Symbol};
 use crate::ports;
@@ -96,6 +97,7 @@ impl Workspace {
         let library = &ports::with_inputs(library, &loaded.project, &BTreeMap::new());
         let functions = Functions {
             plugins: Arc::new(Plugins::new(&load.plugins, &loaded, loader)),
+            declared: Declared::new(&loaded, loader, library, &mut self.sources, &mut diagnostics),
         };
         let (mut model, mentions) =
             resolve::resolve_as_far_as_possible(&loaded, library, &functions, &mut found);

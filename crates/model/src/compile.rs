@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Loader, SourceMap, Span};
 use setpoint_graph::Library;
-use setpoint_value::Value;
+use setpoint_value::{FunctionRef, Value};
 
 use crate::execute::{self, Execution, Inputs, ReadKey};
 use crate::export::{self, BindingFile, Bindings, ExportOptions, Exported};
+use crate::functions::declared::Declared;
 use crate::functions::plugins::{PluginFunction, Plugins};
 use crate::functions::std as functions;
 use crate::hir::Model;
@@ -74,10 +75,12 @@ fn resolve(
     let loaded = project::load(loader, library, "", options, sources, diagnostics);
     let library = &ports::with_inputs(library, &loaded.project, given);
     let mut reads: BTreeSet<String> = loaded.reads.iter().cloned().collect();
-    let table = Functions {
+    let mut table = Functions {
         plugins: Arc::new(Plugins::new(&options.plugins, &loaded, loader)),
+        declared: Declared::new(&loaded, loader, library, sources, diagnostics),
     };
     reads.extend(table.plugins.files().map(str::to_owned));
+    reads.append(&mut table.declared.reads.drain(..).collect());
     let mut model = match diagnostics.has_errors() {
         true => None,
         false => resolve_names(&loaded, library, &table, diagnostics),
@@ -253,15 +256,20 @@ fn binding_files(
     files
 }
 
-/// The functions of the language's own modules, and those that modules have in Python.
+/// The functions of the language's own modules, and those that modules have in other languages.
 #[derive(Debug)]
 pub(crate) struct Functions {
     pub(crate) plugins: Arc<Plugins>,
+    pub(crate) declared: Declared,
 }
 
 impl FunctionTable for Functions {
     fn native(&self, namespace: &str, name: &str) -> Option<u16> {
         functions::number(namespace, name)
+    }
+
+    fn declared(&self, namespace: &str, name: &str) -> Option<FunctionRef> {
+        self.declared.function(namespace, name).cloned()
     }
 
     fn plugin(&self, namespace: &str, name: &str) -> Option<Arc<PluginFunction>> {
@@ -275,6 +283,7 @@ impl FunctionTable for Functions {
     fn names(&self, namespace: &str) -> Vec<Arc<str>> {
         functions::names(namespace)
             .into_iter()
+            .chain(self.declared.names(namespace))
             .chain(self.plugins.names(namespace))
             .collect()
     }

@@ -7,6 +7,7 @@ pub mod calls;
 pub mod casts;
 pub mod codes;
 pub mod context;
+pub mod declared;
 pub mod direct;
 pub mod equality;
 pub mod format;

@@ -418,7 +418,7 @@ pub(crate) fn first_part(namespace: &str) -> &str {
 }
 
 /// A path below a directory. An absolute one stays what it is.
-fn join(directory: &str, path: &str) -> String {
+pub(crate) fn join(directory: &str, path: &str) -> String {
     if path.starts_with('/') || directory.is_empty() || directory == "." {
         return path.to_owned();
     }

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
+use setpoint_value::FunctionRef;
 
 use crate::functions::plugins::PluginFunction;
 use crate::hir::{
@@ -42,6 +43,11 @@ use names::{Definition, Names};
 pub trait FunctionTable {
     /// The number of a function of a namespace that is built in.
     fn native(&self, namespace: &str, name: &str) -> Option<u16>;
+
+    /// The function that the module of a namespace declares in mcl.
+    fn declared(&self, _namespace: &str, _name: &str) -> Option<FunctionRef> {
+        None
+    }
 
     /// The function in Python of a name in a namespace.
     fn plugin(&self, _namespace: &str, _name: &str) -> Option<Arc<PluginFunction>> {

@@ -23,6 +23,7 @@ mod included_programs;
 mod known_files;
 mod language_server;
 mod linter;
+mod mcl_functions;
 mod mistakes;
 mod mixed_use;
 mod model_tutorial;

@@ -189,7 +189,7 @@ impl Evaluator {
         arguments: &[Value],
         given: Option<Result<&Value, &CallError>>,
     ) {
-        let log = self.capabilities.log();
+        let log = self.capabilities.as_ref().and_then(|machine| machine.log());
         let Some(log) = log.filter(|log| log.wants(function)) else {
             return;
         };

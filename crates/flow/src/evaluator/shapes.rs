@@ -367,9 +367,12 @@ impl Evaluator {
             NodeState::Failed(failure) => Err(&failure.error),
             NodeState::Pending => return,
         };
-        if let (Operation::Call { function, .. }, true) =
-            (self.operation_of(switch), self.capabilities.log().is_some())
-            && let Ok(arguments) = self.gather(switch)
+        if let (Operation::Call { function, .. }, true) = (
+            self.operation_of(switch),
+            self.capabilities
+                .as_ref()
+                .is_some_and(|machine| machine.log().is_some()),
+        ) && let Ok(arguments) = self.gather(switch)
         {
             self.log_call(function, &arguments, Some(given));
         }

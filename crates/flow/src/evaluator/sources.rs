@@ -301,8 +301,11 @@ impl Evaluator {
             id,
             module_directory: source.module_directory.clone(),
         };
+        let Some(capabilities) = &self.capabilities else {
+            return Err(nobody_to_ask());
+        };
         let context = CallContext {
-            capabilities: &self.capabilities,
+            capabilities,
             wake: wake.clone(),
             site: site.clone(),
             result: &key.result,
@@ -340,8 +343,11 @@ impl Evaluator {
         let Some(followed) = self.sources.followed.get_mut(&id) else {
             return Ok(());
         };
+        let Some(capabilities) = &self.capabilities else {
+            return Err(nobody_to_ask());
+        };
         let context = CallContext {
-            capabilities: &self.capabilities,
+            capabilities,
             wake: followed.wake.clone(),
             site: followed.site.clone(),
             result: &key.result,
@@ -437,4 +443,9 @@ fn is_same_key(a: &SourceKey, b: &SourceKey) -> bool {
             .iter()
             .zip(&b.arguments)
             .all(|(a, b)| is_identical(a, b))
+}
+
+/// Of an evaluator that asks nobody no source is opened.
+fn nobody_to_ask() -> CallError {
+    CallError::fatal("there is no machine to ask")
 }

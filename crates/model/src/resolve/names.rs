@@ -417,6 +417,9 @@ pub(super) fn function(
     if let Some(number) = functions.native(namespace, name) {
         return Some(FunctionImplementation::Std(number));
     }
+    if let Some(function) = functions.declared(namespace, name) {
+        return Some(FunctionImplementation::Library(function));
+    }
     if let Some(plugin) = functions.plugin(namespace, name) {
         return Some(FunctionImplementation::Plugin(plugin));
     }

@@ -1,0 +1,319 @@
+//! Functions that modules of models declare in mcl, in a file `functions.mcl`.
+//!
+//! The file is compiled with the model, and each function at its top is one that the model can call. The first call with arguments of
+//! certain types compiles a program that makes such a call; it and all later ones evaluate that program. Nothing in it may ask the machine:
+//! what a function gives follows from its arguments.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_diagnostics::{Diagnostic, Diagnostics, LoadError, Loader, Severity, SourceMap, Span};
+use setpoint_flow::{Evaluator, Program};
+use setpoint_graph::{FunctionFile, FunctionFiles, Library};
+use setpoint_host::sync::Mutex;
+use setpoint_mcl::syntax::{Func, StmtKind, parse};
+use setpoint_mcl::{CompileOptions, Entry, compile};
+use setpoint_model::project::codes::MODULE;
+use setpoint_value::{CallError, FunctionRef, FunctionSpec, PureFunction, Type, Value};
+
+/// Compiles files of functions in mcl.
+pub(crate) struct MclFunctions;
+
+impl FunctionFiles for MclFunctions {
+    fn functions(
+        &self,
+        module: &str,
+        path: &str,
+        loader: &dyn Loader,
+        library: &Library,
+        sources: &mut SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> FunctionFile {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let below = Below { directory, loader };
+        // Its texts are numbered after those that are there.
+        let mut own = SourceMap::new();
+        let known = sources.files().count();
+        for _ in 0..known {
+            own.add("", "");
+        }
+        let mut found = Diagnostics::new();
+        let entry = Entry::File(name.to_owned());
+        let options = CompileOptions::default();
+        let compiled = compile(&entry, &options, &below, library, &mut own, &mut found);
+        let mut file = FunctionFile {
+            functions: Vec::new(),
+            reads: compiled.files.iter().map(|file| below.path(file)).collect(),
+        };
+        let main = own.files().skip(known).find(|(_, file)| &*file.name == name);
+        if let (Some((id, source)), false) = (main, found.has_errors()) {
+            let texts: BTreeMap<String, Arc<[u8]>> = compiled
+                .files
+                .iter()
+                .filter_map(|file| Some((file.clone(), below.read(file).ok()?)))
+                .collect();
+            let library = Arc::new(library.clone());
+            let parsed = parse(id, &source.text, &mut Diagnostics::new());
+            let text = |span: Span| &source.text[span.start as usize..span.end as usize];
+            for statement in &parsed.ast.root.statements {
+                let statement = parsed.ast.stmt(*statement);
+                match &statement.kind {
+                    StmtKind::Func(function) => {
+                        let signature = signature(function, &text);
+                        let calls = Calls {
+                            file: name.to_owned(),
+                            function: function.name.text.to_string(),
+                            path: path.to_owned(),
+                            texts: Texts(texts.clone()),
+                            library: library.clone(),
+                            by_types: Mutex::default(),
+                        };
+                        let call = PureFunction::made(move |arguments, _| calls.call(arguments));
+                        let spec = FunctionSpec::made(module, &*function.name.text, [signature], call);
+                        match spec {
+                            Ok(spec) => {
+                                let spec = spec.described(format!("Declared in `{path}`."));
+                                file.functions.push(FunctionRef::from(spec));
+                            }
+                            Err(reason) => found.push(unusable(function.name.span, &reason)),
+                        }
+                    }
+                    StmtKind::Bind(_) | StmtKind::Import(_) => {}
+                    _ => found.push(no_function(statement.span, path)),
+                }
+            }
+        }
+        if !found.is_empty() {
+            for (_, file) in own.files().skip(known) {
+                sources.add(below.path(&file.name), file.text.clone());
+            }
+        }
+        diagnostics.append(found);
+        file
+    }
+}
+
+/// A function as the library describes it. Types that are not written follow from each call.
+fn signature<'a>(function: &Func, text: &impl Fn(Span) -> &'a str) -> String {
+    let mut open = 0;
+    let mut any = || {
+        open += 1;
+        format!("?{open}")
+    };
+    let mut parameters = Vec::new();
+    for parameter in &function.function.parameters.items {
+        let ty = match &parameter.annotation {
+            Some(annotation) => text(annotation.span).to_owned(),
+            None => any(),
+        };
+        parameters.push(format!("{} {ty}", parameter.name.text));
+    }
+    let result = match &function.function.result {
+        Some(annotation) => text(annotation.span).to_owned(),
+        None => any(),
+    };
+    format!("func({}) {result}", parameters.join(", "))
+}
+
+fn no_function(place: Span, path: &str) -> Diagnostic {
+    let message = format!("`{path}` has something that is no function, which nobody would apply");
+    Diagnostic::error(&MODULE, place, message)
+        .of_class("ModuleLoadingException")
+        .label("takes no effect")
+        .help("a file of functions has functions, imports and variables; resources belong into the model")
+}
+
+fn unusable(place: Span, reason: &str) -> Diagnostic {
+    let message = format!("a model cannot call this function: {reason}");
+    Diagnostic::error(&MODULE, place, message).of_class("ModuleLoadingException")
+}
+
+/// The module of the functions that lead into and out of a program that makes a call. No module of a user can be called so.
+const MODULE_OF_CALL: &str = "setpoint/call";
+
+/// The calls of one function.
+struct Calls {
+    file: String,
+    function: String,
+    path: String,
+    texts: Texts,
+    library: Arc<Library>,
+    /// The program of a call, or why there is none, by the types of the arguments.
+    by_types: Mutex<BTreeMap<String, Result<Arc<Mutex<Call>>, String>>>,
+}
+
+/// A program that makes a call.
+struct Call {
+    program: Arc<Program>,
+    sources: SourceMap,
+    passed: Arc<Mutex<Passed>>,
+}
+
+/// What passes between a call and its program.
+#[derive(Default)]
+struct Passed {
+    arguments: Vec<Value>,
+    result: Option<Value>,
+}
+
+impl Calls {
+    fn call(&self, arguments: &[Value]) -> Result<Value, CallError> {
+        let types: Vec<Type> = arguments.iter().map(Value::ty).collect();
+        let key = types
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let known = self.by_types.lock().get(&key).cloned();
+        let call = match known {
+            Some(known) => known,
+            None => {
+                let made = self.compile(&types).map(|call| Arc::new(Mutex::new(call)));
+                self.by_types.lock().insert(key, made.clone());
+                made
+            }
+        };
+        let call = call.map_err(CallError::catchable)?;
+        let call = call.lock();
+        call.make(arguments, &self.path, &self.file)
+    }
+
+    fn compile(&self, types: &[Type]) -> Result<Call, String> {
+        let passed = Arc::new(Mutex::new(Passed::default()));
+        let mut library = (*self.library).clone();
+        let mut arguments = Vec::new();
+        for (position, ty) in types.iter().enumerate() {
+            let passed = passed.clone();
+            let argument = PureFunction::made(move |_, _| {
+                let value = passed.lock().arguments.get(position).cloned();
+                value.ok_or_else(|| CallError::catchable("there is no argument"))
+            });
+            let name = format!("argument{position}");
+            arguments.push(format!("call.{name}()"));
+            let argument = FunctionSpec::made(MODULE_OF_CALL, name, [format!("func() {ty}")], argument)?;
+            // Nobody else has a module of this name.
+            let _ = library.functions.add(argument.into());
+        }
+        let result = passed.clone();
+        let give = PureFunction::made(move |arguments, _| {
+            result.lock().result = arguments.first().cloned();
+            Ok(Value::Bool(true))
+        });
+        let give = FunctionSpec::made(MODULE_OF_CALL, "give", ["func(result ?1) bool"], give)?;
+        let _ = library.functions.add(give.into());
+        let (function, file, arguments) = (&self.function, &self.file, arguments.join(", "));
+        let text = format!(
+            "import \"{MODULE_OF_CALL}\"\nimport \"{file}\" as declared\n\
+             if call.give(declared.{function}({arguments})) {{\n\tnoop \"called\" {{}}\n}}\n"
+        );
+        let entry = Entry::Code {
+            name: "<call>".to_owned(),
+            text,
+        };
+        let (mut sources, mut found) = (SourceMap::new(), Diagnostics::new());
+        let options = CompileOptions::default();
+        let compiled = compile(&entry, &options, &self.texts, &library, &mut sources, &mut found);
+        match (
+            compiled.program,
+            found.iter().find(|found| found.severity == Severity::Error),
+        ) {
+            (Some(program), None) => Ok(Call {
+                program,
+                sources,
+                passed,
+            }),
+            (_, Some(error)) => Err(error.message.clone()),
+            (None, None) => Err("it cannot be called".to_owned()),
+        }
+    }
+}
+
+impl Call {
+    fn make(&self, arguments: &[Value], path: &str, file: &str) -> Result<Value, CallError> {
+        *self.passed.lock() = Passed {
+            arguments: arguments.to_vec(),
+            result: None,
+        };
+        let step = Evaluator::alone(self.program.clone()).step(&[]);
+        let result = self.passed.lock().result.take();
+        if let Some(error) = step
+            .diagnostics
+            .iter()
+            .find(|found| found.severity == Severity::Error)
+        {
+            let place = error.primary.span;
+            let text = self.sources.file(place.file);
+            let message = match &*text.name == file {
+                true => format!("{} ({path}:{})", error.message, text.position(place.start).line),
+                false => error.message.clone(),
+            };
+            return Err(CallError::catchable(message));
+        }
+        result.ok_or_else(|| {
+            CallError::catchable(format!(
+                "it asks the machine for something; what a function of `{path}` gives must follow from its arguments"
+            ))
+        })
+    }
+}
+
+/// The texts of a file of functions.
+struct Texts(BTreeMap<String, Arc<[u8]>>);
+
+impl Loader for Texts {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, LoadError> {
+        self.0.get(path).cloned().ok_or(LoadError::NotFound)
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        let below = format!("{}/", path.trim_end_matches('/'));
+        self.0.keys().any(|file| file.starts_with(&below))
+    }
+
+    fn list(&self, directory: &str) -> Result<Vec<String>, LoadError> {
+        let below = self.0.keys().filter(|file| file.starts_with(directory));
+        Ok(below.cloned().collect())
+    }
+}
+
+/// What a loader has below a directory.
+struct Below<'a> {
+    directory: &'a str,
+    loader: &'a dyn Loader,
+}
+
+impl Below<'_> {
+    fn path(&self, path: &str) -> String {
+        match self.directory {
+            "" => path.to_owned(),
+            directory => format!("{directory}/{path}"),
+        }
+    }
+}
+
+impl Loader for Below<'_> {
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, LoadError> {
+        self.loader.read(&self.path(path))
+    }
+
+    fn is_file(&self, path: &str) -> bool {
+        self.loader.is_file(&self.path(path))
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        self.loader.is_directory(&self.path(path))
+    }
+
+    fn list(&self, directory: &str) -> Result<Vec<String>, LoadError> {
+        let found = self.loader.list(&self.path(directory))?;
+        let own = self.path("");
+        let relative = found
+            .iter()
+            .map(|path| path.strip_prefix(&own).unwrap_or(path).to_owned());
+        Ok(relative.collect())
+    }
+}
