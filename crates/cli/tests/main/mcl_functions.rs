@@ -71,7 +71,8 @@ fraction = net::double(1.5)
 word = net::double("ab")
 sum = net::add(1, b=2)
 hosts = net::hosts(["a", "b"])
-port = net::entry("www", 80)["port"]
+entry = net::entry("www", 80)
+port = entry["port"]
 both = net::both({"a": 1, "b": 2})
 constant = net::constant()
 unknown = net::host(std::get_env("NOT_THERE"))
@@ -86,6 +87,7 @@ in_text = "{{ host }}:{{ port }}"
         "word": "abab",
         "sum": 3,
         "hosts": ["a.example.org", "b.example.org"],
+        "entry": { "name": "www", "port": 80 },
         "port": 80,
         "both": 3,
         "constant": "abc",
@@ -109,7 +111,7 @@ fn what_is_wrong_with_a_call_is_told_where_the_model_makes_it() {
                      func double($x) {\n\t$x + $x\n}\n";
     for (call, expected) in [
         ("net::add(1, \"x\")", "int"),
-        ("net::add(1)", "`b`"),
+        ("net::add(1)", "'b'"),
         ("net::ad(1, 2)", "did you mean `add`?"),
         ("net::third([\"a\"])", "(libs/net/functions.mcl:5)"),
         ("net::double(true)", "bool"),
