@@ -138,9 +138,12 @@ struct Calls {
     path: String,
     texts: Texts,
     library: Arc<Library>,
-    /// The program of a call, or why there is none, by the types of the arguments.
-    by_types: Mutex<BTreeMap<String, Result<Arc<Mutex<Call>>, String>>>,
+    /// By the types of the arguments.
+    by_types: Mutex<BTreeMap<String, CallOfTypes>>,
 }
+
+/// The program of a call, or why there is none.
+type CallOfTypes = Result<Arc<Mutex<Call>>, String>;
 
 /// A program that makes a call.
 struct Call {
