@@ -21,7 +21,6 @@ use setpoint_value::Value;
 use super::module::{ClassProgram, ProgramModule};
 use super::replacement::{Became, Part, replace};
 use super::{CLASS, INPUTS, IncludedPrograms, KIND, MODULE, OUTPUT, VALUE};
-use crate::compilation::Compilation;
 use crate::evaluation::Woken;
 use crate::failure::Failure;
 use crate::included_models::IncludedModels;
@@ -328,15 +327,14 @@ impl Running {
         inputs: &BTreeMap<String, Value>,
         evaluating: &Evaluating,
     ) -> Result<Running, Failure> {
-        let compilation: &Compilation = &class.compilation;
-        let capabilities = evaluating.machine.capabilities(compilation, evaluating.effects)?;
+        let capabilities = class.capabilities(evaluating)?;
         let woken = Woken::default();
         let (waking, ring) = (woken.clone(), evaluating.ring.clone());
         let wake = Box::new(move |source| {
             let ring = ring.clone();
             waking.wake_saying(source, move || ring())
         });
-        let models = compilation.models.clone();
+        let models = class.compilation.models.clone();
         let program = Arc::new(class.with_inputs(inputs));
         let evaluator = Evaluator::new(program, capabilities, wake).expanding(Arc::new(models.clone()));
         let mut running = Running {

@@ -8,12 +8,13 @@ use setpoint_diagnostics::{Diagnostics, FileId, LoadError, Loader, Severity, Sou
 use setpoint_flow::{Operation, Program, Slot};
 use setpoint_host::sync::Mutex;
 use setpoint_mcl::{CompileOptions, Entry};
-use setpoint_value::Value;
+use setpoint_value::{Capabilities, Value};
 
 use super::interface::{Inner, Offered, classes, text};
 use super::places::Places;
-use super::{ENTRY, INPUT, OUTPUT, RUNTIME, Surrounding, VALUE};
+use super::{ENTRY, Evaluating, INPUT, OUTPUT, RUNTIME, Surrounding, VALUE};
 use crate::compilation::{Compilation, ProgramSource};
+use crate::failure::Failure;
 use crate::input::Input;
 use crate::modules::ModulePolicy;
 
@@ -40,7 +41,9 @@ pub(super) struct ProgramModule {
 /// The program that includes one class.
 pub(super) struct ClassProgram {
     pub(super) compilation: Compilation,
-    pub(super) program: Arc<Program>,
+    program: Arc<Program>,
+    /// Whom its sources ask, one for all instances.
+    capabilities: Mutex<Option<Arc<dyn Capabilities>>>,
 }
 
 /// The name by which the entry knows the module.
@@ -70,14 +73,12 @@ impl ProgramModule {
             .analysis
             .as_ref()
             .and_then(|analysis| Some((analysis, imported(analysis.imports(), &first.sources)?)));
-        let (offered, inner) = match main {
-            Some((analysis, main)) if !first.diagnostics.has_errors() => classes(analysis, main),
-            _ => <_>::default(),
-        };
+        // Also of a program that is wrong: an editor shows a model beside it.
+        let (offered, inner) = main.map_or_else(<_>::default, |(analysis, main)| classes(analysis, main));
         // What is bound is typed for certain where somebody uses it.
         let names = offered.iter().enumerate();
         let uses: String = names.map(|(number, class)| include(class, number)).collect();
-        let mut checked = match uses.is_empty() {
+        let mut checked = match uses.is_empty() || first.diagnostics.has_errors() {
             true => first,
             false => compile(&source, &root, &format!("{}{import}{uses}", runtime())),
         };
@@ -199,13 +200,30 @@ impl ProgramModule {
             let first = compilation.diagnostics.iter().next();
             return Err(first.map(|found| found.message.clone()).unwrap_or_default());
         };
-        let program = Arc::new(ClassProgram { compilation, program });
+        let program = Arc::new(ClassProgram {
+            compilation,
+            program,
+            capabilities: Mutex::default(),
+        });
         known.insert(name.clone(), program.clone());
         Ok(program)
     }
 }
 
 impl ClassProgram {
+    /// Whom its sources ask.
+    pub(super) fn capabilities(&self, evaluating: &Evaluating) -> Result<Arc<dyn Capabilities>, Failure> {
+        let mut known = self.capabilities.lock();
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
+        let capabilities = evaluating
+            .machine
+            .capabilities(&self.compilation, evaluating.effects)?;
+        *known = Some(capabilities.clone());
+        Ok(capabilities)
+    }
+
     /// The program with these values for the inputs of the class.
     pub(super) fn with_inputs(&self, inputs: &BTreeMap<String, Value>) -> Program {
         let mut program = (*self.program).clone();

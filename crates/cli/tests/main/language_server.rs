@@ -407,3 +407,32 @@ fn a_model_is_served_with_modules_that_lie_outside_of_its_project() {
     editor.notify("exit", Json::Null);
     assert_eq!(editor.ended(), (Some(0), String::new()));
 }
+
+#[test]
+fn a_model_is_served_with_the_programs_that_it_includes() {
+    let place = Hermetic::new();
+    place.write("project/project.yml", "name: test\nmodulepath: libs\n");
+    let program = "class page($domain str) {\n\t$url = \"https://${domain}/\"\n\tnoop \"${domain}\" {}\n}\n";
+    place.write("project/libs/site/main.mcl", program);
+    let main = place.write("project/main.cf", "");
+    let uri = format!("file://{}", main.display());
+    let mut editor = Editor::initialized(&place);
+    open(
+        &mut editor,
+        &uri,
+        "import site\nx = site::Pgae(name=\"x\", domain=\"d\")\n",
+    );
+    let found = editor.diagnostics(&uri);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0]["code"], "E0532");
+    let change = json!([{ "text": "import site\nx = site::Page(name=\"x\", domain=\"d\")\ny = x.url\n" }]);
+    let document = json!({ "uri": uri, "version": 2 });
+    editor.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": change }),
+    );
+    assert_eq!(editor.diagnostics(&uri), Vec::<Json>::new());
+    assert!(editor.ask("shutdown", Json::Null).is_ok());
+    editor.notify("exit", Json::Null);
+    assert_eq!(editor.ended(), (Some(0), String::new()));
+}
