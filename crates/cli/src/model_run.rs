@@ -85,6 +85,7 @@ pub(crate) fn start(
         current: None,
         submitted: None,
         told: Diagnostics::new(),
+        wrong_facts: None,
         printed: Vec::new(),
     };
     if running.surroundings.follow {
@@ -154,6 +155,8 @@ struct Running {
     submitted: Option<u64>,
     /// What is wrong, as it was told last.
     told: Diagnostics,
+    /// What is wrong with the file of facts, as it was told last.
+    wrong_facts: Option<String>,
     /// What the model printed the last time.
     printed: Vec<String>,
 }
@@ -204,9 +207,7 @@ impl Running {
     fn compile(&mut self) -> ModelCompilation {
         let mut before = self.current.take();
         self.bell.silence();
-        if let Err(failure) = self.model.reread_facts() {
-            failure.report(&self.surroundings.reporter.output);
-        }
+        self.reread_facts();
         loop {
             self.model.give_facts(self.facts.take());
             let compilation = match before.take() {
@@ -218,6 +219,28 @@ impl Running {
                 return compilation;
             }
             before = Some(compilation);
+        }
+    }
+
+    /// Reads the file of facts anew. What is wrong with it is told when it begins to be, also to those who follow events.
+    fn reread_facts(&mut self) {
+        let output = &self.surroundings.reporter.output;
+        match self.model.reread_facts() {
+            Ok(()) => {
+                if self.wrong_facts.take().is_some() {
+                    output.say(Importance::Notice, "the file of facts can be read again");
+                }
+            }
+            Err(failure) => {
+                let text = failure.to_string();
+                if self.wrong_facts.as_ref() != Some(&text) {
+                    failure.report(output);
+                    let kept = "the model is executed with the facts that it held before";
+                    output.say(Importance::Warning, kept);
+                    self.surroundings.engine.reject(text.clone());
+                    self.wrong_facts = Some(text);
+                }
+            }
         }
     }
 

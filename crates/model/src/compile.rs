@@ -245,7 +245,7 @@ fn binding_files(
                 files.push(BindingFile { file, text });
             }
             Err(reason) => {
-                let span = named.unwrap_or_else(|| Span::new(sources.add(path.as_str(), ""), 0, 0));
+                let span = named.unwrap_or_else(|| Span::new(project::source_file(sources, &path, ""), 0, 0));
                 let message = format!("the binding file `{path}` cannot be read: {reason}");
                 diagnostics.push(
                     Diagnostic::error(&export::codes::BAD_BINDING, span, message).of_class("InvalidMetadata"),

@@ -30,6 +30,7 @@ use replay::Kept;
 pub use replay::Changes;
 
 mod assign;
+mod blame;
 pub mod blocks;
 mod calls;
 mod cells;
@@ -72,6 +73,14 @@ pub struct Options {
     pub project: Arc<str>,
     /// Whether it is noted what depends on the world outside, for [`Execution::replay`].
     pub record: bool,
+}
+
+impl Options {
+    /// Instances that construct each other, one inside the other, are stopped at this depth: long before there are too many of them, for
+    /// they would fill the memory first.
+    fn max_nesting(&self) -> u64 {
+        (self.max_instances / 50).max(1_000)
+    }
 }
 
 impl Default for Options {

@@ -277,16 +277,17 @@ impl Loading<'_> {
         match self.reading.text(path) {
             Ok(text) => self.add(MAIN.into(), path, text),
             Err(reason) => {
-                let file = self.reading.sources.add(path, "");
+                let file = source_file(self.reading.sources, path, "");
                 let error = Diagnostic::error(
                     &codes::MODULE,
                     Span::new(file, 0, 0),
                     format!("the main file `{path}` cannot be read: {reason}"),
                 );
-                let error = error.of_class("ModuleLoadingException");
-                self.reading
-                    .diagnostics
-                    .push(error.help("`-f FILE` names another main file"));
+                let mut error = error.of_class("ModuleLoadingException");
+                if !self.reading.loader.is_file(path) {
+                    error = error.help("`-f FILE` names another main file");
+                }
+                self.reading.diagnostics.push(error);
             }
         }
     }
@@ -463,6 +464,21 @@ mod tests {
         assert!(Arc::ptr_eq(&first[1], &changed[1]));
         // What another map was parsed with is not taken for what is in this one.
         load("x = 2\n", &mut SourceMap::new());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_the_same_error_each_time() {
+        let (library, mut sources, mut options) = (library(), SourceMap::new(), Options::default());
+        let mut load = |loader: MemoryLoader| {
+            let mut found = Diagnostics::new();
+            load(&loader, &library, "p", &mut options, &mut sources, &mut found);
+            assert!(found.has_errors());
+            found
+        };
+        let without_main = || MemoryLoader::new().with("p/project.yml", "name: p\n");
+        assert_eq!(load(without_main()), load(without_main()));
+        let without_project = || MemoryLoader::new().with("p/nothing", "");
+        assert_eq!(load(without_project()), load(without_project()));
     }
 
     #[test]

@@ -179,8 +179,9 @@ fn compile(session: &Session, arguments: &Model) -> Result<u8, Failure> {
             .iter()
             .filter(|resource| resource.state != State::Available)
             .count();
+        let verb = if instances == 1 { "becomes" } else { "become" };
         let mut text = format!(
-            "{} become {}",
+            "{} {verb} {}",
             count(instances, "instance"),
             count(resources, "resource")
         );

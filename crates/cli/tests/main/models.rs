@@ -190,6 +190,11 @@ fn a_run_follows_the_facts_of_a_file() {
     place.write("facts.json", said(7));
     engine.repaired_until("file", "answer", || text(&place.path("answer")) == "size 7");
     place.write("facts.json", "what is this?");
+    let rejected = engine.event("facts that are none are rejected", |event| {
+        event["event"] == "graph rejected"
+    });
+    let why = rejected["diagnostics"].as_str().unwrap_or_default();
+    assert!(why.contains("facts.json` holds no facts"), "{why}");
     place.write("facts.json", said(8));
     engine.repaired_until("file", "answer", || text(&place.path("answer")) == "size 8");
 }

@@ -1,6 +1,8 @@
 //! What can stand at a place: told from the tokens before it alone, so that a statement that is being written is no obstacle. What names
 //! mean there comes from the analysis.
 
+use std::collections::BTreeMap;
+
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_graph::Library;
 
@@ -10,8 +12,8 @@ use crate::functions::std::FUNCTIONS;
 use crate::hir::{
     BaseType, EntityId, FunctionImplementation, ImplementationId, MemberKind, NamespaceId, TypedefId,
 };
-use crate::project;
 use crate::syntax::TokenKind as K;
+use crate::{ports, project};
 
 /// What can stand at a place.
 #[derive(Debug, Clone)]
@@ -158,6 +160,15 @@ impl Analysis {
                 visit(&name, Sort::Function, Target::Function(whole, implementation));
             }
         }
+        let with_inputs;
+        let library = match &*of.name {
+            // Where the function is that reads the inputs of the project.
+            "setpoint" => {
+                with_inputs = ports::with_inputs(library, &self.loaded.project, &BTreeMap::new());
+                &with_inputs
+            }
+            _ => library,
+        };
         let shared = library.functions.module(&of.name);
         let shared = shared.filter(|_| of.has_library_functions).into_iter().flatten();
         for (name, function) in shared.filter(|(name, _)| !name.starts_with('_')) {

@@ -99,6 +99,10 @@ impl Analysis {
                 FunctionImplementation::Plugin(_) => {
                     Description::new(format!("{name}(…)"), "A function in Python of its module.")
                 }
+                // It is made for each project, so no reference of the shared library has it.
+                FunctionImplementation::Library(function) if **name == *"setpoint::input" => {
+                    Description::new(format!("{name}(name: string) -> any"), &*function.doc)
+                }
                 FunctionImplementation::Library(_) => return None,
             },
             Target::Namespace(id) | Target::Alias(_, id) => self.describe_namespace(*id),

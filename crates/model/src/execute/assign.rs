@@ -25,7 +25,7 @@ pub(super) struct Assignment {
 
 impl Assignment {
     /// The place that is remembered.
-    fn place(self) -> Span {
+    pub(super) fn place(self) -> Span {
         self.value.unwrap_or(self.shown)
     }
 }
@@ -75,7 +75,21 @@ impl<'m> Machine<'m> {
                 self.assign_relation(cell, instance, relation, value, assignment)
             }
         };
-        assigned.map_err(|stop| self.wrap(stop, instance, slot, assignment))
+        assigned.map_err(|stop| {
+            let part = self.refused_part(instance, slot, value, assignment);
+            let whole = assignment.place();
+            let shown_at_part = |stop: Stop| {
+                let Stop::Error(mut error) = stop else { return stop };
+                for label in error.secondary.iter_mut().filter(|label| label.span == whole) {
+                    label.span = part;
+                }
+                match error.primary.span == whole {
+                    true => Stop::from(error.shown_at(part)),
+                    false => Stop::Error(error),
+                }
+            };
+            shown_at_part(self.wrap(shown_at_part(stop), instance, slot, assignment))
+        })
     }
 
     fn assign_attribute(
@@ -278,7 +292,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Refuses what cannot be in a relation.
-    fn check_relation(&self, relation: RelationId, value: &Datum, span: Span) -> Run<()> {
+    pub(super) fn check_relation(&self, relation: RelationId, value: &Datum, span: Span) -> Run<()> {
         self.check_entity(self.model.relations[relation.index()].target, value, span)
     }
 

@@ -138,6 +138,7 @@ impl<'m> Machine<'m> {
             self.instance_of(scope.frame),
             Names::Loop(comprehension.loops[level as usize].0),
         );
+        self.nest_in_element(frame, &element);
         let variable = self.frames[frame as usize].first;
         self.set_result(variable, element);
         let inner = Scope { frame, ..scope };

@@ -204,7 +204,7 @@ impl<'m> Machine<'m> {
                 self.set_keys(existing, &plan, &keys)?;
                 existing
             }
-            None => self.create(&plan, &keys)?,
+            None => self.create(&plan, &keys, scope)?,
         };
         self.set_up(instance, id, &plan, from_dicts, scope)?;
         self.refine(instance)?;
@@ -405,10 +405,18 @@ impl<'m> Machine<'m> {
             .because(data.span, "constructed here")
     }
 
-    fn create(&mut self, plan: &Plan<'m>, keys: &[(u32, Datum)]) -> Run<InstanceId> {
+    fn create(&mut self, plan: &Plan<'m>, keys: &[(u32, Datum)], scope: Scope) -> Run<InstanceId> {
         if self.instances.len() as u64 >= self.options.max_instances {
             return Machine::fail(self.too_much("instances", self.options.max_instances));
         }
+        let nesting = self
+            .frames
+            .get(scope.frame as usize)
+            .map_or(0, |frame| frame.nesting + 1);
+        if u64::from(nesting) > self.options.max_nesting() {
+            return Machine::fail(self.too_deep(plan.span, plan.entity));
+        }
+        self.nesting.push(nesting);
         let instance = InstanceId(self.instances.len() as u32);
         let slots = self.entities.plans[plan.entity.index()].slots.len();
         let first = self.cells.add(slots, instance.0);

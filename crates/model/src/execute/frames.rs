@@ -26,6 +26,8 @@ pub(super) struct Frame {
     pub(super) first: CellId,
     /// The instance that is refined.
     pub(super) instance: u32,
+    /// How many constructions led here, one inside the other.
+    pub(super) nesting: u32,
     /// Their names.
     pub(super) names: FrameNames,
 }
@@ -72,13 +74,29 @@ impl<'m> Machine<'m> {
             Names::None => (0, FrameNames::None),
         };
         let first = self.cells.add(count, NONE);
+        let around = self.frames.get(parent as usize).map_or(0, |frame| frame.nesting);
         self.frames.push(Frame {
             parent,
             first,
             instance,
+            nesting: around.max(self.nesting_of(instance)),
             names,
         });
         self.frames.len() as u32 - 1
+    }
+
+    /// How many constructions led to an instance; none if there is no instance.
+    fn nesting_of(&self, instance: u32) -> u32 {
+        self.nesting.get(instance as usize).copied().unwrap_or(0)
+    }
+
+    /// The block instance of a loop has its element: what is constructed there comes from what constructed that.
+    pub(super) fn nest_in_element(&mut self, frame: u32, element: &Datum) {
+        if let Datum::Instance(instance) = element {
+            let nesting = self.nesting_of(instance.0);
+            let frame = &mut self.frames[frame as usize];
+            frame.nesting = frame.nesting.max(nesting);
+        }
     }
 
     /// The instance that is refined where a frame is; [`NONE`] if none is.

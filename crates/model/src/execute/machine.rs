@@ -24,7 +24,7 @@ use crate::datum::{Datum, InstanceId};
 use crate::export::bindings::Bindings;
 use crate::functions::context::{Stop, Unknowns, UnsetCell};
 use crate::functions::templates::Engines;
-use crate::hir::{Block, ImplementationId, Model};
+use crate::hir::{Block, EntityId, ImplementationId, Model};
 
 /// What may go wrong while a unit runs.
 pub(super) type Run<T> = Result<T, Stop>;
@@ -49,6 +49,8 @@ pub(super) struct Machine<'m> {
     /// Where the variables of each namespace begin.
     pub(super) namespaces: Vec<CellId>,
     pub(super) instances: Blocks<Instance>,
+    /// How many constructions, one inside the other, led to each of them.
+    pub(super) nesting: Blocks<u32>,
     /// Places of further constructions of instances that were constructed more than once.
     pub(super) constructed_again: FxHashMap<InstanceId, Vec<Span>>,
     /// Implementations that were selected and have no bit.
@@ -128,6 +130,7 @@ impl<'m> Machine<'m> {
             recorder: options.record.then(Box::default),
             namespaces: Vec::new(),
             instances: Blocks::new(),
+            nesting: Blocks::new(),
             constructed_again: FxHashMap::default(),
             selected: FxHashSet::default(),
             indexes: Indexes::new(model.indexes.len()),
@@ -191,12 +194,18 @@ impl<'m> Machine<'m> {
         }
         for namespace in &self.model.namespaces {
             for statement in &namespace.body.statements {
-                self.emit_statement(statement, top)
-                    .map_err(Machine::complete_error)?;
+                if let Err(stop) = self.emit_statement(statement, top) {
+                    // What else is wrong before anything runs, as a name that is not found, is told too.
+                    let error = Machine::complete_error(stop);
+                    self.fail_unit(error)?;
+                }
             }
         }
         self.record_rest();
-        Ok(())
+        match self.failure.take() {
+            Some(failure) => Err(self.end(failure)),
+            None => Ok(()),
+        }
     }
 
     /// A cell is read: what depends on the world outside is noted.
@@ -504,6 +513,24 @@ impl<'m> Machine<'m> {
             Datum::Unknown(id) => Some(Element::unknown(*id)),
             _ => None,
         }
+    }
+
+    /// The error that instances construct each other without end.
+    pub(super) fn too_deep(&self, constructor: Span, entity: EntityId) -> Diagnostic {
+        let most = self.options.max_nesting();
+        let name = &self.model.entities[entity.index()].name;
+        let message = format!(
+            "the model does not end: more than {most} instances construct each other, one inside the other, down to `{name}`"
+        );
+        let count = self
+            .instances
+            .iter()
+            .filter(|instance| instance.span == constructor)
+            .count();
+        Diagnostic::error(&codes::ENDLESS, constructor, message)
+            .label(format!("{count} instances were constructed here, and each leads to the next"))
+            .help("end the recursion with a condition: `implement … when`, or `if` around the constructor")
+            .note("a model that is meant to be as deep raises `setpoint.max_instances` in project.yml, of which this is a fiftieth")
     }
 
     fn too_many_rounds(&self) -> Diagnostic {

@@ -330,16 +330,19 @@ impl<'m> Machine<'m> {
         let (work, scope) = (self.units.get(unit).work.clone(), self.units.get(unit).scope);
         match work {
             Work::AssignMember(statement, cell) => {
-                let shown = match &statement.kind {
-                    StatementKind::AssignMember { member_span, .. } => *member_span,
-                    _ => statement.span,
+                let StatementKind::AssignMember {
+                    value, member_span, ..
+                } = &statement.kind
+                else {
+                    return Ok(());
                 };
                 let assignment = Assignment {
                     span: statement.span,
-                    shown,
-                    value: None,
+                    shown: *member_span,
+                    value: Some(value.span),
                 };
-                self.assign_member(cell, &element, assignment)
+                let assigned = self.assign_member(cell, &element, assignment);
+                assigned.or_else(|stop| self.refuse_element(stop, cell, value, &element, assignment))
             }
             Work::SetMember {
                 plan,
@@ -348,7 +351,9 @@ impl<'m> Machine<'m> {
             } => {
                 let setting = self.plans.setting(plan, setting);
                 let cell = self.instances[instance.0 as usize].first.at(setting.slot);
-                self.assign_member(cell, &element, self.plans.assignment(plan, setting))
+                let assignment = self.plans.assignment(plan, setting);
+                let assigned = self.assign_member(cell, &element, assignment);
+                assigned.or_else(|stop| self.refuse_element(stop, cell, setting.value, &element, assignment))
             }
             Work::For(statement) => {
                 let StatementKind::For { body, .. } = &statement.kind else {
@@ -358,6 +363,7 @@ impl<'m> Machine<'m> {
                     return Ok(());
                 }
                 let frame = self.add_frame(scope.frame, self.instance_of(scope.frame), Names::Block(body));
+                self.nest_in_element(frame, &element);
                 let variable = self.frames[frame as usize].first;
                 let place = statement.span;
                 self.cells.set(variable, element, place);

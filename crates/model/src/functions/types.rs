@@ -175,6 +175,7 @@ fn wrong_type(datum: &Datum, ty: &SignatureType, span: Span, naming: Naming<'_>)
         (Datum::Null, expected) if !expected.ends_with('?') && matches!(ty, SignatureType::Attribute(_)) => {
             error.help(format!("only a type with `?` holds null: `{expected}?`"))
         }
+        (Datum::List(_), "dict" | "dict?") => error.help(r#"a dict is written `{"key": value}`"#),
         (Datum::List(_), _) if !list => {
             error.help("one value is wanted; a list of them is another type, with `[]`")
         }

@@ -152,7 +152,7 @@ fn read(reading: &mut Reading<'_>, path: &str) -> Option<(FileId, Arc<str>)> {
     match reading.text(path) {
         Ok(text) => Some((super::source_file(reading.sources, path, &text), text)),
         Err(reason) => {
-            let file = reading.sources.add(path, "");
+            let file = super::source_file(reading.sources, path, "");
             let message = format!("`{path}` cannot be read: {reason}");
             let error = codes::bad_field(Span::new(file, 0, 0), message);
             reading.diagnostics.push(error);

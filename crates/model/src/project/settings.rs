@@ -113,7 +113,7 @@ pub(super) fn read(reading: &mut Reading<'_>, directory: &str, needed: bool) -> 
     if !reading.loader.is_file(&path) {
         reading.reads.push(path.clone());
         if needed {
-            let file = reading.sources.add(path, "");
+            let file = super::source_file(reading.sources, &path, "");
             let shown = if directory.is_empty() { "." } else { directory };
             let error = Diagnostic::error(
                 &codes::NO_PROJECT,
@@ -130,7 +130,7 @@ pub(super) fn read(reading: &mut Reading<'_>, directory: &str, needed: bool) -> 
     let text = match reading.text(&path) {
         Ok(text) => text,
         Err(reason) => {
-            let file = reading.sources.add(path.clone(), "");
+            let file = super::source_file(reading.sources, &path, "");
             let message = format!("`{path}` cannot be read: {reason}");
             reading
                 .diagnostics

@@ -136,10 +136,11 @@ fn namespaces(analysis: &Analysis, library: &Library, of_kinds: bool) -> Vec<Nam
     for (at, namespace) in analysis.model.namespaces.iter().enumerate() {
         let id = NamespaceId(at as u32);
         let mut things = Vec::new();
+        let is_shared = library.functions.module(&namespace.name).is_some();
         analysis.each_of(id, library, &mut |name, sort, target| {
             let is_of_kind = match &target {
                 Target::Entity(id) => analysis.model.entities[id.index()].kind.is_some(),
-                Target::Function(_, FunctionImplementation::Library(_)) => return,
+                Target::Function(_, FunctionImplementation::Library(_)) if is_shared => return,
                 _ => false,
             };
             if is_of_kind && !of_kinds {
