@@ -80,20 +80,24 @@ impl Linter {
         for diagnostic in found {
             let code = diagnostic.code.code;
             let rule = self.rule_of(code);
-            let place = diagnostic.primary.span;
-            let behind =
-                allowances.partition_point(|(allowance, _)| start(allowance) <= (place.file, place.start));
-            let line = allowances[..behind].last().map(|(allowance, _)| start(allowance));
-            let allows = |allowance: &Allowance| {
-                let name = &*allowance.rule;
-                (name == code || Some(name) == rule)
-                    && allowance.span.file == place.file
-                    && place.start <= allowance.line.1
+            let allowed_at = |place: Span| {
+                let behind = allowances
+                    .partition_point(|(allowance, _)| start(allowance) <= (place.file, place.start));
+                let line = allowances[..behind].last().map(|(allowance, _)| start(allowance));
+                let allows = |allowance: &Allowance| {
+                    let name = &*allowance.rule;
+                    (name == code || Some(name) == rule)
+                        && allowance.span.file == place.file
+                        && place.start <= allowance.line.1
+                };
+                (0..behind)
+                    .rev()
+                    .take_while(|at| Some(start(&allowances[*at].0)) == line)
+                    .find(|at| allows(&allowances[*at].0))
             };
-            let about = (0..behind)
-                .rev()
-                .take_while(|at| Some(start(&allowances[*at].0)) == line);
-            match about.into_iter().find(|at| allows(&allowances[*at].0)) {
+            // What is shown at a line of a statement can be allowed for the whole of it.
+            let shown = allowed_at(diagnostic.primary.span);
+            match shown.or_else(|| allowed_at(diagnostic.rule_place())) {
                 Some(at) => allowances[at].0.is_used = true,
                 None => kept.push(diagnostic),
             }

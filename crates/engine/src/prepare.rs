@@ -217,7 +217,9 @@ impl Preparer {
             Err(failure) => vec![Invalid::new(failure.chain())],
         };
         let found = invalid.into_iter().map(|invalid| {
-            let place = invalid.parameter.map(|name| resource.parameter_span(name));
+            let place = invalid
+                .parameter
+                .map_or(resource.span, |name| resource.parameter_span(name));
             Finding::invalid(&resource.id, invalid, resource.span, place)
         });
         Err(found.collect())

@@ -236,8 +236,8 @@ impl<'a, S> Building<'a, S> {
 
     fn schema(&mut self) -> Option<&'static KindSchema> {
         if self.statement.schema.is_none() {
-            let ResourceStatement { kind, span, .. } = self.statement;
-            self.report(Finding::unknown_kind(kind, *span));
+            let ResourceStatement { kind, head, span, .. } = self.statement;
+            self.report(Finding::unknown_kind(kind, *span).shown_at(*head));
         }
         self.statement.schema
     }
@@ -272,7 +272,8 @@ impl<'a, S> Building<'a, S> {
         if bases.iter().any(|(name, ..)| name.is_empty()) {
             let message = format!("the name of a `{}` is empty", self.statement.kind);
             let label = "a resource needs a name that is not empty";
-            self.report(Finding::error(Problem::EmptyName, self.statement.span, message).label(label));
+            let found = Finding::error(Problem::EmptyName, self.statement.span, message);
+            self.report(found.shown_at(self.statement.head).label(label));
         }
         let settings = self.meta();
         let plain = Parameters::new(entries.iter().cloned());
@@ -300,7 +301,9 @@ impl<'a, S> Building<'a, S> {
             };
             let refused = self.language.refuse_name(&named);
             let is_named = refused.is_none();
-            self.diagnostics.extend(refused);
+            let head = self.statement.head;
+            self.diagnostics
+                .extend(refused.map(|refused| refused.shown_at(head)));
             let hidden = meta.hidden || settings.unknown.contains(MetaName::Hidden);
             if fits && is_named && !hidden {
                 for invalid in invalid(schema, &id.name, &parameters, &meta) {
@@ -455,12 +458,12 @@ impl<'a, S> Building<'a, S> {
     fn report_meta(&mut self, name: Option<MetaName>, item: Span, message: String) {
         let problem = Problem::BadMeta(name);
         let found = Finding::error(problem, self.statement.span, message);
-        self.report(found.because(item, "set here"));
+        self.report(found.shown_at(item));
     }
 
     fn report_invalid(&mut self, id: &ResourceId, invalid: Invalid, spans: &[(&'static str, Span)]) {
         let place = spans.iter().find(|(name, _)| Some(*name) == invalid.parameter);
-        let place = place.map(|(_, span)| *span);
+        let place = place.map_or(self.statement.head, |(_, span)| *span);
         self.report(Finding::invalid(id, invalid, self.statement.span, place));
     }
 

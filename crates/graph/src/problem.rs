@@ -113,6 +113,8 @@ pub struct Finding {
     severity: Severity,
     message: String,
     primary: Label,
+    /// The place that the rules blame, where another one is shown.
+    ruled: Option<Span>,
     reasons: Vec<Label>,
     help: Option<String>,
 }
@@ -127,6 +129,7 @@ impl Finding {
                 span,
                 text: String::new(),
             },
+            ruled: None,
             reasons: Vec::new(),
             help: None,
         }
@@ -134,6 +137,15 @@ impl Finding {
 
     pub(crate) fn label(mut self, text: impl Into<String>) -> Finding {
         self.primary.text = text.into();
+        self
+    }
+
+    /// Shows it at a place that says more than the one that the rules blame.
+    pub(crate) fn shown_at(mut self, span: Span) -> Finding {
+        if span != self.primary.span {
+            self.ruled.get_or_insert(self.primary.span);
+            self.primary.span = span;
+        }
         self
     }
 
@@ -159,6 +171,7 @@ impl Finding {
         let found = Diagnostic {
             severity: self.severity,
             secondary: self.reasons,
+            ruled: self.ruled,
             ..Diagnostic::error(language.code(&self.problem), self.primary.span, self.message)
         };
         let found = found.label(self.primary.text).help_if(self.help);
@@ -171,8 +184,9 @@ impl Finding {
         Finding::error(Problem::UnknownKind, span, message)
     }
 
-    /// A kind refuses a resource or doubts it; `place` is where the parameter was written that it blames.
-    pub fn invalid(id: &ResourceId, invalid: Invalid, statement: Span, place: Option<Span>) -> Finding {
+    /// A kind refuses a resource or doubts it. It is shown at `place`: where the parameter was written that the kind blames, or else where
+    /// the resource begins.
+    pub fn invalid(id: &ResourceId, invalid: Invalid, statement: Span, place: Span) -> Finding {
         let Invalid {
             parameter,
             doubt,
@@ -189,11 +203,7 @@ impl Finding {
                 ..Finding::error(Problem::Doubtful(doubt), statement, format!("`{id}`: {message}"))
             },
         };
-        let found = found.help_if(help);
-        match place {
-            Some(place) => found.because(place, message),
-            None => found,
-        }
+        found.help_if(help).shown_at(place)
     }
 
     /// Resources wait for each other: each comes before the next, and the last before the first. `resource` gives where one of them was

@@ -26,6 +26,8 @@ pub struct ResourceStatement<V> {
     pub meta: Vec<MetaItem<V>>,
     /// The edges that it writes inside its braces.
     pub edges: Vec<EdgeItem<V>>,
+    /// Where it begins: its kind and its name. What is wrong with it as a whole is shown there.
+    pub head: Span,
     /// The place of the whole statement.
     pub span: Span,
 }

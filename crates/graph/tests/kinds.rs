@@ -151,6 +151,7 @@ pub(crate) fn resource(schema: &'static KindSchema, name: impl Into<Name>) -> Re
         fields: Vec::new(),
         meta: Vec::new(),
         edges: Vec::new(),
+        head: at(0),
         span: at(0),
     })
 }

@@ -153,6 +153,7 @@ fn statement<'a>(
                 span,
             })
             .collect(),
+        head: span,
         span,
     }
 }

@@ -351,6 +351,14 @@ pub struct Resource {
     pub span: Span,
 }
 
+impl Resource {
+    /// Where it begins: its kind and its name.
+    #[must_use]
+    pub fn head(&self, hir: &Hir) -> Span {
+        self.kind_span.to(hir.expr(self.name).span)
+    }
+}
+
 /// A body item of a resource.
 #[derive(Debug)]
 pub struct Item {

@@ -21,6 +21,7 @@ mod statements;
 mod tests;
 mod token;
 mod types;
+mod unexpected;
 
 pub use ast::*;
 pub use codes::*;

@@ -235,6 +235,7 @@ impl Reading<'_> {
             fields,
             meta,
             edges: Vec::new(),
+            head: node.span.to(name_span),
             span: node.span.to(name_span),
         });
     }

@@ -25,6 +25,7 @@ fn program() -> Built {
         fields: Vec::new(),
         meta: Vec::new(),
         edges: Vec::new(),
+        head: Span::new(FileId(0), 0, 1),
         span: Span::new(FileId(0), 0, 1),
     });
     entry.node(Operation::Collect { statement, exports }, Type::Dynamic);

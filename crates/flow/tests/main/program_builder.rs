@@ -275,6 +275,7 @@ impl TemplateBuilder {
             }],
             meta: Vec::new(),
             edges: Vec::new(),
+            head: span,
             span,
         };
         self.node(Operation::Resource(Arc::new(statement)), Type::Dynamic)

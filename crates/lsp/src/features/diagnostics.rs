@@ -131,7 +131,8 @@ impl Texts<'_> {
 /// A diagnostic as clients show it: message, label and advice in one text.
 pub(super) fn shown(diagnostic: &Diagnostic, range: Range) -> Told {
     let mut message = diagnostic.message.clone();
-    if !diagnostic.primary.text.is_empty() {
+    // Beside a message that says the same a label would be a repetition.
+    if !diagnostic.message.contains(&diagnostic.primary.text) {
         message.push_str(": ");
         message.push_str(&diagnostic.primary.text);
     }

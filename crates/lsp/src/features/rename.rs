@@ -29,9 +29,9 @@ pub(super) fn rename(place: &Place<'_>, new: &str) -> Result<Option<Json>, Answe
     };
     changeable(place, name)?;
     let new = new.trim_start_matches('$');
-    if !is_name(new) {
+    if !is_name(new) || new.contains("__") {
         return Err(Answer::Refusal(format!(
-            "`{new}` is no name: small letters, digits and `_`, a letter first and no `_` last, and no word of the language"
+            "`{new}` is no name: small letters, digits and `_`, a letter first, no `_` last and no two in a row, and no word of the language"
         )));
     }
     let old = analysis.sources.text(name.span);

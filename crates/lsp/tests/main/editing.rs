@@ -96,6 +96,7 @@ fn a_rename_that_would_break_something_is_refused_with_its_reason() {
     assert!(refused(1, "other").contains("already means something"));
     assert!(refused(1, "Name").contains("is no name"));
     assert!(refused(1, "if").contains("is no name"));
+    assert!(refused(1, "a__b").contains("no two in a row"));
     assert!(refused(2, "x").contains("kinds keep"));
     assert!(refused(3, "x").contains("library"));
     assert!(refused(4, "x").contains("parameters"));

@@ -112,8 +112,15 @@ impl Linter<'_> {
     }
 
     fn same_branches(&mut self, ast: &Ast, then: &Block, otherwise: &Block) {
-        let is_same = !then.statements.is_empty()
-            && then.statements.len() == otherwise.statements.len()
+        // The braces of the two share a line.
+        let inside = |block: &Block| {
+            let (first, last) = (block.statements.first()?, block.statements.last()?);
+            Some(ast.stmt(*first).span.to(ast.stmt(*last).span))
+        };
+        let (Some(then_span), Some(otherwise_span)) = (inside(then), inside(otherwise)) else {
+            return;
+        };
+        let is_same = then.statements.len() == otherwise.statements.len()
             && then
                 .statements
                 .iter()
@@ -122,7 +129,8 @@ impl Linter<'_> {
         if is_same {
             let message = "both branches do the same";
             let warning = Diagnostic::warning(&codes::SAME_BRANCHES, otherwise.span, message);
-            self.warn(warning.because(then.span, "the same as here"));
+            let warning = warning.shown_at(otherwise_span);
+            self.warn(warning.because(then_span, "the same as here"));
         }
     }
 

@@ -49,6 +49,7 @@ impl Linter<'_> {
                 .collect(),
             meta: Vec::new(),
             edges: Vec::new(),
+            head: resource.head(&self.analysis.hir),
             span: resource.span,
         }
     }

@@ -126,6 +126,7 @@ impl Lowering<'_> {
             fields: Vec::with_capacity(resource.items.len()),
             meta: Vec::new(),
             edges: Vec::new(),
+            head: resource.head(self.hir),
             span: resource.span,
         };
         for item in &resource.items {

@@ -11,9 +11,10 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, Span};
 
 use super::ast::{Ast, Block, BodyItem, Expr, ExprId, ExprKind, Name, Parameters, Stmt, StmtId, StmtKind};
-use super::errors::{self, Unexpected};
+use super::errors;
 use super::lexer::{self, Lexed};
 use super::token::{TokenKind as K, Tokens};
+use super::unexpected::Unexpected;
 use crate::stage;
 
 /// How deep brackets, blocks, types and `not` may be nested.

@@ -350,7 +350,7 @@ impl Inference<'_> {
             (Type::Map(kv), _) => (kv.0.clone(), kv.1.clone()),
             (Type::Variable(_), Type::Variable(_) | Type::Int) => return false,
             (Type::Variable(_), _) => {
-                self.map_lookup(base, index, result, span);
+                self.map_lookup(base, index, result, span, None);
                 return true;
             }
             (other, _) => {
@@ -364,18 +364,34 @@ impl Inference<'_> {
         true
     }
 
-    /// A lookup in what must be a list.
-    pub(super) fn list_lookup(&mut self, base: &Type, index: &Type, result: &Type, span: Span) {
-        self.equate(&Type::list(result.clone()), base, span, &Reason::Index);
-        self.equate(&Type::Int, index, span, &Reason::Index);
+    /// A lookup in what must be a list. An index that is none is shown at `written`.
+    pub(super) fn list_lookup(
+        &mut self,
+        base: &Type,
+        index: &Type,
+        result: &Type,
+        span: Span,
+        written: ExprId,
+    ) {
+        self.equate(&Type::list(result.clone()), base, span, &Reason::LookedInto);
+        let at = self.hir.place(written);
+        self.equate(&Type::Int, index, span, &Reason::Index(at));
     }
 
-    /// A lookup in what must be a map.
-    pub(super) fn map_lookup(&mut self, base: &Type, index: &Type, result: &Type, span: Span) {
+    /// A lookup in what must be a map. A key of another type is shown at `written`, where that is known.
+    pub(super) fn map_lookup(
+        &mut self,
+        base: &Type,
+        key: &Type,
+        result: &Type,
+        span: Span,
+        written: Option<ExprId>,
+    ) {
         let key_type = self.solver.fresh();
         let wanted = Type::map(key_type.clone(), result.clone());
-        self.equate(&wanted, base, span, &Reason::Index);
-        self.equate(&key_type, index, span, &Reason::Index);
+        self.equate(&wanted, base, span, &Reason::LookedInto);
+        let at = written.map_or(span, |written| self.hir.place(written));
+        self.equate(&key_type, key, span, &Reason::Key(at));
     }
 
     /// A lookup in what is neither a list nor a map.
@@ -452,7 +468,13 @@ impl Inference<'_> {
             [] => "it has no fields at all".to_owned(),
             names => format!("its fields are `{}`", names.join("`, `")),
         });
-        self.unsupported(place, span, message, Some(help));
+        // The expression ends with the field.
+        let name = Span {
+            start: span.end.saturating_sub(field.len() as u32),
+            ..span
+        };
+        let error = Diagnostic::error(&codes::UNSUPPORTED, span, message).help(help);
+        self.incomplete(place, error.shown_at(name));
     }
 
     /// Notes that a built-in cannot be built for the types that it has got.

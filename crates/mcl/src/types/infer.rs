@@ -497,7 +497,7 @@ impl<'a> Inference<'a> {
             ExprKind::Map(entries) => {
                 let (key, value) = (self.solver.fresh(), self.solver.fresh());
                 for (k, v) in entries {
-                    self.check(instance, *k, &key, &Reason::Key(hir.expr(entries[0].0).span));
+                    self.check(instance, *k, &key, &Reason::MapKey(hir.expr(entries[0].0).span));
                     self.check(
                         instance,
                         *v,
@@ -609,8 +609,8 @@ impl<'a> Inference<'a> {
         self.contradictions(instance, &[base, index]);
         let result = self.solver.fresh();
         match self.syntactic_type(instance, base) {
-            Some(Type::List(_)) => self.list_lookup(&base_type, &index_type, &result, span),
-            Some(Type::Map(_)) => self.map_lookup(&base_type, &index_type, &result, span),
+            Some(Type::List(_)) => self.list_lookup(&base_type, &index_type, &result, span, index),
+            Some(Type::Map(_)) => self.map_lookup(&base_type, &index_type, &result, span, Some(index)),
             Some(other) => {
                 self.failed.push(result.clone());
                 let place = self.places.next();
@@ -620,7 +620,7 @@ impl<'a> Inference<'a> {
                 .syntactic_type(instance, index)
                 .is_some_and(|ty| ty != Type::Int) =>
             {
-                self.map_lookup(&base_type, &index_type, &result, span);
+                self.map_lookup(&base_type, &index_type, &result, span, Some(index));
             }
             None => {
                 let place = self.places.next();

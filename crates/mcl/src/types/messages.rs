@@ -12,7 +12,7 @@ use crate::hir::ExprId;
 #[derive(Debug, Clone)]
 pub(super) enum Reason {
     Element(Span),
-    Key(Span),
+    MapKey(Span),
     MapValue(Span),
     Condition,
     Branches(Span),
@@ -29,7 +29,12 @@ pub(super) enum Reason {
     Result(Span),
     /// The operands of an operator.
     Operands(&'static str),
-    Index,
+    /// The base of a lookup.
+    LookedInto,
+    /// The index of a list, where it is written.
+    Index(Span),
+    /// The key of a lookup in a map, where it is written.
+    Key(Span),
     Parameter(Arc<str>, Arc<str>, &'static str),
     Meta(&'static str),
     MetaStruct,
@@ -126,7 +131,7 @@ pub(super) fn conflict_diagnostic(
         };
     }
     let (expect_type, actual_type) = (expect, actual);
-    let (expect, actual) = (in_words(expect), in_words(actual));
+    let (expect, actual) = (in_few_words(expect), in_few_words(actual));
     let mut label = format!("this is {actual}");
     let mut secondary: Option<(Span, String)> = None;
     let mut help = None;
@@ -136,7 +141,7 @@ pub(super) fn conflict_diagnostic(
                 (*first != span).then(|| (*first, format!("the first element makes it a list of {expect}")));
             format!("the elements of a list have one type: {expect} and {actual} differ")
         }
-        Reason::Key(first) => {
+        Reason::MapKey(first) => {
             secondary = (*first != span).then(|| (*first, format!("the first key is {expect}")));
             format!("the keys of a map have one type: {expect} and {actual} differ")
         }
@@ -232,7 +237,13 @@ pub(super) fn conflict_diagnostic(
                 (*declared != span).then(|| (*declared, format!("{expect} is wanted because of this")));
             format!("the result is {actual}, where {expect} is needed")
         }
-        Reason::Index => format!("this lookup needs {expect}, but has {actual}"),
+        Reason::LookedInto => format!("this lookup needs {expect}, but has {actual}"),
+        Reason::Index(_) => {
+            help = Some("what is looked up by a text is a map, `{\"key\" => …}`".to_owned())
+                .filter(|_| *actual_type == Type::Str);
+            format!("the index of a list is {expect}, not {actual}")
+        }
+        Reason::Key(_) => format!("the keys of this map are {expect}, not {actual}"),
         Reason::Parameter(kind, name, doc) => {
             help = (!doc.is_empty()).then(|| format!("`{name}`: {doc}"));
             format!("`{name}` of `{kind}` is {expect}, not {actual}")
@@ -274,11 +285,17 @@ pub(super) fn conflict_diagnostic(
         Reason::Panic => format!("`panic` takes a bool and a str here; {actual} is not {expect}"),
     };
     let mut diagnostic = Diagnostic::error(code, span, message).label(label).help_if(help);
-    if let Reason::Interpolation(place) = reason {
+    if let Reason::Interpolation(place) | Reason::Index(place) | Reason::Key(place) = reason {
         diagnostic = diagnostic.shown_at(*place);
     }
     if conflict == Conflict::FieldNames {
         diagnostic = diagnostic.help_if(order_of_fields(expect_type, actual_type));
+    }
+    // The help of that names all fields.
+    if !matches!(reason, Reason::MetaStruct)
+        && let Some(inside) = difference_inside(expect_type, actual_type)
+    {
+        diagnostic = diagnostic.note(inside);
     }
     if let Some((span, text)) = secondary {
         diagnostic = diagnostic.because(span, text);
@@ -312,6 +329,37 @@ pub(super) fn order_of_fields(wanted: &Type, given: &Type) -> Option<String> {
             "the order of the fields is part of a struct's type; write `struct{{{}}}`",
             names.join(", ")
         )
+    })
+}
+
+/// Where two structs differ: in which fields they have, or else in the first one that is of another type.
+fn difference_inside(wanted: &Type, given: &Type) -> Option<String> {
+    let (Type::Struct(wanted_fields), Type::Struct(given_fields)) = (wanted, given) else {
+        return None;
+    };
+    let lacking = |of: &StructType, in_: &StructType| {
+        let names = of.fields.iter().filter(|field| in_.field(&field.name).is_none());
+        let names: Vec<String> = names.map(|field| format!("`{}`", field.name)).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let missing = lacking(wanted_fields, given_fields).map(|names| format!("without {names}"));
+    let superfluous = lacking(given_fields, wanted_fields).map(|names| format!("with {names}"));
+    match (missing, superfluous) {
+        (None, None) => {}
+        (Some(one), None) | (None, Some(one)) => return Some(format!("the second one is {one}")),
+        (Some(missing), Some(superfluous)) => {
+            return Some(format!("the second one is {missing}, and {superfluous}"));
+        }
+    }
+    let mut fields = wanted_fields.fields.iter();
+    fields.find_map(|field| {
+        let other = given_fields.field(&field.name)?;
+        let (wanted, given) = difference(&field.ty, other)?;
+        let (wanted, given) = (in_few_words(&wanted), in_few_words(&given));
+        Some(format!(
+            "the field `{}` differs: {wanted} and {given}",
+            field.name
+        ))
     })
 }
 

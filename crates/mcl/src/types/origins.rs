@@ -5,7 +5,7 @@ use setpoint_value::{FunctionRef, Type, Value};
 
 use super::InstanceId;
 use super::infer::Inference;
-use super::messages::{Reason, in_words, order_of_fields};
+use super::messages::{Reason, in_few_words, in_words, order_of_fields};
 use crate::hir::{DefinitionKind, ExprId, ExprKind, FunctionId};
 
 impl Inference<'_> {
@@ -23,7 +23,23 @@ impl Inference<'_> {
             let error = self.conflict(conflict, expect, actual, span, reason);
             let error = self.shown_at(error, value);
             let wanted = self.solver.zonk(expect);
-            let error = self.as_literal(error, &wanted, value);
+            let found = self.solver.zonk(actual);
+            let error = match self.part_that_differs(&wanted, &found, value.1) {
+                Some((wanted, actual, part)) => {
+                    let label = format!(
+                        "this is {}, where {} is wanted",
+                        in_words(&actual),
+                        in_words(&wanted)
+                    );
+                    let mut error = error.shown_at(self.hir.place(part)).label(label);
+                    // The label says it all, unless the difference is deeper.
+                    if !matches!(wanted, Type::Struct(_) | Type::Map(_) | Type::List(_)) {
+                        error.notes.clear();
+                    }
+                    self.as_literal(error, &wanted, part)
+                }
+                None => self.as_literal(error, &wanted, value.1),
+            };
             self.unsolved(error);
         }
     }
@@ -83,9 +99,35 @@ impl Inference<'_> {
         labels
     }
 
+    /// Of a struct that is written out: the field that is not as it is wanted, with both types. None where more is wrong than one field.
+    fn part_that_differs(&mut self, wanted: &Type, found: &Type, id: ExprId) -> Option<(Type, Type, ExprId)> {
+        let hir = self.hir;
+        let (ExprKind::Struct(written), Type::Struct(wanted), Type::Struct(found)) =
+            (&hir.expr(id).kind, wanted, found)
+        else {
+            return None;
+        };
+        if wanted.fields.len() != found.fields.len() {
+            return None;
+        }
+        let mut misfit = None;
+        for ((wanted, found), (_, part)) in wanted.fields.iter().zip(&found.fields).zip(written) {
+            if wanted.name != found.name {
+                return None;
+            }
+            let fits = self.solver.compatible(&wanted.ty, &found.ty);
+            if !fits && misfit.replace((&wanted.ty, &found.ty, *part)).is_some() {
+                return None;
+            }
+        }
+        let (wanted, found, part) = misfit?;
+        let inside = self.part_that_differs(wanted, found, part);
+        Some(inside.unwrap_or_else(|| (wanted.clone(), found.clone(), part)))
+    }
+
     /// What to write instead of a literal of the wrong type.
-    fn as_literal(&self, error: Diagnostic, wanted: &Type, value: (InstanceId, ExprId)) -> Diagnostic {
-        let expr = self.hir.expr(value.1);
+    fn as_literal(&self, error: Diagnostic, wanted: &Type, value: ExprId) -> Diagnostic {
+        let expr = self.hir.expr(value);
         let ExprKind::Literal(found) = &expr.kind else {
             return error;
         };
@@ -101,6 +143,17 @@ impl Inference<'_> {
             }),
             (Type::Int, Some(text)) if text.parse::<i64>().is_ok() => Some(text),
             (Type::Bool, Some(text)) if text == "true" || text == "false" => Some(text),
+            (Type::Float, None) => match found {
+                Value::Int(int) => Some(format!("{int}.0")),
+                _ => None,
+            },
+            // A text that would have to be escaped is left to its author.
+            (Type::List(element), Some(text))
+                if **element == Type::Str
+                    && !text.contains(|c: char| c.is_control() || "\"\\$".contains(c)) =>
+            {
+                Some(format!("[\"{text}\"]"))
+            }
             _ => None,
         };
         match written {
@@ -132,7 +185,8 @@ impl Inference<'_> {
         let Some(argument) = arguments.get(index) else {
             return error;
         };
-        let (takes, given) = (in_words(&takes.ty), in_words(&given.ty));
+        let takes_type = &takes.ty;
+        let (takes, given) = (in_few_words(&takes.ty), in_few_words(&given.ty));
         let message = format!(
             "argument {} of `{}` is {takes}, not {given}",
             index + 1,
@@ -142,7 +196,7 @@ impl Inference<'_> {
             .shown_at(self.hir.place(*argument))
             .label(format!("this is {given}"));
         told.help = error.help;
-        told
+        self.as_literal(told, takes_type, *argument)
     }
 
     /// Shows the operands in the errors of an operator that were found since there were so many.
@@ -221,7 +275,7 @@ impl Inference<'_> {
                 .because(parameter.span, why);
             let types = (&takes.ty, &given.ty);
             let told = told.help_if(order_of_fields(types.0, types.1));
-            return self.as_literal(told, types.0, (caller, *argument));
+            return self.as_literal(told, types.0, *argument);
         }
         error
     }

@@ -105,6 +105,7 @@ impl Building<'_> {
                 })
                 .collect(),
             edges: Vec::new(),
+            head: self.span,
             span: self.span,
         };
         // What does not fit was told already; without it the kind would say that something is missing.
