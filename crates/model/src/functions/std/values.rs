@@ -146,7 +146,37 @@ pub(super) fn json_loads(call: &mut Call<'_>) -> Answer {
     let source = call.text(0)?;
     let value =
         serde_json::from_str(&source).map_err(|error| Failure::Other(format!("this is no JSON: {error}")))?;
-    from_json(value)
+    match integer_beyond_64_bits(&source) {
+        Some(number) => Err(Failure::Other(format!(
+            "the number {number} does not fit 64 bits"
+        ))),
+        None => from_json(value),
+    }
+}
+
+/// The first whole number in JSON that a model cannot hold. Whoever reads JSON makes a fraction of it, which is another number.
+fn integer_beyond_64_bits(json: &str) -> Option<&str> {
+    let mut rest = json;
+    while let Some(start) = rest.find(|c: char| matches!(c, '"' | '-' | '0'..='9')) {
+        rest = &rest[start..];
+        if let Some(text) = rest.strip_prefix('"') {
+            let mut is_escaped = false;
+            let end = text.find(|c: char| {
+                let is_end = c == '"' && !is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                is_end
+            });
+            rest = end.map_or("", |end| &text[end + 1..]);
+            continue;
+        }
+        let end = rest.find(|c: char| !matches!(c, '-' | '+' | '.' | 'e' | 'E' | '0'..='9'));
+        let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
+        if !number.contains(['.', 'e', 'E']) && number.parse::<i64>().is_err() {
+            return Some(number);
+        }
+        rest = after;
+    }
+    None
 }
 
 /// JSON nests no deeper than its reader lets it, which is less than data may.
@@ -154,14 +184,9 @@ fn from_json(value: serde_json::Value) -> Answer {
     Ok(match value {
         serde_json::Value::Null => Datum::Null,
         serde_json::Value::Bool(bool) => Datum::Bool(bool),
-        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(int), _) => Datum::Int(int),
-            (None, Some(float)) if !number.is_u64() => Datum::Float(float),
-            _ => {
-                return Err(Failure::Other(format!(
-                    "the number {number} does not fit 64 bits"
-                )));
-            }
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(int) => Datum::Int(int),
+            None => Datum::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
         serde_json::Value::String(text) => Datum::text(text),
         serde_json::Value::Array(items) => {
