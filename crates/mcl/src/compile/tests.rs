@@ -173,6 +173,8 @@ fn structs_inside_structs_are_as_large_as_what_is_written() {
         format!("{first}{others}{used}")
     };
     assert_eq!(first_error(&chain(900, "struct{a => 1}")), None);
+    assert_eq!(first_error(&chain(1_000, "struct{a => 1}")), None);
+    assert_eq!(first_error(&chain(1_001, "struct{a => 1}")), Some("E0220"));
     assert_eq!(first_error(&chain(3_000, "struct{a => 1}")), Some("E0220"));
     assert_eq!(first_error(&chain(900, "struct{a => []}")), Some("E0206"));
     assert_eq!(first_error(&chain(3_000, "struct{a => []}")), Some("E0220"));

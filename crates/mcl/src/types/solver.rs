@@ -563,6 +563,23 @@ mod tests {
         solver
     }
 
+    #[test]
+    fn tuples_are_of_one_type_if_all_their_items_are() {
+        let pair = Type::tuple([Type::Int, Type::Str]);
+        assert_eq!(
+            solver().unify(&pair, &Type::tuple([Type::Int, Type::Variable(0)])),
+            Ok(())
+        );
+        let others = [
+            Type::tuple([Type::Int]),
+            Type::tuple([Type::Int, Type::Str, Type::Str]),
+            Type::tuple([Type::Int, Type::Int]),
+        ];
+        for other in others {
+            assert_eq!(solver().unify(&pair, &other), Err(Conflict::Kinds), "{other}");
+        }
+    }
+
     proptest! {
         #[test]
         fn unification_is_symmetric_and_its_result_fits_both(a in types(), b in types()) {
