@@ -131,6 +131,9 @@ fn unusable(place: Span, reason: &str) -> Diagnostic {
 /// The module of the functions that lead into and out of a program that makes a call. No module of a user can be called so.
 const MODULE_OF_CALL: &str = "setpoint/call";
 
+/// So many programs of calls are kept for a function: each dict with other keys is of another type.
+const MOST_PROGRAMS: usize = 256;
+
 /// The calls of one function.
 struct Calls {
     file: String,
@@ -172,7 +175,11 @@ impl Calls {
             Some(known) => known,
             None => {
                 let made = self.compile(&types).map(|call| Arc::new(Mutex::new(call)));
-                self.by_types.lock().insert(key, made.clone());
+                let mut by_types = self.by_types.lock();
+                if by_types.len() >= MOST_PROGRAMS {
+                    by_types.clear();
+                }
+                by_types.insert(key, made.clone());
                 made
             }
         };
