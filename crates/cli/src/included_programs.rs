@@ -35,6 +35,7 @@ use crate::output::Output;
 
 pub(crate) use evaluations::{Evaluating, Evaluations};
 use module::ProgramModule;
+pub(crate) use places::Places;
 
 /// The programs that one model imports. Clones are one and the same.
 #[derive(Clone)]

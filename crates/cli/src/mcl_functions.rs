@@ -7,14 +7,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostic, Diagnostics, LoadError, Loader, Severity, SourceMap, Span};
+use setpoint_diagnostics::{
+    Diagnostic, Diagnostics, FileId, LoadError, Loader, MemoryLoader, Severity, SourceMap, Span,
+};
 use setpoint_flow::{Evaluator, Program};
 use setpoint_graph::{FunctionFile, FunctionFiles, Library};
 use setpoint_host::sync::Mutex;
-use setpoint_mcl::syntax::{Func, StmtKind, parse};
+use setpoint_mcl::syntax::{Func, StmtKind, TypeExpr, parse};
 use setpoint_mcl::{CompileOptions, Entry, compile};
 use setpoint_model::project::codes::MODULE;
 use setpoint_value::{CallError, FunctionRef, FunctionSpec, PureFunction, Type, Value};
+
+use crate::included_programs::Places;
 
 /// Compiles files of functions in mcl.
 pub(crate) struct MclFunctions;
@@ -31,88 +35,108 @@ impl FunctionFiles for MclFunctions {
     ) -> FunctionFile {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let below = Below { directory, loader };
-        // Its texts are numbered after those that are there.
-        let mut own = SourceMap::new();
-        let known = sources.files().count();
-        for _ in 0..known {
-            own.add("", "");
-        }
-        let mut found = Diagnostics::new();
+        let (mut own, mut found) = (SourceMap::new(), Diagnostics::new());
         let entry = Entry::File(name.to_owned());
         let options = CompileOptions::default();
         let compiled = compile(&entry, &options, &below, library, &mut own, &mut found);
-        let mut file = FunctionFile {
-            functions: Vec::new(),
-            reads: compiled.files.iter().map(|file| below.path(file)).collect(),
-        };
-        let main = own.files().skip(known).find(|(_, file)| &*file.name == name);
-        if let (Some((id, source)), false) = (main, found.has_errors()) {
-            let texts: BTreeMap<String, Arc<[u8]>> = compiled
-                .files
-                .iter()
-                .filter_map(|file| Some((file.clone(), below.read(file).ok()?)))
-                .collect();
-            let library = Arc::new(library.clone());
-            let parsed = parse(id, &source.text, &mut Diagnostics::new());
-            let text = |span: Span| &source.text[span.start as usize..span.end as usize];
-            for statement in &parsed.ast.root.statements {
-                let statement = parsed.ast.stmt(*statement);
-                match &statement.kind {
-                    StmtKind::Func(function) => {
-                        let signature = signature(function, &text);
-                        let calls = Calls {
-                            file: name.to_owned(),
-                            function: function.name.text.to_string(),
-                            path: path.to_owned(),
-                            texts: Texts(texts.clone()),
-                            library: library.clone(),
-                            by_types: Mutex::default(),
-                        };
-                        let call = PureFunction::made(move |arguments, _| calls.call(arguments));
-                        let spec = FunctionSpec::made(module, &*function.name.text, [signature], call);
-                        match spec {
-                            Ok(spec) => {
-                                let spec = spec.described(format!("Declared in `{path}`."));
-                                file.functions.push(FunctionRef::from(spec));
-                            }
-                            Err(reason) => found.push(unusable(function.name.span, &reason)),
-                        }
-                    }
-                    StmtKind::Bind(_) | StmtKind::Import(_) => {}
-                    _ => found.push(no_function(statement.span, path)),
-                }
-            }
+        let mut functions = Vec::new();
+        let main = own.files().find(|(_, file)| &*file.name == name);
+        if let (Some((id, file)), false) = (main, found.has_errors()) {
+            let file = Declaring {
+                name,
+                path,
+                text: &file.text,
+                texts: compiled
+                    .files
+                    .iter()
+                    .filter_map(|file| Some((file, below.read(file).ok()?)))
+                    .fold(MemoryLoader::new(), |texts, (file, text)| texts.with(file, text)),
+                library: Arc::new(library.clone()),
+            };
+            functions = file.functions(id, module, &mut found);
         }
         if !found.is_empty() {
-            for (_, file) in own.files().skip(known) {
-                sources.add(below.path(&file.name), file.text.clone());
-            }
+            let places = Places::new(&own, &below.path(""), None, sources);
+            diagnostics.append(places.diagnostics(&found));
         }
-        diagnostics.append(found);
-        file
+        FunctionFile {
+            functions,
+            reads: compiled.files.iter().map(|file| below.path(file)).collect(),
+        }
     }
 }
 
-/// A function as the library describes it. Types that are not written follow from each call.
-fn signature<'a>(function: &Func, text: &impl Fn(Span) -> &'a str) -> String {
-    let mut open = 0;
-    let mut any = || {
-        open += 1;
-        format!("?{open}")
-    };
-    let mut parameters = Vec::new();
-    for parameter in &function.function.parameters.items {
-        let ty = match &parameter.annotation {
-            Some(annotation) => text(annotation.span).to_owned(),
-            None => any(),
-        };
-        parameters.push(format!("{} {ty}", parameter.name.text));
+/// A file of functions that compiles.
+struct Declaring<'a> {
+    /// Relative to its directory.
+    name: &'a str,
+    /// As the model has it.
+    path: &'a str,
+    text: &'a str,
+    /// With all that it imports.
+    texts: MemoryLoader,
+    library: Arc<Library>,
+}
+
+impl Declaring<'_> {
+    /// Its functions. What else stands at its top is told, unless it is for them.
+    fn functions(&self, id: FileId, module: &str, found: &mut Diagnostics) -> Vec<FunctionRef> {
+        let parsed = parse(id, self.text, &mut Diagnostics::new());
+        let mut functions = Vec::new();
+        for statement in &parsed.ast.root.statements {
+            let statement = parsed.ast.stmt(*statement);
+            match &statement.kind {
+                StmtKind::Func(function) => match self.function(function, module) {
+                    Ok(function) => functions.push(function),
+                    Err(reason) => found.push(unusable(function.name.span, &reason)),
+                },
+                StmtKind::Bind(_) | StmtKind::Import(_) => {}
+                _ => found.push(no_function(statement.span, self.path)),
+            }
+        }
+        functions
     }
-    let result = match &function.function.result {
-        Some(annotation) => text(annotation.span).to_owned(),
-        None => any(),
-    };
-    format!("func({}) {result}", parameters.join(", "))
+
+    fn function(&self, function: &Func, module: &str) -> Result<FunctionRef, String> {
+        let calls = Calls {
+            file: self.name.to_owned(),
+            function: function.name.text.to_string(),
+            path: self.path.to_owned(),
+            texts: self.texts.clone(),
+            library: self.library.clone(),
+            by_types: Mutex::default(),
+        };
+        let call = PureFunction::made(move |arguments, _| calls.call(arguments));
+        let signature = self.signature(function);
+        let spec = FunctionSpec::made(module, &*function.name.text, [signature], call)?;
+        Ok(spec.described(format!("Declared in `{}`.", self.path)).into())
+    }
+
+    /// A function as the library describes it. Types that are not written follow from each call.
+    fn signature(&self, function: &Func) -> String {
+        let mut open = 0;
+        let mut written = |annotation: Option<&TypeExpr>| match annotation {
+            Some(annotation) => {
+                self.text[annotation.span.start as usize..annotation.span.end as usize].to_owned()
+            }
+            None => {
+                open += 1;
+                format!("?{open}")
+            }
+        };
+        let parameters = function.function.parameters.items.iter();
+        let parameters: Vec<String> = parameters
+            .map(|parameter| {
+                format!(
+                    "{} {}",
+                    parameter.name.text,
+                    written(parameter.annotation.as_ref())
+                )
+            })
+            .collect();
+        let result = written(function.function.result.as_ref());
+        format!("func({}) {result}", parameters.join(", "))
+    }
 }
 
 fn no_function(place: Span, path: &str) -> Diagnostic {
@@ -139,7 +163,8 @@ struct Calls {
     file: String,
     function: String,
     path: String,
-    texts: Texts,
+    /// The file, with all that it imports.
+    texts: MemoryLoader,
     library: Arc<Library>,
     /// By the types of the arguments.
     by_types: Mutex<BTreeMap<String, CallOfTypes>>,
@@ -264,29 +289,6 @@ impl Call {
                 "it asks the machine for something; what a function of `{path}` gives must follow from its arguments"
             ))
         })
-    }
-}
-
-/// The texts of a file of functions.
-struct Texts(BTreeMap<String, Arc<[u8]>>);
-
-impl Loader for Texts {
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, LoadError> {
-        self.0.get(path).cloned().ok_or(LoadError::NotFound)
-    }
-
-    fn is_file(&self, path: &str) -> bool {
-        self.0.contains_key(path)
-    }
-
-    fn is_directory(&self, path: &str) -> bool {
-        let below = format!("{}/", path.trim_end_matches('/'));
-        self.0.keys().any(|file| file.starts_with(&below))
-    }
-
-    fn list(&self, directory: &str) -> Result<Vec<String>, LoadError> {
-        let below = self.0.keys().filter(|file| file.starts_with(directory));
-        Ok(below.cloned().collect())
     }
 }
 

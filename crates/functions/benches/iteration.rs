@@ -20,10 +20,10 @@ use setpoint_value::{Implementation, List, Type, Value, Wake};
 const LENGTH: i64 = 100_000;
 
 /// Where results go.
-static KIND: KindSchema = KindSchema {
-    kind: "test",
-    doc: "",
-    parameters: &[ParameterSchema {
+static KIND: KindSchema = KindSchema::plain(
+    "test",
+    "",
+    &[ParameterSchema {
         name: "value",
         yaml_name: "value",
         parameter_type: &ParameterType::Any,
@@ -31,19 +31,7 @@ static KIND: KindSchema = KindSchema {
         doc: "",
         default: "",
     }],
-    sends: &[],
-    receives: false,
-    refreshable: false,
-    reversible: false,
-    autoedge: false,
-    autogroup: false,
-    exclusive: false,
-    action: false,
-    constants: &[],
-    has_doubts: |_, _| false,
-    check: |_, _, _| Vec::new(),
-    merge: None,
-};
+);
 
 fn compiled(result: &str) -> Arc<Program> {
     let text = format!(

@@ -11,10 +11,10 @@ use setpoint_graph::{
 };
 use setpoint_value::Value;
 
-static KIND: KindSchema = KindSchema {
-    kind: "file",
-    doc: "",
-    parameters: &[ParameterSchema {
+static KIND: KindSchema = KindSchema::plain(
+    "file",
+    "",
+    &[ParameterSchema {
         name: "content",
         yaml_name: "content",
         parameter_type: &ParameterType::Str,
@@ -22,19 +22,7 @@ static KIND: KindSchema = KindSchema {
         doc: "",
         default: "",
     }],
-    sends: &[],
-    receives: false,
-    refreshable: false,
-    reversible: false,
-    autoedge: false,
-    autogroup: false,
-    exclusive: false,
-    action: false,
-    constants: &[],
-    has_doubts: |_, _| false,
-    check: |_, _, _| Vec::new(),
-    merge: None,
-};
+);
 
 /// A language in which nothing is wrong.
 #[derive(Debug)]

@@ -62,15 +62,9 @@ pub(crate) static TEST: KindSchema = KindSchema {
     ],
     receives: true,
     refreshable: true,
-    reversible: false,
-    autoedge: false,
     autogroup: true,
-    exclusive: false,
-    action: false,
-    constants: &[],
     check: check_test,
-    has_doubts: |_, _| false,
-    merge: None,
+    ..KindSchema::plain("", "", &[])
 };
 
 fn check_test(_: &str, parameters: &Parameters, _: &MetaParameters) -> Vec<Invalid> {
@@ -116,23 +110,7 @@ fn merge_packages(a: &Parameters, b: &Parameters) -> Option<Parameters> {
 pub(crate) static NOOP: KindSchema = bare("noop");
 
 const fn bare(kind: &'static str) -> KindSchema {
-    KindSchema {
-        kind,
-        doc: "",
-        parameters: parameters! { "comment" ParameterType::Str; },
-        sends: &[],
-        receives: false,
-        refreshable: false,
-        reversible: false,
-        autoedge: false,
-        autogroup: false,
-        exclusive: false,
-        action: false,
-        constants: &[],
-        has_doubts: |_, _| false,
-        check: |_, _, _| Vec::new(),
-        merge: None,
-    }
+    KindSchema::plain(kind, "", parameters! { "comment" ParameterType::Str; })
 }
 
 /// A resource statement under construction. Its span is `start..start + 10`; items have spans of one byte in it.

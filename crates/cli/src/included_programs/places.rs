@@ -11,7 +11,7 @@ use setpoint_graph::{DesiredEdge, DesiredResource, Link};
 use super::ENTRY;
 
 /// Where places are to be found.
-pub(super) struct Places {
+pub(crate) struct Places {
     /// By the number of a text in the program.
     files: Vec<FileId>,
     /// The text that includes the program.
@@ -22,7 +22,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Adds the texts of a program, whose names are relative to `root`, to those of a model.
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &SourceMap,
         root: &str,
         included: Option<Span>,
@@ -62,7 +62,7 @@ impl Places {
     }
 
     /// What is wrong with the program.
-    pub(super) fn diagnostics(&self, found: &Diagnostics) -> Diagnostics {
+    pub(crate) fn diagnostics(&self, found: &Diagnostics) -> Diagnostics {
         let mut moved = Diagnostics::new();
         moved.extend(found.iter().map(|found| self.diagnostic(found)));
         moved

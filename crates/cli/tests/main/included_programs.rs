@@ -5,6 +5,7 @@ use setpoint_testing::{Finished, Hermetic, repository};
 
 use crate::book::snippets_of;
 use crate::end_to_end::{Engine, run, text};
+use crate::mixed_use::{graph_of, names};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -56,27 +57,7 @@ fn moved(place: &Hermetic, text: &str) -> String {
 }
 
 fn graph(place: &Hermetic) -> (Json, Finished) {
-    let arguments = [
-        "graph",
-        "--format",
-        "json",
-        "--no-autoedges",
-        "--hostname",
-        "host.example",
-        "model",
-    ];
-    let finished = place.run(BINARY, &arguments);
-    let object = serde_json::from_str(&finished.stdout).expect("it is JSON");
-    (object, finished)
-}
-
-/// Kinds and names of resources, with the directory of the test left out.
-fn names(object: &Json) -> Vec<String> {
-    let text = |value: &Json| value.as_str().unwrap_or_default().replace("$DIR/", "");
-    let resources = object["resources"].as_array().into_iter().flatten();
-    resources
-        .map(|resource| format!("{}[{}]", text(&resource["kind"]), text(&resource["name"])))
-        .collect()
+    graph_of(place, "model")
 }
 
 /// Edges as texts, with the directory of the test left out.

@@ -53,6 +53,11 @@ fn place() -> Hermetic {
 }
 
 fn graph(place: &Hermetic) -> (Json, Finished) {
+    graph_of(place, "main.mcl")
+}
+
+/// The graph of a program or model, and how that went.
+pub(crate) fn graph_of(place: &Hermetic, entry: &str) -> (Json, Finished) {
     let arguments = [
         "graph",
         "--format",
@@ -60,17 +65,17 @@ fn graph(place: &Hermetic) -> (Json, Finished) {
         "--no-autoedges",
         "--hostname",
         "host.example",
-        "main.mcl",
+        entry,
     ];
     let finished = place.run(BINARY, &arguments);
     let object = serde_json::from_str(&finished.stdout).expect("it is JSON");
     (object, finished)
 }
 
-/// Kinds and names of the resources.
-fn names(object: &Json) -> Vec<String> {
+/// Kinds and names of the resources, with the directory of the test left out.
+pub(crate) fn names(object: &Json) -> Vec<String> {
+    let text = |value: &Json| value.as_str().unwrap_or_default().replace("$DIR/", "");
     let resources = object["resources"].as_array().into_iter().flatten();
-    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     resources
         .map(|resource| format!("{}[{}]", text(&resource["kind"]), text(&resource["name"])))
         .collect()

@@ -49,16 +49,7 @@ const PLAIN: KindSchema = KindSchema {
         reveals_nothing: false,
     }],
     receives: true,
-    refreshable: false,
-    reversible: false,
-    autoedge: false,
-    autogroup: false,
-    exclusive: false,
-    action: false,
-    constants: &[],
-    has_doubts: |_, _| false,
-    check: |_, _, _| Vec::new(),
-    merge: None,
+    ..KindSchema::plain("", "", &[])
 };
 
 static THING: KindSchema = PLAIN;

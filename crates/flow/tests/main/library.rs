@@ -18,22 +18,12 @@ pub(crate) static TEST: KindSchema = KindSchema {
         doc: "",
         default: "",
     }],
-    sends: &[],
-    receives: false,
-    refreshable: false,
-    reversible: false,
-    autoedge: false,
-    autogroup: false,
-    exclusive: false,
-    action: false,
-    constants: &[],
-    has_doubts: |_, _| false,
     check: |_, parameters, _| match parameters.get("value") {
         Some(Value::Str(text)) if text.as_str() == Some("!refuse") => vec![Invalid::new("this is refused")],
         Some(Value::Str(text)) if text.as_str() == Some("!crash") => panic!("the check crashes"),
         _ => Vec::new(),
     },
-    merge: None,
+    ..KindSchema::plain("", "", &[])
 };
 
 /// What the outside says under a key. The strs `!fail` and `!fatal` stand for failures; nothing said is no value yet.

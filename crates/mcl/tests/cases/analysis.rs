@@ -254,15 +254,9 @@ fn library() -> Library {
         sends: SENDS,
         receives: true,
         refreshable: true,
-        reversible: false,
         autoedge: true,
-        autogroup: false,
-        exclusive: false,
-        action: false,
-        constants: &[],
         check: nothing_wrong,
-        has_doubts: |_, _| false,
-        merge: None,
+        ..KindSchema::plain("", "", &[])
     };
     Library::new(setpoint_functions::registry(), [&FILE]).with_variable("hostname", Value::str("here"))
 }

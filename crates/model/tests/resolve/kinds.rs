@@ -40,23 +40,7 @@ pub(super) const KINDS: [&KindSchema; 3] = [
     },
 ];
 
-const NOTHING: KindSchema = KindSchema {
-    kind: "",
-    doc: "A kind for tests.",
-    parameters: &[],
-    sends: &[],
-    receives: false,
-    refreshable: false,
-    reversible: false,
-    autoedge: false,
-    autogroup: false,
-    exclusive: false,
-    action: false,
-    constants: &[],
-    check: |_, _, _| Vec::new(),
-    has_doubts: |_, _| false,
-    merge: None,
-};
+const NOTHING: KindSchema = KindSchema::plain("", "A kind for tests.", &[]);
 
 const fn parameter(name: &'static str, parameter_type: &'static ParameterType) -> ParameterSchema {
     ParameterSchema {

@@ -14,23 +14,7 @@ use super::super::life::Pending;
 use super::super::{Action, Armed, Initialised, Input, Machine, Options, RunResult};
 use crate::Failure;
 
-static THING: KindSchema = KindSchema {
-    kind: "thing",
-    doc: "A thing.",
-    parameters: &[],
-    sends: &[],
-    receives: false,
-    refreshable: false,
-    reversible: false,
-    autoedge: false,
-    autogroup: false,
-    exclusive: false,
-    action: false,
-    constants: &[],
-    has_doubts: |_, _| false,
-    check: |_, _, _| Vec::new(),
-    merge: None,
-};
+static THING: KindSchema = KindSchema::plain("thing", "A thing.", &[]);
 
 fn id(name: &str) -> ResourceId {
     ResourceId::new("thing", name)
