@@ -63,4 +63,4 @@ pub use resource::{
 pub use setpoint_derive::{ParameterGroup, ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;
 pub use watch_declaration::{OwnWatch, Watch, WatchFuture, Watcher};
-pub use workers::{Control, Engine, EngineOptions, SentListener, Status, Submitted};
+pub use workers::{Control, Engine, EngineOptions, SentListener, StatusPart, Submitted};

@@ -40,7 +40,7 @@ use setpoint_graph::{DesiredGraph, DesiredResource, MetaName, ResourceId};
 
 pub use action::{Action, Actions, Check, ExitReport, RunRequest};
 pub use input::{Armed, ExitReason, Initialised, Input, RunResult, StopStage};
-pub use status::{VertexState, VertexStatus};
+pub use status::{Standing, StandingCounts, StandingSet, Summary, VertexState, VertexStatus};
 pub use vertex::VertexId;
 
 use crate::{Cause, Event, EventKind};
@@ -114,6 +114,8 @@ pub struct Machine {
     random: u64,
     /// The newest graph that was swapped in.
     graph: Option<DesiredGraph>,
+    /// When it was.
+    swapped: Option<Duration>,
     vertices: Vec<Vertex>,
     free: Vec<u32>,
     /// Resources that manage one and the same thing, each with all of its group.
@@ -138,6 +140,8 @@ pub struct Machine {
     busy: usize,
     blocked: usize,
     failed: BTreeSet<u32>,
+    /// How many stand how.
+    counts: StandingCounts,
     /// How many vertices of an exclusive kind are going away, by the kind's first chunk; and who waits for that.
     exclusive_leaving: FxHashMap<&'static str, usize>,
     exclusive_waiting: Vec<u32>,
@@ -159,6 +163,7 @@ impl Machine {
             now: Duration::ZERO,
             events: 0,
             graph: None,
+            swapped: None,
             vertices: Vec::new(),
             free: Vec::new(),
             sharing: FxHashMap::default(),
@@ -177,6 +182,7 @@ impl Machine {
             busy: 0,
             blocked: 0,
             failed: BTreeSet::new(),
+            counts: StandingCounts::default(),
             exclusive_leaving: FxHashMap::default(),
             exclusive_waiting: Vec::new(),
             paused: false,
@@ -302,6 +308,7 @@ impl Machine {
                 Due::Wait { slot, incarnation } => self.wait_ended(slot, incarnation),
                 Due::Timeout { slot, run } => self.timeout(slot, run),
                 Due::Interval { slot, incarnation } => self.interval_passed(slot, incarnation),
+                Due::FightOver { slot, incarnation } => self.look_at_fight(slot, incarnation),
             }
         }
         self.look_for_silence();
@@ -311,6 +318,9 @@ impl Machine {
     fn next_deadline(&mut self) -> Option<Duration> {
         let vertices = &self.vertices;
         let is_void = |due: Due, at: Duration| match due {
+            Due::FightOver { slot, incarnation } => vertices.get(slot as usize).is_none_or(|v| {
+                v.incarnation != incarnation || v.life.as_ref().is_none_or(|life| life.fight().is_none())
+            }),
             Due::Wait { slot, incarnation } => vertices
                 .get(slot as usize)
                 .is_none_or(|v| v.incarnation != incarnation || v.wait().is_none_or(|wait| wait.until != at)),

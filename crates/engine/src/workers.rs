@@ -31,13 +31,15 @@ use setpoint_host::watch::{Cause, PollReason, Subscriber, WatchEvent, WatchHub, 
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
 
-use crate::machine::{self, ExitReason, ExitReport, Input, StopStage, VertexId};
+use crate::machine::{
+    self, ExitReason, ExitReport, Input, StandingSet, StopStage, Summary, VertexId, VertexStatus,
+};
 use crate::prepare::{Kinds, Preparer};
 use crate::{EventSink, EventStream, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles};
 pub(crate) use execute::guarded;
 use execute::{Job, Task};
-pub use inbox::Status;
-use inbox::{Inbox, Message, WatchId};
+pub use inbox::StatusPart;
+use inbox::{Inbox, Message, Question, WatchId};
 use owner::Owner;
 use pool::{Delivery, Pool, Urgency};
 
@@ -307,13 +309,45 @@ impl Engine {
         }
     }
 
-    /// How things are; none after the engine has ended.
-    pub async fn status(&self) -> Option<Status> {
+    /// How things are as a whole; none after the engine has ended.
+    pub async fn summary(&self) -> Option<Summary> {
+        self.ask(Question::Summary).await
+    }
+
+    /// A few of the resources that stand so, from this place on; the first place is 0. None after the engine has ended. Each part is as things are
+    /// when it is asked for: a resource that leaves and comes back meanwhile may come twice.
+    pub async fn status_from(&self, place: usize, wanted: StandingSet) -> Option<StatusPart> {
+        self.ask(|answer| Question::Some(place, wanted, answer)).await
+    }
+
+    /// How these resources are, as far as they are there; none after the engine has ended.
+    pub async fn status_of(&self, ids: Vec<ResourceId>) -> Option<Vec<VertexStatus>> {
+        self.ask(|answer| Question::Of(ids, answer)).await
+    }
+
+    /// How all resources are, sorted by identity; none after the engine has ended.
+    pub async fn status(&self) -> Option<Vec<VertexStatus>> {
+        let (mut all, mut place) = (Vec::new(), Some(0));
+        while let Some(from) = place {
+            let part = self.status_from(from, StandingSet::ALL).await?;
+            all.extend(part.vertices);
+            place = part.next;
+        }
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        Some(all)
+    }
+
+    /// The running graph, with the edges that were added by themselves, if there is one; none after the engine has ended.
+    pub async fn graph(&self) -> Option<Option<DesiredGraph>> {
+        self.ask(Question::Graph).await
+    }
+
+    async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Question) -> Option<T> {
         let (answer, answered) = oneshot::channel();
-        self.0.shared.inbox.push(Message::Status(answer));
+        self.0.shared.inbox.push(Message::Ask(question(answer)));
         let mut exit = self.0.exit.clone();
         tokio::select! {
-            status = answered => status.ok(),
+            answer = answered => answer.ok(),
             _ = exit.wait_for(Option::is_some) => None,
         }
     }

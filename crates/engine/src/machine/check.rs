@@ -18,6 +18,17 @@ impl Machine {
             self.check_vertex(slot)
                 .map_err(|error| format!("{} ({slot}): {error}", self.show(slot)))?;
         }
+        self.check_standings()
+    }
+
+    fn check_standings(&self) -> Result<(), String> {
+        let mut counts = super::StandingCounts::default();
+        for standing in self.vertices.iter().filter_map(super::Vertex::standing) {
+            *counts.count_mut(standing) += 1;
+        }
+        if counts != self.counts {
+            return Err(format!("they stand {counts:?}, and {:?} is counted", self.counts));
+        }
         Ok(())
     }
 

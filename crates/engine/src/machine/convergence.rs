@@ -17,6 +17,8 @@ pub(super) struct Convergence {
     seen_break: Duration,
     /// Runs that repaired something.
     pub(super) repaired: u64,
+    /// When the last of them ended.
+    pub(super) repaired_at: Option<Duration>,
     /// Runs that would have but for noop.
     pub(super) would_repair: u64,
 }

@@ -45,6 +45,10 @@ pub(super) struct Life {
     pub(super) has_published: bool,
     /// It was found that no answer comes.
     pub(super) is_silent: bool,
+    /// That was told.
+    pub(super) is_said_silent: bool,
+    /// Its last run found something wrong and was not allowed to repair it.
+    pub(super) would_repair: bool,
     /// A swap takes it away after one run.
     realizing: bool,
     stage: Stage,
@@ -212,6 +216,8 @@ impl Life {
             was_settled: false,
             has_published: false,
             is_silent: false,
+            is_said_silent: false,
+            would_repair: false,
             realizing: false,
             stage: initialising(now),
         }
@@ -376,6 +382,7 @@ impl Life {
     /// `init` is tried again.
     pub(super) fn initialise(&mut self, now: Duration) {
         self.is_silent = false;
+        self.is_said_silent = false;
         self.stage = initialising(now);
     }
 
@@ -390,6 +397,7 @@ impl Life {
             return false;
         }
         self.is_silent = false;
+        self.is_said_silent = false;
         self.stage = Stage::Arming { since: now };
         true
     }
@@ -427,6 +435,7 @@ impl Life {
     pub(super) fn start(&mut self, number: u64, began: Duration, noop: bool) {
         let by_watch = self.due().is_some_and(|due| due.by_watch);
         self.is_silent = false;
+        self.is_said_silent = false;
         self.stage = Stage::Watching(Activity::Running(Run {
             number,
             began,
@@ -573,6 +582,7 @@ impl Life {
     pub(super) fn go(&mut self, initialised: bool, must_drain: bool, now: Duration) {
         self.realizing = false;
         self.is_silent = false;
+        self.is_said_silent = false;
         self.stage = if must_drain {
             Stage::Draining { initialised }
         } else {

@@ -128,6 +128,11 @@ impl Fight {
         found
     }
 
+    /// When it is over, if nothing is repaired until then.
+    pub(super) fn over_at(&self) -> Duration {
+        self.last.saturating_add(QUIET + Duration::from_millis(1))
+    }
+
     /// What it is about, if it is one and goes on.
     pub(super) fn about(&self) -> Option<&Arc<str>> {
         self.about.as_ref()

@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 
 use super::life::{Life, Queue};
 use super::semaphores::{QueueEntry, Wanted};
-use super::vertex::Seen;
 use super::{EventKind, Machine};
 
 /// Vertices that wait for an unsettled ancestor, by that ancestor. An entry whose vertex waits elsewhere by now is void.
@@ -55,16 +54,24 @@ impl Machine {
         } else {
             vertex.blocked_by()
         };
-        let now = Seen {
-            touched: false,
-            busy: vertex.is_busy(),
-            blocked: vertex.blocked_by().is_some(),
-            locally_settled: vertex.is_locally_settled(),
-            obstructs,
-        };
+        let mut now = before;
+        now.touched = false;
+        now.busy = vertex.is_busy();
+        now.blocked = vertex.blocked_by().is_some();
+        now.locally_settled = vertex.is_locally_settled();
+        now.obstructs = obstructs;
+        now.stand(vertex.standing(), self.now);
         vertex.seen = now;
         count(&mut self.busy, before.busy, now.busy);
         count(&mut self.blocked, before.blocked, now.blocked);
+        if before.standing != now.standing {
+            if let Some(standing) = before.standing {
+                *self.counts.count_mut(standing) -= 1;
+            }
+            if let Some(standing) = now.standing {
+                *self.counts.count_mut(standing) += 1;
+            }
+        }
         if vertex.has_failed() {
             self.failed.insert(slot);
         } else {

@@ -173,6 +173,7 @@ impl Machine {
         if error.is_none() {
             if attempted {
                 self.convergence.repaired += 1;
+                self.convergence.repaired_at = Some(now);
                 self.tell_sharers(slot);
             }
             self.note_fight(slot, &run, &result.drifts);
@@ -185,10 +186,11 @@ impl Machine {
         match error {
             None if run.noop => {
                 self.put_back_refresh(slot);
-                if summary == RunSummary::Drift {
+                let is_wrong = summary == RunSummary::Drift;
+                if is_wrong {
                     self.convergence.would_repair += 1;
                 }
-                self.succeeded(slot);
+                self.succeeded(slot, is_wrong);
             }
             None => {
                 self.consume_refresh(slot);
@@ -203,7 +205,7 @@ impl Machine {
                     self.vertex_mut(slot).run_tries = 0;
                 }
                 self.notify(slot, summary == RunSummary::Drift);
-                self.succeeded(slot);
+                self.succeeded(slot, false);
             }
             Some(error) => {
                 self.put_back_refresh(slot);
@@ -223,9 +225,10 @@ impl Machine {
         }
     }
 
-    fn succeeded(&mut self, slot: u32) {
+    fn succeeded(&mut self, slot: u32, would_repair: bool) {
         let life = self.life_mut(slot);
         life.was_settled = true;
+        life.would_repair = would_repair;
         life.failing = false;
         life.second_chance = false;
         life.failures = 0;
@@ -412,6 +415,36 @@ impl Machine {
         if let Some(drift) = fight.note(now, drifts).and_then(|index| drifts.get(index)) {
             let [field, is, want] = shown(drift);
             self.emit(Some(slot), EventKind::Fighting { field, is, want });
+            self.await_end_of_fight(slot);
+        }
+    }
+
+    fn await_end_of_fight(&mut self, slot: u32) {
+        let incarnation = self.vertex(slot).incarnation;
+        let fight = self
+            .vertex(slot)
+            .extras()
+            .and_then(|extras| extras.fight.as_ref());
+        if let Some(fight) = fight.filter(|fight| fight.about().is_some()) {
+            let over = fight.over_at();
+            self.timers.set(over, Due::FightOver { slot, incarnation });
+        }
+    }
+
+    /// Forgets a fight that is over, and looks again later at one that is not.
+    pub(super) fn look_at_fight(&mut self, slot: u32, incarnation: u32) {
+        let now = self.now;
+        let Some(vertex) = self.vertices.get_mut(slot as usize) else {
+            return;
+        };
+        if vertex.incarnation != incarnation || vertex.life.is_none() {
+            return;
+        }
+        let fight = vertex.extras().and_then(|extras| extras.fight.as_ref());
+        if fight.is_some_and(|fight| fight.over_at() <= now) {
+            self.extras_mut(slot).fight = None;
+        } else {
+            self.await_end_of_fight(slot);
         }
     }
 

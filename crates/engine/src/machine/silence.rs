@@ -46,6 +46,7 @@ impl Machine {
         let life = self.life(slot);
         if let Some(since) = life.waits_since().filter(|_| life.is_silent) {
             let waited = self.now.saturating_sub(since);
+            self.life_mut(slot).is_said_silent = true;
             self.emit(Some(slot), EventKind::NotAnswering { waited, at });
         }
     }

@@ -1,19 +1,190 @@
-//! The machine's state, to be shown.
+//! The machine's state, to be shown: how each resource stands, and how many stand how.
+//!
+//! How many stand how is counted as they change, so that asking costs nothing. Resources are given out a few at a time and by
+//! their places, so that nobody who looks at a hundred thousand holds up the machine.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use setpoint_graph::ResourceId;
 
-use super::Machine;
 use super::edges::Refresh;
 use super::life::{Activity, Life, Queue, Run, Stage, Wait, Why};
+use super::vertex::Vertex;
+use super::{Machine, StopStage, Stopping};
+
+/// How a resource stands: the first of these that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It is leaving the program, and something of it is still under way.
+    Finishing,
+    /// It could not be brought into its state, and is not tried again.
+    Failed,
+    /// What it looks at gives no answer.
+    Silent,
+    /// It must run, but something before it has failed.
+    Blocked,
+    /// It could not be brought into its state, and is tried again.
+    Failing,
+    /// Something else keeps undoing its repairs.
+    Fighting,
+    /// It is wrong, and would be repaired but for `noop`.
+    WouldRepair,
+    /// Everything was right when it was looked at last, and nothing has happened since.
+    Right,
+    /// It is looked at, or repaired.
+    Running,
+    /// It must run and waits for its turn: for others, semaphores, a limit or the end of a pause.
+    Waiting,
+    /// It is being prepared and its watch armed.
+    Starting,
+}
+
+impl Standing {
+    /// All of them: what needs somebody's attention first.
+    pub const ALL: [Standing; 11] = [
+        Standing::Failed,
+        Standing::Failing,
+        Standing::Blocked,
+        Standing::Silent,
+        Standing::Fighting,
+        Standing::WouldRepair,
+        Standing::Finishing,
+        Standing::Running,
+        Standing::Waiting,
+        Standing::Starting,
+        Standing::Right,
+    ];
+}
+
+/// How many resources stand how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StandingCounts {
+    /// Could not be brought into their state, and are not tried again.
+    pub failed: usize,
+    /// Could not be brought into their state, and are tried again.
+    pub failing: usize,
+    /// Must run, but something before them has failed.
+    pub blocked: usize,
+    /// Look at something that gives no answer.
+    pub silent: usize,
+    /// Are repaired again and again, because something else keeps undoing it.
+    pub fighting: usize,
+    /// Are wrong, and would be repaired but for `noop`.
+    pub would_repair: usize,
+    /// Are leaving the program, and something of them is still under way.
+    pub finishing: usize,
+    /// Are looked at, or repaired.
+    pub running: usize,
+    /// Must run and wait for their turn.
+    pub waiting: usize,
+    /// Are being prepared and their watches armed.
+    pub starting: usize,
+    /// Were right when they were looked at last.
+    pub right: usize,
+}
+
+impl StandingCounts {
+    /// How many stand so.
+    #[must_use]
+    pub fn of(mut self, standing: Standing) -> usize {
+        *self.count_mut(standing)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn all(self) -> usize {
+        Standing::ALL.iter().map(|standing| self.of(*standing)).sum()
+    }
+
+    /// Where those that stand so are counted.
+    pub fn count_mut(&mut self, standing: Standing) -> &mut usize {
+        match standing {
+            Standing::Failed => &mut self.failed,
+            Standing::Failing => &mut self.failing,
+            Standing::Blocked => &mut self.blocked,
+            Standing::Silent => &mut self.silent,
+            Standing::Fighting => &mut self.fighting,
+            Standing::WouldRepair => &mut self.would_repair,
+            Standing::Finishing => &mut self.finishing,
+            Standing::Running => &mut self.running,
+            Standing::Waiting => &mut self.waiting,
+            Standing::Starting => &mut self.starting,
+            Standing::Right => &mut self.right,
+        }
+    }
+}
+
+/// Some of the standings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StandingSet(u16);
+
+impl StandingSet {
+    /// All of them.
+    pub const ALL: StandingSet = StandingSet(u16::MAX);
+
+    /// Whether it is one of them.
+    #[must_use]
+    pub fn contains(self, standing: Standing) -> bool {
+        self.0 & (1 << standing as u16) != 0
+    }
+}
+
+impl FromIterator<Standing> for StandingSet {
+    fn from_iter<T: IntoIterator<Item = Standing>>(standings: T) -> StandingSet {
+        StandingSet(
+            standings
+                .into_iter()
+                .fold(0, |set, standing| set | 1 << standing as u16),
+        )
+    }
+}
+
+/// How things are as a whole. Moments are since 1970 UTC, by the clock at the start of the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// When this was so.
+    pub now: Duration,
+    /// When the engine began.
+    pub began: Duration,
+    /// How many resources stand how.
+    pub counts: StandingCounts,
+    /// Generation of the running graph, if there is one.
+    pub generation: Option<u64>,
+    /// When the running graph was swapped in.
+    pub swapped: Option<Duration>,
+    /// Whether the host is converged; none if nobody wanted to know.
+    pub converged: Option<bool>,
+    /// Whether no runs begin, because somebody asked for a pause.
+    pub paused: bool,
+    /// Whether all repairs are forbidden.
+    pub noop: bool,
+    /// Whether a new graph, or news for one, is on its way.
+    pub new_graph: bool,
+    /// Whether something that is no resource is under way which keeps the host from being quiet.
+    pub busy: bool,
+    /// How far stopping has come, if the engine stops.
+    pub stopping: Option<StopStage>,
+    /// How many runs repaired something.
+    pub repairs: u64,
+    /// When the last of these ended.
+    pub repaired: Option<Duration>,
+    /// Sequence number of the newest event; 0 before the first.
+    pub newest_event: u64,
+}
 
 /// One resource as `status` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VertexStatus {
     /// Kind and name.
     pub id: ResourceId,
+    /// How it stands.
+    pub standing: Standing,
+    /// Since when it stands so; since 1970 UTC.
+    pub since: Duration,
     /// What it does.
     pub state: VertexState,
     /// Whether it may not repair.
@@ -59,33 +230,85 @@ impl Machine {
     /// All resources, sorted by identity.
     #[must_use]
     pub fn status(&self) -> Vec<VertexStatus> {
-        let used = self.vertices.iter().filter_map(|vertex| {
-            let resource = vertex.resource()?;
-            let pending = vertex
-                .incoming
-                .iter()
-                .any(|edge| self.edges.get(*edge).refresh != Refresh::None);
-            Some(VertexStatus {
-                id: resource.id.clone(),
-                state: vertex
-                    .life
-                    .as_ref()
-                    .map_or(VertexState::WaitingToBeAdded, |life| self.state_of(life)),
-                noop: self.is_noop(resource),
-                hidden: vertex.hidden,
-                refresh_pending: pending,
-                error: vertex.extras().and_then(|extras| extras.error.clone()),
-            })
-        });
-        let mut list: Vec<VertexStatus> = used.collect();
+        let mut list = Vec::new();
+        let mut from = Some(0);
+        while let Some(place) = from {
+            from = self.status_from(place, StandingSet::ALL, &mut list);
+        }
         list.sort_by(|a, b| a.id.cmp(&b.id));
         list
     }
 
-    /// How many resources there are, are busy, are blocked, and have failed for good.
+    /// Adds resources that stand so, in the order of their places and beginning with this one: a few of them, so that it takes little time.
+    /// Answers the place at which to go on, if there are more.
     #[must_use]
-    pub fn counts(&self) -> [usize; 4] {
-        [self.alive, self.busy, self.blocked, self.failed.len()]
+    pub fn status_from(
+        &self,
+        place: usize,
+        wanted: StandingSet,
+        list: &mut Vec<VertexStatus>,
+    ) -> Option<usize> {
+        let end = self.vertices.len().min(place.saturating_add(LOOKED_AT_ONCE));
+        for slot in place..end {
+            let is_wanted = |standing| wanted.contains(standing);
+            if self.vertices[slot].seen.standing.is_some_and(is_wanted) {
+                list.extend(self.status_at(slot));
+            }
+        }
+        (end < self.vertices.len()).then_some(end)
+    }
+
+    /// These resources, as far as they are there; hidden ones of one identity all.
+    #[must_use]
+    pub fn status_of(&self, ids: &[ResourceId]) -> Vec<VertexStatus> {
+        let slots = ids.iter().flat_map(|id| self.index.get(id, &self.vertices));
+        slots.filter_map(|slot| self.status_at(slot as usize)).collect()
+    }
+
+    fn status_at(&self, slot: usize) -> Option<VertexStatus> {
+        let vertex = &self.vertices[slot];
+        let resource = vertex.resource()?;
+        let pending = vertex
+            .incoming
+            .iter()
+            .any(|edge| self.edges.get(*edge).refresh != Refresh::None);
+        let error = vertex.extras().and_then(|extras| extras.error.clone());
+        let fight = || vertex.life.as_ref().and_then(Life::fight).cloned();
+        Some(VertexStatus {
+            id: resource.id.clone(),
+            standing: vertex.seen.standing?,
+            since: self.shown_time(vertex.seen.since()),
+            state: vertex
+                .life
+                .as_ref()
+                .map_or(VertexState::WaitingToBeAdded, |life| self.state_of(life)),
+            noop: self.is_noop(resource),
+            hidden: vertex.hidden,
+            refresh_pending: pending,
+            error: error.or_else(fight),
+        })
+    }
+
+    /// How things are as a whole.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        let convergence = &self.convergence;
+        Summary {
+            now: self.shown_time(self.now),
+            began: self.options.epoch,
+            counts: self.counts,
+            generation: self.graph.as_ref().map(|graph| graph.generation),
+            swapped: self.swapped.map(|at| self.shown_time(at)),
+            converged: self.options.converge.map(|_| convergence.converged),
+            paused: self.paused,
+            noop: self.options.noop,
+            new_graph: convergence.preparing || convergence.sources_busy,
+            busy: convergence.guarded,
+            stopping: self.stopping.as_ref().map(Stopping::stage),
+            repairs: convergence.repaired,
+            repaired: convergence.repaired_at.map(|at| self.shown_time(at)),
+            newest_event: self.events,
+        }
     }
 
     /// Whether the host is converged.
@@ -131,5 +354,32 @@ impl Machine {
             | Stage::Draining { .. }
             | Stage::CleaningUp { .. } => VertexState::Starting,
         }
+    }
+}
+
+/// Places that are looked at at a time, in well under a millisecond.
+const LOOKED_AT_ONCE: usize = 2048;
+
+impl Vertex {
+    /// How what lives here stands, or what is to; none in a free place.
+    pub(super) fn standing(&self) -> Option<Standing> {
+        let Some(life) = &self.life else {
+            return self.wanted.as_ref().map(|_| Standing::Waiting);
+        };
+        let has_error = self.extras().is_some_and(|extras| extras.error.is_some());
+        let standing = match life.stage() {
+            _ if life.is_leaving() => Standing::Finishing,
+            Stage::FailedForGood { .. } => Standing::Failed,
+            _ if life.is_said_silent && life.waits_since().is_some() => Standing::Silent,
+            Stage::Watching(Activity::Due(due)) if due.blocked_by.is_some() => Standing::Blocked,
+            _ if has_error => Standing::Failing,
+            _ if life.fight().is_some() => Standing::Fighting,
+            Stage::Watching(Activity::Clean) if life.would_repair => Standing::WouldRepair,
+            Stage::Watching(Activity::Clean) => Standing::Right,
+            Stage::Watching(Activity::Running(_)) => Standing::Running,
+            Stage::Watching(Activity::Due(_)) => Standing::Waiting,
+            _ => Standing::Starting,
+        };
+        Some(standing)
     }
 }

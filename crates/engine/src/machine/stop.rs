@@ -27,6 +27,12 @@ pub(super) struct Stopping {
     ended: bool,
 }
 
+impl Stopping {
+    pub(super) fn stage(&self) -> StopStage {
+        self.stage
+    }
+}
+
 impl Machine {
     /// Stops, or goes on to a further stage.
     pub(super) fn stop(&mut self, stage: StopStage, escalate: bool, reason: ExitReason) {

@@ -135,6 +135,7 @@ impl Machine {
         }
         self.update_heights(upstream);
         self.graph = Some(graph);
+        self.swapped = Some(self.now);
         self.convergence.broken_at = self.now;
         self.convergence.has_graph = true;
 

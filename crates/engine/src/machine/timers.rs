@@ -13,6 +13,8 @@ pub(super) enum Due {
     Timeout { slot: u32, run: u64 },
     /// A vertex's interval has passed.
     Interval { slot: u32, incarnation: u32 },
+    /// Nobody may have undone a vertex's repairs for long.
+    FightOver { slot: u32, incarnation: u32 },
 }
 
 #[derive(Debug, Default)]

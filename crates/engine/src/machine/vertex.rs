@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use super::life::{Life, Queue, Run, Wait};
 use super::limits::{Fight, TokenBucket};
+use super::status::Standing;
 use crate::{Received, Sent};
 
 /// One resource of the running graph: the place of its identity, and which of the resources that lived there.
@@ -70,8 +71,27 @@ pub(super) struct Seen {
     pub(super) busy: bool,
     pub(super) blocked: bool,
     pub(super) locally_settled: bool,
+    /// How it stands; none in a free place.
+    pub(super) standing: Option<Standing>,
     /// What successors are blocked by: this if it failed, or what this is blocked by.
     pub(super) obstructs: Option<u32>,
+    /// Since when it stands so, in microseconds: a vertex is small.
+    since: u64,
+}
+
+impl Seen {
+    /// Since when it stands so.
+    pub(super) fn since(self) -> Duration {
+        Duration::from_micros(self.since)
+    }
+
+    /// From this moment on it stands so, unless it stood so before.
+    pub(super) fn stand(&mut self, standing: Option<Standing>, now: Duration) {
+        if standing != self.standing {
+            self.standing = standing;
+            self.since = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
+        }
+    }
 }
 
 /// What the search for unsettled ancestors remembers of a vertex.

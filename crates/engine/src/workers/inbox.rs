@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashSet;
+use setpoint_graph::{DesiredGraph, ResourceId};
 use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait, wait_timeout};
 use tokio::sync::oneshot;
 
 use super::owner::Owner;
 use crate::machine::VertexId;
-use crate::machine::{Armed, Initialised, Input, VertexStatus};
+use crate::machine::{Armed, Initialised, Input, StandingSet, Summary, VertexStatus};
 use crate::prepare::Prepared;
 use crate::{Failure, Level};
 
@@ -62,18 +63,28 @@ pub(super) enum Message {
     /// A kind's own task has ended.
     KindEnded(&'static str, Result<(), Failure>),
     /// Somebody wants to know how things are.
-    Status(oneshot::Sender<Status>),
+    Ask(Question),
 }
 
-/// How things are.
+/// What somebody wants to know, and where the answer goes.
+pub(super) enum Question {
+    /// How things are as a whole.
+    Summary(oneshot::Sender<Summary>),
+    /// Some of the resources that stand so, from this place on.
+    Some(usize, StandingSet, oneshot::Sender<StatusPart>),
+    /// These resources.
+    Of(Vec<ResourceId>, oneshot::Sender<Vec<VertexStatus>>),
+    /// The running graph.
+    Graph(oneshot::Sender<Option<DesiredGraph>>),
+}
+
+/// How some of the resources are.
 #[derive(Debug, Clone)]
-pub struct Status {
-    /// All resources, sorted by identity.
+pub struct StatusPart {
+    /// They are, in no order.
     pub vertices: Vec<VertexStatus>,
-    /// Generation of the running graph, if there is one.
-    pub generation: Option<u64>,
-    /// Whether the host is converged.
-    pub converged: bool,
+    /// Where to go on, if there may be more.
+    pub next: Option<usize>,
 }
 
 impl Message {
@@ -81,7 +92,7 @@ impl Message {
     fn weight(&self) -> usize {
         match self {
             Message::Prepared(prepared) => 1 + prepared.instances.len() + prepared.removed,
-            Message::Input(Input::Stop { .. } | Input::Exit(_)) | Message::Status(_) => MOST_IN_PASSING,
+            Message::Input(Input::Stop { .. } | Input::Exit(_)) | Message::Ask(_) => MOST_IN_PASSING,
             _ => 1,
         }
     }

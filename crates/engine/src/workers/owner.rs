@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::background::KindTasks;
 use super::execute::{Cell, Run, Task, finish, run_as_task};
-use super::inbox::{MOST_SPARE, Message, Status, WatchId};
+use super::inbox::{MOST_SPARE, Message, Question, StatusPart, WatchId};
 use super::{SWEEP_EVERY, Shared};
 use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
 use crate::prepare::Instances;
@@ -226,13 +226,21 @@ impl Owner {
             }
             Message::KindReady(kind) => self.jobs.extend(self.kinds.ready(kind)),
             Message::KindEnded(kind, result) => self.kinds.ended(&self.shared, kind, result),
-            Message::Status(answer) => {
-                let _ = answer.send(Status {
-                    vertices: self.machine.status(),
-                    generation: self.machine.graph().map(|graph| graph.generation),
-                    converged: self.machine.is_converged(),
-                });
+            Message::Ask(question) => self.answer(question),
+        }
+    }
+
+    /// Answers a question. That nobody waits for the answer any more is nobody's concern.
+    fn answer(&self, question: Question) {
+        match question {
+            Question::Summary(answer) => drop(answer.send(self.machine.summary())),
+            Question::Some(from, wanted, answer) => {
+                let mut vertices = Vec::new();
+                let next = self.machine.status_from(from, wanted, &mut vertices);
+                drop(answer.send(StatusPart { vertices, next }));
             }
+            Question::Of(ids, answer) => drop(answer.send(self.machine.status_of(&ids))),
+            Question::Graph(answer) => drop(answer.send(self.machine.graph().cloned())),
         }
     }
 

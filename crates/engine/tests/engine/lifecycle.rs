@@ -104,6 +104,8 @@ async fn running_once_ends_with_the_code_of_what_it_found() {
             "{report:?}"
         );
         assert!(rig.engine.status().await.is_none());
+        assert!(rig.engine.summary().await.is_none());
+        assert!(rig.engine.graph().await.is_none());
     }
 }
 
@@ -260,7 +262,7 @@ async fn of_graphs_that_come_fast_the_newest_is_taken_and_a_busy_guard_holds_con
     while reads(&name) != "4" {
         rig.run_of(&name).await;
     }
-    assert!(!rig.engine.status().await.unwrap().converged);
+    assert_eq!(rig.engine.summary().await.unwrap().converged, Some(false));
     drop(guard);
     rig.converged().await;
     rig.stop().await;

@@ -52,11 +52,7 @@ async fn files_converge_in_order_and_drift_is_repaired_at_once() {
     // Our own repair may cause one more run, which finds nothing.
     loop {
         let status = rig.engine.status().await.unwrap();
-        if status
-            .vertices
-            .iter()
-            .all(|vertex| vertex.state == VertexState::Clean)
-        {
+        if status.iter().all(|vertex| vertex.state == VertexState::Clean) {
             break;
         }
         rig.run_of(&a).await;

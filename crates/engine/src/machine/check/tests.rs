@@ -342,6 +342,7 @@ const BROKEN: &[Broken] = &[
     ),
     (paused, |m| m.paused = false, "ready but not started"),
     (full, |m| m.options.jobs = 3, "ready but not started"),
+    (quiet, |m| m.counts.right -= 1, "is counted"),
 ];
 
 #[test]
