@@ -230,7 +230,9 @@ impl Preparer {
         let given = self.last_output.resources.get(&new.id).unwrap_or(old);
         self.kinds.get(&*new.id.kind).is_some_and(|spec| {
             let same = || (spec.same)(&new.id.name, &given.parameters, &new.parameters);
-            given.meta.is_same(&new.meta) && crate::workers::guarded("compare", same).unwrap_or(false)
+            given.meta.is_same(&new.meta)
+                && given.meta.leaves_alike(&new.meta)
+                && crate::workers::guarded("compare", same).unwrap_or(false)
         })
     }
 }

@@ -1,10 +1,10 @@
 //! The machine, stepped by hand on a simulated clock.
 
 mod convergence;
+mod cost;
 mod exchange;
 mod failures;
 mod order;
-mod random;
 mod refresh;
 mod simulation;
 mod status;

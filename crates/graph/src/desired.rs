@@ -118,6 +118,13 @@ impl DesiredResource {
         self.id == other.id && self.parameters == other.parameters && self.meta.is_same(&other.meta)
     }
 
+    /// Whether a running resource can go on as it is when it shall be this one: both are equal, and where they leave retries to the
+    /// engine, both do.
+    #[must_use]
+    pub fn is_unchanged(&self, new: &DesiredResource) -> bool {
+        self.is_equal(new) && self.meta.leaves_alike(&new.meta)
+    }
+
     /// Whether both are equal and come from the same place in the same way, so that one can stand for the other in everything that
     /// is shown.
     #[must_use]

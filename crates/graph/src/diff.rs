@@ -51,7 +51,7 @@ pub fn diff(old: &DesiredGraph, new: &DesiredGraph) -> GraphChange {
                 old: (_, old),
                 new: (_, new),
             } => {
-                if !old.is_equal(new) {
+                if !old.is_unchanged(new) {
                     change.changed.push((old.clone(), new.clone()));
                 }
             }
@@ -66,8 +66,8 @@ pub fn diff(old: &DesiredGraph, new: &DesiredGraph) -> GraphChange {
                 new: (_, new),
             } => (id, old.as_slice(), new.as_slice()),
         };
-        let is_equal = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.is_equal(b));
-        if !is_equal {
+        let unchanged = old.len() == new.len() && old.iter().zip(new).all(|(a, b)| a.is_unchanged(b));
+        if !unchanged {
             change.hidden.push(HiddenChange {
                 id: id.clone(),
                 old: old.to_vec(),

@@ -236,6 +236,19 @@ impl MetaParameters {
         self == other || self.differences(other).next().is_none()
     }
 
+    /// Whether both leave the same to the engine: a retry or delay of zero that is not written is a value of its own.
+    #[must_use]
+    pub fn leaves_alike(&self, other: &MetaParameters) -> bool {
+        let leaves = |meta: &MetaParameters| {
+            let left = |name, is_zero| is_zero && !meta.written.contains(name);
+            (
+                left(MetaName::Retry, meta.retry == 0),
+                left(MetaName::Delay, meta.delay == 0),
+            )
+        };
+        leaves(self) == leaves(other)
+    }
+
     /// Those that differ, lists compared without regard to order.
     pub fn differences<'a>(&'a self, other: &'a MetaParameters) -> impl Iterator<Item = MetaName> + 'a {
         MetaName::ALL.into_iter().filter(move |name| match name {

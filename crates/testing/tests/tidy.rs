@@ -13,7 +13,7 @@ const LONG: &[(&str, &str)] = &[];
 const LONGEST: usize = 900;
 
 /// Crates that exist for tests: no other may need them for its own work, whatever else it may use.
-const FOR_TESTS: &[&str] = &["simulated", "testing"];
+const FOR_TESTS: &[&str] = &["simulated", "simulation", "testing"];
 
 /// Crates that may use tokio.
 const ASYNCHRONOUS: &[&str] = &["host", "engine", "resources", "cli"];

@@ -177,7 +177,7 @@ impl Machine {
             return Err("remembered as settled but is not".to_owned());
         }
         let wanted = vertex.wanted.as_ref();
-        let same = wanted.is_some_and(|wanted| life.resource.is_equal(wanted));
+        let same = wanted.is_some_and(|wanted| life.resource.is_unchanged(wanted));
         if !same && !life.is_leaving() {
             return Err("lives on although something else is wanted".to_owned());
         }

@@ -103,11 +103,11 @@ impl Machine {
             .reserve(change.added.len().saturating_sub(self.free.len()));
         self.index.reserve(change.added.len());
         for resource in &change.added {
-            self.note_extended(&resource.id, &mut extended);
+            note_extended(&old, &resource.id, &mut extended);
             added.push(self.normal_slot_for(resource.clone()));
         }
         for resource in hidden_added {
-            self.note_extended(&resource.id, &mut extended);
+            note_extended(&old, &resource.id, &mut extended);
             let slot = self.new_slot(&resource.id);
             let vertex = self.vertex_mut(slot);
             vertex.hidden = true;
@@ -118,7 +118,7 @@ impl Machine {
             self.add_edge(edge, &mut upstream, &mut receivers);
         }
         if !extended.is_empty() {
-            // Identities that got one more resource: all their edges hold for it too. Rare, so the whole is looked at.
+            // Identities that got one more resource, or a hidden one for another: all their edges hold for it too. Rare, so the whole is looked at.
             let mut found: Vec<Arc<DesiredEdge>> = Vec::new();
             for ((from, to), edge) in &graph.edges {
                 if extended.contains(from) || extended.contains(to) {
@@ -228,7 +228,9 @@ impl Machine {
         for resource in new {
             let same = there.iter().position(|slot| {
                 let wanted = &self.vertex(*slot).wanted;
-                wanted.as_ref().is_some_and(|wanted| wanted.is_equal(resource))
+                wanted
+                    .as_ref()
+                    .is_some_and(|wanted| wanted.is_unchanged(resource))
             });
             match same {
                 Some(at) => {
@@ -238,14 +240,6 @@ impl Machine {
             }
         }
         gone.extend(there);
-    }
-
-    /// Notes an identity that had a resource before the one that comes now: its edges may not be among those that come.
-    fn note_extended(&self, id: &ResourceId, extended: &mut BTreeSet<ResourceId>) {
-        let there = self.index.get(id, &self.vertices);
-        if there.into_iter().any(|slot| self.vertex(slot).wanted.is_some()) {
-            extended.insert(id.clone());
-        }
     }
 
     /// Slots of the new graph under an identity.
@@ -389,5 +383,12 @@ impl Machine {
             }
         }
         true
+    }
+}
+
+/// Notes an identity that had a resource in the graph before: the edges of the one that comes now may not be among those that come.
+fn note_extended(old: &DesiredGraph, id: &ResourceId, extended: &mut BTreeSet<ResourceId>) {
+    if old.hidden.contains_key(id) || old.resources.contains_key(id) {
+        extended.insert(id.clone());
     }
 }

@@ -1,0 +1,94 @@
+//! The simulated host: what is there, what goes wrong, and what is on its disk. It outlives the processes that look after it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::cast::{Role, Roles};
+
+/// A host.
+pub(crate) struct Host {
+    pub(crate) now: Duration,
+    /// What is in each resource; zero: nothing.
+    pub(crate) content: [u8; 16],
+    /// Stored notifications: for whom, from whom, and by which run of the present process; zero: of one before.
+    pub(crate) marks: BTreeMap<(Role, Role), u64>,
+    /// For each resource from whom it must still hear. Known to nobody but the rules.
+    pub(crate) owed: [Roles; 16],
+    pub(crate) disk_full: bool,
+    pub(crate) faults: [Fault; 16],
+    /// How often somebody changed something.
+    pub(crate) changes: u64,
+}
+
+/// What is wrong with a resource, or unusual.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fault {
+    /// So many repairs fail before they change anything.
+    pub(crate) before_repair: u8,
+    /// So many repairs fail after they have changed something.
+    pub(crate) after_repair: u8,
+    pub(crate) init: u8,
+    pub(crate) watch: u8,
+    pub(crate) watch_takes: Duration,
+    pub(crate) takes: Duration,
+    pub(crate) stubborn: bool,
+    pub(crate) frozen: bool,
+    pub(crate) echoes: bool,
+    /// What it sends; none: it withholds it.
+    pub(crate) sends: Option<u8>,
+}
+
+const NOTHING_WRONG: Fault = Fault {
+    before_repair: 0,
+    after_repair: 0,
+    init: 0,
+    watch: 0,
+    watch_takes: Duration::ZERO,
+    takes: Duration::ZERO,
+    stubborn: false,
+    frozen: false,
+    echoes: false,
+    sends: Some(1),
+};
+
+impl Host {
+    pub(crate) fn new() -> Host {
+        Host {
+            now: Duration::ZERO,
+            content: [0; 16],
+            marks: BTreeMap::new(),
+            owed: [0; 16],
+            disk_full: false,
+            faults: [NOTHING_WRONG; 16],
+            changes: 0,
+        }
+    }
+
+    pub(crate) fn fault(&mut self, role: Role) -> &mut Fault {
+        &mut self.faults[role.place()]
+    }
+
+    /// Somebody changes a resource to what no program wants.
+    pub(crate) fn disturb(&mut self, role: Role) {
+        self.changes += 1;
+        self.content[role.place()] = 100 + (self.changes % 100) as u8;
+    }
+
+    /// From here on nothing goes wrong any more.
+    pub(crate) fn mend(&mut self) {
+        self.disk_full = false;
+        for fault in &mut self.faults {
+            *fault = Fault {
+                sends: fault.sends,
+                ..NOTHING_WRONG
+            };
+        }
+    }
+
+    /// Run numbers of a process that is gone say nothing in the next.
+    pub(crate) fn forget_runs(&mut self) {
+        for run in self.marks.values_mut() {
+            *run = 0;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Whether what the machine wants done is right, and whether everything is in the end.
+
+use setpoint_engine::machine::{RunRequest, VertexState};
+use setpoint_engine::{Event, EventKind};
+
+use super::{Process, unknown};
+use crate::cast::{Role, each};
+use crate::host::Host;
+use crate::program::Bond;
+use crate::rules::{Broken, Rule, hold};
+
+impl Process {
+    /// After a long time in which nothing went wrong: everything is settled or told as failing; with `helped` everything is right.
+    pub(crate) fn look_at_the_end(&mut self, host: &Host, helped: bool) -> Result<(), Broken> {
+        let status = self.machine.status();
+        hold(Rule::Right, status.len() == self.program.resources.len(), || {
+            format!(
+                "{} resources are wanted, {} are there",
+                self.program.resources.len(),
+                status.len()
+            )
+        })?;
+        for status in &status {
+            let Some(role) = Role::of(&status.id) else {
+                continue;
+            };
+            let failing = matches!(
+                status.state,
+                VertexState::FailedForGood | VertexState::BlockedBy(_)
+            );
+            hold(Rule::Ends, failing || status.state == VertexState::Clean, || {
+                format!("{role} is still {:?}", status.state)
+            })?;
+            hold(Rule::Right, !(helped && failing), || {
+                format!("{role} is {:?}", status.state)
+            })?;
+            let wanted = self.program.wanted(role);
+            if status.state == VertexState::FailedForGood && self.options.keep_trying {
+                let written =
+                    wanted.is_some_and(|w| w.meta.written.contains(setpoint_graph::MetaName::Retry));
+                hold(Rule::Right, written, || format!("{role} was given up"))?;
+            }
+            if status.hidden {
+                continue;
+            }
+            let Some(vertex) = &self.vertices[role.place()] else {
+                return Err(Broken {
+                    rule: Rule::Consistent,
+                    what: format!("{role} is {:?} but was never brought in", status.state),
+                });
+            };
+            let right = host.content[role.place()] == vertex.wanted;
+            hold(Rule::Told, right || failing || status.noop, || {
+                format!(
+                    "{role} holds {} instead of {} and is {:?}",
+                    host.content[role.place()],
+                    vertex.wanted,
+                    status.state
+                )
+            })?;
+            hold(Rule::Answered, failing || !vertex.unanswered, || {
+                format!("{role} was not looked at after an event")
+            })?;
+            let owed = each(host.owed[role.place()]).find(|from| {
+                self.program
+                    .wanted(*from)
+                    .is_some_and(|wanted| !wanted.meta.noop && !self.options.noop)
+            });
+            if let Some(from) = owed.filter(|_| helped && !status.noop) {
+                return Err(Broken {
+                    rule: Rule::Refresh,
+                    what: format!("{role} was never notified of a repair of {from}"),
+                });
+            }
+        }
+        for arrow in self
+            .program
+            .arrows
+            .iter()
+            .filter(|arrow| helped && arrow.bond == Bond::Send)
+        {
+            let Some(Some(sent)) = self.published[arrow.from.place()] else {
+                continue;
+            };
+            if let Some(receiver) = &self.vertices[arrow.to.place()] {
+                hold(Rule::Received, receiver.wanted == sent, || {
+                    format!(
+                        "{} sends {sent} and {} holds {}",
+                        arrow.from, arrow.to, receiver.wanted
+                    )
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn note(&mut self, event: &Event) -> Result<(), Broken> {
+        if let Some(history) = &mut self.history {
+            history.push(format!("             {}", event.to_json()));
+        }
+        self.events += 1;
+        let right = event.seq == self.events && event.time >= self.last_event;
+        self.last_event = event.time;
+        hold(Rule::Numbered, right, || {
+            format!("event {} comes as number {}", event.seq, self.events)
+        })?;
+        let vertex = event.identity().and_then(|id| Role::of(&id));
+        let vertex = vertex.and_then(|role| self.vertices[role.place()].as_mut());
+        match (&event.what, vertex) {
+            (EventKind::Dirty { .. }, Some(vertex)) => {
+                vertex.clean = false;
+                vertex.dirtied = true;
+            }
+            (EventKind::FailedForGood { .. }, Some(vertex)) => vertex.unanswered = false,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a run may start.
+    pub(super) fn judge_start(&self, role: Role, request: &RunRequest) -> Result<(), Broken> {
+        let Some(vertex) = &self.vertices[role.place()] else {
+            return unknown("run");
+        };
+        hold(Rule::Alone, vertex.run.is_none() && !vertex.going, || {
+            format!("{role} runs twice at once, or while it goes")
+        })?;
+        hold(Rule::Armed, vertex.initialised && vertex.watching, || {
+            format!("{role} runs before its watch is armed")
+        })?;
+        let noop = self.options.noop || vertex.resource.meta.noop;
+        hold(Rule::Noop, request.noop == noop, || {
+            format!("{role} runs with noop {}", request.noop)
+        })?;
+        if vertex.leaving {
+            // What is to be realized runs although it goes, under the edges that it had.
+            return hold(Rule::Newest, vertex.resource.meta.realize, || {
+                format!("{role} runs but is not wanted any more")
+            });
+        }
+        for ancestor in each(self.ancestors[role.place()]) {
+            let id = ancestor.id();
+            if !self.graph.resources.contains_key(&id) {
+                // Of what is hidden the host knows nothing.
+                continue;
+            }
+            let settled = self.vertices[ancestor.place()].as_ref().is_some_and(|other| {
+                !other.leaving && other.clean && other.watching && other.run.is_none() && !other.going
+            });
+            hold(Rule::Settled, settled, || {
+                format!("{role} runs before {ancestor} is settled")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether so many may run at once.
+    pub(super) fn judge_running(&self, new: Role) -> Result<(), Broken> {
+        let running = || {
+            self.vertices
+                .iter()
+                .flatten()
+                .filter(|vertex| vertex.run.is_some())
+        };
+        let count = running().count();
+        hold(Rule::Jobs, count <= self.options.jobs, || {
+            format!("{count} run at once, the last is {new}")
+        })?;
+        for (id, most) in self.program.semaphores() {
+            let holders = running()
+                .filter(|vertex| vertex.resource.meta.sema.iter().any(|held| held == id))
+                .count();
+            hold(Rule::Semaphores, holders <= most, || {
+                format!("{holders} hold {id}, the last is {new}")
+            })?;
+        }
+        Ok(())
+    }
+}

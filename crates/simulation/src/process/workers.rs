@@ -1,0 +1,473 @@
+//! What the workers of a process do: they bring resources in, watch them, run them and take them away, each with an answer in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use setpoint_engine::machine::{Action, Armed, Check, Initialised, Input, RunRequest, RunResult, VertexId};
+use setpoint_engine::{CancelCause, Drift, DriftValue, Failure, FailureReason, Sent};
+use setpoint_graph::DesiredResource;
+
+use super::{Coming, FAILING_TAKES, Planned, Process, Underway, Vertex, owe, unknown};
+use crate::cast::{Role, each};
+use crate::host::Host;
+use crate::program::{content, content_number};
+use crate::rules::{Broken, Rule, hold};
+
+impl Process {
+    /// An answer of the host comes to the machine.
+    pub(super) fn deliver(&mut self, host: &mut Host, coming: Coming) -> Result<(), Broken> {
+        match coming {
+            Coming::InitEnded {
+                role,
+                id,
+                arms,
+                fails,
+                refresh,
+            } => {
+                let Some(vertex) = self.vertices[role.place()]
+                    .as_mut()
+                    .filter(|vertex| vertex.id == id)
+                else {
+                    return Ok(());
+                };
+                vertex.initialised = !fails;
+                vertex.watching = !fails && !arms;
+                let result = if fails {
+                    Err(Failure::new("begin"))
+                } else {
+                    let refresh = refresh.into_iter().map(Role::id).collect();
+                    Ok(Initialised { refresh })
+                };
+                self.step(host, Input::InitEnded { vertex: id, result })
+            }
+            Coming::Armed { role, id, fails } => {
+                let Some(vertex) = self.vertices[role.place()]
+                    .as_mut()
+                    .filter(|vertex| vertex.id == id)
+                else {
+                    return Ok(());
+                };
+                vertex.armed = !fails;
+                vertex.watching = !fails;
+                let result = if fails {
+                    Err(Failure::new("watch"))
+                } else {
+                    Ok(Armed::default())
+                };
+                self.step(host, Input::WatchArmed { vertex: id, result })
+            }
+            Coming::Watches(roles) => {
+                let mut events = Vec::new();
+                for role in roles {
+                    if let Some(vertex) = &mut self.vertices[role.place()]
+                        && vertex.watching
+                        && vertex.resource.meta.poll == 0
+                    {
+                        vertex.clean = false;
+                        vertex.dirtied = true;
+                        vertex.unanswered = !vertex.going;
+                        events.push((vertex.id, "it".into()));
+                    }
+                }
+                if events.is_empty() {
+                    Ok(())
+                } else {
+                    self.step(host, Input::WatchEvents(events))
+                }
+            }
+            Coming::RunEnded { role } => self.run_ended(host, role),
+            Coming::HiddenRunEnded(vertex) => {
+                let result = RunResult {
+                    checked: false,
+                    ..RunResult::ok()
+                };
+                self.step(host, Input::RunEnded { vertex, result })
+            }
+            Coming::CleanupEnded { role, id } => {
+                if self.vertices[role.place()]
+                    .as_ref()
+                    .is_some_and(|vertex| vertex.id == id)
+                {
+                    self.vertices[role.place()] = None;
+                }
+                self.step(
+                    host,
+                    Input::CleanupEnded {
+                        vertex: id,
+                        failure: None,
+                    },
+                )
+            }
+            Coming::NotAnswering(vertex) => {
+                let at = Some("/somewhere".into());
+                self.step(host, Input::NotAnswering { vertex, at })
+            }
+        }
+    }
+
+    fn run_ended(&mut self, host: &mut Host, role: Role) -> Result<(), Broken> {
+        let notified = self.notified[role.place()];
+        let is_wanted = self.program.wanted(role).is_some();
+        let Some(vertex) = &mut self.vertices[role.place()] else {
+            return Ok(());
+        };
+        let Some(run) = vertex.run.take() else {
+            return Ok(());
+        };
+        let succeeded = run.outcome == Planned::Succeeds;
+        vertex.clean = succeeded && !vertex.dirtied;
+        if run.repairs() {
+            host.content[role.place()] = run.wanted;
+            owe(host, role, run.marked & notified);
+            self.statistics.repairs += 1;
+        }
+        if succeeded && run.refresh && run.checked && !run.noop {
+            host.owed[role.place()] &= !run.serves;
+            self.statistics.refreshes += 1;
+        }
+        if let Some(sent) = run.sends.filter(|_| is_wanted) {
+            self.published[role.place()] = Some(sent);
+        }
+        let id = vertex.id;
+        let fails = match run.outcome {
+            Planned::Succeeds => Ok(()),
+            Planned::FailsBeforeRepair => Err(Failure::new("write: the disk is full")),
+            Planned::FailsAfterRepair => Err(Failure::new("tell others")),
+            Planned::Cancelled { timeout: false } => Err(Failure::cancelled("wait")),
+            Planned::Cancelled { timeout: true } => {
+                Err(Failure::new("wait").reasoned(FailureReason::Cancelled))
+            }
+        };
+        let result = RunResult {
+            drifts: run.drifts(),
+            outcome: fails,
+            sent: run.sends.map(|value| Sent {
+                keys: vec![("out", value.map(content))],
+                is_final: false,
+            }),
+            transferred: true,
+            checked: run.checked,
+            restart_interval: false,
+        };
+        if run.repairs() && host.faults[role.place()].echoes {
+            self.later(host.now, Coming::Watches(vec![role]));
+        }
+        self.step(host, Input::RunEnded { vertex: id, result })
+    }
+
+    /// Does what the machine wants done, if that is right.
+    pub(super) fn act(&mut self, host: &mut Host, action: Action) -> Result<(), Broken> {
+        match action {
+            Action::Emit(event) => self.note(&event),
+            Action::Silent { vertex } => {
+                self.later(host.now, Coming::NotAnswering(vertex));
+                Ok(())
+            }
+            Action::Init {
+                vertex,
+                resource,
+                arm,
+                load_refresh,
+            } => self.bring_in(host, vertex, resource, arm, load_refresh),
+            Action::Arm { vertex } => {
+                let Some((role, known)) = self.vertex(vertex) else {
+                    return unknown("armed");
+                };
+                hold(Rule::Alone, known.run.is_none(), || {
+                    format!("{role} is armed while it runs")
+                })?;
+                self.arm(host, role);
+                Ok(())
+            }
+            Action::Disarm { vertex } => {
+                let Some((_, known)) = self.vertex(vertex) else {
+                    return unknown("disarmed");
+                };
+                known.armed = false;
+                known.watching = false;
+                // The host says nothing any more of a watch that was ended.
+                self.coming
+                    .retain(|_, coming| !matches!(coming, Coming::Armed { id, .. } if *id == vertex));
+                Ok(())
+            }
+            Action::Run { vertex, request } => self.run(host, vertex, *request),
+            Action::Cancel { vertex, cause } => {
+                let timeout = matches!(cause, CancelCause::Timeout(_));
+                if let Some((role, _)) = self.vertex(vertex)
+                    && !host.faults[role.place()].stubborn
+                {
+                    self.end_early(host, role, timeout);
+                }
+                Ok(())
+            }
+            Action::Interrupt { vertex } => {
+                if let Some((role, _)) = self.vertex(vertex) {
+                    self.end_early(host, role, false);
+                }
+                Ok(())
+            }
+            Action::Cleanup { vertex, initialised } => {
+                let Some((role, known)) = self.vertex(vertex) else {
+                    return unknown("taken away");
+                };
+                let idle =
+                    known.run.is_none() && (!known.armed || known.resource.meta.poll != 0) && !known.going;
+                hold(Rule::Alone, idle, || format!("{role} is taken away too early"))?;
+                hold(Rule::Consistent, known.initialised == initialised, || {
+                    format!("{role} is taken away as if it had been brought in, or the contrary")
+                })?;
+                known.going = true;
+                known.watching = false;
+                known.unanswered = false;
+                self.later(host.now, Coming::CleanupEnded { role, id: vertex });
+                Ok(())
+            }
+            Action::ClearRefresh {
+                receiver,
+                senders,
+                up_to_run,
+            } => {
+                for sender in &senders {
+                    if let (Some(receiver), Some(sender)) = (Role::of(&receiver), Role::of(sender))
+                        && host
+                            .marks
+                            .get(&(receiver, sender))
+                            .is_some_and(|run| *run <= up_to_run)
+                    {
+                        host.marks.remove(&(receiver, sender));
+                    }
+                }
+                Ok(())
+            }
+            Action::Converged(_) => Ok(()),
+            Action::Exit(_) => {
+                hold(Rule::Stops, !self.exited, || "the process ends twice".to_owned())?;
+                self.exited = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn bring_in(
+        &mut self,
+        host: &mut Host,
+        id: VertexId,
+        resource: Arc<DesiredResource>,
+        arms: bool,
+        load_refresh: bool,
+    ) -> Result<(), Broken> {
+        let Some(role) = Role::of(&resource.id) else {
+            return unknown("brought in");
+        };
+        let there = &self.vertices[role.place()];
+        hold(
+            Rule::Unique,
+            there.as_ref().is_none_or(|there| there.id == id),
+            || format!("{role} is brought in while the old one is there"),
+        )?;
+        let wanted = self
+            .graph
+            .resources
+            .get(&resource.id)
+            .is_some_and(|wanted| wanted.is_unchanged(&resource));
+        let again = there.is_some();
+        hold(Rule::Newest, wanted || again, || {
+            format!("{role} is brought in but not wanted")
+        })?;
+        if role.is_exclusive() {
+            let old = Role::all().find(|other| {
+                *other != role
+                    && other.is_exclusive()
+                    && self.program.wanted(*other).is_none()
+                    && self.vertices[other.place()].is_some()
+            });
+            hold(Rule::Port, old.is_none(), || {
+                format!("{role} is brought in while {old:?} still goes")
+            })?;
+        }
+        let fault = host.fault(role);
+        let fails = fault.init > 0;
+        fault.init = fault.init.saturating_sub(1);
+        let refresh = if load_refresh {
+            let marks = host.marks.keys().filter(|(receiver, _)| *receiver == role);
+            marks.map(|(_, sender)| *sender).collect()
+        } else {
+            Vec::new()
+        };
+        let number = resource.parameters.get("content").and_then(content_number);
+        // What the one before it sent is not its own.
+        self.published[role.place()] = None;
+        self.vertices[role.place()] = Some(Vertex {
+            id,
+            resource,
+            wanted: number.unwrap_or(0),
+            initialised: false,
+            armed: false,
+            watching: false,
+            run: None,
+            leaving: false,
+            going: false,
+            clean: false,
+            dirtied: false,
+            unanswered: false,
+        });
+        let takes = if fails { FAILING_TAKES } else { Duration::ZERO };
+        self.later(
+            host.now + takes,
+            Coming::InitEnded {
+                role,
+                id,
+                arms,
+                fails,
+                refresh,
+            },
+        );
+        if arms && !fails {
+            self.arm(host, role);
+        }
+        Ok(())
+    }
+
+    fn arm(&mut self, host: &mut Host, role: Role) {
+        let fault = host.fault(role);
+        let fails = fault.watch > 0;
+        fault.watch = fault.watch.saturating_sub(1);
+        let at = fault.watch_takes + if fails { FAILING_TAKES } else { Duration::ZERO };
+        if let Some(vertex) = &mut self.vertices[role.place()] {
+            vertex.armed = true;
+            let id = vertex.id;
+            self.later(host.now + at, Coming::Armed { role, id, fails });
+        }
+    }
+
+    fn run(&mut self, host: &mut Host, id: VertexId, request: RunRequest) -> Result<(), Broken> {
+        self.statistics.runs += 1;
+        hold(Rule::Pause, !self.paused, || "a run starts in a pause".to_owned())?;
+        if request.check == Check::SkipAsOk {
+            self.later(host.now, Coming::HiddenRunEnded(id));
+            return Ok(());
+        }
+        let Some((role, _)) = self.vertex(id) else {
+            return unknown("run");
+        };
+        self.judge_start(role, &request)?;
+        let notified = request
+            .notifies
+            .iter()
+            .filter_map(Role::of)
+            .fold(0, |all, role| all | role.bit());
+        let run = request.run;
+        let Some(vertex) = &mut self.vertices[role.place()] else {
+            return unknown("run");
+        };
+        for (_, value) in &request.transfer {
+            let program = || vertex.resource.parameters.get("content").and_then(content_number);
+            vertex.wanted = value.as_ref().map_or_else(program, content_number).unwrap_or(0);
+        }
+        vertex.clean = false;
+        vertex.dirtied = false;
+        vertex.unanswered = false;
+        let checked = request.check == Check::Call;
+        let drift = checked && host.content[role.place()] != vertex.wanted;
+        // Half of what can be notified tells that it did something.
+        let passes_on = checked && request.refresh && !request.noop && role.place().is_multiple_of(2);
+        let full = host.disk_full;
+        let fault = host.fault(role);
+        let mut outcome = Planned::Succeeds;
+        if (drift || request.refresh) && !request.noop && checked {
+            if full || fault.before_repair > 0 {
+                fault.before_repair = fault.before_repair.saturating_sub(u8::from(!full));
+                outcome = Planned::FailsBeforeRepair;
+            } else if fault.after_repair > 0 {
+                fault.after_repair -= 1;
+                outcome = Planned::FailsAfterRepair;
+            }
+        }
+        let mut underway = Underway {
+            outcome,
+            checked,
+            noop: request.noop,
+            refresh: request.refresh,
+            drift,
+            passes_on,
+            wanted: vertex.wanted,
+            sends: checked.then_some(fault.sends),
+            marked: 0,
+            serves: 0,
+            end: None,
+        };
+        // What fails has taken a moment; without one, what is tried for ever without delay would stop the clock.
+        let least = if outcome == Planned::Succeeds {
+            Duration::ZERO
+        } else {
+            FAILING_TAKES
+        };
+        let (takes, frozen) = (fault.takes.max(least), fault.frozen);
+        if underway.repairs() {
+            underway.marked = notified;
+            for receiver in each(notified) {
+                host.marks.insert((receiver, role), run);
+            }
+        }
+        underway.serves = host.owed[role.place()];
+        if !frozen {
+            self.scheduled += 1;
+            let end = (host.now + takes, self.scheduled);
+            underway.end = Some(end);
+            self.coming.insert(end, Coming::RunEnded { role });
+        }
+        vertex.run = Some(underway);
+        self.judge_running(role)
+    }
+
+    /// A run was told to stop and does.
+    fn end_early(&mut self, host: &Host, role: Role, timeout: bool) {
+        if host.faults[role.place()].frozen {
+            return;
+        }
+        let Some(run) = self.vertices[role.place()]
+            .as_mut()
+            .and_then(|vertex| vertex.run.as_mut())
+        else {
+            return;
+        };
+        run.outcome = Planned::Cancelled { timeout };
+        if let Some(end) = run.end.take() {
+            self.coming.remove(&end);
+        }
+        self.scheduled += 1;
+        let end = (host.now, self.scheduled);
+        run.end = Some(end);
+        self.coming.insert(end, Coming::RunEnded { role });
+    }
+
+    pub(super) fn vertex(&mut self, id: VertexId) -> Option<(Role, &mut Vertex)> {
+        let place = self
+            .vertices
+            .iter()
+            .position(|v| v.as_ref().is_some_and(|v| v.id == id))?;
+        Role::new(place).zip(self.vertices[place].as_mut())
+    }
+}
+
+impl Underway {
+    /// Whether it changes the host, now or at its end.
+    pub(super) fn repairs(&self) -> bool {
+        (self.drift || self.passes_on)
+            && !self.noop
+            && matches!(self.outcome, Planned::Succeeds | Planned::FailsAfterRepair)
+    }
+
+    pub(super) fn drifts(&self) -> Vec<Drift> {
+        let tried = self.outcome != Planned::FailsBeforeRepair;
+        let field = if self.drift { "content" } else { "state" };
+        let told = self.drift || self.passes_on;
+        let drift = told.then(|| Drift {
+            field: field.into(),
+            is: DriftValue::from("wrong"),
+            want: DriftValue::from("right"),
+            repaired: tried && !self.noop,
+        });
+        drift.into_iter().collect()
+    }
+}

@@ -1,0 +1,239 @@
+//! What a script wants: a few resources of the cast with meta parameters, and edges between them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_diagnostics::{FileId, Span};
+use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, MetaName, MetaParameters, Parameters};
+use setpoint_value::Value;
+
+use crate::cast::{Role, Roles, each};
+use crate::random::Random;
+
+/// A program: what is wanted of some of the cast.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Program {
+    /// At most one for each role.
+    pub resources: Vec<Wanted>,
+    /// At most one for each pair of resources, all of which go forwards in the cast, so that there is no circle.
+    pub arrows: Vec<Arrow>,
+}
+
+/// What is wanted of one resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Which one.
+    pub role: Role,
+    /// What shall be in it.
+    pub content: u8,
+    /// What the engine is told.
+    pub meta: MetaParameters,
+}
+
+/// An edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrow {
+    /// Who comes first.
+    pub from: Role,
+    /// Who comes after it.
+    pub to: Role,
+    /// What else it says.
+    pub bond: Bond,
+}
+
+/// What an edge says beside the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bond {
+    /// Nothing.
+    Order,
+    /// A repair notifies.
+    Notify,
+    /// The content is what the other sends.
+    Send,
+}
+
+impl Program {
+    /// A program that follows from a source of chance.
+    pub(crate) fn random(random: &mut Random) -> Program {
+        let mut resources = Vec::new();
+        let share = random.of(&[50, 75, 90]);
+        for role in Role::all() {
+            if random.chance(share) {
+                let content = 1 + random.below(2) as u8;
+                let meta = random_meta(random, role);
+                resources.push(Wanted { role, content, meta });
+            }
+        }
+        let mut arrows = Vec::new();
+        let mut receivers: Roles = 0;
+        let density = random.of(&[5, 15, 25]);
+        for (at, from) in resources.iter().enumerate() {
+            for to in &resources[at + 1..] {
+                let (from, to) = (from.role, to.role);
+                let bond = match random.below(100) {
+                    chance if chance < density / 2 => Bond::Order,
+                    chance if chance < density => Bond::Notify,
+                    chance if chance < density + 4 && receivers & to.bit() == 0 => Bond::Send,
+                    _ => continue,
+                };
+                if bond == Bond::Send {
+                    // What is hidden sends nothing.
+                    if resources[at].meta.hidden {
+                        continue;
+                    }
+                    receivers |= to.bit();
+                }
+                arrows.push(Arrow { from, to, bond });
+            }
+        }
+        Program { resources, arrows }
+    }
+
+    /// What is wanted of one resource, if anything.
+    #[must_use]
+    pub fn wanted(&self, role: Role) -> Option<&Wanted> {
+        self.resources.iter().find(|wanted| wanted.role == role)
+    }
+
+    /// For each role who comes right before it.
+    pub(crate) fn predecessors(&self) -> [Roles; 16] {
+        let mut all = [0; 16];
+        for arrow in &self.arrows {
+            all[arrow.to.place()] |= arrow.from.bit();
+        }
+        all
+    }
+
+    /// For each role whom a repair of it notifies.
+    pub(crate) fn notified(&self) -> [Roles; 16] {
+        let mut all = [0; 16];
+        for arrow in self.arrows.iter().filter(|arrow| arrow.bond == Bond::Notify) {
+            all[arrow.from.place()] |= arrow.to.bit();
+        }
+        all
+    }
+
+    /// For each role all who come before it, over any number of edges.
+    pub(crate) fn ancestors(&self) -> [Roles; 16] {
+        // Edges go forwards in the cast, so whoever comes before is complete already.
+        let mut all = self.predecessors();
+        for role in Role::all() {
+            for before in each(all[role.place()]) {
+                all[role.place()] |= all[before.place()];
+            }
+        }
+        all
+    }
+
+    /// It as a graph; what is as it was in `before` is shared with it.
+    pub(crate) fn graph(&self, generation: u64, before: &DesiredGraph) -> DesiredGraph {
+        let mut graph = before.clone();
+        graph.generation = generation;
+        graph.resources = Default::default();
+        graph.hidden = Default::default();
+        graph.edges = Default::default();
+        let span = Span::new(FileId(0), 0, 0);
+        for wanted in &self.resources {
+            let id = wanted.role.id();
+            let resource = DesiredResource {
+                id: id.clone(),
+                schema: wanted.role.schema(),
+                parameters: Parameters::new([("content", content(wanted.content))]),
+                meta: wanted.meta.clone().into(),
+                span,
+                parameter_spans: Arc::new([]),
+                chain: None,
+            };
+            let old = before
+                .resources
+                .get(&id)
+                .filter(|old| old.is_unchanged(&resource));
+            let resource = old.cloned().unwrap_or_else(|| Arc::new(resource));
+            if wanted.meta.hidden {
+                graph.hidden.insert(id, vec![resource]);
+            } else {
+                graph.resources.insert(id, resource);
+            }
+        }
+        for arrow in &self.arrows {
+            let (from, to) = (arrow.from.id(), arrow.to.id());
+            let edge = DesiredEdge {
+                from: from.clone(),
+                to: to.clone(),
+                notify: arrow.bond == Bond::Notify,
+                send: match arrow.bond {
+                    Bond::Send => vec![("out".into(), "content".into())],
+                    Bond::Order | Bond::Notify => Vec::new(),
+                },
+                span,
+            };
+            graph.edges.insert((from, to), Arc::new(edge));
+        }
+        graph
+    }
+
+    /// The semaphores that are in use with their counts.
+    pub(crate) fn semaphores(&self) -> BTreeMap<&str, usize> {
+        let all = self.resources.iter().flat_map(|wanted| &wanted.meta.sema);
+        all.map(|id| (&**id, count(id))).collect()
+    }
+}
+
+/// How a number stands for a content.
+pub(crate) fn content(number: u8) -> Value {
+    Value::str(CONTENTS[usize::from(number) % CONTENTS.len()])
+}
+
+/// The number of a content that is one of ours.
+pub(crate) fn content_number(value: &Value) -> Option<u8> {
+    let text = value.as_str()?;
+    CONTENTS
+        .iter()
+        .position(|known| text.as_bytes() == known.as_bytes())
+        .map(|at| at as u8)
+}
+
+const CONTENTS: [&str; 8] = ["", "one", "two", "three", "four", "five", "six", "seven"];
+
+fn count(semaphore: &str) -> usize {
+    let after = semaphore
+        .rsplit_once(':')
+        .and_then(|(_, count)| count.parse().ok());
+    after.unwrap_or(1)
+}
+
+fn random_meta(random: &mut Random, role: Role) -> MetaParameters {
+    let mut meta = MetaParameters::default();
+    // Most are plain, so that what is special meets what is usual.
+    if random.chance(50) {
+        return meta;
+    }
+    if random.chance(40) {
+        meta.retry = random.of(&[0, 1, 3, -1]);
+        meta.written.insert(MetaName::Retry);
+        if random.chance(60) {
+            meta.delay = random.of(&[0, 10, 200]);
+            meta.written.insert(MetaName::Delay);
+        }
+        meta.retryreset = random.chance(30);
+        meta.reset = random.chance(20);
+    }
+    meta.noop = random.chance(10);
+    meta.rewatch = random.chance(20);
+    if random.chance(30) {
+        meta.sema = random
+            .of(&[&["x"][..], &["y:2"], &["x", "y:2"], &["y:2", "y:2"]])
+            .iter()
+            .map(|id| (*id).into())
+            .collect();
+    }
+    if random.chance(15) {
+        (meta.limit, meta.burst) = (5.0, 2);
+    }
+    meta.timeout = if random.chance(20) { 30 } else { 0 };
+    meta.poll = random.of(&[0, 0, 0, 0, 0, 0, 0, 1, 30]);
+    meta.realize = random.chance(10);
+    meta.reverse = random.chance(30);
+    meta.hidden = role.0 == 11 && random.chance(40);
+    meta
+}
