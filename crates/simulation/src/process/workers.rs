@@ -274,7 +274,8 @@ impl Process {
         hold(Rule::Newest, wanted || again, || {
             format!("{role} is brought in but not wanted")
         })?;
-        if role.is_exclusive() {
+        // One that failed to begin may try again meanwhile.
+        if role.is_exclusive() && !again {
             let old = Role::all().find(|other| {
                 *other != role
                     && other.is_exclusive()
