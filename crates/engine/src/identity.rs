@@ -182,6 +182,15 @@ pub struct Wanted {
     pub reach: WantedReach,
 }
 
+/// What a resource is and wants, as far as only the machine can tell it: see [`crate::Resource::inquire`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Relations {
+    /// What it is, beside [`crate::Resource::identities`].
+    pub identities: Vec<Identity>,
+    /// Whom it wants, after those of [`crate::Resource::wanted`].
+    pub wanted: Vec<Wanted>,
+}
+
 /// Which of the two comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedOrder {

@@ -53,7 +53,7 @@ pub use extensions::Extensions;
 pub use failure::{Attempting, Failure, FailureReason};
 pub use graph_view::GraphView;
 pub use handle::{Busy, BusyGuard, Handle, Services};
-pub use identity::{Identity, Key, Managed, Match, Sort, Wanted, WantedOrder, WantedReach};
+pub use identity::{Identity, Key, Managed, Match, Relations, Sort, Wanted, WantedOrder, WantedReach};
 pub use parameter::{IfSet, Parameter, ParameterStruct, Sendable, Sends, Text, Withholding, Words};
 pub use prepare::automatic_edges;
 pub use resource::{

@@ -4,6 +4,7 @@
 //! graph before is not looked at again.
 
 mod autoedges;
+mod inquiries;
 mod order;
 
 use std::panic::resume_unwind;
@@ -13,8 +14,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, Invalid, ResourceId};
 
 use crate::graph_view::ViewChange;
-use crate::{Instance, KindSpec};
+use crate::{Failure, Instance, KindSpec};
 use autoedges::{AutomaticEdges, Interests};
+pub(crate) use inquiries::Inquirer;
+use inquiries::Inquiries;
 
 /// Kinds by name.
 pub(crate) type Kinds = FxHashMap<&'static str, KindSpec>;
@@ -40,7 +43,7 @@ pub(crate) struct Prepared {
 #[must_use]
 pub fn automatic_edges(kinds: &[KindSpec], graph: &DesiredGraph) -> Vec<Arc<DesiredEdge>> {
     let kinds: Kinds = kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect();
-    let Ok(prepared) = Preparer::new(Arc::new(kinds), true).prepare(graph) else {
+    let Ok(prepared) = Preparer::new(Arc::new(kinds), true, None).prepare(graph) else {
         return Vec::new();
     };
     let edges = prepared.graph.edges.iter();
@@ -64,25 +67,30 @@ pub(crate) struct Preparer {
     last_input: DesiredGraph,
     last_output: DesiredGraph,
     edges: AutomaticEdges,
+    /// Asks resources what only the machine can tell; none where there is no machine.
+    inquirer: Option<Arc<Inquirer>>,
+    inquiries: Inquiries,
     /// Whether no graph was prepared yet: what others know of earlier ones is void.
     is_first: bool,
 }
 
 impl Preparer {
-    pub(crate) fn new(kinds: Arc<Kinds>, automatic_edges: bool) -> Preparer {
+    pub(crate) fn new(kinds: Arc<Kinds>, automatic_edges: bool, inquirer: Option<Arc<Inquirer>>) -> Preparer {
         Preparer {
             kinds,
             automatic_edges,
             last_input: DesiredGraph::default(),
             last_output: DesiredGraph::default(),
             edges: AutomaticEdges::default(),
+            inquirer,
+            inquiries: Inquiries::default(),
             is_first: true,
         }
     }
 
     /// One that has seen nothing.
     pub(crate) fn fresh(&self) -> Preparer {
-        Preparer::new(self.kinds.clone(), self.automatic_edges)
+        Preparer::new(self.kinds.clone(), self.automatic_edges, self.inquirer.clone())
     }
 
     /// Prepares a graph.
@@ -121,6 +129,11 @@ impl Preparer {
 
         // From here on nothing is refused.
         let mut fresh = all_interests;
+        let mut warnings = self.inquire(graph, &mut fresh);
+        for (id, interests) in &mut fresh {
+            let untold = interests.untold.take();
+            warnings.extend(untold.map(|failure| without_edges(id, &failure)));
+        }
         fresh.retain(|(id, interests)| !self.edges.knows(id, interests));
         fresh.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let removed = change.removed.iter().map(|resource| resource.id.clone());
@@ -169,8 +182,44 @@ impl Preparer {
             removed: change.removed.len(),
             view: found.view,
             sharing: found.sharing,
-            warnings: found.warnings,
+            warnings: {
+                warnings.extend(found.warnings);
+                warnings
+            },
         })
+    }
+
+    /// Adds to what these are and want what only the machine can tell, and tells of whom it could not be told.
+    fn inquire(&mut self, graph: &DesiredGraph, fresh: &mut Vec<(ResourceId, Interests)>) -> Vec<String> {
+        let Some(inquirer) = self.inquirer.clone() else {
+            return Vec::new();
+        };
+        let inquires = |id: &ResourceId| self.kinds.get(&*id.kind).is_some_and(|spec| spec.inquires);
+        let again: Vec<Arc<DesiredResource>> = self.inquiries.unanswered(graph).cloned().collect();
+        for resource in again {
+            let known = fresh.iter().any(|(id, _)| *id == resource.id);
+            if let (false, Ok((_, interests))) = (known, self.decode(&resource)) {
+                fresh.push((resource.id.clone(), interests));
+            }
+        }
+        let asked = fresh.iter().enumerate();
+        let asked = asked.filter(|(_, (id, interests))| interests.takes_part() && inquires(id));
+        let (places, asked): (Vec<usize>, Vec<Arc<DesiredResource>>) = asked
+            .filter_map(|(place, (id, _))| Some((place, graph.resources.get(id)?.clone())))
+            .unzip();
+        let places: FxHashMap<ResourceId, usize> = asked
+            .iter()
+            .map(|resource| resource.id.clone())
+            .zip(places)
+            .collect();
+        let mut warnings = Vec::new();
+        for (id, answer) in self.inquiries.ask(&inquirer, &self.kinds, graph, &asked) {
+            match answer {
+                Ok(relations) => fresh[places[&id]].1.add(relations),
+                Err(failure) => warnings.push(without_edges(&id, &failure)),
+            }
+        }
+        warnings
     }
 
     /// Decodes resources, each with what it is and wants; many at a time on all cores.
@@ -235,6 +284,14 @@ impl Preparer {
                 && crate::workers::guarded("compare", same).unwrap_or(false)
         })
     }
+}
+
+/// A resource goes without the automatic edges that it could not tell.
+fn without_edges(id: &ResourceId, failure: &Failure) -> String {
+    format!(
+        "{id} has no automatic edges of its own: failed to {}",
+        failure.chain()
+    )
 }
 
 fn describe_circle(graph: &DesiredGraph, circle: &[ResourceId]) -> Finding {

@@ -15,7 +15,7 @@ use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::secrets::Secrets;
-use crate::{Apply, Failure, Handle, Identity, LogLine, Wanted, Watch};
+use crate::{Apply, Failure, Handle, Identity, LogLine, Relations, Wanted, Watch};
 
 /// A kind, complete: its description and how an instance is made. `#[derive(Resource)]` emits one as `Self::SPEC`.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,8 @@ pub struct KindSpec {
     pub same: fn(&str, &Parameters, &Parameters) -> bool,
     /// Where its runs are made.
     pub shape: RunShape,
+    /// Whether its resources are asked what only the machine can tell: see [`Resource::inquire`].
+    pub inquires: bool,
     /// Work of the kind itself while at least one resource of it is in the graph; none for almost all kinds.
     pub background: Option<Background>,
     /// How what it does is told; none for a kind whose drift is told field by field.
@@ -53,6 +55,7 @@ impl KindSpec {
             decode: decode::<T>,
             same: T::same,
             shape: RunShape::Blocking,
+            inquires: false,
             background: None,
             action: None,
         }
@@ -62,6 +65,13 @@ impl KindSpec {
     #[must_use]
     pub const fn asynchronous(mut self) -> KindSpec {
         self.shape = RunShape::Async;
+        self
+    }
+
+    /// Its resources are asked what only the machine can tell: see [`Resource::inquire`].
+    #[must_use]
+    pub const fn inquiring(mut self) -> KindSpec {
+        self.inquires = true;
         self
     }
 
@@ -179,6 +189,17 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
     /// Whom it wants automatic edges with. Asked before `init`.
     fn wanted(&self) -> Vec<Wanted> {
         Vec::new()
+    }
+
+    /// What it is and whom it wants automatic edges with, as far as only the machine can tell it (the files of a package). Asked of
+    /// kinds that say `inquires` in their `#[resource(…)]`, of a resource of its own made for this, before `init`, and again only when
+    /// its parameters differ. It may take a minute; it must not make calls that block. Without an answer there are no such edges, which
+    /// is told.
+    ///
+    /// # Errors
+    /// When the machine does not tell.
+    async fn inquire(&self, _handle: &Handle) -> Result<Relations, Failure> {
+        Ok(Relations::default())
     }
 
     /// Whether it takes another resource into its group. Only asked where [`Resource::members`] answers some.
@@ -348,6 +369,11 @@ impl Instance {
     fn place_of(&self, parameter: &str) -> Option<usize> {
         let mut parameters = self.resource.schema().parameters.iter();
         parameters.position(|p| p.name == parameter)
+    }
+
+    /// A failure of it with no sensitive value in it.
+    pub(crate) fn hide(&self, failure: Failure) -> Failure {
+        self.secrets().hide_in_failure(failure)
     }
 
     /// The texts of the sensitive parameters.

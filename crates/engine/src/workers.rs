@@ -34,10 +34,10 @@ use tokio::sync::{oneshot, watch};
 use crate::machine::{
     self, ExitReason, ExitReport, Input, StandingSet, StopStage, Summary, VertexId, VertexStatus,
 };
-use crate::prepare::{Kinds, Preparer};
+use crate::prepare::{Inquirer, Kinds, Preparer};
 use crate::{EventSink, EventStream, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles};
-pub(crate) use execute::guarded;
 use execute::{Job, Task};
+pub(crate) use execute::{guarded, guarded_future};
 pub use inbox::StatusPart;
 use inbox::{Inbox, Message, Question, WatchId};
 use owner::Owner;
@@ -53,6 +53,8 @@ pub struct EngineOptions {
     pub event_capacity: usize,
     /// Whether automatic edges are made.
     pub automatic_edges: bool,
+    /// How long a graph waits for what only the machine can tell about them.
+    pub inquiries_within: Duration,
     /// Speaks to the engine, also from services that are made before it.
     pub control: Control,
     /// The state on disk; without it nothing outlives the process, and private directories have no place.
@@ -75,6 +77,7 @@ impl Default for EngineOptions {
             threads: None,
             event_capacity: 16 * 1024,
             automatic_edges: true,
+            inquiries_within: Duration::from_secs(60),
             control: Control::default(),
             state: None,
             on_converged: None,
@@ -228,9 +231,20 @@ impl Engine {
         let owner = Owner::new(shared.clone(), options.machine, exited, options.on_converged);
         let at_inbox = shared.inbox.clone();
         std::thread::spawn(move || at_inbox.run(owner));
+        let asking = shared.clone();
+        let inquirer = Inquirer {
+            runtime: shared.runtime.clone(),
+            handle: Box::new(move |id| asking.handle(id)),
+            within: options.inquiries_within,
+            exit: exit.clone(),
+        };
         let submissions = Arc::new(Mutex::new(Submissions {
             newest: None,
-            preparer: Some(Preparer::new(kinds, options.automatic_edges)),
+            preparer: Some(Preparer::new(
+                kinds,
+                options.automatic_edges,
+                Some(Arc::new(inquirer)),
+            )),
         }));
         Engine(Arc::new(Inner {
             shared,

@@ -29,6 +29,7 @@ pub(super) struct Options {
     /// How the action is told: done, and after *would*.
     pub(super) action_words: Option<(LitStr, LitStr)>,
     pub(super) asynchronous: bool,
+    pub(super) inquires: bool,
     pub(super) background: Option<Path>,
     pub(super) sends: Option<Path>,
     pub(super) merge: Option<Path>,
@@ -188,6 +189,7 @@ impl Options {
                 }
             }
             "asynchronous" => self.asynchronous = true,
+            "inquires" => self.inquires = true,
             "background" => self.background = Some(meta.value()?.parse()?),
             "sends" => self.sends = Some(meta.value()?.parse()?),
             "merge" => self.merge = Some(meta.value()?.parse()?),

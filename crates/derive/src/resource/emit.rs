@@ -19,6 +19,7 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
     let set = set(kind);
     let get = get(kind);
     let name = span_of(kind.options.kind.as_ref());
+    let inquires = kind.options.inquires.then(|| quote!(.inquiring()));
     let asynchronous = kind.options.asynchronous.then(|| quote!(.asynchronous()));
     let words = kind.options.action_words.as_ref();
     let action = words.map(|(done, would)| quote!(.with_action(#done, #would)));
@@ -31,7 +32,7 @@ pub(super) fn kind(kind: &Kind) -> TokenStream {
         impl #ident {
             /// The kind, complete.
             #visibility const SPEC: ::setpoint_engine::KindSpec =
-                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #background #action;
+                ::setpoint_engine::KindSpec::of::<#ident>() #asynchronous #inquires #background #action;
         }
     };
     quote! {

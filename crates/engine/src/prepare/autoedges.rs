@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::order::Order;
 use crate::graph_view::ViewChange;
-use crate::{Identity, Resource, Wanted, WantedOrder, WantedReach};
+use crate::{Failure, Identity, Relations, Resource, Wanted, WantedOrder, WantedReach};
 
 /// What a resource is and wants.
 #[derive(Debug, Clone, Default)]
@@ -23,23 +23,38 @@ pub(super) struct Interests {
     wants: Vec<Wanted>,
     /// Whether there are edges from or to it.
     takes_part: bool,
+    /// Why it could not tell.
+    pub(super) untold: Option<Failure>,
 }
 
 impl Interests {
     pub(super) fn of(resource: &dyn Resource, takes_part: bool) -> Interests {
         // A panic in either costs the edges of this resource, not the graph.
-        let has = crate::workers::guarded("say what it is", || resource.identities());
-        let wanted = || crate::workers::guarded("say what it wants edges with", || resource.wanted());
-        let wants = if takes_part {
-            wanted().unwrap_or_default()
-        } else {
-            Vec::new()
+        let told = crate::workers::guarded("say what it is and wants edges with", || {
+            let wants = if takes_part { resource.wanted() } else { Vec::new() };
+            (resource.identities(), wants)
+        });
+        let (told, untold) = match told {
+            Ok(told) => (told, None),
+            Err(failure) => (Default::default(), Some(failure)),
         };
+        let (has, wants) = told;
         Interests {
-            has: has.unwrap_or_default(),
+            has,
             wants,
             takes_part,
+            untold,
         }
+    }
+
+    pub(super) fn takes_part(&self) -> bool {
+        self.takes_part
+    }
+
+    /// What the machine has told beside.
+    pub(super) fn add(&mut self, relations: Relations) {
+        self.has.extend(relations.identities);
+        self.wants.extend(relations.wanted);
     }
 
     fn is_empty(&self) -> bool {

@@ -193,7 +193,7 @@ pub(crate) fn guarded<T>(attempted: &'static str, call: impl FnOnce() -> T) -> R
 }
 
 /// The same for code that waits.
-pub(super) async fn guarded_future<T>(
+pub(crate) async fn guarded_future<T>(
     attempted: &'static str,
     future: impl Future<Output = T>,
 ) -> Result<T, Failure> {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use setpoint_engine::{
-    Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Resource, Sends, Sort, Wanted,
-    WantedOrder, WantedReach, Watch, async_trait,
+    Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Relations, Resource, Sends, Sort,
+    Wanted, WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
@@ -255,4 +255,49 @@ async fn crash(task: KindTask) -> Result<(), Failure> {
     Err(Failure::new("open the socket"))
 }
 
-pub(crate) static KINDS: &[KindSpec] = &[Keep::SPEC, Wait::SPEC, Tick::SPEC, Daemon::SPEC, Crash::SPEC];
+/// A parcel of files, which comes after those that it contains. What it contains is known to a list on the machine only.
+#[derive(Debug, Resource)]
+#[resource(kind = "parcel", asynchronous, autoedge, inquires)]
+pub(crate) struct Parcel {
+    /// The file that lists what it contains, a path a line, or `never`, which never answers, or `panic`. Each look at it adds to a file
+    /// beside it, which ends in `.looks`.
+    list: String,
+    /// What else shall be; the list does not depend on it.
+    state: String,
+}
+
+#[async_trait]
+impl Resource for Parcel {
+    async fn inquire(&self, handle: &Handle) -> Result<Relations, Failure> {
+        assert_ne!(self.list, "panic");
+        if self.list == "never" {
+            std::future::pending::<()>().await;
+        }
+        let looks = format!("{}.looks", self.list);
+        let before = std::fs::read_to_string(&looks).unwrap_or_default();
+        std::fs::write(&looks, before + handle.program() + "\n").unwrap();
+        let list = std::fs::read_to_string(&self.list)
+            .map_err(|error| Failure::new("read").on(&self.list).because(error))?;
+        Ok(Relations {
+            identities: Vec::new(),
+            wanted: vec![Wanted {
+                order: WantedOrder::FoundAfter,
+                identities: list.lines().map(|path| FILE.identity(path.as_bytes())).collect(),
+                reach: WantedReach::Each,
+            }],
+        })
+    }
+
+    async fn check_apply(&mut self, _: &mut Apply<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+pub(crate) static KINDS: &[KindSpec] = &[
+    Keep::SPEC,
+    Wait::SPEC,
+    Tick::SPEC,
+    Daemon::SPEC,
+    Crash::SPEC,
+    Parcel::SPEC,
+];

@@ -94,6 +94,7 @@ fn changes_one_by_one_give_what_all_at_once_gives() {
                         has,
                         wants: if takes_part { wants } else { Vec::new() },
                         takes_part,
+                        untold: None,
                     };
                     all.insert(number, interests.clone());
                     changed.push((id(number), interests));
@@ -129,12 +130,14 @@ fn one_resource_among_many_costs_a_look_at_itself_and_at_who_wants_it() {
             vec![directory(b"/d/"), directory(b"/")],
         )],
         takes_part: true,
+        untold: None,
     };
     let mut edges = AutomaticEdges::default();
     let top = Interests {
         has: vec![directory(b"/d/")],
         wants: Vec::new(),
         takes_part: true,
+        untold: None,
     };
     let mut all = vec![(id(0), top)];
     all.extend((1..=2000).map(|number| (id(number), file(number))));
