@@ -6,6 +6,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::MemoryLoader;
 use setpoint_engine::KindSpec;
 use setpoint_graph::Library;
+use setpoint_resources::INTERNAL_KINDS;
 use setpoint_value::{Module, Registry, Value};
 
 use crate::mcl_functions::MclFunctions;
@@ -81,10 +82,15 @@ impl Assembly {
         self
     }
 
-    /// The kinds, in the order of the reference documentation.
+    /// The kinds that texts can name, in the order of the reference documentation.
     #[must_use]
     pub fn kinds(&self) -> &[&'static KindSpec] {
         &self.kinds
+    }
+
+    /// All kinds of which there may be resources in a graph.
+    pub fn all_kinds(&self) -> impl Iterator<Item = &'static KindSpec> + '_ {
+        self.kinds.iter().chain(INTERNAL_KINDS).copied()
     }
 
     /// The modules of functions, in the order of the reference documentation.
@@ -98,6 +104,7 @@ impl Assembly {
     pub fn library(&self, hostname: &str) -> Library {
         let functions = Registry::new(self.modules.iter().copied());
         let mut library = Library::new(functions, self.kinds.iter().map(|kind| kind.schema))
+            .with_internal_kinds(INTERNAL_KINDS.iter().map(|kind| kind.schema))
             .with_variable("hostname", Value::str(hostname))
             .with_variable("purpleidea", Value::str("hello world!"));
         let texts = FOREIGN_TEXTS

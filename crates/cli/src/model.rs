@@ -11,10 +11,11 @@ use setpoint_diagnostics::{Diagnostics, Documents, Loader, SourceMap, did_you_me
 use setpoint_graph::{Assembler, DesiredGraph, Library, ResourceId};
 use setpoint_model::analysis::{Analysis, AnalysisOptions, Workspace};
 use setpoint_model::compile::{Checked, Compiled, check, compile};
-use setpoint_model::datum::{Datum, InstanceId};
+use setpoint_model::datum::Datum;
 use setpoint_model::execute::{Inputs, Outside, ReadKey};
 use setpoint_model::export::{
-    Deferrals, Exported, HeldResource, MachineOutputs, machine_outputs, updated_outputs,
+    Deferrals, Exported, HeldResource, Machine, MachineOutputs, StatementOf, gates, machine_outputs,
+    updated_outputs,
 };
 use setpoint_model::functions::context::Deployment;
 use setpoint_model::functions::plugins::PluginSettings;
@@ -216,7 +217,7 @@ impl ModelSource {
         }
         Inputs {
             deployment: Deployment {
-                deploy: "local".into(),
+                deploy: DEPLOY.into(),
                 ..Deployment::default()
             },
             environment,
@@ -319,7 +320,7 @@ pub(crate) struct ModelWork {
     options: project::Options,
     /// Texts, named relative to the project.
     pub(crate) sources: SourceMap,
-    assembler: Assembler<InstanceId>,
+    assembler: Assembler<StatementOf>,
 }
 
 /// A model that was compiled.
@@ -426,10 +427,20 @@ impl Desired {
             });
         }
         let sets = &self.sets;
-        let is_kept = |id: &ResourceId| {
+        let is_named = |id: &ResourceId| {
             sets.get(id)
                 .is_some_and(|set| names.iter().any(|name| **name == **set))
         };
+        // What one of them waits for, and what tells others of it.
+        let edges = self.graph.edges.keys();
+        let beside: BTreeSet<ResourceId> = edges
+            .filter_map(|(from, to)| match (&*from.kind, &*to.kind) {
+                (gates::GATE, _) if is_named(to) => Some(from.clone()),
+                (_, gates::SETTLED) if is_named(from) => Some(to.clone()),
+                _ => None,
+            })
+            .collect();
+        let is_kept = |id: &ResourceId| is_named(id) || beside.contains(id);
         let resources = self.graph.resources.iter().filter(|(id, _)| is_kept(id));
         let resources = resources.map(|(id, resource)| (id.clone(), resource.clone()));
         let edges = self.graph.edges.iter();
@@ -567,7 +578,8 @@ impl ModelWork {
         let exported = compiled.exported.as_ref().filter(|_| !diagnostics.has_errors());
         let machine = exported.map(|exported| {
             let answers = Answers(&inputs);
-            let mut machine = machine_outputs(exported, &self.source.hostname, &answers, &mut diagnostics);
+            let this = this_machine(&self.source.library, &self.source.hostname, &answers);
+            let mut machine = machine_outputs(exported, &this, &mut diagnostics);
             let (evaluations, sources) = (&mut self.source.evaluations, &mut self.sources);
             evaluations.replace(exported, &mut machine, sources, &mut diagnostics);
             machine
@@ -683,21 +695,22 @@ impl ModelWork {
             }
         };
         let exported = compiled.exported.as_ref()?;
-        let (hostname, answers) = (&self.source.hostname, Answers(&inputs));
+        let answers = Answers(&inputs);
+        let this = this_machine(&self.source.library, &self.source.hostname, &answers);
         // What stands in the place of an instance may be something else although the instance is the same.
         let outputs = match self.has_programs() {
             true => None,
-            false => updated_outputs(exported, &resources, &desired.held, hostname, &answers),
+            false => updated_outputs(exported, &resources, &desired.held, &this),
         };
         let (graph, held) = match outputs {
             Some(outputs) => {
                 let outputs = outputs.into_iter();
-                let changes = outputs.map(|(instance, output)| (instance, Some(Arc::new(output))));
+                let changes = outputs.map(|(statement, output)| (statement, Some(Arc::new(output))));
                 (self.assembler.apply(changes.collect()).ok()?, desired.held)
             }
             None => {
                 let mut found = Diagnostics::new();
-                let mut machine = machine_outputs(exported, hostname, &answers, &mut found);
+                let mut machine = machine_outputs(exported, &this, &mut found);
                 let (evaluations, sources) = (&mut self.source.evaluations, &mut self.sources);
                 evaluations.replace(exported, &mut machine, sources, &mut found);
                 if !found.is_empty() {
@@ -831,6 +844,19 @@ impl ModelWork {
         }
         self.source.kept.clear();
         Ok(())
+    }
+}
+
+/// The deployment that every model belongs to, while there is no other way than to bring its text to each machine.
+const DEPLOY: &str = "local";
+
+/// The machine whose resources are kept.
+fn this_machine<'a>(library: &'a Library, hostname: &'a str, deferrals: &'a Answers<'a>) -> Machine<'a> {
+    Machine {
+        hostname,
+        deploy: DEPLOY,
+        kinds: &library.internal_kinds,
+        deferrals,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_graph::Library;
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
-use setpoint_resources::LocalValues;
+use setpoint_resources::{LocalValues, SharedStore};
 use setpoint_value::{Capabilities, FunctionLog};
 
 use crate::Assembly;
@@ -113,6 +113,11 @@ impl LocalMachine {
     pub(crate) fn with_log(mut self, log: impl FunctionLog + 'static) -> LocalMachine {
         self.log = Some(Arc::new(log));
         self
+    }
+
+    /// The store that machines share, for kinds.
+    pub(crate) fn shared_store(&self) -> SharedStore {
+        SharedStore::new(self.world.clone())
     }
 
     /// What the sources of a compiled program are given. With `effects` they may change the machine.

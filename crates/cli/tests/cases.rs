@@ -33,7 +33,7 @@ use setpoint_model::compile::Compiled;
 use setpoint_model::datum::Datum;
 use setpoint_model::errors::told;
 use setpoint_model::execute::Inputs;
-use setpoint_model::export::{Deferrals, MachineOutputs, machine_outputs};
+use setpoint_model::export::{Deferrals, Machine, MachineOutputs, machine_outputs};
 use setpoint_model::language::LANGUAGE;
 use setpoint_model::{json, project};
 use setpoint_simulated::SimulatedCapabilities;
@@ -158,7 +158,13 @@ fn compile_model(
     let compiled = setpoint_model::compile::compile(loader, &library, options, &inputs, sources, diagnostics);
     let machine = match &compiled.exported {
         Some(exported) if !diagnostics.has_errors() => {
-            machine_outputs(exported, "host.example", &Deferred(&inputs), diagnostics)
+            let machine = Machine {
+                hostname: "host.example",
+                deploy: "local",
+                kinds: &library.internal_kinds,
+                deferrals: &Deferred(&inputs),
+            };
+            machine_outputs(exported, &machine, diagnostics)
         }
         _ => MachineOutputs::default(),
     };

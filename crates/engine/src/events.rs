@@ -225,10 +225,16 @@ pub enum EventKind {
         /// The failure of its last try.
         error: Arc<str>,
     },
-    /// It must run, but something before it has failed for good.
+    /// It waits for something outside this machine, and goes on as soon as that comes to pass. It comes after `run ended`.
+    #[serde(rename = "awaiting")]
+    Awaiting {
+        /// What has not come to pass.
+        missing: Arc<str>,
+    },
+    /// It must run, but something before it has failed for good, or waits for something outside this machine.
     #[serde(rename = "blocked by")]
     BlockedBy {
-        /// What has failed.
+        /// What has failed or waits.
         by: String,
     },
     /// Its `init`, watch, run or `cleanup` has given no answer for long: what it looks at may lie on a disk that hangs. Everything
@@ -342,6 +348,8 @@ pub enum RunSummary {
     Drift,
     /// It could not be brought into its state.
     Failed,
+    /// It waits for something outside this machine.
+    Waiting,
 }
 
 fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

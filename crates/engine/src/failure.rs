@@ -35,6 +35,8 @@ pub enum FailureReason {
     Cancelled,
     /// The run was interrupted (the third request to stop).
     Interrupted,
+    /// Nothing is wrong here, but something outside this machine has not come to pass yet. What watches sees it come.
+    Waiting,
     /// A mistake of ours: a panic, or a broken promise of a kind.
     Bug,
 }
@@ -55,6 +57,14 @@ impl Failure {
     #[must_use]
     pub fn cancelled(attempted: impl Into<Cow<'static, str>>) -> Failure {
         Failure::new(attempted).reasoned(FailureReason::Cancelled)
+    }
+
+    /// Something outside this machine has not come to pass yet; `missing` says what, as a sentence.
+    #[must_use]
+    pub fn waiting(missing: impl Into<String>) -> Failure {
+        Failure::new("go on")
+            .because(missing.into())
+            .reasoned(FailureReason::Waiting)
     }
 
     /// What it was attempted on.

@@ -492,6 +492,7 @@ impl Machine {
                 self.life_mut(slot).stop_waiting();
             }
             Some(Attention::Waits(Why::Failing)) => self.try_soon(slot),
+            Some(Attention::Waits(Why::Awaiting)) => self.look_again(slot, cause),
             Some(Attention::Waits(Why::Backoff) | Attention::IsDue | Attention::None) | None => {}
         }
     }
@@ -509,6 +510,7 @@ impl Machine {
                 self.note_limit(slot, pending);
             }
             Attention::Waits(Why::Failing) => self.try_soon(slot),
+            Attention::Waits(Why::Awaiting) => self.look_again(slot, cause),
             // An event that coalesces into a run that still waits is that run.
             Attention::Waits(_) | Attention::IsDue | Attention::None => {}
         }
@@ -523,6 +525,12 @@ impl Machine {
             let why = Why::Failing;
             self.wait_until(slot, Wait { why, until });
         }
+    }
+
+    /// Something happened that may be what a vertex waits for.
+    fn look_again(&mut self, slot: u32, cause: Cause) {
+        self.life_mut(slot).stop_waiting();
+        self.emit(Some(slot), EventKind::Dirty { cause });
     }
 
     /// The watch was armed anew, on what the received values say. It does not count as an event of the watch.

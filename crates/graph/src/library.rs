@@ -15,6 +15,8 @@ pub struct Library {
     pub functions: Registry,
     /// Kinds by name.
     pub kinds: BTreeMap<&'static str, &'static KindSchema>,
+    /// Kinds by name of which no text can make a resource: an export does.
+    pub internal_kinds: BTreeMap<&'static str, &'static KindSchema>,
     /// Variables of every program's base scope: `hostname`, `const.res.file.state.exists`, ….
     pub variables: BTreeMap<String, Value>,
     /// Modules that are compiled in, at `NAME/main.mcl` and so on.
@@ -69,10 +71,19 @@ impl Library {
         Library {
             functions,
             kinds,
+            internal_kinds: BTreeMap::new(),
             variables,
             modules: Arc::new(MemoryLoader::new()),
             function_files: None,
         }
+    }
+
+    /// With kinds that no text can name.
+    #[must_use]
+    pub fn with_internal_kinds(mut self, kinds: impl IntoIterator<Item = &'static KindSchema>) -> Library {
+        let kinds = kinds.into_iter().map(|schema| (schema.kind, schema));
+        self.internal_kinds.extend(kinds);
+        self
     }
 
     /// With a variable in every program's base scope.

@@ -146,6 +146,17 @@ impl PartialEq for Meta {
 impl Eq for Meta {}
 
 impl MetaParameters {
+    /// Nothing is written but `noop`.
+    #[must_use]
+    pub fn only_noop() -> MetaParameters {
+        let mut meta = MetaParameters {
+            noop: true,
+            ..MetaParameters::DEFAULT
+        };
+        meta.written.insert(MetaName::Noop);
+        meta
+    }
+
     /// Sets one from a known value and notes that it was written.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ pub mod bindings;
 pub mod codes;
 mod convert;
 mod desired;
+pub mod gates;
 mod order;
 mod resource;
 mod update;
@@ -27,11 +28,14 @@ use setpoint_value::Value;
 
 pub use binding_file::BindingFile;
 pub use bindings::{Bindings, Executed, Identified, Identity};
-pub use desired::{Deferrals, HeldResource, MachineOutputs, machine_outputs, updated_outputs};
+pub use desired::{
+    Deferrals, HeldResource, Machine, MachineOutputs, StatementOf, machine_outputs, updated_outputs,
+};
 
 use crate::datum::{Datum, Deferred, DeferredSource, InstanceId};
 use crate::functions::context::Read;
 use crate::hir::Model;
+use gates::RequiredElsewhere;
 use update::Watched;
 
 /// What may be chosen about an export.
@@ -48,6 +52,8 @@ pub struct Exported {
     pub resources: Vec<Resource>,
     /// Of members that may change: the instances that are resources, or not, because of them.
     readers: FxHashMap<(InstanceId, u32), Vec<InstanceId>>,
+    /// What resources of other machines require.
+    elsewhere: RequiredElsewhere,
     /// Members that may change and were read for more than one resource.
     shared: FxHashSet<(InstanceId, u32)>,
 }
@@ -204,6 +210,7 @@ pub fn export(
     order.find_requirements(&mut exported);
     order.find_cycles(&exported);
     order::hold(&mut exported);
+    exported.elsewhere = RequiredElsewhere::of(&exported);
     exported.shared.extend(watched.take_read());
     exported
 }

@@ -164,6 +164,58 @@ fn endless_models_end() {
     );
 }
 
+/// A model with so many instances; each has an index, an implementation and a relation to one of all.
+fn of_instances(count: usize) -> String {
+    format!(
+        r#"
+entity Group:
+    string name
+end
+index Group(name)
+implement Group using std::none
+
+entity Host:
+    string name
+    string label
+end
+Host.group [1] -- Group.hosts [0:]
+index Host(name)
+implement Host using labelled
+implementation labelled for Host:
+    self.label = "<{{{{ name }}}}>"
+end
+
+group = Group(name="all")
+for i in std::sequence({count}):
+    Host(name="host{{{{ i }}}}", group=group)
+end
+n = std::count(group.hosts)
+"#
+    )
+}
+
+/// The budget of a large model, in work instead of time: so many units for an instance, however many there are. What is done in one of
+/// them does not depend on that either, but for lists that the model itself makes; time is what `bench/models.sh` measures.
+#[test]
+fn ten_times_as_many_instances_take_ten_times_the_work() {
+    const UNITS: usize = 5;
+    let bounded = |count: usize, units: usize| Options {
+        max_instances: (count + 10) as u64,
+        max_units: (units * count) as u64,
+        ..Options::default()
+    };
+    for count in [10_000, 100_000] {
+        let model = of_instances(count);
+        assert_eq!(errors(&model, &bounded(count, UNITS)), [""; 0], "{count}");
+        // It is counted: less is not enough.
+        let too_few = format!(
+            "E0690 the model does not end: more than {} units of work",
+            (UNITS - 1) * count
+        );
+        assert_eq!(errors(&model, &bounded(count, UNITS - 1)), [too_few], "{count}");
+    }
+}
+
 #[test]
 fn each_keyword_is_refused_as_a_name() {
     let keywords = "typedef as entity extends end in implementation for matching index implement using when and or not true false \

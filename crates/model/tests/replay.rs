@@ -9,11 +9,14 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value as Json;
 use setpoint_diagnostics::{Diagnostics, MemoryLoader, SourceMap};
-use setpoint_graph::Library;
+use setpoint_graph::{Assembler, DesiredGraph, Library};
 use setpoint_model::compile::{Compiled, compile};
 use setpoint_model::datum::Datum;
 use setpoint_model::execute::{Inputs, ReadKey};
-use setpoint_model::export::Resource;
+use setpoint_model::export::{
+    Deferrals, HeldResource, Machine, Resource, StatementOf, machine_outputs, updated_outputs,
+};
+use setpoint_model::language::LANGUAGE;
 use setpoint_model::{json, project};
 
 const DEFINITIONS: &str = r#"
@@ -114,6 +117,9 @@ impl Choices<'_> {
     }
 }
 
+/// Machines that wait for each other.
+const MACHINES: [&str; 2] = ["one.example", "two.example"];
+
 /// A model made from numbers.
 fn model(choices: &[u8]) -> String {
     let mut choices = Choices(choices.iter());
@@ -135,6 +141,17 @@ fn model(choices: &[u8]) -> String {
         if choices.below(2) == 0 {
             let _ = writeln!(text, "n{number}.next = n0");
         }
+        let machine = MACHINES[usize::from(choices.below(2))];
+        let comment = choices.text(number, 1);
+        let required: Vec<String> = (0..number)
+            .filter(|_| choices.below(2) == 0)
+            .map(|other| format!("g{other}"))
+            .collect();
+        let _ = writeln!(
+            text,
+            "g{number} = setpoint::Noop(name=\"g{number}\", machine=\"{machine}\", comment={comment}, requires=[{}])",
+            required.join(", ")
+        );
     }
     for at in 0..choices.below(6) {
         let statement = choices.statement(count).replace("{at}", &at.to_string());
@@ -259,12 +276,99 @@ fn library() -> Library {
         setpoint_functions::registry(),
         setpoint_resources::KINDS.iter().map(|kind| kind.schema),
     )
+    .with_internal_kinds(setpoint_resources::INTERNAL_KINDS.iter().map(|kind| kind.schema))
+}
+
+/// What a machine keeps of a model, and how that is kept up to date.
+struct Kept {
+    hostname: &'static str,
+    assembler: Assembler<StatementOf>,
+    /// The graph and what is held; none while something is wrong with the model.
+    now: Option<(DesiredGraph, Vec<HeldResource>)>,
+}
+
+impl Kept {
+    fn of(hostname: &'static str, known: &Known, library: &Library) -> Kept {
+        let mut kept = Kept {
+            hostname,
+            assembler: Assembler::new(&LANGUAGE),
+            now: None,
+        };
+        kept.take_whole(known, library);
+        kept
+    }
+
+    fn take_whole(&mut self, known: &Known, library: &Library) {
+        self.now = None;
+        let exported = known.compiled.exported.as_ref();
+        if let Some(exported) = exported.filter(|_| !known.diagnostics.has_errors()) {
+            let machine = machine(self.hostname, library);
+            let outputs = machine_outputs(exported, &machine, &mut Diagnostics::new());
+            let graph = self.assembler.replace_all(outputs.outputs);
+            self.now = graph.ok().map(|graph| (graph, outputs.held));
+        }
+    }
+
+    /// Takes in only the resources that are others. Answers whether that was possible.
+    fn take(&mut self, known: &Known, others: &BTreeSet<usize>, library: &Library) -> bool {
+        let machine = machine(self.hostname, library);
+        let exported = known.compiled.exported.as_ref();
+        let (Some((_, held)), Some(exported)) = (self.now.take(), exported) else {
+            self.take_whole(known, library);
+            return false;
+        };
+        let Some(outputs) = updated_outputs(exported, others, &held, &machine) else {
+            self.take_whole(known, library);
+            return false;
+        };
+        let changes = outputs
+            .into_iter()
+            .map(|(statement, output)| (statement, Some(Arc::new(output))));
+        let graph = self.assembler.apply(changes.collect());
+        self.now = graph.ok().map(|graph| (graph, held));
+        true
+    }
+
+    /// Resources, edges and what is held, as texts.
+    fn seen(&self) -> Option<Vec<String>> {
+        let (graph, held) = self.now.as_ref()?;
+        let resources = graph.resources.values();
+        let resources = resources.map(|resource| format!("{} {:?}", resource.id, resource.parameters));
+        let edges = graph.edges.values();
+        let edges = edges.map(|edge| format!("{} -> {} {}", edge.from, edge.to, edge.notify));
+        let held = held
+            .iter()
+            .map(|held| format!("{} {}: {}", held.id, held.state.name(), held.reason));
+        Some(resources.chain(edges).chain(held).collect())
+    }
+}
+
+fn machine<'a>(hostname: &'a str, library: &'a Library) -> Machine<'a> {
+    Machine {
+        hostname,
+        deploy: "local",
+        kinds: &library.internal_kinds,
+        deferrals: &NothingDeferred,
+    }
+}
+
+struct NothingDeferred;
+
+impl Deferrals for NothingDeferred {
+    fn environment(&self, _: &str) -> Option<Arc<str>> {
+        None
+    }
+
+    fn fact(&self, _: &str) -> Option<Datum> {
+        None
+    }
 }
 
 #[test]
 fn changed_answers_give_what_a_whole_compilation_gives() {
     let library = library();
     let (tried, taken, changed) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let gates = Cell::new(0);
     let mut runner = TestRunner::new(Config {
         cases: 60,
         failure_persistence: None,
@@ -276,6 +380,7 @@ fn changed_answers_give_what_a_whole_compilation_gives() {
         let model = model(&numbers);
         let worlds: Vec<World> = worlds.iter().map(|world| World::of(world)).collect();
         let mut known = Known::compile(&model, &worlds[0], &library);
+        let mut kept = MACHINES.map(|machine| Kept::of(machine, &known, &library));
         for (before, after) in worlds.iter().zip(&worlds[1..]) {
             let whole = Known::compile(&model, after, &library);
             let seen = known.seen();
@@ -293,6 +398,7 @@ fn changed_answers_give_what_a_whole_compilation_gives() {
             let updated = compiled.update(&after.loader(&model), &after.inputs(), &mut sources, &questions);
             let Some((compiled, updated)) = updated else {
                 known = whole;
+                kept = MACHINES.map(|machine| Kept::of(machine, &known, &library));
                 continue;
             };
             taken.set(taken.get() + 1);
@@ -302,8 +408,17 @@ fn changed_answers_give_what_a_whole_compilation_gives() {
                 sources,
             };
             let now = known.seen();
+            let changes_something = now != seen;
             changed.set(changed.get() + usize::from(now != seen));
             prop_assert_eq!(&now, &whole.seen(), "{}\n{:?}\n{:?}", model, before, after);
+            for kept in &mut kept {
+                let is_gated = kept.take(&known, &updated.resources, &library);
+                let seen = kept.seen();
+                let has_gate = seen.iter().flatten().any(|line| line.starts_with("gate["));
+                gates.set(gates.get() + usize::from(is_gated && has_gate && changes_something));
+                let anew = Kept::of(kept.hostname, &whole, &library).seen();
+                prop_assert_eq!(seen, anew, "{}\n{:?}\n{:?}", model, before, after);
+            }
             let resources = |seen: &Json| seen["resources"].as_array().cloned().unwrap_or_default();
             let both = resources(&seen).into_iter().zip(resources(&now)).enumerate();
             for (at, (old, new)) in both {
@@ -319,6 +434,8 @@ fn changed_answers_give_what_a_whole_compilation_gives() {
     let (tried, taken, changed) = (tried.get(), taken.get(), changed.get());
     assert!(taken * 4 > tried, "{taken} of {tried} were taken in");
     assert!(changed * 10 > tried, "{changed} of {tried} made a difference");
+    let gates = gates.get();
+    assert!(gates > 5, "{gates} changes met a machine that waits for another");
 }
 
 #[test]

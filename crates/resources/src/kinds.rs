@@ -3,16 +3,18 @@
 mod exec;
 mod exit;
 mod file;
+mod gate;
 mod noop;
 mod panic;
 mod print;
+mod settled;
 mod test;
 mod timer;
 mod value;
 
 use setpoint_engine::KindSpec;
 
-/// Every kind, in the order of the reference documentation.
+/// Every kind that texts can name, in the order of the reference documentation.
 pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
     &exec::Exec::SPEC,
@@ -24,3 +26,6 @@ pub static KINDS: &[&KindSpec] = &[
     &exit::Exit::SPEC,
     &panic::Panic::SPEC,
 ];
+
+/// Kinds that no text can name: what a model exports for machines that wait for each other.
+pub static INTERNAL_KINDS: &[&KindSpec] = &[&gate::Gate::SPEC, &settled::TOLD];

@@ -27,6 +27,8 @@ pub(crate) struct Fault {
     pub(crate) before_repair: u8,
     /// So many repairs fail after they have changed something.
     pub(crate) after_repair: u8,
+    /// It waits for something outside the host, which is missing.
+    pub(crate) missing: bool,
     pub(crate) init: u8,
     pub(crate) watch: u8,
     pub(crate) watch_takes: Duration,
@@ -41,6 +43,7 @@ pub(crate) struct Fault {
 const NOTHING_WRONG: Fault = Fault {
     before_repair: 0,
     after_repair: 0,
+    missing: false,
     init: 0,
     watch: 0,
     watch_takes: Duration::ZERO,
@@ -74,8 +77,11 @@ impl Host {
         self.content[role.place()] = 100 + (self.changes % 100) as u8;
     }
 
-    /// From here on nothing goes wrong any more.
-    pub(crate) fn mend(&mut self) {
+    /// From here on nothing goes wrong any more. Answers who waited for something that is there now.
+    pub(crate) fn mend(&mut self) -> Vec<Role> {
+        let waited = Role::all()
+            .filter(|role| self.faults[role.place()].missing)
+            .collect();
         self.disk_full = false;
         for fault in &mut self.faults {
             *fault = Fault {
@@ -83,6 +89,7 @@ impl Host {
                 ..NOTHING_WRONG
             };
         }
+        waited
     }
 
     /// Run numbers of a process that is gone say nothing in the next.

@@ -91,6 +91,7 @@ struct Underway {
 enum Planned {
     Succeeds,
     FailsBeforeRepair,
+    Waits,
     FailsAfterRepair,
     Cancelled { timeout: bool },
 }

@@ -157,7 +157,8 @@ impl Script {
             perform_step(step, host, process)?;
         }
         // From here on nothing goes wrong any more. What is wrong now is repaired without anybody's help, or told.
-        host.mend();
+        let waited = host.mend();
+        process.disturbed(host, waited, Duration::ZERO);
         process.pause(host, false)?;
         for role in Role::all() {
             process.frozen(host, role, false);
@@ -204,6 +205,12 @@ fn perform_step(step: &Step, host: &mut Host, process: &mut Process) -> Result<(
         Step::FailingWatch { role, tries, takes } => {
             host.fault(*role).watch = *tries;
             host.fault(*role).watch_takes = milliseconds(u32::from(*takes));
+        }
+        Step::Missing(role, missing) => {
+            host.fault(*role).missing = *missing;
+            if !missing {
+                process.disturbed(host, vec![*role], Duration::ZERO);
+            }
         }
         Step::Slow(role, takes) => host.fault(*role).takes = milliseconds(u32::from(*takes)),
         Step::Stubborn(role, stubborn) => host.fault(*role).stubborn = *stubborn,

@@ -51,6 +51,8 @@ pub enum Step {
         /// Milliseconds that watching takes to begin, from now on.
         takes: u16,
     },
+    /// Whether a resource waits for something outside the host that is missing; its watch sees it come.
+    Missing(Role, bool),
     /// Runs of a resource take so many milliseconds from now on.
     Slow(Role, u16),
     /// Whether runs of a resource go on when they are told to stop.
@@ -126,7 +128,9 @@ impl Step {
                 repaired: random.chance(50),
             },
             153 => Step::Restart,
-            154..=179 => Step::Pass(random.of(&[1, 10, 40, 100, 1000, 15_000])),
+            154..=157 => Step::Missing(role, true),
+            158..=163 => Step::Missing(role, false),
+            164..=181 => Step::Pass(random.of(&[1, 10, 40, 100, 1000, 15_000])),
             _ => Step::Answers(1 + random.below(12) as u8),
         }
     }

@@ -7,7 +7,8 @@
 //! strings/KEY            hosts/NAMESPACE/HOST            schedules/NAMESPACE            exports/KIND/TO/FROM/NAME
 //! ```
 //!
-//! Names are written so that any text is one file name. Each file is replaced as a whole.
+//! Names are written so that any text is one file name. Each file is replaced as a whole. On one machine nobody shares it; where the
+//! directory lies on a file system that machines share, they are its members.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -16,11 +17,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use setpoint_engine::{Failure, Watch};
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
+use setpoint_host::watch::{Depth, Follow};
+use setpoint_resources::SharedStrings;
 use setpoint_value::{
     Awaited, Exported, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
 };
+use sha2::{Digest, Sha256};
 
 use super::background::Threads;
 use super::files::FileWatches;
@@ -100,6 +105,31 @@ impl LocalWorld {
     pub fn set_export(&self, to: &str, kind: &str, name: &str, data: Option<&str>) -> io::Result<()> {
         self.member
             .put(&["exports", kind, to, &self.member.hostname, name], data)
+    }
+}
+
+impl SharedStrings for LocalWorld {
+    fn get(&self, key: &str) -> Result<Option<String>, Failure> {
+        let path = self.member.path(&["strings", key]);
+        let failed = |error| {
+            Failure::new("read the store that machines share, at")
+                .on(path.as_path().display())
+                .because(error)
+        };
+        content(path.as_path()).map_err(|error: io::Error| failed(error))
+    }
+
+    fn set(&self, key: &str, value: &str) -> Result<(), Failure> {
+        let set = self.set_string(key, Some(value));
+        set.map_err(|error| Failure::new("write to the store that machines share").because(error))
+    }
+
+    fn watch(&self, key: &str) -> Watch {
+        Watch::Path {
+            path: self.member.path(&["strings", key]),
+            depth: Depth::Entry,
+            follow: Follow::Target,
+        }
     }
 }
 
@@ -193,7 +223,7 @@ impl Member {
     }
 
     fn path(&self, parts: &[&str]) -> AbsolutePath {
-        let below = |path: AbsolutePath, part: &&str| path.join(escaped(part));
+        let below = |path: AbsolutePath, part: &&str| path.join(file_name(part));
         parts.iter().fold(self.directory.clone(), below)
     }
 
@@ -306,9 +336,28 @@ fn escaped(text: &str) -> String {
     name
 }
 
+/// The same, with a hash for the end where a file name has no room for all.
+fn file_name(text: &str) -> String {
+    const LONGEST: usize = 255;
+    let mut name = escaped(text);
+    if name.len() > LONGEST {
+        let hash = Sha256::digest(text);
+        // It is ASCII; no name that is written out has this sign.
+        name.truncate(LONGEST - 1 - 2 * hash.len());
+        name.push('=');
+        for byte in hash {
+            let _ = write!(name, "{byte:02x}");
+        }
+    }
+    name
+}
+
 /// The text that is written so.
 fn unescaped(name: &str) -> Option<String> {
-    let mut parts = name.strip_prefix('_')?.split('%');
+    let mut parts = name
+        .strip_prefix('_')
+        .filter(|name| !name.contains('='))?
+        .split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
         let (code, rest) = part.split_at_checked(2)?;
@@ -332,6 +381,13 @@ mod tests {
             );
             assert_eq!(unescaped(&name).as_deref(), Some(text));
         }
+        let long = [format!("{}a", "/".repeat(200)), format!("{}b", "/".repeat(200))];
+        let names = [file_name(&long[0]), file_name(&long[1])];
+        assert!(
+            names[0] != names[1] && names.iter().all(|name| name.len() == 255),
+            "{names:?}"
+        );
+        assert_eq!(unescaped(&names[0]), None);
         for no_name in ["", ".setpoint-1-2", "x", "_%4", "_%zz", "_%ff"] {
             assert_eq!(unescaped(no_name), None, "{no_name}");
         }

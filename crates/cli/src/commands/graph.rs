@@ -129,7 +129,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let graph = graph.filter(|_| !compilation.diagnostics.has_errors());
     let automatic = match &graph {
         Some(graph) if !arguments.no_autoedges => {
-            let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
+            let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
             automatic_edges(&kinds, graph)
         }
         _ => Vec::new(),
@@ -185,7 +185,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     let automatic = match arguments.no_autoedges {
         true => Vec::new(),
         false => {
-            let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
+            let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
             automatic_edges(&kinds, &graph)
         }
     };

@@ -293,7 +293,7 @@ fn keep(
         engine_options.on_sent = Some(facts.listener(engine_options.control.clone()));
     }
     let known = KnownFiles::take_in(&prefix.directory, &machine.host);
-    let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
+    let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
     let debug = Arc::new(DebugOutput::of(arguments.debug_selection()));
     let services = services(&machine, engine_options.control.clone(), debug.clone());
     let engine = Engine::start(
@@ -672,6 +672,7 @@ fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>) -
         graph: Arc::default(),
         extensions: Extensions::default()
             .with(machine.values.clone())
+            .with(Arc::new(machine.shared_store()))
             .with(Arc::new(exit)),
         busy: Busy::default(),
     }

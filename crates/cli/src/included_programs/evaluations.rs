@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span, did_you_mean};
 use setpoint_flow::{Evaluator, Pending, Step};
-use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId, StatementOutput};
+use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
 use setpoint_model::datum::{Datum, InstanceId};
-use setpoint_model::export::{Exported, MachineOutputs, codes};
+use setpoint_model::export::{Exported, MachineOutputs, StatementOf, codes};
 use setpoint_model::functions::calls::to_datum;
 use setpoint_model::functions::context::Unknowns;
 use setpoint_value::Value;
@@ -120,14 +120,16 @@ impl Evaluations {
         sources: &mut SourceMap,
         diagnostics: &mut Diagnostics,
     ) {
-        let is_program = |(_, output): &&(InstanceId, StatementOutput)| {
-            let first = output.resources.first();
-            first.is_some_and(|resource| &*resource.id.kind == KIND)
-        };
         let mut instances = Vec::new();
-        for (number, output) in machine.outputs.iter().filter(is_program) {
-            let (Some(resource), Some(described)) = (output.resources.first(), exported.of_instance(*number))
-            else {
+        for (statement, output) in &machine.outputs {
+            let program = output
+                .resources
+                .first()
+                .filter(|resource| &*resource.id.kind == KIND);
+            let StatementOf::Resource(number) = statement else {
+                continue;
+            };
+            let (Some(resource), Some(described)) = (program, exported.of_instance(*number)) else {
                 continue;
             };
             match self.instance(*number, described.identity.key(), resource) {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use setpoint_graph::{DesiredEdge, DesiredResource, ResourceId};
+use setpoint_graph::{DesiredEdge, DesiredResource, MetaParameters, ResourceId, StatementOutput};
 use setpoint_model::datum::InstanceId;
-use setpoint_model::export::{HeldResource, MachineOutputs, State};
+use setpoint_model::export::{HeldResource, MachineOutputs, State, StatementOf};
 
 /// What an instance stands for.
 pub(super) enum Became {
@@ -34,9 +34,13 @@ struct Instance {
 pub(super) fn replace(machine: &mut MachineOutputs, mut became: BTreeMap<InstanceId, Became>) {
     let mut instances: BTreeMap<ResourceId, Instance> = BTreeMap::new();
     let mut kept = Vec::with_capacity(machine.outputs.len());
-    let mut own: Vec<(InstanceId, ResourceId)> = Vec::new();
+    let mut own: Vec<(StatementOf, ResourceId)> = Vec::new();
     for (number, mut output) in std::mem::take(&mut machine.outputs) {
-        let Some(stands_for) = became.remove(&number) else {
+        let stands_for = match number {
+            StatementOf::Resource(instance) => became.remove(&instance),
+            StatementOf::Gate(_) | StatementOf::Settled(_) => None,
+        };
+        let Some(stands_for) = stands_for else {
             kept.push((number, output));
             continue;
         };
@@ -66,11 +70,14 @@ pub(super) fn replace(machine: &mut MachineOutputs, mut became: BTreeMap<Instanc
         }
     }
     machine.outputs = kept;
-    let of: BTreeMap<InstanceId, ResourceId> = own.into_iter().collect();
+    let of: BTreeMap<StatementOf, ResourceId> = own.into_iter().collect();
     hold_what_waits(machine, &of, &mut instances);
     for (number, output) in &mut machine.outputs {
         match of.get(number) {
             None => {
+                if let StatementOf::Settled(_) = number {
+                    tell_only_what_is_repaired(output, &instances);
+                }
                 output.edges = output
                     .edges
                     .iter()
@@ -98,10 +105,21 @@ pub(super) fn replace(machine: &mut MachineOutputs, mut became: BTreeMap<Instanc
     }
 }
 
+/// Of a program some of whose resources are only looked at, others are not told that it is settled: these may be wrong.
+fn tell_only_what_is_repaired(output: &mut StatementOutput, instances: &BTreeMap<ResourceId, Instance>) {
+    let of = output.edges.iter().filter_map(|edge| instances.get(&edge.from));
+    let mut resources = of.flat_map(|instance| &instance.part.resources);
+    if resources.any(|resource| resource.meta.noop) {
+        for telling in &mut output.resources {
+            Arc::make_mut(telling).meta = MetaParameters::only_noop().into();
+        }
+    }
+}
+
 /// Holds whatever comes after something that is held.
 fn hold_what_waits(
     machine: &mut MachineOutputs,
-    of: &BTreeMap<InstanceId, ResourceId>,
+    of: &BTreeMap<StatementOf, ResourceId>,
     instances: &mut BTreeMap<ResourceId, Instance>,
 ) {
     let mut held: BTreeSet<ResourceId> = machine.held.iter().map(|held| held.id.clone()).collect();
@@ -113,6 +131,10 @@ fn hold_what_waits(
             let edges = instance.map_or(&output.edges, |(_, instance)| &instance.requires);
             if !edges.iter().any(|edge| held.contains(&edge.from)) {
                 kept.push((number, output));
+                continue;
+            }
+            if let StatementOf::Settled(_) = number {
+                // There is nothing to tell others.
                 continue;
             }
             is_more = true;

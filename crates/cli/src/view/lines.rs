@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, Level, RunSummary};
 use setpoint_graph::ResourceId;
@@ -24,6 +24,8 @@ pub(super) struct Narrator {
     actions: FxHashMap<&'static str, ActionWords>,
     verbosity: Verbosity,
     runs: FxHashMap<ResourceId, Run>,
+    /// What waits for something outside this machine, as events name it.
+    awaiting: FxHashSet<String>,
     has_graph: bool,
 }
 
@@ -45,12 +47,11 @@ struct Found {
 
 impl Narrator {
     /// With the kinds, which say how what they do is told.
-    pub(super) fn new(kinds: &[&'static KindSpec], verbosity: Verbosity) -> Narrator {
-        let actions = kinds
-            .iter()
-            .filter_map(|kind| Some((kind.schema.kind, kind.action?)));
+    pub(super) fn new(kinds: impl Iterator<Item = &'static KindSpec>, verbosity: Verbosity) -> Narrator {
+        let actions = kinds.filter_map(|kind| Some((kind.schema.kind, kind.action?)));
         Narrator {
             actions: actions.collect(),
+            awaiting: FxHashSet::default(),
             verbosity,
             runs: FxHashMap::default(),
             has_graph: false,
@@ -161,6 +162,13 @@ impl Narrator {
                     .and_then(|id| self.runs.remove(id))
                     .unwrap_or_default();
                 let words = id.as_ref().and_then(|id| self.actions.get(&*id.kind)).copied();
+                if !self.awaiting.is_empty()
+                    && *result != RunSummary::Waiting
+                    && id.is_some_and(|id| self.awaiting.remove(&id.to_string()))
+                    && matches!(result, RunSummary::Ok | RunSummary::Drift)
+                {
+                    return notice(format!("{who}: waits no longer"));
+                }
                 if *result == RunSummary::Ok {
                     return info(format!("{who}: right, looked at in {}", duration_text(*duration)));
                 }
@@ -186,6 +194,17 @@ impl Narrator {
             }
             EventKind::FailedForGood { error } => {
                 problem(Importance::Error, format!("{who}: failed to {}", one_line(error)))
+            }
+            EventKind::Awaiting { missing } => {
+                let is_new = id.is_some_and(|id| self.awaiting.insert(id.to_string()));
+                let text = format!("{who}: waits, because {}", one_line(missing));
+                match is_new {
+                    true => notice(text),
+                    false => info(text),
+                }
+            }
+            EventKind::BlockedBy { by } if self.awaiting.contains(by) => {
+                info(format!("{who}: waits for {}", visible(by)))
             }
             EventKind::BlockedBy { by } => problem(
                 Importance::Warning,
@@ -245,7 +264,14 @@ impl Narrator {
             EventKind::Received { parameter, from, .. } => {
                 info(format!("{who}: received {parameter} from {}", visible(from)))
             }
-            EventKind::Removed => info(format!("{who}: left the program")),
+            EventKind::Removed => {
+                if !self.awaiting.is_empty()
+                    && let Some(id) = id
+                {
+                    self.awaiting.remove(&id.to_string());
+                }
+                info(format!("{who}: left the program"))
+            }
             EventKind::GraphSwapped { .. }
             | EventKind::GraphRejected { .. }
             | EventKind::Repaired { .. }
@@ -265,12 +291,14 @@ impl Narrator {
     /// Whether an event is told only to those who want to know more, and nothing is to be remembered of it.
     fn is_detail(&self, what: &EventKind) -> bool {
         match what {
-            EventKind::RunEnded { result, .. } => *result == RunSummary::Ok && self.runs.is_empty(),
+            EventKind::RunEnded { result, .. } => {
+                *result == RunSummary::Ok && self.runs.is_empty() && self.awaiting.is_empty()
+            }
+            EventKind::Removed => self.awaiting.is_empty(),
             EventKind::Added
             | EventKind::Watching
             | EventKind::Dirty { .. }
-            | EventKind::StartedRun { .. }
-            | EventKind::Removed => true,
+            | EventKind::StartedRun { .. } => true,
             _ => false,
         }
     }
@@ -334,7 +362,7 @@ fn step(event: &Event) -> Option<String> {
 
 impl Run {
     fn said(&self, who: &str, words: Option<ActionWords>, result: RunSummary) -> Vec<Said> {
-        let failed = result == RunSummary::Failed;
+        let failed = matches!(result, RunSummary::Failed | RunSummary::Waiting);
         let mut said = Vec::new();
         for found in &self.found {
             let (field, is, want) = (one_line(&found.field), one_line(&found.is), one_line(&found.want));

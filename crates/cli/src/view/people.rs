@@ -28,7 +28,7 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn new(assembly: &Assembly, options: ViewOptions, prefix: Prefix) -> Screen {
         Screen {
-            narrator: Narrator::new(assembly.kinds(), options.verbosity),
+            narrator: Narrator::new(assembly.all_kinds(), options.verbosity),
             progress: Progress::new(options.verbosity > Verbosity::Quiet),
             recap: Recap::default(),
             options,

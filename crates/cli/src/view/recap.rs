@@ -17,6 +17,8 @@ pub(crate) struct Counts {
     pub(crate) failed: usize,
     /// Could not be looked at, because something before them failed.
     pub(crate) blocked: usize,
+    /// Wait for something outside this machine.
+    pub(crate) awaiting: usize,
     /// Have not been looked at.
     pub(crate) waiting: usize,
     /// Give no answer: what they look at hangs.
@@ -39,6 +41,7 @@ impl Counts {
             (self.would_repair, "would be repaired"),
             (self.failed, "failed"),
             (self.fighting, "undone by something else"),
+            (self.awaiting, "waiting for other machines"),
             (self.blocked, "blocked"),
             (self.silent, "not answering"),
             (self.waiting, "not looked at"),
@@ -57,7 +60,7 @@ impl Counts {
 
     /// All of them.
     pub(crate) fn all(self) -> usize {
-        let wrong = self.failed + self.blocked + self.waiting + self.silent + self.fighting;
+        let wrong = self.failed + self.awaiting + self.blocked + self.waiting + self.silent + self.fighting;
         wrong + self.repaired + self.would_repair + self.right
     }
 }
@@ -88,6 +91,7 @@ impl Resource {
         match self.standing {
             Standing::Failed => &mut counts.failed,
             Standing::Blocked => &mut counts.blocked,
+            Standing::Awaiting => &mut counts.awaiting,
             Standing::Waiting => &mut counts.waiting,
             Standing::Silent => &mut counts.silent,
             Standing::Right if self.fights => &mut counts.fighting,
@@ -105,6 +109,7 @@ enum Standing {
     Right,
     Failed,
     Blocked,
+    Awaiting,
     Silent,
 }
 
@@ -133,6 +138,7 @@ impl Recap {
                 resource.standing = match result {
                     RunSummary::Ok | RunSummary::Drift => Standing::Right,
                     RunSummary::Failed => Standing::Failed,
+                    RunSummary::Waiting => Standing::Awaiting,
                 };
             }),
             EventKind::FailedForGood { .. } | EventKind::BackingOff { .. } => self.set(&id, Standing::Failed),
@@ -232,7 +238,12 @@ mod tests {
         for seq in 0..5000 {
             let (field, is, want): (Arc<str>, Arc<str>, Arc<str>) = ("f".into(), "a".into(), "b".into());
             let error: Arc<str> = "e".into();
-            let results = [RunSummary::Ok, RunSummary::Drift, RunSummary::Failed];
+            let results = [
+                RunSummary::Ok,
+                RunSummary::Drift,
+                RunSummary::Failed,
+                RunSummary::Waiting,
+            ];
             let what = match random(10) {
                 0 | 1 => EventKind::Added,
                 2 => EventKind::Removed,
@@ -247,7 +258,7 @@ mod tests {
                 6 => EventKind::Fighting { field, is, want },
                 7 => EventKind::FailedForGood { error },
                 _ => EventKind::RunEnded {
-                    result: results[random(3) as usize],
+                    result: results[random(4) as usize],
                     duration: Duration::ZERO,
                     error: None,
                 },

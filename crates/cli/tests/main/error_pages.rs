@@ -12,7 +12,7 @@ use setpoint_mcl::lint::lint;
 use setpoint_mcl::{CompileOptions, Entry, compile, format};
 use setpoint_model::datum::Datum;
 use setpoint_model::execute::Inputs;
-use setpoint_model::export::{Deferrals, machine_outputs};
+use setpoint_model::export::{Deferrals, Machine, machine_outputs};
 use setpoint_model::language::LANGUAGE;
 use setpoint_model::project;
 use setpoint_simulated::SimulatedCapabilities;
@@ -195,7 +195,13 @@ pub(crate) fn raised_by_model(text: &str, files: &[(String, String)]) -> Vec<&'s
         &mut diagnostics,
     );
     if let Some(exported) = compiled.exported.filter(|_| !diagnostics.has_errors()) {
-        let kept = machine_outputs(&exported, "host.example", &NothingDeferred, &mut diagnostics);
+        let machine = Machine {
+            hostname: "host.example",
+            deploy: "local",
+            kinds: &library.internal_kinds,
+            deferrals: &NothingDeferred,
+        };
+        let kept = machine_outputs(&exported, &machine, &mut diagnostics);
         if let Err(found) = Assembler::new(&LANGUAGE).replace_all(kept.outputs) {
             diagnostics.append(found);
         }

@@ -16,6 +16,7 @@ mod exec;
 mod function_examples;
 mod function_system;
 mod function_walk_through;
+mod gates;
 mod growing;
 mod hostile;
 mod hung_file_system;

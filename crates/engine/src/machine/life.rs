@@ -37,6 +37,8 @@ pub(super) struct Life {
     pub(super) failures: u8,
     /// It failed, and is tried until it is right.
     pub(super) failing: bool,
+    /// Its last run found that something outside this machine has not come to pass.
+    pub(super) awaiting: bool,
     /// It got one more run for an event that came during one that failed.
     pub(super) second_chance: bool,
     /// A run succeeded since it was added.
@@ -130,6 +132,8 @@ pub(super) enum Why {
     Backoff,
     /// The same, but whatever happens meanwhile ends the wait.
     Failing,
+    /// Something outside this machine has not come to pass; only what happens ends the wait.
+    Awaiting,
     /// Its events come faster than its limit allows.
     Limited,
     /// Somebody undoes its repairs, which are spaced out.
@@ -137,9 +141,9 @@ pub(super) enum Why {
 }
 
 impl Why {
-    /// Whether it waits because it failed. Otherwise only events of the watch wait.
+    /// Whether it waits because its last run did not make it right. Otherwise only events of the watch wait.
     pub(super) fn is_failure(self) -> bool {
-        matches!(self, Why::Backoff | Why::Failing)
+        matches!(self, Why::Backoff | Why::Failing | Why::Awaiting)
     }
 }
 
@@ -212,6 +216,7 @@ impl Life {
             watch_tries: 0,
             failures: 0,
             failing: false,
+            awaiting: false,
             second_chance: false,
             was_settled: false,
             has_published: false,
@@ -329,7 +334,8 @@ impl Life {
 
     /// Whether what depends on it waits for something that may never come.
     pub(super) fn obstructs_others(&self) -> bool {
-        self.has_failed() || (self.is_spaced() && !self.realizing)
+        let is_awaiting = self.awaiting && !self.is_leaving();
+        self.has_failed() || is_awaiting || (self.is_spaced() && !self.realizing)
     }
 
     fn is_spaced(&self) -> bool {
@@ -345,7 +351,7 @@ impl Life {
     /// Whether it keeps the host from being quiet.
     pub(super) fn is_busy(&self) -> bool {
         // What nobody may ever mend does not.
-        let may_never_end = |wait: &Wait| matches!(wait.why, Why::Failing | Why::Spaced);
+        let may_never_end = |wait: &Wait| matches!(wait.why, Why::Failing | Why::Spaced | Why::Awaiting);
         match &self.stage {
             _ if self.realizing => true,
             Stage::Watching(Activity::Clean) | Stage::FailedForGood { run: None, .. } => false,
@@ -534,6 +540,7 @@ impl Life {
     /// No tries are left.
     pub(super) fn fail_for_good(&mut self) {
         self.failing = false;
+        self.awaiting = false;
         self.stage = Stage::FailedForGood {
             initialised: self.was_initialised(),
             run: self.run().copied(),

@@ -8,7 +8,7 @@ use setpoint_graph::ResourceId;
 use super::edges::Refresh;
 use super::life::{Run, Stage, Wait, Why};
 use super::{Action, Check, Due, EventKind, Machine, RunRequest, RunResult, Tries};
-use crate::{Cause, Drift, DriftValue, Failure, RunSummary};
+use crate::{Cause, Drift, DriftValue, Failure, FailureReason, RunSummary};
 
 impl Machine {
     /// Begins the run of a vertex whose turn it is.
@@ -157,7 +157,9 @@ impl Machine {
             .as_ref()
             .err()
             .map(|failure| failure.chain().into());
+        let waits = is_waiting(&result);
         let summary = match &error {
+            Some(_) if waits => RunSummary::Waiting,
             Some(_) => RunSummary::Failed,
             None if result.drifts.is_empty() => RunSummary::Ok,
             None => RunSummary::Drift,
@@ -212,7 +214,11 @@ impl Machine {
                 if attempted {
                     self.note_perhaps(slot);
                 }
-                self.run_failed(slot, &run, error);
+                if waits {
+                    self.found_missing(slot, error, &result);
+                } else {
+                    self.run_failed(slot, &run, error);
+                }
             }
         }
 
@@ -230,10 +236,13 @@ impl Machine {
         life.was_settled = true;
         life.would_repair = would_repair;
         life.failing = false;
+        life.awaiting = false;
         life.second_chance = false;
         life.failures = 0;
-        if let Some(extras) = &mut life.extras {
-            extras.error = None;
+        let error = life.extras.as_mut().and_then(|extras| extras.error.take());
+        if error.is_some() {
+            // It stands otherwise than it did.
+            self.convergence.broken_at = self.now;
         }
     }
 
@@ -244,6 +253,7 @@ impl Machine {
             return;
         }
         life.stay_due();
+        life.awaiting = false;
         self.note_failure(slot, &error);
         let tries = self.tries(self.live(slot));
         // What came during the run may be what it lacked. Only once, for the run itself may have caused it.
@@ -269,6 +279,37 @@ impl Machine {
                     self.try_soon(slot);
                 }
             }
+        }
+    }
+
+    /// A run found that something outside this machine has not come to pass: no try is counted, and no time ends the wait. Who does
+    /// not keep trying does not wait either.
+    fn found_missing(&mut self, slot: u32, error: Arc<str>, result: &RunResult) {
+        let life = self.life(slot);
+        if !life.is_watching() || life.is_leaving() {
+            return;
+        }
+        let event_came = life.due().is_some();
+        self.life_mut(slot).stay_due();
+        let life = self.life_mut(slot);
+        life.failing = false;
+        life.awaiting = true;
+        life.failures = 0;
+        if !self.options.keep_trying {
+            self.extras_mut(slot).error = Some(error.clone());
+            return self.fail_for_good(slot, error);
+        }
+        let missing = result.outcome.as_ref().err().and_then(std::error::Error::source);
+        let missing: Arc<str> = missing.map_or(error, |missing| missing.to_string().into());
+        let before = self.extras_mut(slot).error.replace(missing.clone());
+        if before.as_ref() != Some(&missing) {
+            self.convergence.broken_at = self.now;
+        }
+        self.emit(Some(slot), EventKind::Awaiting { missing });
+        // What came during the run may be it.
+        if !event_came {
+            let (why, until) = (Why::Awaiting, Duration::MAX);
+            self.life_mut(slot).wait_until(Wait { why, until });
         }
     }
 
@@ -515,6 +556,12 @@ impl Machine {
             self.emit(Some(slot), EventKind::Repairing { field });
         }
     }
+}
+
+/// Whether a run found only that something outside this machine has not come to pass.
+fn is_waiting(result: &RunResult) -> bool {
+    let failure = result.outcome.as_ref().err();
+    failure.is_some_and(|failure| failure.reason() == FailureReason::Waiting)
 }
 
 /// Field, what is and what shall be, as events show them.

@@ -25,10 +25,12 @@ pub enum Standing {
     Failed,
     /// What it looks at gives no answer.
     Silent,
-    /// It must run, but something before it has failed.
+    /// It must run, but something before it has failed, or waits for something outside this machine.
     Blocked,
     /// It could not be brought into its state, and is tried again.
     Failing,
+    /// It waits for something outside this machine.
+    Awaiting,
     /// Something else keeps undoing its repairs.
     Fighting,
     /// It is wrong, and would be repaired but for `noop`.
@@ -45,9 +47,10 @@ pub enum Standing {
 
 impl Standing {
     /// All of them: what needs somebody's attention first.
-    pub const ALL: [Standing; 11] = [
+    pub const ALL: [Standing; 12] = [
         Standing::Failed,
         Standing::Failing,
+        Standing::Awaiting,
         Standing::Blocked,
         Standing::Silent,
         Standing::Fighting,
@@ -67,7 +70,9 @@ pub struct StandingCounts {
     pub failed: usize,
     /// Could not be brought into their state, and are tried again.
     pub failing: usize,
-    /// Must run, but something before them has failed.
+    /// Wait for something outside this machine.
+    pub awaiting: usize,
+    /// Must run, but something before them has failed, or waits for something outside this machine.
     pub blocked: usize,
     /// Look at something that gives no answer.
     pub silent: usize,
@@ -105,6 +110,7 @@ impl StandingCounts {
         match standing {
             Standing::Failed => &mut self.failed,
             Standing::Failing => &mut self.failing,
+            Standing::Awaiting => &mut self.awaiting,
             Standing::Blocked => &mut self.blocked,
             Standing::Silent => &mut self.silent,
             Standing::Fighting => &mut self.fighting,
@@ -218,6 +224,8 @@ pub enum VertexState {
     LimitedUntil(Duration),
     /// It failed and is tried again then; since 1970 UTC.
     BackingOffUntil(Duration),
+    /// It waits for something outside this machine.
+    Awaiting,
     /// It runs, since this moment; since 1970 UTC.
     Running(Duration),
     /// It failed and no tries are left.
@@ -323,6 +331,7 @@ impl Machine {
             match wait.why {
                 Why::Backoff | Why::Failing => VertexState::BackingOffUntil(until),
                 Why::Limited | Why::Spaced => VertexState::LimitedUntil(until),
+                Why::Awaiting => VertexState::Awaiting,
             }
         };
         let runs = |run: &Run| VertexState::Running(self.shown_time(run.began));
@@ -372,6 +381,7 @@ impl Vertex {
             Stage::FailedForGood { .. } => Standing::Failed,
             _ if life.is_said_silent && life.waits_since().is_some() => Standing::Silent,
             Stage::Watching(Activity::Due(due)) if due.blocked_by.is_some() => Standing::Blocked,
+            _ if life.awaiting => Standing::Awaiting,
             _ if has_error => Standing::Failing,
             _ if life.fight().is_some() => Standing::Fighting,
             Stage::Watching(Activity::Clean) if life.would_repair => Standing::WouldRepair,

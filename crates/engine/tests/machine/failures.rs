@@ -1,7 +1,7 @@
 //! Failure, retry, back-off, blocking.
 
 use super::simulation::*;
-use setpoint_engine::machine::{Input, Options, StopStage, VertexState};
+use setpoint_engine::machine::{Input, Options, Standing, StopStage, VertexState};
 use setpoint_engine::{Drift, EventKind};
 use setpoint_graph::MetaName;
 
@@ -486,4 +486,131 @@ fn repairs_are_told_when_the_run_has_ended() {
         told(&sim, "a"),
         ["started", "drift", "repairing", "repaired", "ended"]
     );
+}
+
+/// One that keeps trying, and says when it is quiet.
+fn staying() -> Options {
+    Options {
+        keep_trying: true,
+        converge: Some(s(1)),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn what_waits_for_something_outside_goes_on_when_that_comes_and_not_before() {
+    let mut sim = Simulation::with(staying());
+    sim.always("a", Run::waits("x is not settled on db"));
+    sim.swap(&Graph::new(&["a", "b", "c", "d"]).edges("a -> b -> c"));
+    sim.settle();
+    let mut said = sim.take();
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "a looked in vain",
+            "a waits: x is not settled on db",
+            "b blocked by a",
+            "c blocked by a",
+            "d ok"
+        ]
+    );
+    assert_eq!(sim.state("a"), VertexState::Awaiting);
+    let status = sim.machine.status_of(&[id("a")]).remove(0);
+    assert_eq!(
+        (status.standing, status.error.as_deref()),
+        (Standing::Awaiting, Some("x is not settled on db"))
+    );
+    assert_eq!(sim.machine.summary().counts.awaiting, 1);
+    // However long that takes it is not looked at again, and the host is quiet meanwhile.
+    sim.advance(s(86_400));
+    assert_eq!(sim.take(), ["converged"]);
+    // Something happened, but not that.
+    sim.event("a");
+    sim.settle();
+    assert_eq!(
+        sim.take(),
+        ["a looked in vain", "a waits: x is not settled on db"]
+    );
+    sim.always("a", Run::ok());
+    sim.event("a");
+    sim.advance(s(2));
+    assert_eq!(sim.take(), ["a ok", "unconverged", "b ok", "c ok", "converged"]);
+}
+
+#[test]
+fn what_begins_to_wait_again_holds_back_only_what_must_run() {
+    let mut sim = Simulation::with(staying());
+    sim.swap(&Graph::new(&["a", "b"]).edges("a -> b"));
+    sim.advance(s(2));
+    sim.take();
+    sim.always("a", Run::waits("x is another one"));
+    sim.event("a");
+    sim.advance(s(2));
+    assert_eq!(
+        sim.take(),
+        [
+            "a looked in vain",
+            "a waits: x is another one",
+            "unconverged",
+            "converged"
+        ]
+    );
+    assert_eq!(sim.state("b"), VertexState::Clean);
+    sim.event("b");
+    sim.settle();
+    assert_eq!(sim.take(), ["b blocked by a"]);
+    // A user who asks is answered, too.
+    sim.always("a", Run::ok());
+    sim.poke("a");
+    sim.settle();
+    assert_eq!(sim.take(), ["a ok", "unconverged", "b ok"]);
+}
+
+#[test]
+fn what_came_while_it_looked_is_looked_at() {
+    let mut sim = Simulation::with(staying());
+    sim.runs("a", [Run::waits("x").takes(ms(10)), Run::ok()]);
+    sim.swap(&Graph::new(&["a"]));
+    sim.advance(ms(5));
+    sim.event("a");
+    sim.advance(ms(10));
+    assert_eq!(sim.take(), ["a looked in vain", "a waits: x", "a ok"]);
+    // A failure counts its tries and backs off as ever; what is waited for then does not.
+    sim.runs(
+        "a",
+        [Run::fails("read it"), Run::waits("x"), Run::waits("x"), Run::ok()],
+    );
+    sim.event("a");
+    sim.advance(s(10));
+    assert_eq!(sim.state("a"), VertexState::Awaiting);
+    assert!(sim.machine.status()[0].error.is_some());
+}
+
+#[test]
+fn who_does_not_keep_trying_does_not_wait_either() {
+    let mut sim = Simulation::with(Options {
+        converge: Some(s(0)),
+        exit_when_converged: true,
+        ..Options::default()
+    });
+    sim.always("a", Run::waits("x is not settled on db"));
+    sim.swap(&Graph::new(&["a", "b"]).edges("a -> b"));
+    sim.settle();
+    let report = sim.exit.clone().expect("it ends");
+    assert_eq!(report.code(false), 1);
+    assert_eq!(&*report.failed[&id("a")], "go on: x is not settled on db");
+    assert_eq!(report.blocked[&id("b")], id("a"));
+}
+
+#[test]
+fn a_machine_that_keeps_trying_ends_with_1_while_something_is_held_back() {
+    let mut sim = Simulation::with(Options {
+        exit_when_converged: true,
+        ..staying()
+    });
+    sim.always("a", Run::waits("x"));
+    sim.swap(&Graph::new(&["a", "b"]).edges("a -> b"));
+    sim.advance(s(2));
+    assert_eq!(sim.exit.clone().expect("it is quiet").code(false), 1);
 }

@@ -198,6 +198,8 @@ pub(crate) struct Run {
     pub(crate) takes: Duration,
     pub(crate) drifts: Vec<(&'static str, &'static str)>,
     pub(crate) fails: Option<&'static str>,
+    /// What it waits for.
+    pub(crate) waits: Option<&'static str>,
     pub(crate) sends: Option<Option<&'static str>>,
     /// Goes on after it was told to stop.
     pub(crate) stubborn: bool,
@@ -212,6 +214,7 @@ impl Run {
             takes: Duration::ZERO,
             drifts: Vec::new(),
             fails: None,
+            waits: None,
             sends: None,
             stubborn: false,
             immortal: false,
@@ -229,6 +232,13 @@ impl Run {
     pub(crate) fn fails(message: &'static str) -> Run {
         Run {
             fails: Some(message),
+            ..Run::ok()
+        }
+    }
+
+    pub(crate) fn waits(missing: &'static str) -> Run {
+        Run {
+            waits: Some(missing),
             ..Run::ok()
         }
     }
@@ -719,9 +729,10 @@ impl Simulation {
         });
         let result = RunResult {
             drifts,
-            outcome: match run.fails {
-                Some(message) => Err(Failure::new(message)),
-                None => Ok(()),
+            outcome: match (run.fails, run.waits) {
+                (Some(message), _) => Err(Failure::new(message)),
+                (None, Some(missing)) => Err(Failure::waiting(missing)),
+                (None, None) => Ok(()),
             },
             sent,
             transferred: !run.untransferred,
@@ -822,11 +833,13 @@ fn brief(event: &Event) -> Option<String> {
         EventKind::RunEnded { result, error, .. } => match (result, error) {
             (RunSummary::Ok, _) => "ok".to_owned(),
             (RunSummary::Drift, _) => "drift".to_owned(),
+            (RunSummary::Waiting, _) => "looked in vain".to_owned(),
             (RunSummary::Failed, error) => format!("failed: {}", error.as_deref().unwrap_or("")),
         },
         EventKind::RefreshPending { by } => format!("refresh pending by {}", short(&id(by))),
         EventKind::RefreshConsumed { .. } => "refresh consumed".to_owned(),
         EventKind::FailedForGood { .. } => "failed for good".to_owned(),
+        EventKind::Awaiting { missing } => format!("waits: {missing}"),
         EventKind::BlockedBy { by } => format!("blocked by {}", short(&id(by))),
         EventKind::Removed => "removed".to_owned(),
         EventKind::Finishing => "finishing".to_owned(),

@@ -1,20 +1,23 @@
 //! What one machine keeps of the resources of all, as statements of a desired graph.
 //!
-//! A machine keeps what names it, what is for every machine, and what is for exactly one: as long as machines share nothing, each is
-//! the only one that there is. For the same reason what requires a resource of another machine is held: when that one is right cannot
-//! be seen from here. Deferred references to the environment and to facts are answered where that is possible; what is not, is held too.
+//! A machine keeps what names it, what is for every machine, and what is for exactly one: as long as machines elect nobody, each is
+//! the only one that there is. What requires a resource of another machine comes after a gate (`gates`); what takes a value of one is held.
+//! Deferred references to the environment and to facts are answered where that is possible; what is not, is held too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
-use setpoint_graph::{DesiredEdge, DesiredResource, ResourceId, StatementOutput, UnknownPart, UnknownWhat};
+use setpoint_graph::{
+    DesiredEdge, DesiredResource, KindSchema, ResourceId, StatementOutput, UnknownPart, UnknownWhat,
+};
 use setpoint_value::Value;
 
 use super::bindings::Identity;
 use super::convert::convert;
+use super::gates::{Gates, gate_edge};
 use super::order::{behind, shown};
-use super::{Exported, Resource, State, codes};
+use super::{Exported, Requirement, Resource, State, codes};
 use crate::datum::{Datum, DeferredSource, InstanceId};
 
 /// Answers deferred references.
@@ -26,11 +29,34 @@ pub trait Deferrals {
     fn fact(&self, key: &str) -> Option<Datum>;
 }
 
+/// The machine that keeps resources.
+pub struct Machine<'a> {
+    /// Its name.
+    pub hostname: &'a str,
+    /// The deployment that the model belongs to.
+    pub deploy: &'a str,
+    /// Kinds that no text can name. Without `gate` and `settled` what requires something of another machine is held.
+    pub kinds: &'a BTreeMap<&'static str, &'static KindSchema>,
+    /// Answers deferred references on it.
+    pub deferrals: &'a dyn Deferrals,
+}
+
+/// Which statement of a model one is, by the number of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StatementOf {
+    /// The resource that the instance is.
+    Resource(InstanceId),
+    /// What stands for it on a machine that is not its own.
+    Gate(InstanceId),
+    /// What tells other machines that it is settled.
+    Settled(InstanceId),
+}
+
 /// What a machine keeps.
 #[derive(Debug, Default)]
 pub struct MachineOutputs {
-    /// A statement for each resource, by the number of its instance. Those that are held are not among them.
-    pub outputs: Vec<(InstanceId, StatementOutput)>,
+    /// Statements of what is applied: one for each resource that is not held, and those by which machines wait for each other.
+    pub outputs: Vec<(StatementOf, StatementOutput)>,
     /// What is held.
     pub held: Vec<HeldResource>,
 }
@@ -72,16 +98,21 @@ impl Resource {
     pub fn is_of(&self, hostname: &str) -> bool {
         [hostname, "*", EXACTLY_ONE].contains(&&*self.identity.machine)
     }
+
+    /// Whether one machine has it that is known by name.
+    pub(super) fn is_of_one_machine(&self) -> bool {
+        !["*", EXACTLY_ONE].contains(&&*self.identity.machine)
+    }
 }
 
-/// What the machine of a name keeps.
+/// What a machine keeps.
 pub fn machine_outputs(
     exported: &Exported,
-    hostname: &str,
-    deferrals: &dyn Deferrals,
+    machine: &Machine<'_>,
     diagnostics: &mut Diagnostics,
 ) -> MachineOutputs {
-    let is_kept = |resource: &Resource| resource.is_of(hostname);
+    let is_kept = |resource: &Resource| resource.is_of(machine.hostname);
+    let gates = Gates::among(machine.kinds, machine.deploy);
     let kept: Vec<usize> = (0..exported.resources.len())
         .filter(|at| is_kept(&exported.resources[*at]))
         .collect();
@@ -89,28 +120,39 @@ pub fn machine_outputs(
     let mut built = Vec::with_capacity(kept.len());
     for &at in &kept {
         let resource = &exported.resources[at];
-        if let Some(other) = resource
+        let mut elsewhere = resource
             .requires
             .iter()
-            .find(|other| !is_kept(&exported.resources[other.resource]))
-        {
-            tell_other_machine(exported, at, other.resource, other.span, diagnostics);
-            let other = shown(exported, other.resource, true);
-            reasons.push((at, format!("it requires `{other}`, which is on another machine")));
+            .filter(|other| !is_kept(&exported.resources[other.resource]));
+        if let Some(other) = elsewhere.find(|other| other.send.is_some() || gates.is_none()) {
+            tell_other_machine(exported, at, other, diagnostics);
+            let shown = shown(exported, other.resource, true);
+            let reason = match &other.send {
+                Some((_, parameter)) => {
+                    format!("`{parameter}` is sent by `{shown}`, which is on another machine")
+                }
+                None => format!("it requires `{shown}`, which is on another machine"),
+            };
+            reasons.push((at, reason));
         }
-        let (output, unanswered) = with_answers(exported, resource, deferrals, diagnostics);
+        let (output, unanswered) = with_answers(exported, resource, machine.deferrals, diagnostics);
         reasons.extend(unanswered.map(|reason| (at, reason)));
         built.push(output);
     }
     let further = behind(exported, reasons.iter().map(|(at, _)| *at).collect());
-    let mut machine = MachineOutputs::default();
+    let mut outputs = MachineOutputs::default();
+    let mut waited_for: BTreeSet<usize> = BTreeSet::new();
     let is_held = |at: usize| exported.resources[at].state != State::Available || further.contains(&at);
     for (&at, mut output) in kept.iter().zip(built) {
         let resource = &exported.resources[at];
-        let edges = edges(exported, at, is_kept);
         if !is_held(at) {
-            output.edges = edges;
-            machine.outputs.push((resource.instance, output));
+            output.edges = edges(exported, at, is_kept, true);
+            outputs
+                .outputs
+                .push((StatementOf::Resource(resource.instance), output));
+            outputs.outputs.extend(settled(exported, at, gates));
+            let elsewhere = resource.requires.iter().map(|other| other.resource);
+            waited_for.extend(elsewhere.filter(|other| !is_kept(&exported.resources[*other])));
             continue;
         }
         let own = reasons
@@ -132,16 +174,23 @@ pub fn machine_outputs(
                 }
             }
         });
-        machine.held.push(HeldResource {
+        outputs.held.push(HeldResource {
             id: id_of(&resource.identity),
             resource: output.resources.pop(),
-            edges,
+            edges: edges(exported, at, is_kept, false),
             state,
             reason,
             span: resource.span,
         });
     }
-    machine
+    if let Some(gates) = gates {
+        let waited_for = waited_for.into_iter().map(|at| {
+            let other = &exported.resources[at];
+            (StatementOf::Gate(other.instance), gates.gate(exported, other))
+        });
+        outputs.outputs.extend(waited_for);
+    }
+    outputs
 }
 
 /// The statements of some resources that are others now, on a machine that kept what it kept. None: not only these are others.
@@ -150,57 +199,91 @@ pub fn updated_outputs(
     exported: &Exported,
     changed: &BTreeSet<usize>,
     held: &[HeldResource],
-    hostname: &str,
-    deferrals: &dyn Deferrals,
-) -> Option<Vec<(InstanceId, StatementOutput)>> {
-    let is_kept = |resource: &Resource| resource.is_of(hostname);
+    machine: &Machine<'_>,
+) -> Option<Vec<(StatementOf, StatementOutput)>> {
+    let is_kept = |resource: &Resource| resource.is_of(machine.hostname);
+    let is_held = |resource: &Resource| {
+        let id = id_of(&resource.identity);
+        held.iter().any(|held| held.id == id)
+    };
+    let gates = Gates::among(machine.kinds, machine.deploy);
     let mut outputs = Vec::new();
     for &at in changed {
         let resource = &exported.resources[at];
         if !is_kept(resource) {
+            let mut waiting = exported.elsewhere.by(at).map(|at| &exported.resources[at]);
+            if let Some(gates) = gates
+                && waiting.any(|waiting| is_kept(waiting) && !is_held(waiting))
+            {
+                let gate = gates.gate(exported, resource);
+                outputs.push((StatementOf::Gate(resource.instance), gate));
+            }
             continue;
         }
-        let id = id_of(&resource.identity);
         let mut diagnostics = Diagnostics::new();
-        let (mut output, unanswered) = with_answers(exported, resource, deferrals, &mut diagnostics);
+        let (mut output, unanswered) = with_answers(exported, resource, machine.deferrals, &mut diagnostics);
         let is_available =
             resource.state == State::Available && unanswered.is_none() && diagnostics.is_empty();
-        if !is_available || held.iter().any(|held| held.id == id) {
+        if !is_available || is_held(resource) {
             return None;
         }
-        output.edges = edges(exported, at, is_kept);
-        outputs.push((resource.instance, output));
+        output.edges = edges(exported, at, is_kept, true);
+        outputs.push((StatementOf::Resource(resource.instance), output));
+        outputs.extend(settled(exported, at, gates));
     }
     Some(outputs)
 }
 
-fn tell_other_machine(
+/// What tells others that a resource is settled, if others wait for it.
+fn settled(
     exported: &Exported,
     at: usize,
-    other: usize,
-    span: Span,
-    diagnostics: &mut Diagnostics,
-) {
-    let (own, other) = (shown(exported, at, false), shown(exported, other, true));
-    let message = format!(
-        "`{own}` is held: it requires `{other}`, and machines do not tell each other yet when something is right"
-    );
-    let warning =
-        Diagnostic::warning(&codes::NOT_POSSIBLE, span, message).label("a requirement on another machine");
+    gates: Option<Gates<'_>>,
+) -> Option<(StatementOf, StatementOutput)> {
+    let gates = gates.filter(|_| exported.elsewhere.contains(at))?;
+    let resource = &exported.resources[at];
+    Some((
+        StatementOf::Settled(resource.instance),
+        gates.settled(exported, resource),
+    ))
+}
+
+fn tell_other_machine(exported: &Exported, at: usize, other: &Requirement, diagnostics: &mut Diagnostics) {
+    let (own, shown) = (shown(exported, at, false), shown(exported, other.resource, true));
+    let (message, label) = match &other.send {
+        Some((_, parameter)) => (
+            format!(
+                "`{own}` is held: `{parameter}` is sent by `{shown}`, and values do not go from machine to machine"
+            ),
+            "a value of another machine",
+        ),
+        None => (
+            format!(
+                "`{own}` is held: it requires `{shown}`, and nobody tells here when something is right there"
+            ),
+            "a requirement on another machine",
+        ),
+    };
+    let warning = Diagnostic::warning(&codes::NOT_POSSIBLE, other.span, message).label(label);
     diagnostics.push(warning.because(exported.resources[at].span, "the resource that is held"));
 }
 
-/// What comes before a resource, among those that are there.
-fn edges(exported: &Exported, at: usize, is_kept: impl Fn(&Resource) -> bool) -> Vec<DesiredEdge> {
+/// What comes before a resource, among what is there; with gates, what is elsewhere too.
+fn edges(
+    exported: &Exported,
+    at: usize,
+    is_kept: impl Fn(&Resource) -> bool,
+    gates: bool,
+) -> Vec<DesiredEdge> {
     let resource = &exported.resources[at];
     let to = id_of(&resource.identity);
-    let requires = resource
-        .requires
-        .iter()
-        .filter(|requirement| is_kept(&exported.resources[requirement.resource]));
-    requires
-        .map(|requirement| DesiredEdge {
-            from: id_of(&exported.resources[requirement.resource].identity),
+    let edge = |requirement: &Requirement| {
+        let other = &exported.resources[requirement.resource];
+        if !is_kept(other) {
+            return gates.then(|| gate_edge(&other.identity, to.clone(), requirement.span));
+        }
+        Some(DesiredEdge {
+            from: id_of(&other.identity),
             to: to.clone(),
             notify: requirement.notify,
             send: requirement
@@ -210,11 +293,12 @@ fn edges(exported: &Exported, at: usize, is_kept: impl Fn(&Resource) -> bool) ->
                 .collect(),
             span: requirement.span,
         })
-        .collect()
+    };
+    resource.requires.iter().filter_map(edge).collect()
 }
 
 /// The identity within one machine.
-fn id_of(identity: &Identity) -> ResourceId {
+pub(super) fn id_of(identity: &Identity) -> ResourceId {
     ResourceId::new(identity.kind.clone(), identity.name.clone())
 }
 

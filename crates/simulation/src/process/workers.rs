@@ -133,6 +133,7 @@ impl Process {
             Planned::Succeeds => Ok(()),
             Planned::FailsBeforeRepair => Err(Failure::new("write: the disk is full")),
             Planned::FailsAfterRepair => Err(Failure::new("tell others")),
+            Planned::Waits => Err(Failure::waiting("nobody has come yet")),
             Planned::Cancelled { timeout: false } => Err(Failure::cancelled("wait")),
             Planned::Cancelled { timeout: true } => {
                 Err(Failure::new("wait").reasoned(FailureReason::Cancelled))
@@ -375,7 +376,11 @@ impl Process {
         let full = host.disk_full;
         let fault = host.fault(role);
         let mut outcome = Planned::Succeeds;
-        if (drift || request.refresh) && !request.noop && checked {
+        // Nobody would wake what only looks from time to time.
+        let wakes = vertex.resource.meta.poll == 0;
+        if fault.missing && wakes && !request.noop && checked {
+            outcome = Planned::Waits;
+        } else if (drift || request.refresh) && !request.noop && checked {
             if full || fault.before_repair > 0 {
                 fault.before_repair = fault.before_repair.saturating_sub(u8::from(!full));
                 outcome = Planned::FailsBeforeRepair;
@@ -462,7 +467,7 @@ impl Underway {
     pub(super) fn drifts(&self) -> Vec<Drift> {
         let tried = self.outcome != Planned::FailsBeforeRepair;
         let field = if self.drift { "content" } else { "state" };
-        let told = self.drift || self.passes_on;
+        let told = (self.drift || self.passes_on) && self.outcome != Planned::Waits;
         let drift = told.then(|| Drift {
             field: field.into(),
             is: DriftValue::from("wrong"),

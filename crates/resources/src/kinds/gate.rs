@@ -1,0 +1,61 @@
+//! The `gate` kind: a resource of another machine that others wait for.
+
+use setpoint_engine::{Apply, Failure, Handle, Resource, Watch, async_trait};
+
+use crate::SharedStore;
+
+/// Something that is managed on another machine, and must be settled there before what requires it here.
+///
+/// The engine of that machine writes the hash of the parameters that it has settled into the store that machines share. While that is
+/// another one, or none, the gate is closed.
+#[derive(Debug, Resource)]
+#[resource(kind = "gate", action(done = "waited", would = "wait"))]
+pub(crate) struct Gate {
+    /// The machine.
+    machine: String,
+    /// What must be settled there: `file[/etc/motd]`.
+    resource: String,
+    /// The key of the shared store under which that is said.
+    key: String,
+    /// The hash of the parameters that are waited for.
+    hash: String,
+    #[state]
+    store: Option<SharedStore>,
+}
+
+#[async_trait]
+impl Resource for Gate {
+    fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
+        self.store = Some(handle.extension::<SharedStore>()?.clone());
+        Ok(())
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let watch = |store: &SharedStore| store.watch(&self.key);
+        self.store.iter().map(watch).collect()
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let Gate {
+            machine, resource, ..
+        } = self;
+        let settled = apply.handle().extension::<SharedStore>()?.get(&self.key)?;
+        let missing = match &settled {
+            Some(hash) if *hash == self.hash => return Ok(()),
+            Some(_) => {
+                format!("{resource} is settled on {machine} with other parameters than those wanted here")
+            }
+            None => format!("{resource} is not settled on {machine} yet"),
+        };
+        if apply.may_repair() {
+            return Err(Failure::waiting(missing));
+        }
+        // Where nothing is repaired nobody waits either: what comes after it is looked at.
+        let _ = apply.drift(
+            "settled",
+            missing,
+            format!("until {resource} is settled on {machine}"),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! The `settled` kind: that a resource of this machine is settled, for gates of other machines.
+
+use setpoint_engine::{Apply, Failure, Handle, KindSpec, Resource, Watch, async_trait};
+
+use crate::SharedStore;
+
+/// That something here is settled, told to the machines that wait for it.
+///
+/// It comes after what it tells of, so it says the hash of parameters that were right when it was looked at. It is not taken back when
+/// that drifts: whoever waits has a gate that is open until other parameters are wanted.
+#[derive(Debug, Resource)]
+#[resource(kind = "settled")]
+pub(crate) struct Settled {
+    /// What is settled: `file[/etc/motd]`.
+    resource: String,
+    /// The key of the shared store under which that is said.
+    key: String,
+    /// The hash of its parameters.
+    hash: String,
+    #[state]
+    store: Option<SharedStore>,
+}
+
+/// It is told in these words although it is no action: when two machines of one name contradict each other, that is a fight.
+pub(super) static TOLD: KindSpec = Settled::SPEC.with_action("told", "tell");
+
+#[async_trait]
+impl Resource for Settled {
+    fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
+        self.store = Some(handle.extension::<SharedStore>()?.clone());
+        Ok(())
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let watch = |store: &SharedStore| store.watch(&self.key);
+        self.store.iter().map(watch).collect()
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let store = apply.handle().extension::<SharedStore>()?;
+        let said = store.get(&self.key)?;
+        if said.as_ref() == Some(&self.hash) {
+            return Ok(());
+        }
+        let want = format!("other machines that {} is settled", self.resource);
+        if apply.drift("settled", said, want) {
+            store.set(&self.key, &self.hash)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! The store that machines share, as kinds see it: strings by key.
+
+use std::fmt;
+use std::sync::Arc;
+
+use setpoint_engine::{Failure, Watch};
+
+/// Strings by key that all machines see.
+pub trait SharedStrings: Send + Sync {
+    /// The string of a key, if there is one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn get(&self, key: &str) -> Result<Option<String>, Failure>;
+
+    /// Sets the string of a key.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    fn set(&self, key: &str, value: &str) -> Result<(), Failure>;
+
+    /// How changes of a key are seen.
+    fn watch(&self, key: &str) -> Watch;
+}
+
+/// The store as a service of kinds. Clones are one and the same.
+#[derive(Clone)]
+pub struct SharedStore(Arc<dyn SharedStrings>);
+
+impl SharedStore {
+    /// This one.
+    #[must_use]
+    pub fn new(strings: Arc<dyn SharedStrings>) -> SharedStore {
+        SharedStore(strings)
+    }
+}
+
+impl std::ops::Deref for SharedStore {
+    type Target = dyn SharedStrings;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for SharedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedStore")
+    }
+}
