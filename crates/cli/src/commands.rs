@@ -3,13 +3,19 @@
 mod cf;
 mod check;
 mod completions;
+mod debug;
 mod docs;
+mod events;
 mod explain;
 mod fmt;
 mod graph;
 mod lsp;
 mod modules;
+mod pause;
+mod poke;
+mod reload;
 mod run;
+mod status;
 
 use std::ffi::OsString;
 
@@ -42,6 +48,13 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::Arguments>),
+    Status(status::Arguments),
+    Events(events::Arguments),
+    Poke(poke::Arguments),
+    Pause(pause::PauseArguments),
+    Resume(pause::ResumeArguments),
+    Reload(reload::Arguments),
+    Debug(debug::Arguments),
     Graph(graph::Arguments),
     Check(check::Arguments),
     Cf(cf::Arguments),
@@ -82,6 +95,13 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
     };
     match command {
         Command::Run(arguments) => run::run(session, &arguments),
+        Command::Status(arguments) => status::run(output, &arguments),
+        Command::Events(arguments) => events::run(session, &arguments),
+        Command::Poke(arguments) => poke::run(output, &arguments),
+        Command::Pause(arguments) => pause::pause(output, &arguments),
+        Command::Resume(arguments) => pause::resume(output, &arguments),
+        Command::Reload(arguments) => reload::run(output, &arguments),
+        Command::Debug(arguments) => debug::run(output, &arguments),
         Command::Graph(arguments) => graph::run(session, &arguments),
         Command::Check(arguments) => check::run(session, &arguments),
         Command::Cf(arguments) => cf::run(session, &arguments),
@@ -125,8 +145,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("plan", "`setpoint run --once --noop` says what would be changed"),
     ("apply", "`setpoint run --once` makes the machine right and ends"),
     ("why", "`setpoint run -v` says why each resource is looked at"),
-    ("status", ""),
-    ("events", "`setpoint run --json` prints what happens"),
     ("top", ""),
     ("simulate", ""),
     ("deploy", ""),

@@ -13,8 +13,12 @@ pub mod exit_code {
     pub const DONE: u8 = 0;
     /// The input is wrong, or the machine refused, or the output could not be written.
     pub const WRONG: u8 = 1;
-    /// Something was repaired or would be. Only where `--detailed-exitcode` asked for it.
+    /// Something was repaired or would be: of `run` only where `--detailed-exitcode` asked for it, and of `status` under `--noop`.
     pub const CHANGED: u8 = 2;
+    /// Of `status`: something is still under way, or paused.
+    pub const UNDER_WAY: u8 = 3;
+    /// No process runs that could be asked, or it gives no answer.
+    pub const NOT_RUNNING: u8 = 4;
     /// The command line is wrong.
     pub const USAGE: u8 = 64;
     /// A mistake of ours.
@@ -30,6 +34,8 @@ pub(crate) enum FailureKind {
     Usage,
     /// The input is wrong, or the machine refused.
     Wrong,
+    /// There is no process that could be asked.
+    NotRunning,
     /// Nobody reads what we print any more. No reason to say anything.
     ClosedPipe,
 }
@@ -63,12 +69,22 @@ impl Failure {
         Failure::new(FailureKind::Wrong, message)
     }
 
+    /// There is no process that could be asked, or it gives no answer: what, in one line.
+    pub(crate) fn not_running(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::NotRunning, message)
+    }
+
     /// A failed access to the machine.
     pub(crate) fn io(attempted: impl fmt::Display, error: &io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure::new(FailureKind::ClosedPipe, "");
         }
         Failure::wrong(format!("failed to {attempted}")).because(system_text(error))
+    }
+
+    /// Whether all that failed is that nobody reads what was printed.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        self.kind == FailureKind::ClosedPipe
     }
 
     /// Adds why.
@@ -96,6 +112,7 @@ impl Failure {
         let code = match self.kind {
             FailureKind::Usage => exit_code::USAGE,
             FailureKind::Wrong => exit_code::WRONG,
+            FailureKind::NotRunning => exit_code::NOT_RUNNING,
             FailureKind::ClosedPipe => return exit_code::DONE,
         };
         let mut text = visible(&self.to_string()).into_owned();

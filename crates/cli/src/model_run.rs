@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use setpoint_diagnostics::Diagnostics;
+use setpoint_diagnostics::{Diagnostics, Severity};
 use setpoint_engine::Submitted;
 use setpoint_host::sync::Mutex;
 use setpoint_model::errors::told;
@@ -26,6 +26,7 @@ use crate::commands::errors_first;
 use crate::included_programs::Evaluating;
 use crate::model::{ModelCompilation, ModelWork};
 use crate::output::Importance;
+use crate::program_state::Reloaded;
 use crate::published_facts::PublishedFacts;
 use crate::reload::{Message, Programs, Surroundings, Watched};
 
@@ -74,6 +75,7 @@ pub(crate) fn start(
     let (sender, receiver) = channel();
     let ended = Arc::new(Notify::new());
     surroundings.engine.sources_busy(true);
+    surroundings.state.set_reload(sender.clone());
     let mut running = Running {
         watched: surroundings
             .follow
@@ -143,6 +145,13 @@ fn wait_for_close(messages: &Receiver<Message>) {
     }
 }
 
+/// What is wrong, in a line each; none if nothing is.
+fn errors_of(found: &Diagnostics) -> Option<String> {
+    let errors = found.iter().filter(|found| found.severity == Severity::Error);
+    let errors: Vec<&str> = errors.map(|found| found.message.as_str()).collect();
+    (!errors.is_empty()).then(|| errors.join("\n"))
+}
+
 struct Running {
     model: ModelWork,
     surroundings: Surroundings,
@@ -179,10 +188,17 @@ impl Running {
                     let latest = due.map_or(now + LONGEST_WAIT, |(latest, _)| latest);
                     due = Some((latest, now + settled));
                 }
-                Ok(Message::Reload) => {
+                Ok(Message::Reload(answer)) => {
                     // Whoever asks may know better.
                     self.current = None;
                     (due, settled) = (None, self.execute());
+                    if let Some(answer) = answer {
+                        let reloaded = match errors_of(&self.told) {
+                            Some(wrong) => Reloaded::Rejected(wrong),
+                            None => Reloaded::Accepted,
+                        };
+                        let _ = answer.send(reloaded);
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => (due, settled) = (None, self.execute()),
                 Ok(Message::Accepted(_) | Message::Refused(_)) => {}
@@ -288,6 +304,10 @@ impl Running {
                     .blocking_recv()
                 {
                     Ok(Submitted::Accepted | Submitted::Superseded) => {
+                        let sources = self.model.shown_sources();
+                        self.surroundings
+                            .state
+                            .accept(desired.graph.clone(), &sources, true);
                         if is_empty && self.submitted.is_none() {
                             let machine = self.model.hostname();
                             output.warning(format!(
@@ -327,6 +347,7 @@ impl Running {
             }
         }
         let is_right = !found.has_errors();
+        self.surroundings.state.set_wrong(errors_of(&found));
         self.told = found;
         is_right
     }

@@ -87,6 +87,17 @@ impl Output {
             .map_err(|error| Failure::io("write to standard output", &error))
     }
 
+    /// Prints what was asked for, with colours where they are wanted.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn print_styled(&self, text: &str) -> Result<(), Failure> {
+        let choice = AutoStream::choice(&std::io::stdout());
+        let mut wanted = AutoStream::new(Vec::with_capacity(text.len()), choice);
+        let _ = wanted.write_all(text.as_bytes());
+        self.print(&String::from_utf8_lossy(&wanted.into_inner()))
+    }
+
     /// Prints what a function writes, as it comes.
     ///
     /// # Errors

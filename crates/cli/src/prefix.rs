@@ -33,6 +33,26 @@ impl PrefixArguments {
     }
 }
 
+/// Which process is meant, by its working directory.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProcessArguments {
+    /// Working directory of the process [default: as for `setpoint run`]
+    #[arg(long, value_name = "DIR", global = true)]
+    prefix: Option<PathBuf>,
+}
+
+impl ProcessArguments {
+    /// Where its working directory is.
+    pub(crate) fn place(&self) -> Result<PathBuf, Failure> {
+        Prefix::place(self.prefix.clone())
+    }
+
+    /// Whether it was named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.prefix.is_some() || environment("PREFIX").is_some()
+    }
+}
+
 /// A working directory that exists, and that nobody else can write in.
 #[derive(Debug)]
 pub(crate) struct Prefix {
@@ -116,6 +136,9 @@ fn open(path: &std::path::Path) -> Result<StateDirectory, StateError> {
     StateDirectory::open(&path)
 }
 
+/// Where root's processes work if nobody says otherwise.
+pub(crate) const OF_ROOT: &str = "/var/lib/setpoint";
+
 fn standard() -> Option<PathBuf> {
     let variable = |name: &str| {
         std::env::var_os(name)
@@ -126,7 +149,7 @@ fn standard() -> Option<PathBuf> {
         return Some(state);
     }
     if rustix::process::geteuid().is_root() {
-        return Some(PathBuf::from("/var/lib/setpoint"));
+        return Some(PathBuf::from(OF_ROOT));
     }
     let cache = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
     cache.map(|cache| cache.join("setpoint"))

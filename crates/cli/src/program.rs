@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use setpoint_diagnostics::{Diagnostics, SourceMap, visible};
+use setpoint_diagnostics::{Diagnostics, Severity, SourceMap, visible};
 use setpoint_engine::{Engine, Submitted};
 use setpoint_flow::{Evaluator, Language, Step, Stop};
 use setpoint_host::sync::Mutex;
@@ -24,6 +24,7 @@ use crate::evaluation::Woken;
 use crate::failure::Failure;
 use crate::included_models::News;
 use crate::output::{Importance, Output};
+use crate::program_state::ProgramState;
 use crate::reload::{Message, Surroundings};
 use crate::view::Reporter;
 
@@ -84,6 +85,7 @@ impl Program {
             number,
             engine: surroundings.engine.clone(),
             reporter: surroundings.reporter.clone(),
+            state: surroundings.state.clone(),
             follow: surroundings.follow,
             gate: gate.clone(),
             tell,
@@ -132,6 +134,7 @@ struct Work {
     number: u64,
     engine: Engine,
     reporter: Reporter,
+    state: ProgramState,
     /// Whether values that change make new graphs.
     follow: bool,
     gate: Arc<Gate>,
@@ -229,9 +232,10 @@ impl Work {
             }
             given.graphs += 1;
             graph.generation = given.graphs;
-            match self.engine.submit(graph).blocking_recv() {
+            match self.engine.submit(graph.clone()).blocking_recv() {
                 Ok(Submitted::Accepted | Submitted::Superseded) => {
                     given.program = self.number;
+                    self.state.accept(graph, sources, !*has_graph);
                     if !std::mem::replace(has_graph, true) {
                         if is_empty {
                             self.reporter.output.warning(NO_RESOURCES);
@@ -256,6 +260,10 @@ impl Work {
                 let text = "the machine is kept as the last good values want it, until the program recovers";
                 output.say(Importance::Warning, text);
             }
+            let wrong = found.iter().filter(|found| found.severity == Severity::Error);
+            let wrong: Vec<&str> = wrong.map(|found| found.message.as_str()).collect();
+            let wrong = (!wrong.is_empty()).then(|| wrong.join("\n"));
+            self.state.set_wrong(wrong);
             if !found.has_errors() && told.has_errors() {
                 output.say(Importance::Notice, "the program has recovered");
             }

@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 use crate::compilation::{Compilation, ProgramSource, Version};
 use crate::output::Importance;
 use crate::program::{Gate, Program};
+use crate::program_state::{ProgramState, ReloadAnswer, Reloaded};
 use crate::session::LocalMachine;
 use crate::view::Reporter;
 
@@ -34,8 +35,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// What the thread is told.
 pub(crate) enum Message {
-    /// Somebody asked to read the program again.
-    Reload,
+    /// Somebody asked to read the program again, and perhaps wants to know what became of it.
+    Reload(Option<ReloadAnswer>),
     /// A file of the program may have changed.
     Changed,
     /// The engine has accepted the first graph of the program of this number.
@@ -52,6 +53,8 @@ pub(crate) struct Surroundings {
     pub(crate) machine: LocalMachine,
     pub(crate) engine: Engine,
     pub(crate) reporter: Reporter,
+    /// Where it is told how the program stands.
+    pub(crate) state: ProgramState,
     /// Whether values that change make new graphs.
     pub(crate) follow: bool,
 }
@@ -74,6 +77,7 @@ impl Programs {
         let (sender, receiver) = channel();
         let ended = Arc::new(Notify::new());
         surroundings.engine.sources_busy(true);
+        surroundings.state.set_reload(sender.clone());
         let mut reloader = Reloader {
             source,
             surroundings,
@@ -84,6 +88,7 @@ impl Programs {
             newest: 0,
             version: compilation.version(),
             watched: None,
+            asked: Vec::new(),
         };
         let work = move || {
             let (machine, sender) = (&reloader.surroundings.machine, reloader.sender.clone());
@@ -117,7 +122,7 @@ impl Programs {
 
     /// Reads the program again.
     pub(crate) fn reload(&self) {
-        let _ = self.sender.send(Message::Reload);
+        let _ = self.sender.send(Message::Reload(None));
     }
 
     /// Waits until the first program cannot go on; what is wrong with it was told. A program that is right never ends by itself.
@@ -147,6 +152,8 @@ struct Reloader {
     /// The newest, right or wrong.
     version: Version,
     watched: Option<Watched>,
+    /// Who wants to know what becomes of the program of a number.
+    asked: Vec<(u64, ReloadAnswer)>,
 }
 
 impl Reloader {
@@ -161,7 +168,10 @@ impl Reloader {
                 }
             };
             match message {
-                Ok(Message::Reload) => self.reload(true),
+                Ok(Message::Reload(answer)) => {
+                    due = None;
+                    self.reload(true, answer);
+                }
                 Ok(Message::Changed) => {
                     let now = Instant::now();
                     let latest = due.map_or(now + LONGEST_WAIT, |(latest, _)| latest);
@@ -171,7 +181,7 @@ impl Reloader {
                 Ok(Message::Refused(number)) => self.refused(number),
                 Err(RecvTimeoutError::Timeout) => {
                     due = None;
-                    self.reload(false);
+                    self.reload(false, None);
                 }
                 Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -198,16 +208,19 @@ impl Reloader {
     }
 
     /// Reads the program again. Where nobody asked for it, it only counts if the text differs.
-    fn reload(&mut self, asked: bool) {
+    fn reload(&mut self, asked: bool, answer: Option<ReloadAnswer>) {
         let reporter = &self.surroundings.reporter;
         if self.version.files.is_none() {
-            if asked {
-                reporter
+            match answer {
+                Some(answer) => drop(answer.send(Reloaded::NotAFile)),
+                None if asked => reporter
                     .output
-                    .warning("the program was not given as a file, so it cannot be read again");
+                    .warning("the program was not given as a file, so it cannot be read again"),
+                None => {}
             }
             return;
         }
+        let state = self.surroundings.state.clone();
         let compilation = self.source.compile();
         let version = compilation.version();
         if !asked && version.texts == self.version.texts {
@@ -220,11 +233,29 @@ impl Reloader {
         reporter.diagnostics(found, &compilation.shown_sources());
         if found.has_errors() {
             let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
-            self.surroundings.engine.reject(messages.join("\n"));
+            let messages = messages.join("\n");
+            self.surroundings.engine.reject(messages.clone());
             self.say_kept();
+            state.set_wrong(Some(messages.clone()));
+            if let Some(answer) = answer {
+                let _ = answer.send(Reloaded::Rejected(messages));
+            }
             return;
         }
+        self.asked.extend(answer.map(|answer| (self.newest + 1, answer)));
         self.begin(compilation);
+    }
+
+    /// Answers those who asked what becomes of programs up to this number.
+    fn answer(&mut self, number: u64, reloaded: &Reloaded) {
+        let (answered, waiting) = std::mem::take(&mut self.asked)
+            .into_iter()
+            .partition(|(of, _)| *of <= number);
+        self.asked = waiting;
+        let answered: Vec<(u64, ReloadAnswer)> = answered;
+        for (_, answer) in answered {
+            let _ = answer.send(reloaded.clone());
+        }
     }
 
     fn say_kept(&self) {
@@ -240,10 +271,14 @@ impl Reloader {
             let output = &self.surroundings.reporter.output;
             output.say(Importance::Notice, "the program was read again");
         }
+        self.answer(number, &Reloaded::Accepted);
     }
 
     fn refused(&mut self, number: u64) {
         self.running.retain(|program| program.number() != number);
+        let wrong = self.surroundings.state.get().wrong;
+        let wrong = wrong.unwrap_or_else(|| "it gives no graph".to_owned());
+        self.answer(number, &Reloaded::Rejected(wrong));
         if self.running.is_empty() {
             self.ended.notify_one();
         } else {

@@ -29,8 +29,10 @@ use crate::Assembly;
 use crate::output::{End, Output, Prefix, ToView};
 use json::ToJson;
 pub(crate) use json::{Reason, SCHEMA};
+pub(crate) use lines::Narrator;
 use people::Screen;
-pub(crate) use schema::lines_schema;
+pub(crate) use recap::duration_text;
+pub(crate) use schema::{event_names, lines_schema, never_null};
 
 /// How much a person wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

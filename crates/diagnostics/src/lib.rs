@@ -29,5 +29,5 @@ pub use fix::{apply, fixes};
 pub use loader::{LoadError, Loader, MemoryLoader};
 pub use render::{RenderStyle, render};
 pub use similar::{closest, did_you_mean};
-pub use source::{FileId, Position, SourceFile, SourceMap, Span, Utf16Position};
+pub use source::{FileId, Places, Position, SourceFile, SourceMap, Span, Utf16Position};
 pub use visible::{visible, visible_lines, without_system_numbers};

@@ -282,9 +282,62 @@ impl SourceMap {
     }
 }
 
+/// Where the lines of texts begin, without the texts: enough to tell places when these are gone.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    files: Vec<(Arc<str>, Arc<Lines>)>,
+}
+
+impl Places {
+    /// Of all files of a map, each under a name of its own.
+    #[must_use]
+    pub fn of(sources: &SourceMap, name: impl Fn(&str) -> Arc<str>) -> Places {
+        let files = sources.files.iter();
+        let files = files.map(|file| {
+            file.lines();
+            let lines = file.lines.get().cloned();
+            (name(&file.name), lines.expect("they were just found"))
+        });
+        Places {
+            files: files.collect(),
+        }
+    }
+
+    /// File and place at which a span begins; none for a span of other texts.
+    #[must_use]
+    pub fn place(&self, span: Span) -> Option<(&str, Position)> {
+        let (name, lines) = self.files.get(span.file.0 as usize)?;
+        let row = lines.row(span.start);
+        let start = lines.starts[row];
+        let wide = lines.over(span.start).0 - lines.over(start).0;
+        let position = Position {
+            line: row as u32 + 1,
+            column: span.start - start - wide + 1,
+        };
+        Some((name, position))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_are_known_without_the_texts() {
+        let mut map = SourceMap::new();
+        let (a, b) = (map.add("a.mcl", "é = 1\n\tx\n"), map.add("b.mcl", ""));
+        let places = Places::of(&map, |name| format!("/etc/{name}").into());
+        for start in [0, 3, 6, 8] {
+            let span = Span::new(a, start, start);
+            assert_eq!(
+                places.place(span),
+                Some(("/etc/a.mcl", map.positions(span).0)),
+                "{start}"
+            );
+        }
+        assert!(places.place(Span::new(b, 0, 0)).is_some());
+        assert!(places.place(Span::new(FileId(7), 0, 0)).is_none());
+    }
 
     #[test]
     fn columns_count_characters_and_lines_count_from_one() {

@@ -42,6 +42,19 @@ impl DebugOutput {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
 
+    /// Of others from now on.
+    pub fn change(&self, change: impl FnOnce(&mut DebugSelection)) {
+        let mut selection = self.selection();
+        change(&mut selection);
+        self.select(selection);
+    }
+
+    /// Of whom it is wanted.
+    #[must_use]
+    pub fn selection(&self) -> DebugSelection {
+        self.selection.read().clone()
+    }
+
     /// Whether it is wanted of a whole kind.
     #[must_use]
     pub fn is_on_for_kind(&self, kind: &str) -> bool {
@@ -72,6 +85,43 @@ impl DebugOutput {
 }
 
 impl DebugSelection {
+    /// These, too.
+    pub fn add(&mut self, others: DebugSelection) {
+        self.all |= others.all;
+        self.names.extend(others.names);
+        self.resources.extend(others.resources);
+    }
+
+    /// No longer these; without all, nobody.
+    pub fn remove(&mut self, others: &DebugSelection) {
+        if others.all {
+            *self = DebugSelection::default();
+        }
+        self.names.retain(|name| !others.names.contains(name));
+        self.resources.retain(|id| !others.resources.contains(id));
+    }
+
+    /// Each of them, as it is written.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let all = self.all.then(|| "all".to_owned());
+        let resources = self.resources.iter().map(ToString::to_string);
+        all.into_iter()
+            .chain(self.names.iter().cloned())
+            .chain(resources)
+            .collect()
+    }
+
+    /// The kinds and functions among them, by their names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// The resources among them.
+    pub fn resources(&self) -> impl Iterator<Item = &ResourceId> {
+        self.resources.iter()
+    }
+
     /// Lines of everybody.
     #[must_use]
     pub fn all() -> DebugSelection {
@@ -163,7 +213,15 @@ mod tests {
             "what functions give is shown of those who are named"
         );
         assert!(output.is_on(&ResourceId::new("print", "c")));
-        output.select(DebugSelection::default());
+        output.select("exec,file[a],os.readfile".parse().unwrap());
+        output.change(|selection| {
+            selection.remove(&"exec,file[b]".parse().unwrap());
+            selection.add("print".parse().unwrap());
+        });
+        let selection = output.selection();
+        assert_eq!(selection.words(), ["os.readfile", "print", "file[a]"]);
+        assert_eq!((selection.names().count(), selection.resources().count()), (2, 1));
+        output.change(|selection| selection.remove(&DebugSelection::all()));
         assert!(!output.is_on(&ResourceId::new("exec", "x")));
         for wrong in ["file[x", "[x]", "a b"] {
             assert!(wrong.parse::<DebugSelection>().is_err(), "{wrong}");

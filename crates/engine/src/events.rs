@@ -298,6 +298,49 @@ pub enum EventKind {
     },
 }
 
+impl EventKind {
+    /// What its JSON calls it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            EventKind::GraphAccepted { .. } => "graph accepted",
+            EventKind::GraphSwapped { .. } => "graph swapped",
+            EventKind::GraphRejected { .. } => "graph rejected",
+            EventKind::Added => "added",
+            EventKind::Watching => "watching",
+            EventKind::Dirty { .. } => "dirty",
+            EventKind::StartedRun { .. } => "started run",
+            EventKind::Drift { .. } => "drift",
+            EventKind::Repairing { .. } => "repairing",
+            EventKind::Repaired { .. } => "repaired",
+            EventKind::NotRepaired { .. } => "not repaired",
+            EventKind::Tick => "tick",
+            EventKind::Finishing => "finishing",
+            EventKind::RunEnded { .. } => "run ended",
+            EventKind::Sent { .. } => "sent",
+            EventKind::Received { .. } => "received",
+            EventKind::RefreshPending { .. } => "refresh pending",
+            EventKind::RefreshConsumed { .. } => "refresh consumed",
+            EventKind::LimitedUntil { .. } => "limited until",
+            EventKind::WaitingForSemaphore { .. } => "waiting for semaphore",
+            EventKind::BackingOff { .. } => "backing off",
+            EventKind::FailedForGood { .. } => "failed for good",
+            EventKind::Awaiting { .. } => "awaiting",
+            EventKind::BlockedBy { .. } => "blocked by",
+            EventKind::NotAnswering { .. } => "not answering",
+            EventKind::Fighting { .. } => "fighting",
+            EventKind::Removed => "removed",
+            EventKind::Converged => "converged",
+            EventKind::Unconverged => "unconverged",
+            EventKind::Paused => "paused",
+            EventKind::Resumed => "resumed",
+            EventKind::Stopping { .. } => "stopping",
+            EventKind::Log { .. } => "log",
+            EventKind::Gap { .. } => "gap",
+        }
+    }
+}
+
 /// Why a resource must run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -474,6 +517,7 @@ mod tests {
             r#"{"event":"drift","field":"mode","is":"0600","want":"0644","time":1.5,"seq":7,"kind":"file","name":"/etc/motd"}"#
         );
         assert_eq!(serde_json::from_str::<Event>(&json).unwrap(), drift);
+        assert!(json.starts_with(&format!("{{\"event\":\"{}\"", drift.what.name())));
         let dirty = event(
             8,
             EventKind::Dirty {

@@ -4,6 +4,7 @@
 //! Everything is replaced atomically and carries a version. A notification is stored as *perhaps* before the first repair
 //! that may cause it; those of many senders to one receiver that come at the same time share one write, which appends.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,15 @@ pub struct StateFiles {
     committer: Arc<Committer>,
     marks: Mutex<FxHashMap<ResourceId, Arc<Receiver>>>,
     /// Given back when the engine has ended, which may be before the last worker lets go of this.
-    lock: Mutex<Option<PrefixLock>>,
+    ours: Mutex<Option<Ours>>,
+}
+
+/// That the prefix is ours.
+#[derive(Debug)]
+struct Ours {
+    /// What must be gone before it is another's; dropped first.
+    before: Option<Box<dyn Any + Send>>,
+    _lock: PrefixLock,
 }
 
 impl StateFiles {
@@ -49,8 +58,20 @@ impl StateFiles {
             directory: prefix.subdirectory("engine")?.subdirectory("state")?,
             committer,
             marks: Mutex::default(),
-            lock: Mutex::new(Some(lock)),
+            ours: Mutex::new(Some(Ours {
+                before: None,
+                _lock: lock,
+            })),
         })
+    }
+
+    /// Something that goes before another process can have the prefix.
+    #[must_use]
+    pub fn with_guard(self, guard: impl Any + Send) -> StateFiles {
+        if let Some(ours) = &mut *self.ours.lock() {
+            ours.before = Some(Box::new(guard));
+        }
+        self
     }
 
     /// The directory of an identity, whether it exists or not.
@@ -66,7 +87,7 @@ impl StateFiles {
 
     /// Lets another process have the prefix.
     pub(crate) fn release(&self) {
-        *self.lock.lock() = None;
+        *self.ours.lock() = None;
     }
 
     fn receiver(&self, id: &ResourceId) -> Arc<Receiver> {

@@ -59,6 +59,13 @@ pub fn graph_json<'a>(
 /// A resource; of the meta parameters those that the program sets.
 #[must_use]
 pub fn resource_json(resource: &DesiredResource, sources: &SourceMap) -> Json {
+    let place = place(resource.span, sources);
+    resource_at_json(resource, place.map(|(file, start, _)| (file, start)))
+}
+
+/// The same with the place of its statement, for those who no longer have the text.
+#[must_use]
+pub fn resource_at_json(resource: &DesiredResource, place: Option<(&str, Position)>) -> Json {
     let parameters = resource.parameters.iter();
     let parameters: Map<String, Json> = parameters
         .map(|(name, value)| (name.to_owned(), value_json(value)))
@@ -72,7 +79,7 @@ pub fn resource_json(resource: &DesiredResource, sources: &SourceMap) -> Json {
         "name": &*resource.id.name,
         "params": parameters,
         "meta": meta,
-        "span": span_json(resource.span, sources),
+        "span": place.map(place_json),
     })
 }
 
@@ -85,7 +92,11 @@ fn chain_json(resource: &DesiredResource, sources: &SourceMap) -> Json {
 
 fn span_json(span: Span, sources: &SourceMap) -> Option<Json> {
     let (file, start, _) = place(span, sources)?;
-    Some(json!({ "file": file, "line": start.line, "col": start.column }))
+    Some(place_json((file, start)))
+}
+
+fn place_json((file, start): (&str, Position)) -> Json {
+    json!({ "file": file, "line": start.line, "col": start.column })
 }
 
 /// An edge as one line of `setpoint graph` shows it.

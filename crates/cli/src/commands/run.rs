@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use setpoint_diagnostics::visible;
@@ -24,6 +24,8 @@ use super::graph::errors_first;
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, environment, parse_whole};
 use crate::compilation::{Compilation, ProgramSource};
+use crate::control::protocol::{Hello, PROTOCOL, seconds};
+use crate::control::{self, Names, Served, Server};
 use crate::failure::{Failure, exit_code, system_text};
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
@@ -32,6 +34,7 @@ use crate::model_run;
 use crate::output::{End, Importance, Output, Said, headed};
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::process::{harden, warn_of_foreign_text};
+use crate::program_state::ProgramState;
 use crate::published_facts::PublishedFacts;
 use crate::reload::{Programs, Surroundings};
 use crate::session::{LocalMachine, Session};
@@ -242,6 +245,8 @@ fn keep(
     hangup: Hangup,
 ) -> Result<Ended, Failure> {
     let output = &session.output;
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let started = seconds(started);
     let hostname = arguments.program.hostname()?;
     harden();
     let model = session.model(&arguments.program)?;
@@ -287,7 +292,13 @@ fn keep(
         raise_watch_limits();
     }
     let mut engine_options = settings.engine;
-    engine_options.state = Some(open_state(&prefix, &machine)?);
+    let mut state_files = open_state(&prefix, &machine)?;
+    let mut listener = None;
+    if let Some((socket, file)) = control::listen(&prefix.path, output) {
+        state_files = state_files.with_guard(file);
+        listener = Some(socket);
+    }
+    engine_options.state = Some(state_files);
     let facts = PublishedFacts::open(&hostname, machine.prefix.join("local/facts.json"));
     if let Some(Kept::Model(_)) = &program {
         engine_options.on_sent = Some(facts.listener(engine_options.control.clone()));
@@ -304,6 +315,24 @@ fn keep(
         runtime.handle().clone(),
     );
     view.follow(&engine);
+    let state = ProgramState::new(arguments.program.words());
+    let served = Served {
+        engine: engine.clone(),
+        program: state.clone(),
+        debug: debug.clone(),
+        hello: Hello {
+            protocol: PROTOCOL,
+            program: "setpoint".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            hostname: hostname.clone(),
+            started,
+        },
+        names: Names::of(&session.assembly),
+    };
+    let server = listener
+        .map(|listener| Server::start(listener, served))
+        .transpose()?;
     let programs = program.map(|kept| {
         let surroundings = Surroundings {
             machine: machine.clone().with_log(FunctionDebug {
@@ -312,6 +341,7 @@ fn keep(
             }),
             engine: engine.clone(),
             reporter: view.reporter(),
+            state,
             follow: !arguments.no_stream_watch,
         };
         match kept {
@@ -327,6 +357,7 @@ fn keep(
     });
     let ended = runtime.block_on(wait(&engine, programs.as_ref(), &mut signals, output));
     drop(programs);
+    drop(server);
     drop(engine);
     runtime.shutdown_timeout(Duration::from_millis(100));
     if let Some(known) = known {

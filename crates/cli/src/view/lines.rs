@@ -20,7 +20,7 @@ const DIM: Style = Style::new().dimmed();
 
 /// Makes lines of events. It remembers what runs under way have found: that is told when they end, because only then is it known
 /// whether it was repaired.
-pub(super) struct Narrator {
+pub(crate) struct Narrator {
     actions: FxHashMap<&'static str, ActionWords>,
     verbosity: Verbosity,
     runs: FxHashMap<ResourceId, Run>,
@@ -47,7 +47,7 @@ struct Found {
 
 impl Narrator {
     /// With the kinds, which say how what they do is told.
-    pub(super) fn new(kinds: impl Iterator<Item = &'static KindSpec>, verbosity: Verbosity) -> Narrator {
+    pub(crate) fn new(kinds: impl Iterator<Item = &'static KindSpec>, verbosity: Verbosity) -> Narrator {
         let actions = kinds.filter_map(|kind| Some((kind.schema.kind, kind.action?)));
         Narrator {
             actions: actions.collect(),
@@ -59,7 +59,7 @@ impl Narrator {
     }
 
     /// The lines of an event that are wanted.
-    pub(super) fn take(&mut self, event: &Event) -> Vec<Said> {
+    pub(crate) fn take(&mut self, event: &Event) -> Vec<Said> {
         let mut said = self.said(event);
         if self.verbosity == Verbosity::Debug
             && said.is_empty()

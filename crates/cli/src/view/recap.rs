@@ -210,7 +210,7 @@ pub(super) fn some_of(names: &[String]) -> String {
 }
 
 /// A time span as people say it: `0.4 s`, `3 min 20 s`, `2 h 5 min`.
-pub(super) fn duration_text(duration: Duration) -> String {
+pub(crate) fn duration_text(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 if duration.as_millis() < 100 => format!("{} ms", duration.as_millis()),

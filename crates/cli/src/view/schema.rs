@@ -25,6 +25,13 @@ pub(crate) fn lines_schema() -> Json {
     })
 }
 
+/// What the events of an engine are called.
+pub(crate) fn event_names() -> Vec<String> {
+    let sorts = sorts_of::<Event>();
+    let names = sorts.iter().filter_map(|sort| sort["title"].as_str());
+    names.map(str::to_owned).collect()
+}
+
 /// The schemas of the variants of an enum that is flattened into a struct, each with the fields of the struct.
 fn sorts_of<T: JsonSchema>() -> Vec<Json> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
@@ -49,7 +56,7 @@ fn sorts_of<T: JsonSchema>() -> Vec<Json> {
 }
 
 /// A field that may be left out is left out rather than null.
-fn never_null(sort: &mut Json) {
+pub(crate) fn never_null(sort: &mut Json) {
     let required = sort["required"].clone();
     let is_required = |name: &str| {
         required

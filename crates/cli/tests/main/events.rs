@@ -9,10 +9,10 @@ const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
 /// What is wrong with a value, by the words of JSON Schema that the schema of the events uses. Stricter than the schema: no object has
 /// fields that the schema does not name, but where it says that any are allowed.
-fn validate(schema: &Json, value: &Json) -> Result<(), String> {
+pub(crate) fn validate(schema: &Json, value: &Json) -> Result<(), String> {
     for (word, asked) in schema.as_object().expect("a schema is an object") {
         let holds = match word.as_str() {
-            "$schema" | "title" | "description" | "format" => true,
+            "$schema" | "title" | "description" | "format" | "default" => true,
             "type" => match asked {
                 Json::Array(types) => types.iter().any(|one| is_of_type(value, one)),
                 one => is_of_type(value, one),
@@ -29,6 +29,10 @@ fn validate(schema: &Json, value: &Json) -> Result<(), String> {
                     validate(asked, item)?;
                 }
                 true
+            }
+            "anyOf" => {
+                let mut any = asked.as_array().expect("a list of schemas").iter();
+                any.any(|one| validate(one, value).is_ok())
             }
             "oneOf" => {
                 let fitting = asked.as_array().expect("a list of words or schemas").iter();

@@ -6,6 +6,7 @@
 
 mod book;
 mod commands;
+mod control;
 mod core_library;
 mod debug_output;
 mod end_to_end;

@@ -131,6 +131,8 @@ pub struct StandingSet(u16);
 impl StandingSet {
     /// All of them.
     pub const ALL: StandingSet = StandingSet(u16::MAX);
+    /// None of them.
+    pub const NONE: StandingSet = StandingSet(0);
 
     /// Whether it is one of them.
     #[must_use]

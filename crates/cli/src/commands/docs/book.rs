@@ -53,6 +53,11 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
             "events.schema.json".to_owned(),
             ended(super::events::schema_file()),
         ),
+        ("control.md".to_owned(), ended(control())),
+        (
+            "control.schema.json".to_owned(),
+            ended(format!("{:#}", crate::control::lines_schema())),
+        ),
         ("graph.schema.json".to_owned(), ended(graph_schema(assembly))),
         ("kinds.md".to_owned(), ended(kinds)),
         (
@@ -67,6 +72,37 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
         pages.push((page_name(module), ended(page)));
     }
     pages
+}
+
+/// The lines of the control socket.
+fn control() -> String {
+    let mut page = format!(
+        "{NOTE}# Control socket\n\nA `setpoint run` listens on the socket `control.sock` in its working directory (`--prefix`), which only its user and root can \
+         use. `setpoint status`, `events`, `poke`, `pause`, `resume`, `reload` and `debug` speak with it, and so can other programs: each line is one JSON \
+         object. The process begins with `hello`, which says the version of the protocol; this is version {}. It rises when something that a \
+         client may rely on changes its meaning or goes away; answers may get further fields, and there may be further requests, without it. \
+         [`control.schema.json`](control.schema.json) is the same as JSON Schema.\n\n\
+         A client sends requests, each with an `id` of its own, a whole number. Every line that answers carries that `id`. The last one is called as the request, \
+         or `error`; before it others may come. Several requests can be under way, and their lines then come mixed.\n\n\
+         ```sh\nsudo socat - UNIX-CONNECT:/var/lib/setpoint/control.sock <<< '{{\"id\":1,\"request\":\"status\",\"standings\":[\"failed\",\"failing\"]}}'\n```\n\n\
+         Everything has its bounds. A line of a client has at most 64 KiB; there are at most 64 clients, and 32 requests of one under way. The newest 4096 events \
+         are kept (fewer if they are large). A client that reads too slowly finds a `gap` in the events, and one that takes nothing for two minutes is \
+         given up. No client holds up the process, whatever it does. Who closes its side for writing ends what it follows, and still gets all other answers.\n\n\
+         Sensitive values are `(sensitive)` or `{{\"$sensitive\": true}}` in all lines. Fields that may be absent are marked with `?`.\n",
+        crate::control::protocol::PROTOCOL,
+    );
+    let mut schema = crate::control::lines_schema();
+    for (side, heading) in [("request", "request "), ("answer", "answer ")] {
+        for sort in schema["$defs"][side]["oneOf"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+        {
+            sort["title"] = format!("{heading}`{}`", sort["title"].as_str().unwrap_or_default()).into();
+            super::events::one(sort, &mut page);
+        }
+    }
+    page
 }
 
 /// The description of graphs in YAML, for editors.

@@ -28,7 +28,8 @@ pub(super) fn page(out: &mut String) {
     }
 }
 
-fn one(sort: &Json, out: &mut String) {
+/// A sort of line with its fields.
+pub(super) fn one(sort: &Json, out: &mut String) {
     let _ = write!(
         out,
         "\n## {}\n\n{}\n\n| field | type | meaning |\n|---|---|---|\n",
@@ -85,6 +86,10 @@ fn type_of(schema: &Json) -> String {
     }
     if schema["oneOf"].is_array() {
         return "one of several".to_owned();
+    }
+    if let Some(types) = schema["anyOf"].as_array() {
+        let types: Vec<String> = types.iter().map(type_of).filter(|one| one != "null").collect();
+        return types.join(" or ");
     }
     match &schema["type"] {
         Json::Array(types) => {

@@ -1,0 +1,36 @@
+//! `setpoint reload`: the program of a running process is read again.
+
+use clap::Args;
+
+use crate::control::client::Client;
+use crate::control::protocol::{Answer, Ask};
+use crate::failure::{Failure, exit_code};
+use crate::output::{Importance, Output};
+use crate::prefix::ProcessArguments;
+
+/// Let a running `setpoint run` read its program again
+///
+/// Waits until the new program is in use. If it is wrong, the old one stays in use, and the exit code is 1.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    process: ProcessArguments,
+}
+
+pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
+    let mut client = Client::connect(&arguments.process)?;
+    client.ask(Ask::Reload {})?;
+    // Compiling, and first values of sources, take as long as they take.
+    client.set_patience(None)?;
+    match client.answer()? {
+        Answer::Reload { wrong: None, .. } => {
+            output.say(Importance::Notice, "the program was read again");
+            Ok(exit_code::DONE)
+        }
+        Answer::Reload {
+            wrong: Some(wrong), ..
+        } => Err(Failure::wrong(format!("the new program is not used: {wrong}"))
+            .hint("the machine is kept as the program was before; `setpoint check` shows more")),
+        _ => Err(client.strange()),
+    }
+}

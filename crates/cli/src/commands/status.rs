@@ -1,0 +1,463 @@
+//! `setpoint status`: how a running process keeps its machine.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use serde_json::json;
+use setpoint_diagnostics::{visible, visible_lines};
+use setpoint_engine::machine::{Standing, StandingCounts};
+
+use crate::control::client::Client;
+use crate::control::protocol::{Answer, Ask, Doing, Hello, HostStatus, ResourceStatus};
+use crate::failure::{Failure, exit_code};
+use crate::output::Output;
+use crate::prefix::ProcessArguments;
+use crate::view::duration_text;
+
+/// Show how a running `setpoint run` keeps this machine
+///
+/// Says whether everything is right, and if not, what is wrong, since when, why, and what waits for it. The exit code says the
+/// same: 0 everything is right; 1 something has failed, is blocked or does not answer, or the newest program is wrong; 2 something is
+/// wrong and would be repaired but for `--noop`; 3 something is still under way, or there is a pause; 4 no process runs, or it gives no answer.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Only these resources, `file[/etc/motd]`
+    #[arg(value_name = "KIND[NAME]")]
+    resources: Vec<String>,
+
+    /// Only resources of this kind; can be given several times
+    #[arg(long = "kind", value_name = "KIND", conflicts_with = "resources")]
+    kinds: Vec<String>,
+
+    /// List all resources, also those that are right
+    #[arg(long)]
+    all: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    process: ProcessArguments,
+}
+
+/// Resources of one standing that are listed without `--all`.
+const SHOWN: usize = 10;
+
+/// More than so many that only wait are not even asked for.
+const WORTH_A_LIST: usize = 1000;
+
+pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
+    let mut client = Client::connect(&arguments.process)?;
+    let status = Shown::fetch(&mut client, arguments)?;
+    let code = status.code();
+    let printed = match arguments.json {
+        true => output.print(&format!("{}\n", status.json())),
+        false => output.print_styled(&status.text()),
+    };
+    match printed {
+        // The code is what a monitor looks at, however little of the text it reads.
+        Err(failure) if failure.is_closed_pipe() => Ok(code),
+        printed => printed.map(|()| code),
+    }
+}
+
+/// What is shown.
+struct Shown {
+    hello: Hello,
+    host: HostStatus,
+    /// By what needs attention first, and by identity.
+    resources: Vec<ResourceStatus>,
+    /// Those that wait for something outside this machine.
+    awaiting: BTreeSet<String>,
+    /// How many of those that were asked about stand how.
+    counts: StandingCounts,
+    /// Whether only some resources were asked about.
+    is_part: bool,
+    lists_all: bool,
+}
+
+impl Shown {
+    fn fetch(client: &mut Client, arguments: &Arguments) -> Result<Shown, Failure> {
+        let is_part = !arguments.resources.is_empty() || !arguments.kinds.is_empty();
+        let lists_all = arguments.all || !arguments.resources.is_empty();
+        let (mut host, mut resources) = ask(
+            client,
+            Ask::Status {
+                resources: Vec::new(),
+                kinds: Vec::new(),
+                standings: Some(Vec::new()),
+            },
+        )?;
+        // Of a kind all are asked for, because only then they can be counted.
+        let standings = match lists_all || is_part {
+            true => None,
+            false => Some(worth_listing(host.counts, arguments.json)),
+        };
+        if standings.as_ref().is_none_or(|standings| !standings.is_empty()) {
+            (host, resources) = ask(
+                client,
+                Ask::Status {
+                    resources: arguments.resources.clone(),
+                    kinds: arguments.kinds.iter().map(|kind| kind.to_lowercase()).collect(),
+                    standings,
+                },
+            )?;
+        }
+        let rank = |standing: Standing| Standing::ALL.iter().position(|other| *other == standing);
+        resources.sort_by(|a, b| {
+            let key = |row: &ResourceStatus| rank(row.standing);
+            key(a)
+                .cmp(&key(b))
+                .then_with(|| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)))
+        });
+        resources.dedup_by(|a, b| !a.hidden && !b.hidden && (&a.kind, &a.name) == (&b.kind, &b.name));
+        let mut counts = host.counts;
+        if is_part {
+            counts = StandingCounts::default();
+            for row in &resources {
+                *counts.count_mut(row.standing) += 1;
+            }
+            if counts.all() == 0 {
+                let kinds = arguments.kinds.join("`, `");
+                return Err(Failure::wrong(format!(
+                    "there is no resource of the kind `{kinds}`"
+                )));
+            }
+        }
+        let awaiting = resources.iter().filter(|row| row.standing == Standing::Awaiting);
+        let awaiting = awaiting
+            .map(|row| format!("{}[{}]", row.kind, row.name))
+            .collect();
+        Ok(Shown {
+            hello: client.hello.clone(),
+            host,
+            resources,
+            awaiting,
+            counts,
+            is_part,
+            lists_all,
+        })
+    }
+
+    /// What a monitor is told.
+    fn code(&self) -> u8 {
+        let StandingCounts {
+            failed,
+            failing,
+            blocked,
+            awaiting,
+            silent,
+            fighting,
+            would_repair,
+            finishing,
+            running,
+            waiting,
+            starting,
+            right: _,
+        } = self.counts;
+        let host = &self.host;
+        let is_whole = !self.is_part;
+        // What is blocked and nothing has failed waits, in the end, for other machines.
+        let has_failed = failed + failing + silent + fighting > 0 || (blocked > 0 && awaiting == 0);
+        if has_failed || (is_whole && host.program_wrong.is_some()) {
+            return exit_code::WRONG;
+        }
+        let has_more = host.new_graph || host.generation.is_none();
+        let is_held = host.paused || host.stopping.is_some();
+        if blocked + awaiting + finishing + running + waiting + starting > 0
+            || (is_whole && (has_more || is_held))
+        {
+            return exit_code::UNDER_WAY;
+        }
+        match would_repair {
+            0 => exit_code::DONE,
+            _ => exit_code::CHANGED,
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "process": self.hello,
+            "status": self.host,
+            "resources": self.resources,
+            "exit_code": self.code(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        self.head(&mut out);
+        for standing in Standing::ALL {
+            let rows: Vec<&ResourceStatus> = self
+                .resources
+                .iter()
+                .filter(|row| row.standing == standing)
+                .collect();
+            if standing == Standing::Right && !self.lists_all {
+                continue;
+            }
+            let count = self.counts.of(standing);
+            if count == 0 {
+                continue;
+            }
+            let style = style_of(standing);
+            let _ = write!(out, "\n{style}{}{style:#}\n", title(standing));
+            let shown = if self.lists_all {
+                rows.len()
+            } else {
+                SHOWN.min(rows.len())
+            };
+            for row in &rows[..shown] {
+                self.row(row, &mut out);
+            }
+            match count.saturating_sub(shown) {
+                0 => {}
+                more if shown == 0 => {
+                    let _ = writeln!(out, "  {}; `--all` lists them", resources(more));
+                }
+                more => {
+                    let _ = writeln!(out, "  and {more} more; `--all` lists them");
+                }
+            }
+        }
+        out
+    }
+
+    fn head(&self, out: &mut String) {
+        let (host, hello) = (&self.host, &self.hello);
+        let counts = counts_text(self.counts);
+        let (verdict, style) = match self.code() {
+            exit_code::WRONG => (format!("wrong: {counts}"), RED),
+            exit_code::UNDER_WAY if !self.is_part && host.stopping.is_some() => {
+                (format!("stopping: {counts}"), YELLOW)
+            }
+            exit_code::UNDER_WAY if !self.is_part && host.paused => (format!("paused: {counts}"), YELLOW),
+            exit_code::UNDER_WAY => (format!("under way: {counts}"), YELLOW),
+            exit_code::CHANGED => (format!("not right, and nothing is repaired: {counts}"), YELLOW),
+            _ => (format!("right: {}", resources(self.counts.right)), GREEN),
+        };
+        let _ = writeln!(out, "{style}{verdict}{style:#}");
+        if self.is_part {
+            return;
+        }
+        let _ = writeln!(
+            out,
+            "{} {}, process {} on {}, for {}",
+            visible(&hello.program),
+            visible(&hello.version),
+            hello.pid,
+            visible(&hello.hostname),
+            self.ago(hello.started),
+        );
+        let mut program = match &host.program {
+            Some(program) => visible(program).into_owned(),
+            None => "no program".to_owned(),
+        };
+        if let Some(since) = host.program_since {
+            let _ = write!(program, ", in use for {}", self.ago(since));
+        }
+        if host.generation.is_none() && host.program.is_some() {
+            program.push_str(", has no graph yet");
+        } else if host.new_graph {
+            program.push_str("; a new graph is on its way");
+        }
+        let _ = writeln!(out, "{program}");
+        let mut facts = Vec::new();
+        facts.extend(host.converged.map(|converged| match converged {
+            true => "nothing under way (converged)".to_owned(),
+            false => "not converged".to_owned(),
+        }));
+        if host.noop {
+            facts.push("repairs nothing (`--noop`)".to_owned());
+        }
+        if host.paused {
+            facts.push("paused: no runs begin until `setpoint resume`".to_owned());
+        }
+        match (host.repairs, host.repaired) {
+            (1, Some(at)) => facts.push(format!("1 repair, {} ago", self.ago(at))),
+            (repairs, Some(at)) => facts.push(format!("{repairs} repairs, the last {} ago", self.ago(at))),
+            _ => {}
+        }
+        if !facts.is_empty() {
+            let _ = writeln!(out, "{}", facts.join("; "));
+        }
+        if let Some(wrong) = &host.program_wrong {
+            let _ = write!(out, "\n{RED}newest program{RED:#}\n");
+            for line in visible_lines(wrong) {
+                let _ = writeln!(out, "  {line}");
+            }
+            let _ = writeln!(
+                out,
+                "  {DIM}it is not in use; the machine is kept as the one before wants it{DIM:#}"
+            );
+        }
+    }
+
+    fn row(&self, row: &ResourceStatus, out: &mut String) {
+        let id = format!("{}[{}]", row.kind, row.name);
+        let _ = write!(out, "  {BOLD}{}{BOLD:#}", visible(&id));
+        if let Some(text) = self.what(row) {
+            let mut lines = visible_lines(&text);
+            let _ = write!(out, ": {}", lines.next().unwrap_or_default());
+            for line in lines {
+                let _ = write!(out, "\n    {line}");
+            }
+        }
+        out.push('\n');
+        let since = self.ago(row.since);
+        let mut details = vec![match row.standing {
+            Standing::Right => format!("looked at {since} ago"),
+            _ => format!("for {since}"),
+        }];
+        if let Some(until) = row.until {
+            let left = duration_text(seconds(until - self.host.time));
+            details.push(match row.does {
+                Doing::BackingOff => format!("next try in {left}"),
+                _ => format!("looked at again in {left} at the latest"),
+            });
+        }
+        if row.does == Doing::Running && row.standing == Standing::Failing {
+            details.push("tried again just now".to_owned());
+        }
+        if row.noop && !self.host.noop {
+            details.push("repairs nothing (`noop`)".to_owned());
+        }
+        if row.refresh_pending {
+            details.push("a notification waits for it".to_owned());
+        }
+        if row.hidden {
+            details.push("hidden".to_owned());
+        }
+        if let Some(place) = &row.place {
+            details.push(format!("{}:{}:{}", visible(&place.file), place.line, place.col));
+        }
+        let _ = writeln!(out, "    {DIM}{}{DIM:#}", details.join("; "));
+    }
+
+    /// What is to be said of a resource beside how it stands.
+    fn what(&self, row: &ResourceStatus) -> Option<String> {
+        let behind = || row.behind.clone().unwrap_or_default();
+        let text = match (row.standing, row.does) {
+            (Standing::Failed | Standing::Failing | Standing::Fighting, _) => {
+                format!("failed to {}", row.error.as_ref()?)
+            }
+            (Standing::Blocked, _) => {
+                let behind = behind();
+                match self.awaiting.contains(&behind) {
+                    true => format!("waits for {behind}, which waits for something outside this machine"),
+                    false => format!("waits for {behind}, which has failed"),
+                }
+            }
+            (Standing::Awaiting, _) => row.error.clone()?,
+            (Standing::Silent, _) => "gives no answer; the file system may hang".to_owned(),
+            (_, Doing::WaitingForAnother) => format!("waits for {}", behind()),
+            (_, Doing::WaitingForSemaphore) => match row.semaphores.as_slice() {
+                [] => "waits for a semaphore".to_owned(),
+                names => format!("waits for the semaphores {}", names.join(", ")),
+            },
+            (_, Doing::Limited) => "its events come faster than its limit".to_owned(),
+            (_, Doing::Ready) => "waits for its turn".to_owned(),
+            (_, Doing::WaitingToBeAdded) => "waits until what it replaces is gone".to_owned(),
+            _ => return None,
+        };
+        Some(text)
+    }
+
+    fn ago(&self, moment: f64) -> String {
+        duration_text(seconds(self.host.time - moment))
+    }
+}
+
+fn ask(client: &mut Client, ask: Ask) -> Result<(HostStatus, Vec<ResourceStatus>), Failure> {
+    client.ask(ask)?;
+    let mut all = Vec::new();
+    loop {
+        match client.answer()? {
+            Answer::Resources { resources, .. } => all.extend(resources),
+            Answer::Status { status, .. } => return Ok((*status, all)),
+            _ => return Err(client.strange()),
+        }
+    }
+}
+
+/// What is listed when nobody asks for all: everything that is not right, but of what only waits no more than somebody reads.
+fn worth_listing(counts: StandingCounts, everything: bool) -> Vec<Standing> {
+    let is_wait = |standing| {
+        matches!(
+            standing,
+            Standing::Waiting | Standing::Starting | Standing::Running
+        )
+    };
+    let all = Standing::ALL.into_iter().filter(|standing| {
+        let count = counts.of(*standing);
+        *standing != Standing::Right
+            && count > 0
+            && (everything || !is_wait(*standing) || count <= WORTH_A_LIST)
+    });
+    all.collect()
+}
+
+fn title(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Failed => "failed, and not tried again",
+        Standing::Failing => "failing, and tried again",
+        Standing::Blocked => "blocked",
+        Standing::Awaiting => "waiting for something outside this machine",
+        Standing::Silent => "not answering",
+        Standing::Fighting => "undone by something else",
+        Standing::WouldRepair => "would be repaired",
+        Standing::Finishing => "finishing",
+        Standing::Running => "running",
+        Standing::Waiting => "waiting",
+        Standing::Starting => "starting",
+        Standing::Right => "right",
+    }
+}
+
+/// `1 failing, 2 blocked, 13 right`; what is none is left out.
+fn counts_text(counts: StandingCounts) -> String {
+    let parts = Standing::ALL.into_iter().filter_map(|standing| {
+        let count = counts.of(standing);
+        let what = match standing {
+            Standing::Failed => "failed",
+            Standing::Failing => "failing",
+            other => title(other),
+        };
+        (count > 0).then(|| format!("{count} {what}"))
+    });
+    let parts: Vec<String> = parts.collect();
+    match parts.as_slice() {
+        [] => "no resources".to_owned(),
+        parts => parts.join(", "),
+    }
+}
+
+fn resources(count: usize) -> String {
+    match count {
+        0 => "no resources".to_owned(),
+        1 => "1 resource".to_owned(),
+        count => format!("{count} resources"),
+    }
+}
+
+fn seconds(span: f64) -> std::time::Duration {
+    std::time::Duration::try_from_secs_f64(span.max(0.0)).unwrap_or_default()
+}
+
+const RED: Style = AnsiColor::BrightRed.on_default().bold();
+const YELLOW: Style = AnsiColor::BrightYellow.on_default().bold();
+const GREEN: Style = AnsiColor::Green.on_default().bold();
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+fn style_of(standing: Standing) -> Style {
+    match standing {
+        Standing::Failed | Standing::Failing | Standing::Silent => RED,
+        Standing::Blocked | Standing::Awaiting | Standing::Fighting | Standing::WouldRepair => YELLOW,
+        Standing::Right => GREEN,
+        Standing::Finishing | Standing::Running | Standing::Waiting | Standing::Starting => BOLD,
+    }
+}

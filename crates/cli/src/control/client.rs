@@ -1,0 +1,255 @@
+//! Asking a running process, as commands do. Nothing here takes longer than its time limit, whatever the process does.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use serde::Deserialize;
+use setpoint_diagnostics::visible;
+
+use super::protocol::{Answer, Ask, ErrorCode, Hello, PROTOCOL, Request};
+use super::socket;
+use crate::failure::{Failure, system_text};
+use crate::prefix::{OF_ROOT, ProcessArguments};
+
+/// How long the process may take to begin to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long it may take for its first line: that takes none of its work.
+const GREETS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Bytes of a line of the process.
+const LONGEST_ANSWER: u64 = 64 << 20;
+
+/// A connection to a running process.
+pub(crate) struct Client {
+    reader: BufReader<UnixStream>,
+    /// Who answers.
+    pub(crate) hello: Hello,
+    place: PathBuf,
+    next: u64,
+}
+
+impl Client {
+    /// Connects to the process that the command line means.
+    pub(crate) fn connect(arguments: &ProcessArguments) -> Result<Client, Failure> {
+        let place = arguments.place()?;
+        let stream = connect(&place).map_err(|error| not_there(&place, arguments.is_given(), &error))?;
+        let mut client = Client {
+            reader: BufReader::new(stream),
+            hello: Hello {
+                protocol: 0,
+                program: String::new(),
+                version: String::new(),
+                pid: 0,
+                hostname: String::new(),
+                started: 0.0,
+            },
+            place,
+            next: 0,
+        };
+        client.set_patience(Some(GREETS_WITHIN))?;
+        let line = client.line()?.ok_or_else(|| client.went())?;
+        client.hello = client.greeted(&line)?;
+        client.set_patience(Some(ANSWERS_WITHIN))?;
+        Ok(client)
+    }
+
+    /// How long the next line may take; none: as long as it likes.
+    pub(crate) fn set_patience(&self, patience: Option<Duration>) -> Result<(), Failure> {
+        let stream = self.reader.get_ref();
+        let set = stream
+            .set_read_timeout(patience)
+            .and_then(|()| stream.set_write_timeout(Some(ANSWERS_WITHIN)));
+        set.map_err(|error| Failure::io("set a time limit", &error))
+    }
+
+    /// Asks for something; what is answered comes from [`Client::answer`]. An error of the process is told as one.
+    pub(crate) fn ask(&mut self, ask: Ask) -> Result<(), Failure> {
+        self.next += 1;
+        let request = Request { id: self.next, ask };
+        let mut line = serde_json::to_string(&request).unwrap_or_default();
+        line.push('\n');
+        let sent = self.reader.get_mut().write_all(line.as_bytes());
+        sent.map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => self.went(),
+            _ => self.broken(&error),
+        })
+    }
+
+    /// The next line of the answer, as it is; none when the process has closed the connection.
+    pub(crate) fn line(&mut self) -> Result<Option<String>, Failure> {
+        let mut bytes = Vec::new();
+        let mut limited = (&mut self.reader).take(LONGEST_ANSWER);
+        match limited.read_until(b'\n', &mut bytes) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+            Err(error) => Err(self.broken(&error)),
+        }
+    }
+
+    /// The next line of the answer.
+    pub(crate) fn answer(&mut self) -> Result<Answer, Failure> {
+        let line = self.line()?.ok_or_else(|| self.went())?;
+        self.read(&line)
+    }
+
+    /// What a line says. That the process refuses is a failure.
+    pub(crate) fn read(&self, line: &str) -> Result<Answer, Failure> {
+        match serde_json::from_str(line) {
+            Ok(Answer::Error {
+                code, message, help, ..
+            }) => Err(self.refused(code, &message).hint_if(help)),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(self.strange()),
+        }
+    }
+
+    /// What a line says that is not one of those that were asked for.
+    pub(crate) fn strange(&self) -> Failure {
+        let failure = Failure::wrong(format!("{} answers in a way that is not understood", self.who()));
+        let own = env!("CARGO_PKG_VERSION");
+        match self.hello.version.is_empty() || self.hello.version == own {
+            true => failure,
+            false => failure.hint(format!(
+                "it has version {}, and this is {own}: ask it with its own `setpoint`",
+                self.hello.version
+            )),
+        }
+    }
+
+    fn refused(&self, code: ErrorCode, message: &str) -> Failure {
+        match code {
+            ErrorCode::NotAnswering | ErrorCode::Ended | ErrorCode::TooManyClients => {
+                Failure::not_running(message.to_owned())
+            }
+            ErrorCode::UnknownRequest | ErrorCode::NotARequest => self.strange().because(message),
+            _ => Failure::wrong(message.to_owned()),
+        }
+    }
+
+    fn greeted(&self, line: &str) -> Result<Hello, Failure> {
+        #[derive(Deserialize)]
+        struct Version {
+            protocol: u32,
+            #[serde(default)]
+            version: String,
+        }
+        let strange = || Failure::wrong(format!("{} does not speak our protocol", self.who()));
+        let greeting = serde_json::from_str::<Version>(line);
+        if let Ok(Version { protocol, version }) = &greeting
+            && *protocol != PROTOCOL
+        {
+            let own = env!("CARGO_PKG_VERSION");
+            return Err(Failure::wrong(format!(
+                "{} speaks version {protocol} of the protocol, and this program {PROTOCOL}",
+                self.who()
+            ))
+            .hint(format!(
+                "it is setpoint {version}, and this is {own}: restart it, or ask it with its own"
+            )));
+        }
+        match self.read(line)? {
+            Answer::Hello(hello) => Ok(hello),
+            _ => Err(strange()),
+        }
+    }
+
+    /// The process has ended or given us up.
+    fn went(&self) -> Failure {
+        Failure::not_running(format!("{} has closed the connection", self.who()))
+            .hint("it has ended, or is just ending")
+    }
+
+    fn broken(&self, error: &io::Error) -> Failure {
+        if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+            return Failure::io(format!("speak with {}", self.who()), error);
+        }
+        silent(self.pid(), &self.who())
+    }
+
+    fn pid(&self) -> Option<u32> {
+        let peer = rustix::net::sockopt::socket_peercred(self.reader.get_ref()).ok()?;
+        u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+    }
+
+    fn who(&self) -> String {
+        match self.pid() {
+            Some(pid) => format!("process {pid}"),
+            None => format!("the process of {}", self.place.display()),
+        }
+    }
+}
+
+/// Connects. The kernel lets one wait for a process that does not take connections any more, and that is not waited for.
+fn connect(place: &Path) -> io::Result<UnixStream> {
+    let (tell, told) = channel();
+    let to = place.to_owned();
+    std::thread::spawn(move || tell.send(socket::connect(&to)));
+    let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+    told.recv_timeout(GREETS_WITHIN).map_err(late)?
+}
+
+/// Says why there is nobody to ask.
+fn not_there(place: &Path, is_given: bool, error: &io::Error) -> Failure {
+    let path = place.display().to_string();
+    let path = visible(&path);
+    let is_root = rustix::process::geteuid().is_root();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            let holder = socket::last_holder(place).filter(|pid| name_of(*pid).is_some());
+            if let Some(pid) = holder {
+                return Failure::not_running(format!(
+                    "process {pid} uses the working directory {path}, but has no control socket"
+                ))
+                .hint("it is just starting or ending, or its version is older than that");
+            }
+            let failure = Failure::not_running(format!("no setpoint runs with the working directory {path}"));
+            match (is_given, is_root) {
+                (false, false) => failure.hint(format!(
+                    "that is yours; root's, a service say, is found as root, in {OF_ROOT}"
+                )),
+                _ => failure.hint("`--prefix DIR` names the working directory of another one"),
+            }
+        }
+        io::ErrorKind::PermissionDenied => Failure::not_running(format!(
+            "you may not speak with the process of the working directory {path}"
+        ))
+        .hint("it belongs to another user: ask as that user, or as root"),
+        io::ErrorKind::TimedOut => match socket::last_holder(place) {
+            Some(pid) => silent(Some(pid), &format!("process {pid}")),
+            None => silent(None, &format!("the process of the working directory {path}")),
+        },
+        _ => Failure::not_running(format!(
+            "the process of the working directory {path} cannot be asked"
+        ))
+        .because(system_text(error)),
+    }
+}
+
+/// Says that a process gives no answer, and why that may be.
+fn silent(pid: Option<u32>, who: &str) -> Failure {
+    let failure = Failure::not_running(format!("{who} gives no answer"));
+    match pid.and_then(|pid| Some((pid, state_of(pid)?))) {
+        Some((pid, 'T' | 't')) => failure
+            .because("it is stopped")
+            .hint(format!("`kill -CONT {pid}` lets it go on")),
+        Some((_, 'D')) => failure.because("it waits for a disk or for the kernel"),
+        Some(_) => failure.hint("the machine may be under heavy load, or short of memory"),
+        None => failure,
+    }
+}
+
+/// What the kernel says a process does: the letter of proc_pid_stat(5).
+fn state_of(pid: u32) -> Option<char> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    text.rsplit_once(") ")?.1.chars().next()
+}
+
+fn name_of(pid: u32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}

@@ -1,0 +1,369 @@
+//! Who listens: one thread, with a task for each client, and one for each request of it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixListener as StdListener;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel as plain_channel};
+use std::time::Duration;
+
+use setpoint_diagnostics::visible;
+use setpoint_engine::{DebugOutput, Engine, EventStream};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet, LocalSet, spawn_local};
+use tokio::time::{sleep, timeout};
+
+use super::history::History;
+use super::names::Names;
+use super::protocol::{Answer, Ask, ErrorCode, Hello, LONGEST_REQUEST, Request};
+use super::requests::{Refusal, Stop, answer, parse};
+use super::socket::{NAME, SocketFile, bind};
+use crate::failure::{Failure, system_text};
+use crate::output::Output;
+use crate::program_state::ProgramState;
+
+/// Clients that may be connected at a time.
+const MOST_CLIENTS: usize = 64;
+
+/// Requests of one client that may be under way at a time.
+const MOST_REQUESTS: usize = 32;
+
+/// Lines that may wait to be written to a client. Who makes more of them waits.
+const QUEUE: usize = 4;
+
+/// A client that takes nothing for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Events are taken so long after the last ones: whoever follows is woken once for many.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// How long the end waits for clients to be told of it.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// How long the end waits for the thread.
+const LONGEST_END: Duration = Duration::from_secs(2);
+
+/// What is served.
+pub(crate) struct Served {
+    pub(crate) engine: Engine,
+    pub(crate) program: ProgramState,
+    pub(crate) debug: Arc<DebugOutput>,
+    /// Who answers.
+    pub(crate) hello: Hello,
+    /// Of whom debug output can be wanted.
+    pub(crate) names: Names,
+}
+
+/// What all clients share.
+pub(super) struct Shared {
+    pub(super) served: Served,
+    pub(super) history: RefCell<History>,
+    /// There is more history, or it has come to its end.
+    pub(super) news: Notify,
+    pub(super) has_ended: Cell<bool>,
+    clients: Cell<usize>,
+}
+
+/// Makes the socket in a prefix whose lock is ours. When that is not possible it is said, and everything else goes on.
+pub(crate) fn listen(prefix: &Path, output: &Output) -> Option<(StdListener, SocketFile)> {
+    match bind(prefix) {
+        Ok(bound) => Some(bound),
+        Err(error) => {
+            let why = system_text(&error);
+            let path = prefix.join(NAME).display().to_string();
+            let path = visible(&path);
+            output.warning(format!(
+                "the control socket {path} cannot be made, so `setpoint status` will not find this process: {why}"
+            ));
+            None
+        }
+    }
+}
+
+/// Serves the control socket of a process until it is dropped.
+pub(crate) struct Server {
+    end: Option<oneshot::Sender<()>>,
+    ended: Receiver<()>,
+}
+
+impl Server {
+    /// Serves those who connect, on a thread of its own.
+    ///
+    /// # Errors
+    /// When there can be no further thread.
+    pub(crate) fn start(listener: StdListener, served: Served) -> Result<Server, Failure> {
+        let failed = |error: std::io::Error| Failure::io("serve the control socket", &error);
+        let (end, ending) = oneshot::channel();
+        let (alive, ended) = plain_channel::<()>();
+        let events = served.engine.events();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed)?;
+        let work = move || {
+            let _alive = alive;
+            let shared = Rc::new(Shared {
+                served,
+                history: RefCell::default(),
+                news: Notify::new(),
+                has_ended: Cell::new(false),
+                clients: Cell::new(0),
+            });
+            LocalSet::new().block_on(&runtime, async {
+                // Within the runtime.
+                if let Ok(listener) = UnixListener::from_std(listener) {
+                    serve(listener, shared, events, ending).await;
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("control".to_owned()).spawn(work);
+        thread.map_err(failed)?;
+        Ok(Server {
+            end: Some(end),
+            ended,
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            let _ = end.send(());
+        }
+        // Disconnected when the thread has ended.
+        let _ = self.ended.recv_timeout(LONGEST_END);
+    }
+}
+
+async fn serve(
+    listener: UnixListener,
+    shared: Rc<Shared>,
+    events: EventStream,
+    ending: oneshot::Receiver<()>,
+) {
+    let history = spawn_local(remember(shared.clone(), events));
+    let mut clients: JoinSet<()> = JoinSet::new();
+    tokio::pin!(ending);
+    loop {
+        while clients.try_join_next().is_some() {}
+        tokio::select! {
+            _ = &mut ending => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => drop(clients.spawn_local(attend(shared.clone(), stream))),
+                // Out of descriptors, say: others end, and then it goes on.
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            },
+        }
+    }
+    // The engine has ended; whoever follows it hears the last of it.
+    let _ = timeout(LAST_WORDS, history).await;
+    let _ = timeout(LAST_WORDS, async { while clients.join_next().await.is_some() {} }).await;
+}
+
+/// Keeps the newest events.
+async fn remember(shared: Rc<Shared>, mut events: EventStream) {
+    while let Some(event) = events.next().await {
+        {
+            let mut history = shared.history.borrow_mut();
+            history.push(event);
+            while let Some(event) = events.try_next() {
+                history.push(event);
+            }
+        }
+        shared.news.notify_waiters();
+        sleep(BREATH).await;
+    }
+    shared.has_ended.set(true);
+    shared.news.notify_waiters();
+}
+
+/// Counts a client as long as it lives.
+struct Counted(Rc<Shared>);
+
+impl Counted {
+    fn new(shared: Rc<Shared>) -> Counted {
+        shared.clients.set(shared.clients.get() + 1);
+        Counted(shared)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.clients.set(self.0.clients.get() - 1);
+    }
+}
+
+/// Serves a client from its first line to its end.
+async fn attend(shared: Rc<Shared>, stream: UnixStream) {
+    let counted = Counted::new(shared.clone());
+    let own = rustix::process::geteuid().as_raw();
+    let is_ours = stream
+        .peer_cred()
+        .is_ok_and(|peer| [own, 0].contains(&peer.uid()));
+    let (from, to) = stream.into_split();
+    let (lines, waiting) = channel(QUEUE);
+    let writer = spawn_local(write(to, waiting));
+    let refusal = if !is_ours {
+        let message = "this process belongs to another user";
+        Some(Refusal::new(ErrorCode::NotPermitted, message))
+    } else if shared.clients.get() > MOST_CLIENTS {
+        let message = format!("{MOST_CLIENTS} clients are connected already");
+        Some(Refusal::new(ErrorCode::TooManyClients, message))
+    } else {
+        None
+    };
+    match refusal {
+        Some(refusal) => drop(send(&lines, &refusal.answer()).await),
+        None => converse(&shared, from, lines.clone(), &writer).await,
+    }
+    drop(lines);
+    let _ = writer.await;
+    drop(counted);
+}
+
+/// Takes the requests of a client until it sends no more, and answers those that are under way then.
+async fn converse(shared: &Rc<Shared>, from: OwnedReadHalf, lines: Sender<String>, writer: &JoinHandle<()>) {
+    let hello = Answer::Hello(shared.served.hello.clone());
+    if send(&lines, &hello).await.is_err() {
+        return;
+    }
+    let mut reader = BufReader::new(from);
+    let mut requests = Requests::default();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = tokio::select! {
+            read = read_line(&mut reader, &mut line) => read,
+            // It can no longer be told anything.
+            () = lines.closed() => break,
+        };
+        requests.tidy();
+        match read {
+            Read::Line => {}
+            Read::End => break,
+            Read::TooLong => {
+                let message = format!("a line may have {LONGEST_REQUEST} bytes, and this has more");
+                let _ = send(&lines, &Refusal::new(ErrorCode::TooLong, message).answer()).await;
+                break;
+            }
+        }
+        let refused = match parse(&line) {
+            Ok(request) => requests.take(shared, request, &lines),
+            Err(refusal) => Some(refusal.answer()),
+        };
+        if let Some(answer) = refused
+            && send(&lines, &answer).await.is_err()
+        {
+            break;
+        }
+    }
+    // What only goes on until it is cancelled goes with the client; the rest is answered, if there is still somebody to hear it.
+    requests.finish(writer).await;
+}
+
+/// The requests of a client that are under way.
+#[derive(Default)]
+struct Requests {
+    tasks: JoinSet<()>,
+    by_id: BTreeMap<u64, UnderWay>,
+}
+
+struct UnderWay {
+    task: AbortHandle,
+    follows: bool,
+}
+
+impl Requests {
+    /// Begins with a request. Answers what is to be said at once.
+    fn take(&mut self, shared: &Rc<Shared>, request: Request, lines: &Sender<String>) -> Option<Answer> {
+        let id = request.id;
+        if let Ask::Cancel { of } = request.ask {
+            let under_way = self.by_id.remove(&of);
+            let was_under_way = under_way.is_some_and(|under_way| {
+                under_way.task.abort();
+                true
+            });
+            return Some(Answer::Cancel { id, was_under_way });
+        }
+        if self.by_id.contains_key(&id) {
+            let message = format!("a request with the id {id} is under way");
+            return Some(Refusal::new(ErrorCode::IdInUse, message).of(id).answer());
+        }
+        if self.by_id.len() >= MOST_REQUESTS {
+            let message = format!("{MOST_REQUESTS} requests are under way");
+            return Some(Refusal::new(ErrorCode::TooManyRequests, message).of(id).answer());
+        }
+        let follows = matches!(request.ask, Ask::Events { follow: true, .. });
+        let (shared, lines) = (shared.clone(), lines.clone());
+        let task = self.tasks.spawn_local(async move {
+            if let Err(Stop::Refused(mut refusal)) = answer(&shared, request, &lines).await {
+                refusal.id.get_or_insert(id);
+                let _ = send(&lines, &refusal.answer()).await;
+            }
+        });
+        self.by_id.insert(id, UnderWay { task, follows });
+        None
+    }
+
+    fn tidy(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        self.by_id.retain(|_, under_way| !under_way.task.is_finished());
+    }
+
+    async fn finish(mut self, writer: &JoinHandle<()>) {
+        for under_way in self.by_id.values().filter(|under_way| under_way.follows) {
+            under_way.task.abort();
+        }
+        while !writer.is_finished() && self.tasks.join_next().await.is_some() {}
+    }
+}
+
+async fn send(lines: &Sender<String>, answer: &Answer) -> Result<(), ()> {
+    let line = serde_json::to_string(answer).unwrap_or_default();
+    lines.send(line).await.map_err(|_| ())
+}
+
+/// Writes lines to a client, until there are no more or it takes none.
+async fn write(mut to: OwnedWriteHalf, mut lines: tokio::sync::mpsc::Receiver<String>) {
+    let mut text = Vec::new();
+    while let Some(line) = lines.recv().await {
+        text.clear();
+        push(&mut text, &line);
+        // What is there already goes out in one write.
+        while text.len() < 1 << 16
+            && let Ok(line) = lines.try_recv()
+        {
+            push(&mut text, &line);
+        }
+        if !matches!(timeout(PATIENCE, to.write_all(&text)).await, Ok(Ok(()))) {
+            return;
+        }
+    }
+}
+
+fn push(text: &mut Vec<u8>, line: &str) {
+    text.extend_from_slice(line.as_bytes());
+    text.push(b'\n');
+}
+
+enum Read {
+    Line,
+    /// The client sends no more.
+    End,
+    TooLong,
+}
+
+async fn read_line(reader: &mut BufReader<OwnedReadHalf>, line: &mut Vec<u8>) -> Read {
+    let mut limited = reader.take(LONGEST_REQUEST as u64 + 1);
+    match limited.read_until(b'\n', line).await {
+        Ok(0) | Err(_) => Read::End,
+        Ok(_) if line.ends_with(b"\n") => Read::Line,
+        Ok(_) if line.len() > LONGEST_REQUEST => Read::TooLong,
+        // The last line needs no end.
+        Ok(_) => Read::Line,
+    }
+}

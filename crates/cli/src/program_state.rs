@@ -1,0 +1,127 @@
+//! What a run keeps: the newest good version of its program, and what is wrong with the newest one. Those who show how things are ask
+//! here; the engine knows nothing of texts.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use setpoint_diagnostics::{Places, SourceMap};
+use setpoint_graph::DesiredGraph;
+use setpoint_host::sync::Mutex;
+use tokio::sync::oneshot;
+
+use crate::reload::Message;
+
+/// The program of a run. Clones are one and the same.
+#[derive(Clone)]
+pub(crate) struct ProgramState(Arc<Mutex<State>>);
+
+/// How the program stands.
+#[derive(Clone)]
+pub(crate) struct State {
+    /// What the command line names, as it is told; none when there is no program.
+    pub(crate) program: Option<String>,
+    /// The graph that was accepted last, and the places of its statements.
+    pub(crate) accepted: Option<Accepted>,
+    /// What is wrong with the newest text or values, which are therefore not in use.
+    pub(crate) wrong: Option<String>,
+    reload: Option<Sender<Message>>,
+}
+
+/// A graph that the engine has taken.
+#[derive(Clone)]
+pub(crate) struct Accepted {
+    /// As the program gave it.
+    pub(crate) graph: DesiredGraph,
+    /// The places of its texts.
+    pub(crate) places: Arc<Places>,
+    /// Since when this version of the program's text is in use, since 1970 UTC.
+    pub(crate) since: Duration,
+}
+
+/// What became of reading a program again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reloaded {
+    /// It is in use.
+    Accepted,
+    /// It is wrong, and the old one stays in use: why.
+    Rejected(String),
+    /// It was not given as a file.
+    NotAFile,
+}
+
+/// Where it is told what became of reading a program again.
+pub(crate) type ReloadAnswer = oneshot::Sender<Reloaded>;
+
+impl ProgramState {
+    /// Of a program that the command line names so.
+    pub(crate) fn new(words: &[String]) -> ProgramState {
+        ProgramState(Arc::new(Mutex::new(State {
+            program: described(words),
+            accepted: None,
+            wrong: None,
+            reload: None,
+        })))
+    }
+
+    /// How it stands now.
+    pub(crate) fn get(&self) -> State {
+        self.0.lock().clone()
+    }
+
+    /// Who reads it again when that is asked for.
+    pub(crate) fn set_reload(&self, sender: Sender<Message>) {
+        self.change(|state| state.reload = Some(sender));
+    }
+
+    /// The engine has taken a graph. `is_new` says that it is the first of its text.
+    pub(crate) fn accept(&self, graph: DesiredGraph, sources: &SourceMap, is_new: bool) {
+        let places = Arc::new(Places::of(sources, absolute));
+        self.change(|state| {
+            let since = match &state.accepted {
+                Some(before) if !is_new => before.since,
+                _ => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            };
+            state.wrong = None;
+            state.accepted = Some(Accepted { graph, places, since });
+        });
+    }
+
+    /// The newest text or values are wrong, or are right again.
+    pub(crate) fn set_wrong(&self, wrong: Option<String>) {
+        self.change(|state| state.wrong = wrong);
+    }
+
+    /// Reads it again; none when there is no program, or no longer.
+    pub(crate) fn reload(&self) -> Option<oneshot::Receiver<Reloaded>> {
+        let (answer, answered) = oneshot::channel();
+        let sender = self.0.lock().reload.clone()?;
+        sender.send(Message::Reload(Some(answer))).ok()?;
+        Some(answered)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.0.lock());
+    }
+}
+
+/// How a program is named to those who did not start it. Code on the command line is not shown: it may hold what is secret.
+fn described(words: &[String]) -> Option<String> {
+    match words.last().map(String::as_str) {
+        None | Some("empty") => None,
+        Some("-") => Some("standard input".to_owned()),
+        Some(word) if Path::new(word).exists() => Some(absolute(word).to_string()),
+        Some(_) => Some("code given on the command line".to_owned()),
+    }
+}
+
+/// The name of a file for those who work in another directory. What is no file keeps its name.
+fn absolute(name: &str) -> Arc<str> {
+    match std::path::absolute(name) {
+        Ok(path) if !name.starts_with('<') && path.exists() => {
+            path.to_string_lossy().trim_end_matches('/').into()
+        }
+        _ => name.into(),
+    }
+}

@@ -1,0 +1,752 @@
+//! Asking a running process, and telling it what to do: the commands, and the socket itself.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use setpoint_testing::{Finished, Hermetic, Running, repository};
+
+use crate::end_to_end::{Engine, text};
+use crate::events::validate;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+/// A command that speaks with the process of a place.
+fn ask(place: &Hermetic, words: &[&str]) -> Finished {
+    let prefix = place.path("prefix").display().to_string();
+    let words: Vec<&str> = words.iter().copied().chain(["--prefix", &prefix]).collect();
+    place.run(BINARY, &words)
+}
+
+fn status(place: &Hermetic, words: &[&str]) -> (i32, Json) {
+    let words: Vec<&str> = ["status", "--json"].iter().chain(words).copied().collect();
+    let finished = ask(place, &words);
+    let json = serde_json::from_str(&finished.stdout);
+    (
+        finished.code,
+        json.unwrap_or_else(|_| panic!("{}", finished.stderr)),
+    )
+}
+
+/// A client of the socket that does what it likes.
+struct Raw(BufReader<UnixStream>);
+
+impl Raw {
+    fn connect(place: &Hermetic) -> Raw {
+        let stream = UnixStream::connect(place.path("prefix/control.sock")).expect("a process listens");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .expect("the socket works");
+        Raw(BufReader::new(stream))
+    }
+
+    fn say(&mut self, line: &str) {
+        self.0
+            .get_mut()
+            .write_all(format!("{line}\n").as_bytes())
+            .expect("the socket works");
+    }
+
+    fn line(&mut self) -> Json {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("the socket works");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// The lines of an answer up to the last.
+    fn answer(&mut self, id: u64) -> Vec<Json> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line();
+            let is_last = ["status", "graph", "events", "poke", "error"]
+                .iter()
+                .any(|last| line["answer"] == *last && line["id"] == id);
+            lines.push(line);
+            if is_last {
+                return lines;
+            }
+        }
+    }
+}
+
+/// A program of which one file fails for as long as there is no directory for it.
+fn failing(place: &Hermetic) -> String {
+    let at = |name: &str| place.path(name).display().to_string();
+    let (motd, app) = (at("machine/etc/motd"), at("machine/srv/app/config"));
+    std::fs::create_dir_all(place.path("machine/etc")).expect("the socket works");
+    let program = format!(
+        "file \"{motd}\" {{\n\tcontent => \"welcome\\n\",\n}}\n\nfile \"{app}\" {{\n\tcontent => \"port = 80\\n\",\n\tBefore => Exec[\"start\"],\n}}\n\n\
+         exec \"start\" {{\n\tcmd => \"/bin/true\",\n}}\n"
+    );
+    place.write("setpoint/main.mcl", program).display().to_string()
+}
+
+/// Waits until the resource has failed.
+fn started(place: &Hermetic, program: &str) -> Engine {
+    let mut engine = Engine::start(place, &["--converger-timeout", "0", program]);
+    engine.event("the end of the work", |event| event["event"] == "converged");
+    engine
+}
+
+#[test]
+fn status_says_what_is_wrong_since_when_why_and_what_waits_for_it() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let mut engine = started(&place, &program);
+    let finished = ask(&place, &["status"]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    the_book_shows("status", "setpoint status", &finished.stdout);
+    let (code, json) = status(&place, &[]);
+    assert_eq!((code, &json["exit_code"]), (1, &json!(1)));
+    let counts = &json["status"]["counts"];
+    assert_eq!(
+        (&counts["failing"], &counts["blocked"], &counts["right"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    let rows = json["resources"].as_array().unwrap();
+    let told: Vec<&str> = rows.iter().filter_map(|row| row["standing"].as_str()).collect();
+    assert_eq!(told, ["failing", "blocked"]);
+    assert_eq!(rows[0]["place"]["line"], 5);
+    assert!(rows[0]["until"].as_f64() > rows[0]["since"].as_f64());
+    let config = format!("file[{}]", place.path("machine/srv/app/config").display());
+    assert_eq!(rows[1]["behind"], "file[$DIR/machine/srv/app/config]");
+    // What is asked for by name is shown also if it is right, and the code is that of what was asked for.
+    let motd = format!("file[{}]", place.path("machine/etc/motd").display());
+    let one = ask(&place, &["status", &motd]);
+    assert_eq!(one.code, 0, "{}", one.stderr);
+    assert!(
+        one.stdout.starts_with("right: 1 resource\n\nright\n"),
+        "{}",
+        one.stdout
+    );
+    assert_eq!(ask(&place, &["status", "--kind", "exec"]).code, 1);
+    let all = ask(&place, &["status", "--all"]);
+    assert!(
+        all.stdout.contains("file[$DIR/machine/etc/motd]"),
+        "{}",
+        all.stdout
+    );
+
+    // It is mended from outside, and that is told as well.
+    std::fs::create_dir_all(place.path("machine/srv/app")).unwrap();
+    assert_eq!(ask(&place, &["poke", &config]).code, 0);
+    let (name, is_there) = (place.path("machine/srv/app/config"), || {
+        text(&place.path("machine/srv/app/config")) == "port = 80\n"
+    });
+    engine.repaired_until("file", name.to_str().unwrap(), is_there);
+    engine.event("the end", |event| event["event"] == "converged");
+    let finished = ask(&place, &["status"]);
+    assert_eq!(finished.code, 0, "{}", finished.stdout);
+    assert!(
+        finished.stdout.starts_with("right: 3 resources\n"),
+        "{}",
+        finished.stdout
+    );
+    engine.stop();
+}
+
+/// What a command prints, with what differs each time made equal.
+fn made_equal(text: &str) -> String {
+    let text = text
+        .replace("$DIR/machine", "")
+        .replace("$DIR/setpoint", "/etc/setpoint");
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        // An event: other resources' events come between in any order.
+        if let Some((_, rest)) = line.get(13..).and_then(|rest| rest.trim_start().split_once(' '))
+            && line.as_bytes()[8] == b'.'
+        {
+            lines.push(format!("06:12:01.250 {:>6} {rest}", number + 1));
+            continue;
+        }
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut out: Vec<String> = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let is_unit = |word: &&&str| ["s", "ms"].contains(&word.trim_end_matches([';', ',']));
+            let is_number = word.parse::<f64>().is_ok();
+            if is_number && words.get(at + 1).as_ref().is_some_and(is_unit) {
+                out.push("2.0".to_owned());
+            } else if is_unit(&word) && at > 0 && words[at - 1].parse::<f64>().is_ok() {
+                out.push(word.replace("ms", "s"));
+            } else if is_number && at > 0 && words[at - 1] == "process" {
+                out.push("811".to_owned());
+            } else {
+                out.push((*word).to_owned());
+            }
+        }
+        lines.push(out.join(" "));
+    }
+    lines.join("\n")
+}
+
+/// Compares what a command prints with what the book says that it does. With `UPDATE=1` the book is written anew.
+fn the_book_shows(name: &str, command: &str, printed: &str) {
+    let shown = format!("```text\n$ {command}\n{}\n```\n", made_equal(printed).trim_end());
+    let path = repository().join("docs/guide/monitoring.md");
+    let page = text(&path);
+    let mark = format!("<!-- printed by a test: {name} -->\n");
+    let begin = page.find(&mark).expect("the page has a place for it") + mark.len();
+    let end = page[begin..]
+        .find("\n```\n")
+        .map_or(begin, |at| begin + at + "\n```\n".len());
+    if page[begin..end] == shown {
+        return;
+    }
+    assert!(
+        std::env::var_os("UPDATE").is_some(),
+        "UPDATE=1 writes docs/guide/monitoring.md anew with:\n{shown}"
+    );
+    std::fs::write(&path, format!("{}{shown}{}", &page[..begin], &page[end..]))
+        .expect("the book can be written");
+}
+
+#[test]
+fn names_that_are_not_there_are_answered_with_those_that_are_meant() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let motd = place.path("machine/etc/motd").display().to_string();
+    let cases = [
+        (
+            vec!["status".to_owned(), format!("file[{motd}x]")],
+            format!("did you mean `file[{motd}]`?"),
+        ),
+        (
+            vec!["poke".to_owned(), format!("fil[{motd}]")],
+            format!("did you mean `file[{motd}]`?"),
+        ),
+        (
+            vec!["status".to_owned(), motd.clone()],
+            format!("did you mean `file[{motd}]`?"),
+        ),
+        (
+            vec!["events".to_owned(), "--event".to_owned(), "repared".to_owned()],
+            "did you mean `repaired`?".to_owned(),
+        ),
+        (
+            vec!["debug".to_owned(), "on".to_owned(), "fille".to_owned()],
+            "did you mean `file`?".to_owned(),
+        ),
+        (
+            vec!["status".to_owned(), "--kind".to_owned(), "pkg".to_owned()],
+            "no resource of the kind `pkg`".to_owned(),
+        ),
+    ];
+    for (words, wanted) in cases {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let finished = ask(&place, &words);
+        let wanted = wanted.replace(&place.directory().display().to_string(), "$DIR");
+        assert_eq!(finished.code, 1, "{words:?}: {}", finished.stderr);
+        assert!(
+            finished.stderr.contains(&wanted),
+            "{words:?}: {}",
+            finished.stderr
+        );
+    }
+    engine.stop();
+}
+
+#[test]
+fn events_are_told_from_a_number_on_and_followed_until_the_end() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let lines = |words: &[&str]| -> Vec<Json> {
+        let finished = ask(&place, words);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        finished
+            .stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let all = lines(&["events", "--json"]);
+    assert_eq!(all[0]["seq"], 1);
+    assert!(
+        all.windows(2)
+            .all(|two| two[0]["seq"].as_u64().unwrap() + 1 == two[1]["seq"].as_u64().unwrap())
+    );
+    let repaired = lines(&["events", "--json", "--event", "repaired", "--kind", "File"]);
+    assert_eq!(repaired.len(), 1);
+    let after = repaired[0]["seq"].to_string();
+    let rest = lines(&["events", "--json", "--since", &after]);
+    assert_eq!(
+        rest[0]["seq"].as_u64().unwrap(),
+        repaired[0]["seq"].as_u64().unwrap() + 1
+    );
+    let ahead = ask(&place, &["events", "--since", "999999"]);
+    assert_eq!(ahead.code, 1);
+    assert!(
+        ahead.stderr.contains("there is no event 999999 yet"),
+        "{}",
+        ahead.stderr
+    );
+    let motd = format!("file[{}]", place.path("machine/etc/motd").display());
+    let shown = ask(&place, &["events", &motd]);
+    the_book_shows("events", "setpoint events 'file[/etc/motd]'", &shown.stdout);
+
+    let mut follow = place.command(BINARY);
+    follow
+        .args(["events", "--follow", "--json", "--prefix"])
+        .arg(place.path("prefix"));
+    let mut follow = Running::start(follow);
+    // Until it listens, what happens is not for it.
+    loop {
+        assert_eq!(ask(&place, &["poke", &motd]).code, 0);
+        std::thread::sleep(Duration::from_millis(50));
+        if !follow.drain().is_empty() {
+            break;
+        }
+    }
+    std::fs::write(place.path("machine/etc/motd"), "wrong").unwrap();
+    follow.wait_for("the repair", |line| line.contains(r#""event":"repaired""#));
+    engine.stop();
+    follow.wait_for("the stop", |line| line.contains(r#""event":"stopping""#));
+    let (status, errors) = follow.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    assert!(errors.contains("the process has ended"), "{errors}");
+}
+
+#[test]
+fn a_closed_pipe_ends_a_command_quietly() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    for words in [
+        &["status", "--all"][..],
+        &["events"],
+        &["events", "--follow", "--since", "0"],
+    ] {
+        let mut command = place.command(BINARY);
+        command.args(words).arg("--prefix").arg(place.path("prefix"));
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words:?}");
+        assert_eq!(
+            output.status.code(),
+            Some(i32::from(words[0] == "status")),
+            "{words:?}"
+        );
+    }
+    engine.stop();
+}
+
+#[test]
+fn a_pause_lets_nothing_begin_until_it_ends() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    std::fs::create_dir_all(place.path("machine/srv/app")).unwrap();
+    let mut engine = started(&place, &program);
+    let motd = place.path("machine/etc/motd");
+    let id = format!("file[{}]", motd.display());
+    assert_eq!(ask(&place, &["pause"]).code, 0);
+    assert!(ask(&place, &["pause"]).stderr.contains("paused already"));
+    std::fs::write(&motd, "wrong").unwrap();
+    engine.event("it is noticed", |event| {
+        event["event"] == "dirty" && event["name"] == *motd.to_str().unwrap()
+    });
+    let poked = ask(&place, &["poke", &id]);
+    assert!(
+        poked.stderr.contains("after `setpoint resume`"),
+        "{}",
+        poked.stderr
+    );
+    let paused = ask(&place, &["status"]);
+    assert_eq!(paused.code, 3, "{}", paused.stdout);
+    assert!(
+        paused.stdout.starts_with("paused: 1 waiting, 2 right\n"),
+        "{}",
+        paused.stdout
+    );
+    assert_eq!(text(&motd), "wrong");
+    assert_eq!(ask(&place, &["resume"]).code, 0);
+    engine.repaired_until("file", motd.to_str().unwrap(), || text(&motd) == "welcome\n");
+    assert!(ask(&place, &["resume"]).stderr.contains("it was not paused"));
+    engine.stop();
+}
+
+#[test]
+fn a_reload_answers_when_the_new_program_is_in_use_or_says_why_it_is_not() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    std::fs::create_dir_all(place.path("machine/srv/app")).unwrap();
+    let mut engine = started(&place, &program);
+    let right = text(program.as_ref());
+    std::fs::write(&program, right.replace("welcome", "hello")).unwrap();
+    let reloaded = ask(&place, &["reload"]);
+    assert_eq!(reloaded.code, 0, "{}", reloaded.stderr);
+    let motd = place.path("machine/etc/motd");
+    engine.repaired_until("file", motd.to_str().unwrap(), || text(&motd) == "hello\n");
+    std::fs::write(&program, "\n\nfile $nothing {}\n").unwrap();
+    let refused = ask(&place, &["reload"]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("the new program is not used: "),
+        "{}",
+        refused.stderr
+    );
+    let told = ask(&place, &["status"]);
+    assert_eq!(told.code, 1, "{}", told.stdout);
+    assert!(told.stdout.contains("\nnewest program\n"), "{}", told.stdout);
+    // Where a resource stands in the text is that of the text in use.
+    std::fs::write(&program, format!("\n\n{right}")).unwrap();
+    assert_eq!(ask(&place, &["reload"]).code, 0);
+    let (_, json) = status(&place, &[&format!("file[{}]", motd.display())]);
+    assert_eq!(json["resources"][0]["place"]["line"], 3, "{json}");
+    engine.stop();
+
+    // What was not given as a file cannot be read again.
+    let engine = started(&place, "print \"a\" { msg => \"x\", }");
+    let refused = ask(&place, &["reload"]);
+    assert!(
+        refused.code == 1 && refused.stderr.contains("not given as a file"),
+        "{}",
+        refused.stderr
+    );
+    let shown = ask(&place, &["status"]).stdout;
+    assert!(shown.contains("code given on the command line"), "{shown}");
+    engine.stop();
+}
+
+#[test]
+fn debug_output_is_turned_on_and_off_while_it_runs() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    assert_eq!(ask(&place, &["debug"]).stdout, "debug output of nobody\n");
+    assert_eq!(
+        ask(&place, &["debug", "on", "file", "exec[start]"]).stdout,
+        "file\nexec[start]\n"
+    );
+    assert_eq!(ask(&place, &["debug", "off", "file"]).stdout, "exec[start]\n");
+    assert_eq!(ask(&place, &["debug", "off"]).stdout, "debug output of nobody\n");
+    engine.stop();
+}
+
+#[test]
+fn who_asks_a_process_that_cannot_answer_is_told_so_in_time() {
+    let place = Hermetic::new();
+    let nobody = ask(&place, &["status"]);
+    assert_eq!(nobody.code, 4);
+    assert!(
+        nobody
+            .stderr
+            .contains("no setpoint runs with the working directory"),
+        "{}",
+        nobody.stderr
+    );
+    let program = failing(&place);
+    let engine = started(&place, &program).into_running();
+    engine.signal("STOP");
+    let frozen = ask(&place, &["status"]);
+    assert_eq!(frozen.code, 4);
+    let wanted = format!("process {} gives no answer: it is stopped", engine.id());
+    assert!(frozen.stderr.contains(&wanted), "{}", frozen.stderr);
+    // Killed, it leaves its socket behind, which the next one replaces.
+    engine.signal("KILL");
+    drop(engine);
+    assert!(place.path("prefix/control.sock").exists());
+    let dead = ask(&place, &["status"]);
+    assert_eq!(dead.code, 4);
+    assert!(dead.stderr.contains("no setpoint runs"), "{}", dead.stderr);
+    let engine = started(&place, &program);
+    assert_eq!(ask(&place, &["status"]).code, 1);
+    engine.stop();
+    assert!(!place.path("prefix/control.sock").exists(), "it goes at the end");
+    // Another version.
+    let listener = std::os::unix::net::UnixListener::bind(place.path("prefix/control.sock")).unwrap();
+    let older = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.write_all(b"{\"answer\":\"hello\",\"protocol\":7,\"version\":\"9.9.9\"}\n");
+        let _ = stream.read(&mut [0; 1]);
+    });
+    let other = ask(&place, &["status"]);
+    assert_eq!(other.code, 1);
+    assert!(
+        other.stderr.contains("speaks version 7 of the protocol"),
+        "{}",
+        other.stderr
+    );
+    assert!(other.stderr.contains("it is setpoint 9.9.9"), "{}", other.stderr);
+    older.join().unwrap();
+}
+
+#[test]
+fn nobody_else_may_ask() {
+    if !is_root() {
+        eprintln!("skipped: only root can ask as another user");
+        return;
+    }
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let prefix = place.path("prefix");
+    let mut other = place.command("setpriv");
+    other
+        .args(["--reuid", "65534", "--clear-groups", BINARY, "status", "--prefix"])
+        .arg(&prefix);
+    let output = other.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{errors}");
+    assert!(errors.contains("you may not speak with the process"), "{errors}");
+    engine.stop();
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+#[test]
+fn a_long_prefix_is_no_hindrance() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let prefix = place.path(&"p".repeat(150)).display().to_string();
+    let mut command = place.command(BINARY);
+    command.args([
+        "run",
+        "--json",
+        "--no-raise-limits",
+        "--converger-timeout",
+        "0",
+        "--prefix",
+        &prefix,
+        &program,
+    ]);
+    let mut engine = Running::start(command);
+    engine.wait_for("the end of the work", |line| {
+        line.contains(r#""event":"converged""#)
+    });
+    let finished = place.run(BINARY, &["status", "--prefix", &prefix]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    engine.signal("TERM");
+    assert_eq!(engine.finish().0.code(), Some(0));
+}
+
+/// A line of the socket against the schema in the reference.
+fn validate_line(schema: &Json, side: &str, line: &Json) {
+    let name = line[side].as_str().unwrap_or_default();
+    let sorts = schema["$defs"][side]["oneOf"].as_array().expect("sorts of lines");
+    let sort = sorts.iter().find(|sort| sort["title"] == name);
+    let sort = sort.unwrap_or_else(|| panic!("no {side} `{name}` in the schema"));
+    if let Err(error) = validate(sort, line) {
+        panic!("{line}: {error}");
+    }
+}
+
+#[test]
+fn every_line_of_the_socket_is_as_the_schema_says() {
+    let schema: Json =
+        serde_json::from_str(&text(&repository().join("docs/reference/control.schema.json"))).unwrap();
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let mut client = Raw::connect(&place);
+    let hello = client.line();
+    assert_eq!(
+        (&hello["answer"], &hello["protocol"]),
+        (&json!("hello"), &json!(1))
+    );
+    validate_line(&schema, "answer", &hello);
+    let motd = format!("file[{}]", place.path("machine/etc/motd").display());
+    let requests = [
+        json!({"request": "status"}),
+        json!({"request": "status", "standings": []}),
+        json!({"request": "status", "resources": [motd], "standings": ["right"]}),
+        json!({"request": "graph"}),
+        json!({"request": "events", "since": 0, "events": ["repaired", "backing off"]}),
+        json!({"request": "events", "follow": true}),
+        json!({"request": "cancel", "of": 5}),
+        json!({"request": "poke", "resources": [motd]}),
+        json!({"request": "poke", "resources": ["file[nothing]"]}),
+        json!({"request": "pause"}),
+        json!({"request": "resume"}),
+        json!({"request": "debug", "on": ["exec"]}),
+        json!({"request": "reload"}),
+        json!({"request": "nothing"}),
+    ];
+    let count = requests.len();
+    for (id, mut request) in requests.into_iter().enumerate() {
+        request["id"] = id.into();
+        if request["request"] != "nothing" {
+            validate_line(&schema, "request", &request);
+        }
+        client.say(&request.to_string());
+    }
+    // All are under way at a time, and each answer says whose it is.
+    let mut ended = std::collections::BTreeSet::new();
+    let mut seen = std::collections::BTreeSet::new();
+    while ended.len() < count - 1 {
+        let line = client.line();
+        validate_line(&schema, "answer", &line);
+        let sort = line["answer"].as_str().unwrap().to_owned();
+        if !["resources", "graph-resources", "graph-edges", "event"].contains(&&*sort) {
+            ended.insert(line["id"].as_u64().unwrap());
+        }
+        seen.insert(sort);
+    }
+    let wanted = [
+        "cancel",
+        "debug",
+        "error",
+        "event",
+        "events",
+        "graph",
+        "graph-edges",
+        "graph-resources",
+        "pause",
+        "poke",
+        "reload",
+        "resources",
+        "resume",
+        "status",
+    ];
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), wanted);
+    engine.stop();
+}
+
+#[test]
+fn the_graph_is_that_of_setpoint_graph() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let mut client = Raw::connect(&place);
+    client.say(r#"{"id":1,"request":"graph"}"#);
+    let lines = client.answer(1);
+    let all = |sort: &str, field: &str| -> Vec<Json> {
+        let of = lines.iter().filter(|line| line["answer"] == sort);
+        of.flat_map(|line| line[field].as_array().cloned().unwrap_or_default())
+            .collect()
+    };
+    let printed = place.run(BINARY, &["graph", "--format", "json", &program]);
+    // Names of files are those of the machine here, and there as the program names them.
+    let mut printed: Json = serde_json::from_str(
+        &printed
+            .stdout
+            .replace("$DIR", &place.directory().display().to_string()),
+    )
+    .unwrap();
+    for row in printed["resources"].as_array_mut().unwrap() {
+        row["span"]["file"] = program.clone().into();
+    }
+    assert_eq!(json!(all("graph-resources", "resources")), printed["resources"]);
+    assert_eq!(json!(all("graph-edges", "edges")), printed["edges"]);
+    engine.stop();
+}
+
+#[test]
+fn garbage_is_answered_and_harms_nobody() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let mut client = Raw::connect(&place);
+    client.line();
+    for (line, code) in [
+        ("garbage", "not-a-request"),
+        ("", "not-a-request"),
+        ("\u{0}\u{1b}[31m", "not-a-request"),
+        (&"[".repeat(10_000), "not-a-request"),
+        (r#"{"id":1,"request":"halt"}"#, "unknown-request"),
+        (r#"{"id":1,"request":"poke","resources":"x"}"#, "invalid"),
+    ] {
+        client.say(line);
+        assert_eq!(client.line()["code"], code, "{line:.40}");
+    }
+    // A request goes on in spite of it, and an id is used once at a time.
+    client.say(r#"{"id":2,"request":"events","follow":true}"#);
+    client.say(r#"{"id":2,"request":"status"}"#);
+    assert_eq!(client.line()["code"], "id-in-use");
+    for id in 3..40 {
+        client.say(&format!(r#"{{"id":{id},"request":"events","follow":true}}"#));
+    }
+    assert_eq!(client.line()["code"], "too-many-requests");
+    let mut long = Raw::connect(&place);
+    long.line();
+    let _ = long.0.get_mut().write_all(&vec![b'x'; 70_000]);
+    assert_eq!(long.line()["code"], "too-long");
+    let crowd: Vec<Raw> = (0..70).map(|_| Raw::connect(&place)).collect();
+    let said: Vec<Json> = crowd.into_iter().map(|mut one| one.line()).collect();
+    assert!(said.iter().any(|line| line["code"] == "too-many-clients"));
+    engine.stop();
+}
+
+#[test]
+fn a_client_that_never_reads_holds_nobody_and_finds_a_gap() {
+    let place = Hermetic::new();
+    let resources: String = (0..1500).map(|n| format!("test \"t{n}\" {{}}\n")).collect();
+    let program = place.write("many.mcl", resources).display().to_string();
+    let engine = started(&place, &program);
+    let mut lazy = Raw::connect(&place);
+    lazy.say(r#"{"id":1,"request":"events","since":0,"follow":true}"#);
+    lazy.say(r#"{"id":2,"request":"status"}"#);
+    // Others are served, and so is the engine, whatever it has in its queue.
+    let names: Vec<String> = (0..1500).map(|n| format!("\"test[t{n}]\"")).collect();
+    let mut busy = Raw::connect(&place);
+    for round in 0..4 {
+        let id = round + 1;
+        busy.say(&format!(
+            r#"{{"id":{id},"request":"poke","resources":[{}]}}"#,
+            names.join(",")
+        ));
+        assert_eq!(busy.answer(id).last().unwrap()["answer"], "poke");
+    }
+    let (code, json) = status(&place, &[]);
+    assert!([0, 3].contains(&code), "{json}");
+    let mut next = 1;
+    let mut gaps = 0;
+    let newest = json["status"]["newest_event"].as_u64().unwrap();
+    while next <= newest {
+        let line = lazy.line();
+        if line["answer"] != "event" {
+            continue;
+        }
+        let (event, seq) = (&line["event"], line["event"]["seq"].as_u64().unwrap());
+        let lost = event["lost"]
+            .as_u64()
+            .filter(|_| event["event"] == "gap")
+            .unwrap_or(1);
+        gaps += u64::from(event["event"] == "gap");
+        assert_eq!(seq, next + lost - 1, "nothing is missing in silence: {event}");
+        next = seq + 1;
+    }
+    assert!(gaps > 0, "{newest} events");
+    engine.stop();
+}
+
+#[test]
+fn nothing_sensitive_goes_over_the_socket() {
+    let place = Hermetic::new();
+    let file = place.path("secret").display().to_string();
+    let program = format!(
+        "$s = sensitive(\"hunter2\")\nfile \"{file}\" {{\n\tcontent => $s,\n\tmode => \"0600\",\n}}\n\
+         exec \"fails\" {{\n\tcmd => \"/bin/false\",\n\tenv => {{\"A\" => $s,}},\n}}\nprint \"shown\" {{\n\tmsg => $s,\n}}\n\
+         exec \"says\" {{\n\tcmd => \"echo $A >&2; exit 3\",\n\tshell => \"/bin/sh\",\n\tenv => {{\"A\" => $s,}},\n}}\n"
+    );
+    let program = place.write("p.mcl", program).display().to_string();
+    let engine = started(&place, &program);
+    assert_eq!(ask(&place, &["debug", "on", "all"]).stdout, "all\n");
+    let mut client = Raw::connect(&place);
+    let mut said = String::new();
+    for request in [r#""status""#, r#""graph""#, r#""events","since":0"#] {
+        client.say(&format!(r#"{{"id":1,"request":{request}}}"#));
+        for line in client.answer(1) {
+            said.push_str(&line.to_string());
+        }
+    }
+    for words in [&["status", "--all"][..], &["events"]] {
+        said.push_str(&ask(&place, words).stdout);
+    }
+    assert!(
+        said.contains("$sensitive") && said.contains("(sensitive)"),
+        "{said}"
+    );
+    assert!(!said.contains("hunter2"), "{said}");
+    engine.stop();
+}
