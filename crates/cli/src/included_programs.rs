@@ -14,6 +14,7 @@
 
 mod evaluations;
 mod interface;
+mod interface_places;
 mod module;
 mod places;
 mod replacement;
@@ -34,6 +35,7 @@ use crate::model_loader::ModelLoader;
 use crate::output::Output;
 
 pub(crate) use evaluations::{Evaluating, Evaluations};
+use interface_places::InterfacePlaces;
 use module::ProgramModule;
 pub(crate) use places::Places;
 
@@ -187,7 +189,8 @@ impl IncludedPrograms {
         }
         let explained = std::mem::take(diagnostics).into_vec().into_iter();
         let explained: Vec<Diagnostic> = explained.map(|error| explain(error, &modules, sources)).collect();
-        diagnostics.extend(explained);
+        let interfaces = InterfacePlaces::new(&modules, sources);
+        diagnostics.extend(explained.into_iter().map(|error| interfaces.in_programs(error)));
     }
 
     /// The files that the programs are made of, as absolute paths.
@@ -314,7 +317,7 @@ impl Loader for ProgramsAsModules {
         }
         if let Some(directory) = self.program(path, CLASSES) {
             let module = self.programs.load(directory, &self.files);
-            return Ok(module.text.as_bytes().into());
+            return Ok(module.interface.text.as_bytes().into());
         }
         self.files.read(path)
     }

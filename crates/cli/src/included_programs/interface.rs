@@ -3,9 +3,9 @@
 //! The text is read instead of a file that nobody wrote. It is made anew when a text of the program changes, and says so in its last line, so
 //! that whoever compares texts sees that.
 
-use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_mcl::analysis::Analysis;
@@ -16,15 +16,26 @@ use setpoint_value::Type;
 
 use super::{CLASS, INPUTS, MODULE};
 
+/// The text of a module, and where what a line says is in the program.
+pub(super) struct Interface {
+    pub(super) text: Arc<str>,
+    /// By line, in the texts of the program; none where nothing there says it.
+    pub(super) lines: Vec<Option<Span>>,
+}
+
 /// A class that a model can name.
 pub(super) struct Offered {
     pub(super) class: String,
+    /// Its name, in the texts of the program.
+    pub(super) span: Span,
     /// The entity, without its namespace.
     pub(super) entity: String,
     /// In the order of the parameters.
     pub(super) inputs: Vec<(String, PortType)>,
     /// In the order of the text.
     pub(super) outputs: Vec<(String, PortType)>,
+    /// Where inputs and outputs are named, in the texts of the program.
+    pub(super) places: BTreeMap<String, Span>,
 }
 
 /// A class that stays inside, and why.
@@ -54,6 +65,12 @@ pub(super) fn classes(analysis: &Analysis, main: FileId) -> (Vec<Offered>, Vec<I
                     StmtKind::Bind(bind) => Some(bind),
                     _ => None,
                 });
+                let parameters = class.parameters.iter().flat_map(|parameters| &parameters.items);
+                let mut places: BTreeMap<String, Span> = bound
+                    .clone()
+                    .map(|bind| (bind.name.text.to_string(), bind.name.span))
+                    .collect();
+                places.extend(parameters.map(|one| (one.name.text.to_string(), one.name.span)));
                 let outputs = bound.filter_map(|bind| {
                     let of_name = analysis.types_at(main, bind.name.span.start);
                     // What is only another name for something has no type of its own where nothing uses it.
@@ -66,9 +83,11 @@ pub(super) fn classes(analysis: &Analysis, main: FileId) -> (Vec<Offered>, Vec<I
                 });
                 offered.push(Offered {
                     class: class.name.text.to_string(),
+                    span: class.name.span,
                     entity,
                     inputs,
                     outputs: outputs.collect(),
+                    places,
                 });
             }
             Err((span, reason)) => inner.push(Inner { entity, span, reason }),
@@ -108,53 +127,86 @@ fn single(types: &[Type]) -> Option<PortType> {
     }
 }
 
-/// The text of the module for the model, in its layout.
-pub(super) fn text(directory: &str, classes: &[Offered], texts: &impl Hash) -> String {
-    let mut text = "\"\"\"\nThe classes of a program.\n\"\"\"\nimport setpoint\n".to_owned();
+/// The module for the model, in its layout.
+pub(super) fn interface(directory: &str, classes: &[Offered], texts: &impl Hash) -> Interface {
+    let mut lines = Lines::default();
+    for line in ["\"\"\"", "The classes of a program.", "\"\"\"", "import setpoint"] {
+        lines.push(None, line);
+    }
     for class in classes {
-        // Writing into a text cannot fail.
-        let _ = write_class(&mut text, directory, class);
+        lines.push_class(directory, class);
     }
     let mut hasher = DefaultHasher::new();
     texts.hash(&mut hasher);
-    let _ = writeln!(text, "\n# Of texts {:016x}.", hasher.finish());
-    text
+    lines.push(None, "");
+    lines.push(None, &format!("# Of texts {:016x}.", hasher.finish()));
+    Interface {
+        text: lines.text.into(),
+        lines: lines.spans,
+    }
 }
 
-fn write_class(text: &mut String, directory: &str, offered: &Offered) -> std::fmt::Result {
-    let Offered {
-        class,
-        entity,
-        inputs,
-        outputs,
-    } = offered;
-    writeln!(text, "\nentity {entity} extends setpoint::Program:")?;
-    writeln!(text, "    \"\"\"\n    The class `{class}`.\n    \"\"\"")?;
-    let mut names = BTreeSet::new();
-    let distinct = inputs
-        .iter()
-        .chain(outputs)
-        .filter(|(name, _)| names.insert(name));
-    for (name, ty) in distinct {
-        writeln!(text, "    {ty} {}", attribute(name))?;
+/// A text that is being written.
+#[derive(Default)]
+struct Lines {
+    text: String,
+    spans: Vec<Option<Span>>,
+}
+
+impl Lines {
+    fn push(&mut self, span: Option<Span>, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.spans.push(span);
     }
-    let given = inputs
-        .iter()
-        .map(|(name, _)| format!("\"{name}\": self.{}", attribute(name)));
-    let given: Vec<String> = given.collect();
-    writeln!(text, "end\n\nimplement {entity} using program_{class}\n")?;
-    writeln!(text, "implementation program_{class} for {entity}:")?;
-    writeln!(text, "    self.{MODULE} = {}", quoted(directory))?;
-    writeln!(text, "    self.{CLASS} = \"{class}\"")?;
-    writeln!(text, "    self.{INPUTS} = {{{}}}", given.join(", "))?;
-    for (name, _) in outputs {
-        writeln!(
-            text,
-            "    self.{} = std::getfact(self, \"{name}\")",
-            attribute(name)
-        )?;
+
+    fn push_class(&mut self, directory: &str, offered: &Offered) {
+        let Offered {
+            class,
+            span,
+            entity,
+            inputs,
+            outputs,
+            places,
+        } = offered;
+        let mut of_class = |line: &str| self.push(Some(*span), line);
+        of_class("");
+        of_class(&format!("entity {entity} extends setpoint::Program:"));
+        for line in ["\"\"\"", &format!("The class `{class}`."), "\"\"\""] {
+            of_class(&format!("    {line}"));
+        }
+        let place = |name: &String| places.get(name).copied().or(Some(*span));
+        let mut names = BTreeSet::new();
+        let distinct = inputs
+            .iter()
+            .chain(outputs)
+            .filter(|(name, _)| names.insert(name));
+        for (name, ty) in distinct {
+            self.push(place(name), &format!("    {ty} {}", attribute(name)));
+        }
+        let given = inputs
+            .iter()
+            .map(|(name, _)| format!("\"{name}\": self.{}", attribute(name)));
+        let given: Vec<String> = given.collect();
+        let mut of_class = |line: &str| self.push(Some(*span), line);
+        for line in [
+            "end",
+            "",
+            &format!("implement {entity} using program_{class}"),
+            "",
+        ] {
+            of_class(line);
+        }
+        of_class(&format!("implementation program_{class} for {entity}:"));
+        of_class(&format!("    self.{MODULE} = {}", quoted(directory)));
+        of_class(&format!("    self.{CLASS} = \"{class}\""));
+        of_class(&format!("    self.{INPUTS} = {{{}}}", given.join(", ")));
+        for (name, _) in outputs {
+            let line = format!("    self.{} = std::getfact(self, \"{name}\")", attribute(name));
+            self.push(place(name), &line);
+        }
+        self.push(Some(*span), "end");
     }
-    writeln!(text, "end")
 }
 
 /// The attribute that stands for a parameter or variable of a class.

@@ -10,7 +10,7 @@ use setpoint_host::sync::Mutex;
 use setpoint_mcl::{CompileOptions, Entry};
 use setpoint_value::{Capabilities, Value};
 
-use super::interface::{Inner, Offered, classes, text};
+use super::interface::{Inner, Interface, Offered, classes, interface};
 use super::places::Places;
 use super::{ENTRY, Evaluating, INPUT, OUTPUT, RUNTIME, Surrounding, VALUE};
 use crate::compilation::{Compilation, ProgramSource};
@@ -26,7 +26,7 @@ pub(super) struct ProgramModule {
     pub(super) offered: Vec<Offered>,
     inner: Vec<Inner>,
     /// What the model reads.
-    pub(super) text: Arc<str>,
+    pub(super) interface: Interface,
     /// The program with every class that it offers: what is wrong is known from it.
     checked: Compilation,
     source: ProgramSource,
@@ -87,10 +87,10 @@ impl ProgramModule {
             .files()
             .map(|(_, file)| (&*file.name, &*file.text))
             .collect();
-        let text = text(directory, &offered, &texts).into();
+        let interface = interface(directory, &offered, &texts);
         checked.analysis = None;
         ProgramModule {
-            text,
+            interface,
             directory: directory.to_owned(),
             parent: parent.to_owned(),
             root,
@@ -151,6 +151,11 @@ impl ProgramModule {
         let inner = self.inner.iter().find(|inner| inner.entity == entity)?;
         let places = self.places(&self.checked.sources, None, sources);
         Some((places.span(inner.span), inner.reason.clone()))
+    }
+
+    /// A place of the program among the texts of a model.
+    pub(super) fn place(&self, span: Span, sources: &mut SourceMap) -> Span {
+        self.places(&self.checked.sources, None, sources).span(span)
     }
 
     /// Where texts of the program are among those of a model.

@@ -147,7 +147,9 @@ fn wrong_constructors_are_errors_of_the_model() {
     let place = place();
     let wrong = |old: &str, new: &str, parts: &[&str]| {
         place.write("model/main.cf", MODEL.replace(old, new));
-        refused(&place, &["graph", "model"], parts);
+        let errors = refused(&place, &["graph", "model"], parts);
+        // The module that stands for the program is no file that anybody could open.
+        assert!(!errors.contains("_init.cf"), "{errors}");
     };
     wrong(
         "site::Page",
@@ -159,9 +161,19 @@ fn wrong_constructors_are_errors_of_the_model() {
         "domain=42",
         &["E06", "main.cf:5", "domain"],
     );
-    wrong("domain=\"example.org\", ", "", &["E06", "main.cf:5", "domain"]);
+    let declared = [
+        "E06",
+        "main.cf:5",
+        "domain",
+        "libs/site/main.mcl:3",
+        "declared here",
+    ];
+    wrong("domain=\"example.org\", ", "", &declared);
+    let defined = ["E0541", "libs/site/main.mcl:3", "defined here"];
+    wrong("domain=\"example.org\"", "domian=\"example.org\"", &defined);
     wrong("page.count", "page.inner", &["inner"]);
-    wrong("requires=first", "urls=[]", &["urls"]);
+    let held = ["E0602", "libs/site/main.mcl:4", "leave it out here"];
+    wrong("requires=first", "urls=[]", &held);
     // A class that stays inside says why.
     let parts = [
         "site::Helper",
