@@ -179,11 +179,31 @@ fn field(reading: &mut Reading<'_>, project: &mut Project, key: &Key, node: &Nod
             project.precedence = texts(reading, key, node).into_iter().map(rule).collect();
         }
         "setpoint" => settings(reading, &mut project.settings, node),
-        name => {
-            if let Some((_, expected)) = IGNORED.iter().find(|(known, _)| *known == name) {
-                ignored(reading, key, node, expected);
-            }
-        }
+        name => match IGNORED.iter().find(|(known, _)| *known == name) {
+            Some((_, expected)) => ignored(reading, key, node, expected),
+            None => misspelt(reading, key),
+        },
+    }
+}
+
+/// Fields that mean something here.
+const FIELDS: [&str; 7] = [
+    "name",
+    "description",
+    "license",
+    "modulepath",
+    "requires",
+    "relation_precedence_policy",
+    "setpoint",
+];
+
+/// Fields of which nothing is known are for other programs, unless they look like one that was meant.
+fn misspelt(reading: &mut Reading<'_>, key: &Key) {
+    let known = FIELDS.into_iter().chain(IGNORED.iter().map(|(known, _)| *known));
+    if let Some(meant) = did_you_mean(&key.text, known) {
+        let message = format!("`{}` is no field of a project, and has no effect", key.text);
+        let warning = Diagnostic::warning(&codes::IGNORED_FIELD, key.span, message);
+        reading.diagnostics.push(warning.help(meant));
     }
 }
 
