@@ -10,7 +10,7 @@ use setpoint_value::{FunctionRef, Value};
 use crate::execute::{self, Execution, Inputs, ReadKey};
 use crate::export::{self, BindingFile, Bindings, ExportOptions, Exported};
 use crate::functions::declared::Declared;
-use crate::functions::plugins::{PluginFunction, Plugins};
+use crate::functions::plugins::{MissingPlugin, PluginFunction, Plugins};
 use crate::functions::std as functions;
 use crate::hir::Model;
 use crate::ports;
@@ -276,7 +276,7 @@ impl FunctionTable for Functions {
         self.plugins.function(namespace, name)
     }
 
-    fn missing_plugin(&self, namespace: &str, name: &str) -> Option<String> {
+    fn missing_plugin(&self, namespace: &str, name: &str) -> Option<MissingPlugin> {
         self.plugins.why_missing(namespace, name)
     }
 

@@ -29,7 +29,7 @@ use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
 use setpoint_value::FunctionRef;
 
-use crate::functions::plugins::PluginFunction;
+use crate::functions::plugins::{MissingPlugin, PluginFunction};
 use crate::hir::{
     Block, Entity, EntityId, FunctionId, FunctionImplementation, ImplementationId, Model, Namespace,
     NamespaceId, RelationId, Symbol, TypedefId,
@@ -55,11 +55,14 @@ pub trait FunctionTable {
     }
 
     /// What there is to say of the functions in Python of a namespace's module, where a name was not found.
-    fn missing_plugin(&self, namespace: &str, name: &str) -> Option<String> {
+    fn missing_plugin(&self, namespace: &str, name: &str) -> Option<MissingPlugin> {
         let module = namespace.split("::").next().unwrap_or(namespace);
-        Some(format!(
-            "module `{module}` has functions in Python, of which nothing provides `{namespace}::{name}`"
-        ))
+        Some(MissingPlugin {
+            reason: None,
+            note: format!(
+                "module `{module}` has functions in Python, of which nothing provides `{namespace}::{name}`"
+            ),
+        })
     }
 
     /// The names of all functions of a namespace, for advice.

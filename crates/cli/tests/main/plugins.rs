@@ -356,8 +356,9 @@ fn a_function_that_is_not_there_is_missed_with_its_reason() {
         &broken,
         &[
             "E0532",
+            "could not find function `upper` in namespace `m`: Python cannot import \
+             libs/m/plugins/__init__.py:2: ModuleNotFoundError: No module named 'nothing_of_this_name'",
             "module `m` has functions in Python, of which some cannot be imported",
-            "libs/m/plugins/__init__.py:2: ModuleNotFoundError: No module named 'nothing_of_this_name'",
         ],
     );
     let syntax = screen("def upper(:\n", "x = m::upper(\"a\")\n");

@@ -136,6 +136,15 @@ struct LoadedModule {
     failures: Vec<String>,
 }
 
+/// What there is to say of a function that a module with functions in Python does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingPlugin {
+    /// Why it is not there, if that is known: what Python says of the file.
+    pub reason: Option<String>,
+    /// A fact beside it.
+    pub note: String,
+}
+
 impl Plugins {
     /// Finds the Python files of a model's modules. Nothing is run yet.
     #[must_use]
@@ -200,9 +209,9 @@ impl Plugins {
 
     /// Why a namespace does not have this function, if there is more to say than that it is not there.
     #[must_use]
-    pub fn why_missing(&self, namespace: &str, name: &str) -> Option<String> {
+    pub fn why_missing(&self, namespace: &str, name: &str) -> Option<MissingPlugin> {
         let module = first_part(namespace);
-        let has_functions = |found: &str| format!("module `{module}` has functions in Python, {found}");
+        let has_functions = |found: &str| format!("module `{module}` has functions in Python{found}");
         let is_named = self.modules.get(module)?.may_define(name);
         if self.by_name_alone {
             return None;
@@ -214,15 +223,14 @@ impl Plugins {
             (Ok(_), false) => return None,
         };
         match loaded {
-            Err(reason) => Some(has_functions(&format!(
-                "{reason}, so nothing provides `{namespace}::{name}`"
-            ))),
-            Ok(loaded) => {
-                let first = loaded.failures.first()?;
-                Some(has_functions(&format!(
-                    "of which some cannot be imported: {first}"
-                )))
-            }
+            Err(reason) => Some(MissingPlugin {
+                reason: None,
+                note: has_functions(&format!(", {reason}, so nothing provides `{namespace}::{name}`")),
+            }),
+            Ok(loaded) => Some(MissingPlugin {
+                reason: Some(format!("Python cannot import {}", loaded.failures.first()?)),
+                note: has_functions(", of which some cannot be imported"),
+            }),
         }
     }
 

@@ -294,9 +294,19 @@ impl<'a> Names<'a> {
             .label("not found");
         if of.has_python
             && !name.starts_with(|first: char| first.is_ascii_uppercase())
-            && let Some(note) = self.functions.missing_plugin(&of.name, name)
+            && let Some(missing) = self.functions.missing_plugin(&of.name, name)
         {
-            return error.note(note);
+            let told = match missing.reason {
+                Some(reason) => {
+                    let message = format!(
+                        "could not find function `{name}` in namespace `{}`: {reason}",
+                        of.name
+                    );
+                    Diagnostic { message, ..error }
+                }
+                None => error,
+            };
+            return told.note(missing.note);
         }
         if !self.may_search() {
             return error;
