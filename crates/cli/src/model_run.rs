@@ -191,7 +191,9 @@ impl Running {
                 Ok(Message::Reload(answer)) => {
                     // Whoever asks may know better.
                     self.current = None;
+                    self.surroundings.state.begin_reload();
                     (due, settled) = (None, self.execute());
+                    self.surroundings.state.end_reload();
                     if let Some(answer) = answer {
                         let reloaded = match errors_of(&self.told) {
                             Some(wrong) => Reloaded::Rejected(wrong),

@@ -9,13 +9,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use setpoint_diagnostics::{Places, SourceMap};
 use setpoint_graph::DesiredGraph;
 use setpoint_host::sync::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::reload::Message;
 
 /// The program of a run. Clones are one and the same.
 #[derive(Clone)]
-pub(crate) struct ProgramState(Arc<Mutex<State>>);
+pub(crate) struct ProgramState {
+    state: Arc<Mutex<State>>,
+    reloads: watch::Sender<Reloads>,
+}
+
+/// How often somebody has asked to read it again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reloads {
+    pub(crate) begun: u64,
+    /// Whether the last time has not come to its end.
+    pub(crate) is_under_way: bool,
+}
 
 /// How the program stands.
 #[derive(Clone)]
@@ -57,17 +68,20 @@ pub(crate) type ReloadAnswer = oneshot::Sender<Reloaded>;
 impl ProgramState {
     /// Of a program that the command line names so.
     pub(crate) fn new(words: &[String]) -> ProgramState {
-        ProgramState(Arc::new(Mutex::new(State {
-            program: described(words),
-            accepted: None,
-            wrong: None,
-            reload: None,
-        })))
+        ProgramState {
+            state: Arc::new(Mutex::new(State {
+                program: described(words),
+                accepted: None,
+                wrong: None,
+                reload: None,
+            })),
+            reloads: watch::Sender::default(),
+        }
     }
 
     /// How it stands now.
     pub(crate) fn get(&self) -> State {
-        self.0.lock().clone()
+        self.state.lock().clone()
     }
 
     /// Who reads it again when that is asked for.
@@ -93,16 +107,34 @@ impl ProgramState {
         self.change(|state| state.wrong = wrong);
     }
 
+    /// It is being read again, because somebody asked for it.
+    pub(crate) fn begin_reload(&self) {
+        self.reloads.send_modify(|reloads| {
+            reloads.begun += 1;
+            reloads.is_under_way = true;
+        });
+    }
+
+    /// It was.
+    pub(crate) fn end_reload(&self) {
+        self.reloads.send_modify(|reloads| reloads.is_under_way = false);
+    }
+
+    /// Follows who asks to read it again.
+    pub(crate) fn follow_reloads(&self) -> watch::Receiver<Reloads> {
+        self.reloads.subscribe()
+    }
+
     /// Reads it again; none when there is no program, or no longer.
     pub(crate) fn reload(&self) -> Option<oneshot::Receiver<Reloaded>> {
         let (answer, answered) = oneshot::channel();
-        let sender = self.0.lock().reload.clone()?;
+        let sender = self.state.lock().reload.clone()?;
         sender.send(Message::Reload(Some(answer))).ok()?;
         Some(answered)
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.0.lock());
+        change(&mut self.state.lock());
     }
 }
 

@@ -210,6 +210,10 @@ impl Reloader {
     /// Reads the program again. Where nobody asked for it, it only counts if the text differs.
     fn reload(&mut self, asked: bool, answer: Option<ReloadAnswer>) {
         let reporter = &self.surroundings.reporter;
+        let state = self.surroundings.state.clone();
+        if asked {
+            state.begin_reload();
+        }
         if self.version.files.is_none() {
             match answer {
                 Some(answer) => drop(answer.send(Reloaded::NotAFile)),
@@ -218,9 +222,9 @@ impl Reloader {
                     .warning("the program was not given as a file, so it cannot be read again"),
                 None => {}
             }
+            state.end_reload();
             return;
         }
-        let state = self.surroundings.state.clone();
         let compilation = self.source.compile();
         let version = compilation.version();
         if !asked && version.texts == self.version.texts {
@@ -237,6 +241,7 @@ impl Reloader {
             self.surroundings.engine.reject(messages.clone());
             self.say_kept();
             state.set_wrong(Some(messages.clone()));
+            state.end_reload();
             if let Some(answer) = answer {
                 let _ = answer.send(Reloaded::Rejected(messages));
             }
@@ -253,6 +258,9 @@ impl Reloader {
             .partition(|(of, _)| *of <= number);
         self.asked = waiting;
         let answered: Vec<(u64, ReloadAnswer)> = answered;
+        if number == self.newest {
+            self.surroundings.state.end_reload();
+        }
         for (_, answer) in answered {
             let _ = answer.send(reloaded.clone());
         }

@@ -8,6 +8,7 @@
 //! Each thread may be held by whoever reads it (a full pipe, a stopped terminal) and holds nobody in turn: the ring and the queues are
 //! bounded, what found no room is counted and told as a gap, and at the end nobody waits for a thread that does not get on.
 
+mod journal;
 mod json;
 mod lines;
 mod people;

@@ -37,6 +37,7 @@ use crate::process::{harden, warn_of_foreign_text};
 use crate::program_state::ProgramState;
 use crate::published_facts::PublishedFacts;
 use crate::reload::{Programs, Surroundings};
+use crate::service_manager::ServiceManager;
 use crate::session::{LocalMachine, Session};
 use crate::signals::{Hangup, Request, Signals, StopSignal};
 use crate::view::{Reason, Verbosity, View, ViewOptions};
@@ -330,6 +331,10 @@ fn keep(
         },
         names: Names::of(&session.assembly),
     };
+    if let Some(manager) = ServiceManager::find() {
+        let following = manager.follow(engine.clone(), state.clone(), program.is_some());
+        runtime.spawn(following);
+    }
     let server = listener
         .map(|listener| Server::start(listener, served))
         .transpose()?;

@@ -12,6 +12,7 @@ use setpoint_engine::machine::{Standing, StandingCounts};
 use crate::control::client::Client;
 use crate::control::protocol::{Answer, Ask, Doing, Hello, HostStatus, ResourceStatus};
 use crate::failure::{Failure, exit_code};
+use crate::health::{Health, counts_text, resources, standing_text};
 use crate::output::Output;
 use crate::prefix::ProcessArguments;
 use crate::view::duration_text;
@@ -144,37 +145,19 @@ impl Shown {
 
     /// What a monitor is told.
     fn code(&self) -> u8 {
-        let StandingCounts {
-            failed,
-            failing,
-            blocked,
-            awaiting,
-            silent,
-            fighting,
-            would_repair,
-            finishing,
-            running,
-            waiting,
-            starting,
-            right: _,
-        } = self.counts;
         let host = &self.host;
-        let is_whole = !self.is_part;
-        // What is blocked and nothing has failed waits, in the end, for other machines.
-        let has_failed = failed + failing + silent + fighting > 0 || (blocked > 0 && awaiting == 0);
-        if has_failed || (is_whole && host.program_wrong.is_some()) {
+        let health = Health::of(self.counts);
+        if self.is_part || health == Health::Wrong {
+            return health.code();
+        }
+        if host.program_wrong.is_some() {
             return exit_code::WRONG;
         }
         let has_more = host.new_graph || host.generation.is_none();
         let is_held = host.paused || host.stopping.is_some();
-        if blocked + awaiting + finishing + running + waiting + starting > 0
-            || (is_whole && (has_more || is_held))
-        {
-            return exit_code::UNDER_WAY;
-        }
-        match would_repair {
-            0 => exit_code::DONE,
-            _ => exit_code::CHANGED,
+        match has_more || is_held {
+            true => exit_code::UNDER_WAY,
+            false => health.code(),
         }
     }
 
@@ -404,42 +387,7 @@ fn title(standing: Standing) -> &'static str {
     match standing {
         Standing::Failed => "failed, and not tried again",
         Standing::Failing => "failing, and tried again",
-        Standing::Blocked => "blocked",
-        Standing::Awaiting => "waiting for something outside this machine",
-        Standing::Silent => "not answering",
-        Standing::Fighting => "undone by something else",
-        Standing::WouldRepair => "would be repaired",
-        Standing::Finishing => "finishing",
-        Standing::Running => "running",
-        Standing::Waiting => "waiting",
-        Standing::Starting => "starting",
-        Standing::Right => "right",
-    }
-}
-
-/// `1 failing, 2 blocked, 13 right`; what is none is left out.
-fn counts_text(counts: StandingCounts) -> String {
-    let parts = Standing::ALL.into_iter().filter_map(|standing| {
-        let count = counts.of(standing);
-        let what = match standing {
-            Standing::Failed => "failed",
-            Standing::Failing => "failing",
-            other => title(other),
-        };
-        (count > 0).then(|| format!("{count} {what}"))
-    });
-    let parts: Vec<String> = parts.collect();
-    match parts.as_slice() {
-        [] => "no resources".to_owned(),
-        parts => parts.join(", "),
-    }
-}
-
-fn resources(count: usize) -> String {
-    match count {
-        0 => "no resources".to_owned(),
-        1 => "1 resource".to_owned(),
-        count => format!("{count} resources"),
+        other => standing_text(other),
     }
 }
 

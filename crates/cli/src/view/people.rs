@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use setpoint_engine::{Event, EventKind, EventStream};
 use tokio::sync::mpsc::Receiver;
 
+use super::journal::{About, Journal, Subjects};
 use super::json::next;
 use super::lines::Narrator;
 use super::progress::Progress;
@@ -20,7 +21,10 @@ pub(super) struct Screen {
     recap: Recap,
     options: ViewOptions,
     prefix: Prefix,
+    /// The system's log, if that is where the lines go.
+    journal: Option<Journal>,
     begun: Instant,
+    about: Subjects,
     /// The counts that were told last, when the machine came to rest.
     told: Option<Counts>,
 }
@@ -33,7 +37,9 @@ impl Screen {
             recap: Recap::default(),
             options,
             prefix,
+            journal: (prefix == Prefix::Priority).then(Journal::open).flatten(),
             begun: Instant::now(),
+            about: Subjects::default(),
             told: None,
         }
     }
@@ -45,7 +51,21 @@ impl Screen {
         if matches!(event.what, EventKind::Converged) {
             said.extend(self.at_rest());
         }
-        text.push_str(&lines(&said, self.prefix));
+        let about = self.about.of(event);
+        self.say(&said, &about, text);
+    }
+
+    /// Tells lines to the system's log, or adds them to the text that is to be written.
+    fn say(&self, said: &[Said], about: &About, text: &mut String) {
+        for said in said {
+            let is_logged = self
+                .journal
+                .as_ref()
+                .is_some_and(|journal| journal.log(said, about));
+            if !is_logged {
+                text.push_str(&lines(std::slice::from_ref(said), self.prefix));
+            }
+        }
     }
 
     /// What a run that stays says when nothing is left to do: once, and again when it differs.
@@ -92,7 +112,9 @@ impl Screen {
                 text: format!("{before}{} in {took}{failed}", counts.text()),
             });
         }
-        lines(&said, self.prefix)
+        let mut text = String::new();
+        self.say(&said, &About::default(), &mut text);
+        text
     }
 }
 
@@ -118,7 +140,7 @@ pub(super) fn show(mut told: Receiver<ToView>, output: &Output, mut screen: Scre
             let mut text = String::new();
             tokio::select! {
                 message = told.recv(), if end.is_none() => match message {
-                    Some(ToView::Say(said)) => text.push_str(&lines(&said, screen.prefix)),
+                    Some(ToView::Say(said)) => screen.say(&said, &About::default(), &mut text),
                     Some(ToView::Follow(stream)) => events = Some(stream),
                     Some(ToView::End(last)) => end = Some(last),
                     None => end = Some(End { said: Vec::new(), recap: None }),

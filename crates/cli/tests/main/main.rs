@@ -32,6 +32,15 @@ mod model_tutorial;
 mod models;
 mod modules;
 mod neovim;
+#[path = "../sources/place.rs"]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the tests of sources use all of it"
+)]
+mod place;
 mod plugins;
 #[path = "../sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
@@ -39,6 +48,7 @@ mod program;
 mod reference;
 mod screens;
 mod secrets;
+mod service;
 mod staying_right;
 mod trust;
 mod yaml;
