@@ -89,7 +89,11 @@ pub enum EventKind {
     },
     /// A resource came into the running graph.
     #[serde(rename = "added")]
-    Added,
+    Added {
+        /// Whether it left the program, and this is what undoes it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reversal: bool,
+    },
     /// Its watch is armed.
     #[serde(rename = "watching")]
     Watching,
@@ -262,6 +266,9 @@ pub enum EventKind {
     /// It left the running graph.
     #[serde(rename = "removed")]
     Removed,
+    /// What it had made of the machine is undone, now that it is no longer in the program. That happens once.
+    #[serde(rename = "undone")]
+    Undone,
     /// Quiet for as long as asked.
     #[serde(rename = "converged")]
     Converged,
@@ -306,7 +313,7 @@ impl EventKind {
             EventKind::GraphAccepted { .. } => "graph accepted",
             EventKind::GraphSwapped { .. } => "graph swapped",
             EventKind::GraphRejected { .. } => "graph rejected",
-            EventKind::Added => "added",
+            EventKind::Added { .. } => "added",
             EventKind::Watching => "watching",
             EventKind::Dirty { .. } => "dirty",
             EventKind::StartedRun { .. } => "started run",
@@ -330,6 +337,7 @@ impl EventKind {
             EventKind::NotAnswering { .. } => "not answering",
             EventKind::Fighting { .. } => "fighting",
             EventKind::Removed => "removed",
+            EventKind::Undone => "undone",
             EventKind::Converged => "converged",
             EventKind::Unconverged => "unconverged",
             EventKind::Paused => "paused",

@@ -43,6 +43,17 @@ impl GraphView {
         }
     }
 
+    /// Whose a key of a sort is.
+    pub(crate) fn holders(&self, sort: &Sort, key: &[u8]) -> Vec<ResourceId> {
+        let all = self.0.read();
+        let key = Key::from(Arc::from(key));
+        let from = (sort.name, key.clone(), ResourceId::new("", ""));
+        let found = all
+            .range(from..)
+            .take_while(|(name, other, _)| *name == sort.name && *other == key);
+        found.map(|(.., id)| id.clone()).collect()
+    }
+
     /// The keys of a sort that begin with these bytes, sorted, with whose they are.
     #[must_use]
     pub fn beginning_with(&self, sort: &Sort, prefix: &[u8]) -> Vec<(Key, ResourceId)> {

@@ -36,6 +36,7 @@ pub mod machine;
 pub mod parameter;
 mod prepare;
 mod resource;
+mod reversals;
 mod secrets;
 mod state_files;
 mod watch_declaration;
@@ -60,6 +61,7 @@ pub use resource::{
     ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,
     RunShape, check, has_doubts,
 };
+pub use reversals::{FoundReversals, read_reversals};
 pub use setpoint_derive::{ParameterGroup, ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;
 pub use watch_declaration::{OwnWatch, Watch, WatchFuture, Watcher};

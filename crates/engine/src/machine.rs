@@ -22,6 +22,7 @@ mod life;
 mod lifecycle;
 mod limits;
 mod ready;
+mod reversals;
 mod runs;
 mod semaphores;
 mod silence;
@@ -40,6 +41,7 @@ use setpoint_graph::{DesiredGraph, DesiredResource, MetaName, ResourceId};
 
 pub use action::{Action, Actions, Check, ExitReport, RunRequest};
 pub use input::{Armed, ExitReason, Initialised, Input, RunResult, StopStage};
+pub use reversals::RecordWork;
 pub use status::{Standing, StandingCounts, StandingSet, Summary, VertexState, VertexStatus};
 pub use vertex::VertexId;
 
@@ -49,6 +51,7 @@ use edges::Edges;
 use index::Index;
 use life::{Attention, Life, Next, Pending, Wait, Why};
 use ready::{Ready, Waiters};
+use reversals::Reversals;
 use semaphores::Semaphores;
 use stop::Stopping;
 use timers::{Due, Timers};
@@ -112,7 +115,7 @@ pub struct Machine {
     now: Duration,
     events: u64,
     random: u64,
-    /// The newest graph that was swapped in.
+    /// The newest graph that was swapped in, with what undoes what it lacks.
     graph: Option<DesiredGraph>,
     /// When it was.
     swapped: Option<Duration>,
@@ -147,6 +150,7 @@ pub struct Machine {
     exclusive_waiting: Vec<u32>,
     paused: bool,
     stopping: Option<Stopping>,
+    reversals: Reversals,
     convergence: Convergence,
     /// When to look for what does not answer; none while nothing was asked.
     next_look: Option<Duration>,
@@ -187,6 +191,7 @@ impl Machine {
             exclusive_waiting: Vec::new(),
             paused: false,
             stopping: None,
+            reversals: Reversals::default(),
             convergence: Convergence::default(),
             next_look: None,
             actions: Vec::new(),
@@ -216,7 +221,7 @@ impl Machine {
         }
     }
 
-    /// The graph that was swapped in last.
+    /// The graph that was swapped in last, with what undoes what it lacks.
     #[must_use]
     pub fn graph(&self) -> Option<&DesiredGraph> {
         self.graph.as_ref()
@@ -227,6 +232,8 @@ impl Machine {
             Input::Timer => {}
             Input::NewGraph(graph) => self.new_graph(graph),
             Input::Sharing(groups) => self.share(groups),
+            Input::Recorded(found) => self.recorded(found),
+            Input::Forgotten(id) => self.forgotten(&id),
             Input::GraphRejected { diagnostics } => self.emit(None, EventKind::GraphRejected { diagnostics }),
             Input::Preparing(preparing) => self.convergence.preparing = preparing,
             Input::SourcesBusy(busy) => self.convergence.sources_busy = busy,

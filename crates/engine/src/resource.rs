@@ -218,11 +218,12 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
     }
 
     /// The parameters of the resource that undoes this one, from the state of the machine now; none if there is nothing
-    /// to undo. Asked before `init`, once, and only when `Meta:reverse` is on.
+    /// to undo. Asked before `init`, and only when `Meta:reverse` is on and nothing undoes it yet. Parameters that `received` names
+    /// will be set to values that are not known yet.
     ///
     /// # Errors
     /// When it cannot be undone.
-    fn reverse(&self, _handle: &Handle) -> Result<Option<Parameters>, Failure> {
+    fn reverse(&self, _handle: &Handle, _received: &[&str]) -> Result<Option<Parameters>, Failure> {
         Ok(None)
     }
 

@@ -15,13 +15,13 @@ use setpoint_host::files::{AbsolutePath, Committer, FileError};
 use setpoint_host::state::{PrefixLock, StateDirectory, Stored, identity_directory};
 use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait};
 
+use crate::reversals::Reversals;
 use crate::{Attempting, Failure};
 
 /// Version of the `refresh` file.
 const REFRESH_VERSION: u32 = 2;
 const REFRESH: &str = "refresh";
 const NAME: &str = "name";
-const REVERSE: &str = "reverse";
 const UNUSED_SINCE: &str = "unused-since";
 /// How long the directory of an identity that no graph has is kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -30,6 +30,7 @@ const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 #[derive(Debug)]
 pub struct StateFiles {
     directory: StateDirectory,
+    pub(crate) reversals: Reversals,
     committer: Arc<Committer>,
     marks: Mutex<FxHashMap<ResourceId, Arc<Receiver>>>,
     /// Given back when the engine has ended, which may be before the last worker lets go of this.
@@ -54,8 +55,10 @@ impl StateFiles {
         lock: PrefixLock,
         committer: Arc<Committer>,
     ) -> Result<StateFiles, FileError> {
+        let engine = prefix.subdirectory("engine")?;
         Ok(StateFiles {
-            directory: prefix.subdirectory("engine")?.subdirectory("state")?,
+            directory: engine.subdirectory("state")?,
+            reversals: Reversals::new(engine, committer.clone()),
             committer,
             marks: Mutex::default(),
             ours: Mutex::new(Some(Ours {
@@ -266,8 +269,8 @@ impl StateFiles {
         }
     }
 
-    /// Removes the directories of identities that `known` does not have, which have no reversal, and which were found so
-    /// for the first time thirty days ago. `now` is the time since 1970 UTC.
+    /// Removes the directories of identities that `known` does not have, and which were found so for the first time thirty days
+    /// ago. What undoes a resource is known, too. `now` is the time since 1970 UTC.
     ///
     /// # Errors
     /// The first that occurred; the others were swept all the same.
@@ -299,9 +302,6 @@ impl StateFiles {
             if since.is_some() {
                 directory.remove(UNUSED_SINCE)?;
             }
-            return Ok(false);
-        }
-        if directory.entry(REVERSE).stat()?.is_some() {
             return Ok(false);
         }
         let since = since.and_then(|text| String::from_utf8(text).ok()?.trim().parse::<u64>().ok());
@@ -568,20 +568,15 @@ mod tests {
     fn directories_of_unknown_identities_go_after_thirty_days() {
         let directory = tempfile::tempdir().unwrap();
         let files = open(&directory);
-        for name in ["kept", "old", "reversed"] {
+        for name in ["kept", "old"] {
             files.mark(&id(name), &id("x"), 1).unwrap();
         }
-        let reversed = files
-            .directory
-            .subdirectory(&identity_directory("svc", "reversed"))
-            .unwrap();
-        reversed.write(&files.committer, REVERSE, "record").unwrap();
         let days = |days: u64| Duration::from_secs((1000 + days) * 24 * 3600);
         let kept = [id("kept")];
         assert_eq!(files.sweep(kept.iter(), days(0)).unwrap(), 0);
         assert_eq!(files.sweep(kept.iter(), days(29)).unwrap(), 0);
         assert_eq!(files.sweep(kept.iter(), days(31)).unwrap(), 1);
-        assert_eq!(files.directory.subdirectories().unwrap().len(), 2);
+        assert_eq!(files.directory.subdirectories().unwrap().len(), 1);
         // One that is known again begins anew when it is not.
         assert_eq!(files.sweep([id("old")].iter(), days(32)).unwrap(), 0);
         assert_eq!(files.sweep(kept.iter(), days(33)).unwrap(), 0);

@@ -17,6 +17,7 @@ mod execute;
 mod inbox;
 mod owner;
 mod pool;
+mod records;
 mod watching;
 
 use std::fmt;
@@ -153,6 +154,10 @@ pub(crate) struct Shared {
     services: Arc<Services>,
     kinds: Arc<Kinds>,
     state: Option<StateFiles>,
+    /// Whether the records of earlier processes were read.
+    records_read: AtomicBool,
+    /// Whether nothing may be changed.
+    noop: bool,
     /// How many notifications that were served are still to be forgotten.
     clearing: Mutex<usize>,
     /// One was.
@@ -222,6 +227,8 @@ impl Engine {
                 None => AbsolutePath::new(NOWHERE).expect("the constant begins with a slash"),
             }),
             state: options.state,
+            records_read: AtomicBool::new(false),
+            noop: options.machine.noop,
             runtime,
             events: Mutex::new(Some(EventSink::new(options.event_capacity))),
             on_sent: options.on_sent,
@@ -406,6 +413,7 @@ impl Drop for Inner {
 
 /// Prepares what was submitted until nothing newer is there.
 fn prepare_all(shared: &Shared, submissions: &Mutex<Submissions>, mut preparer: Preparer) {
+    records::read_once(shared);
     loop {
         let mut waiting = submissions.lock();
         let Some((graph, answer)) = waiting.newest.take() else {

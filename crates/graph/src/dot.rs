@@ -6,14 +6,18 @@ use setpoint_value::quote;
 
 use crate::{PrintedGraph, ResourceId};
 
-/// The graph for `dot`. Hidden resources have dashed outlines, notifying edges are bold, what is sent is written on the edge;
-/// automatic edges are dotted.
+/// The graph for `dot`. Hidden resources have dashed outlines, what undoes one that left the program dotted ones; notifying edges are bold,
+/// what is sent is written on the edge; automatic edges are dotted.
 #[must_use]
 pub fn graph_dot<'a>(graph: impl Into<PrintedGraph<'a>>) -> String {
     let PrintedGraph { graph, automatic, .. } = graph.into();
     let mut out = String::from("digraph desired {\n    rankdir=LR;\n    node [shape=box];\n");
-    for id in graph.resources.keys() {
-        let _ = writeln!(out, "    {};", node(id));
+    for (id, resource) in &graph.resources {
+        let attributes = match resource.meta.is_reversal {
+            true => format!(" [style=dotted, label={}]", text(&format!("undo {id}"))),
+            false => String::new(),
+        };
+        let _ = writeln!(out, "    {}{attributes};", node(id));
     }
     for id in graph
         .hidden

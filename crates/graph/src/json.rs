@@ -56,7 +56,7 @@ pub fn graph_json<'a>(
     object
 }
 
-/// A resource; of the meta parameters those that the program sets.
+/// A resource; of the meta parameters those that the program sets. What undoes one that left the program says `"reversal": true`.
 #[must_use]
 pub fn resource_json(resource: &DesiredResource, sources: &SourceMap) -> Json {
     let place = place(resource.span, sources);
@@ -74,13 +74,17 @@ pub fn resource_at_json(resource: &DesiredResource, place: Option<(&str, Positio
     let meta: Map<String, Json> = written
         .map(|name| (name.name().to_owned(), value_json(&resource.meta.value(name))))
         .collect();
-    json!({
+    let mut object = json!({
         "kind": &*resource.id.kind,
         "name": &*resource.id.name,
         "params": parameters,
         "meta": meta,
         "span": place.map(place_json),
-    })
+    });
+    if resource.meta.is_reversal {
+        object["reversal"] = true.into();
+    }
+    object
 }
 
 /// The steps that lead to a resource, innermost first.

@@ -45,6 +45,8 @@ pub struct MetaParameters {
     pub autogroup: bool,
     /// Which of them the program wrote.
     pub written: Written,
+    /// No program says this: the resource is what undoes one that left the program.
+    pub is_reversal: bool,
 }
 
 /// A set of meta parameters. Does not count in equality: what matters is the values.
@@ -108,6 +110,7 @@ impl MetaParameters {
         autoedge: true,
         autogroup: true,
         written: Written(0),
+        is_reversal: false,
     };
 }
 
@@ -244,7 +247,7 @@ impl MetaParameters {
     /// Whether both tell the engine the same: lists without regard to order.
     #[must_use]
     pub fn is_same(&self, other: &MetaParameters) -> bool {
-        self == other || self.differences(other).next().is_none()
+        self == other || (self.is_reversal == other.is_reversal && self.differences(other).next().is_none())
     }
 
     /// Whether both leave the same to the engine: a retry or delay of zero that is not written is a value of its own.
@@ -389,7 +392,6 @@ impl MetaName {
     pub const fn without_effect(self) -> Option<&'static str> {
         match self {
             MetaName::Export => Some("nothing is exported, as there is no shared store"),
-            MetaName::Reverse => Some("nothing is undone when the resource leaves the program"),
             MetaName::Autogroup => Some("no resources are grouped, each runs by itself"),
             _ => None,
         }

@@ -70,6 +70,9 @@ fn write_resource(resource: &DesiredResource, chains: bool, sources: Option<&Sou
     if resource.meta.hidden {
         out.push_str(" (hidden)");
     }
+    if resource.meta.is_reversal {
+        out.push_str(" (undone, because it left the program)");
+    }
     write_place(resource.span, sources, out);
     let innermost = resource.chain.as_deref().filter(|_| chains);
     for link in innermost.into_iter().flat_map(Link::outwards) {

@@ -209,6 +209,21 @@ impl StateDirectory {
         self.entry(name).remove_tree()
     }
 
+    /// Returns when files that were removed from here would not come back after a loss of power.
+    pub fn sync(&self) -> Result<(), FileError> {
+        self.directory.sync()
+    }
+
+    /// Removes temporary files that a process which was killed has left. Only for whoever has the directory for itself.
+    pub fn remove_leftovers(&self) -> Result<(), FileError> {
+        for listed in self.directory.list()? {
+            if is_temporary(&listed.name) {
+                self.directory.entry(listed.name).remove_tree()?;
+            }
+        }
+        Ok(())
+    }
+
     /// The names of the directories in this one, sorted.
     pub fn subdirectories(&self) -> Result<Vec<OsString>, FileError> {
         Ok(self.names(FileType::Directory)?.collect())

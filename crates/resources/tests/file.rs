@@ -756,7 +756,7 @@ fn the_reverse_brings_old_bytes_back() {
     bench.set_mode("a", 0o640);
     let reverse = |parameters: &[(&str, Value)]| {
         let subject = bench.resource("file", &path, parameters);
-        let reverse = subject.resource().reverse(&subject.handle);
+        let reverse = subject.resource().reverse(&subject.handle, &[]);
         reverse.map(|parameters| parameters.unwrap())
     };
     let undone = reverse(&[content("new"), ("mode", text("0600"))]).unwrap();

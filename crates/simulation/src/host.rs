@@ -14,6 +14,8 @@ pub(crate) struct Host {
     pub(crate) marks: BTreeMap<(Role, Role), u64>,
     /// For each resource from whom it must still hear. Known to nobody but the rules.
     pub(crate) owed: [Roles; 16],
+    /// Records of what was in resources before a program had them.
+    pub(crate) records: [Option<u8>; 16],
     pub(crate) disk_full: bool,
     pub(crate) faults: [Fault; 16],
     /// How often somebody changed something.
@@ -61,6 +63,7 @@ impl Host {
             content: [0; 16],
             marks: BTreeMap::new(),
             owed: [0; 16],
+            records: [None; 16],
             disk_full: false,
             faults: [NOTHING_WRONG; 16],
             changes: 0,

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use setpoint_diagnostics::{FileId, Span};
 use setpoint_engine::Failure;
 use setpoint_engine::machine::{Input, Machine, Options, StopStage, VertexId, VertexState};
-use setpoint_graph::{DesiredGraph, DesiredResource};
+use setpoint_graph::{DesiredGraph, DesiredResource, MetaParameters, Parameters};
 
 use crate::cast::{Role, Roles, each};
 use crate::host::Host;
@@ -104,6 +105,8 @@ enum Coming {
         arms: bool,
         fails: bool,
         refresh: Vec<Role>,
+        /// Whether the record of what undoes it was written, or erased.
+        recorded: Option<bool>,
     },
     Armed {
         role: Role,
@@ -166,6 +169,13 @@ impl Process {
         (self.options, self.program, self.statistics, self.history)
     }
 
+    /// Reads what processes before it have left.
+    pub(crate) fn recall(&mut self, host: &mut Host) -> Result<(), Broken> {
+        let recorded = Role::all().filter(|role| host.records[role.place()].is_some());
+        let recorded = recorded.map(reversal).collect();
+        self.step(host, Input::Recorded(recorded))
+    }
+
     /// A new program.
     pub(crate) fn swap(&mut self, host: &mut Host, program: Program) -> Result<(), Broken> {
         self.statistics.swaps += 1;
@@ -183,7 +193,10 @@ impl Process {
         self.program = program;
         for vertex in self.vertices.iter_mut().flatten() {
             let wanted = self.graph.resources.get(&vertex.resource.id);
-            vertex.leaving |= !wanted.is_some_and(|wanted| wanted.is_unchanged(&vertex.resource));
+            vertex.leaving |= match vertex.resource.meta.is_reversal {
+                true => wanted.is_some(),
+                false => !wanted.is_some_and(|wanted| wanted.is_unchanged(&vertex.resource)),
+            };
         }
         self.step(host, Input::NewGraph(self.graph.clone()))
     }
@@ -346,6 +359,23 @@ impl Process {
             "the machine waits for a time that has passed".to_owned()
         })
     }
+}
+
+/// What undoes a resource, as its record gives it.
+fn reversal(role: Role) -> Arc<DesiredResource> {
+    let meta = MetaParameters {
+        is_reversal: true,
+        ..MetaParameters::DEFAULT
+    };
+    Arc::new(DesiredResource {
+        id: role.id(),
+        schema: role.schema(),
+        parameters: Parameters::default(),
+        meta: meta.into(),
+        span: Span::new(FileId(0), 0, 0),
+        parameter_spans: Arc::new([]),
+        chain: None,
+    })
 }
 
 /// Who is to be notified of a repair must be.

@@ -37,6 +37,8 @@ pub enum Rule {
     Right,
     /// What is wrong and stays so is told as failing or blocked.
     Told,
+    /// What left the program is undone, once, to what was there before the program had it.
+    Undone,
     /// Events are numbered without gaps, and their time never goes back.
     Numbered,
     /// The machine waits for nothing that has passed, and comes to an end when nothing happens.
@@ -67,6 +69,7 @@ impl fmt::Display for Rule {
             Rule::Received => "what is received is what was sent last",
             Rule::Right => "in the end all is right",
             Rule::Told => "what is wrong is told",
+            Rule::Undone => "what left is undone once",
             Rule::Numbered => "events are numbered without gaps",
             Rule::Ends => "nothing goes on for ever",
             Rule::Stops => "stopping ends",

@@ -42,6 +42,8 @@ pub struct Statistics {
     pub repairs: u64,
     /// Runs that served notifications.
     pub refreshes: u64,
+    /// Resources that left and were undone.
+    pub undone: u64,
     /// Processes that died or ended.
     pub processes: u64,
 }
@@ -54,6 +56,7 @@ impl Statistics {
         self.runs += other.runs;
         self.repairs += other.repairs;
         self.refreshes += other.refreshes;
+        self.undone += other.undone;
         self.processes += other.processes;
     }
 }
@@ -246,6 +249,7 @@ fn start_again(host: &mut Host, process: &mut Process, repaired: bool) -> Result
     statistics.processes += 1;
     *process = Process::start(options, host, statistics);
     process.history = history;
+    process.recall(host)?;
     process.swap(host, program)
 }
 

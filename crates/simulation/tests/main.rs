@@ -70,6 +70,7 @@ fn the_rules_hold(first: u64) {
     let rare = [done.swaps, done.repairs, done.processes];
     assert!(rare.iter().all(|count| *count > steps / 1000), "{done:?}");
     assert!(done.refreshes > steps / 3000, "{done:?}");
+    assert!(done.undone > steps / 10_000, "{done:?}");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
-use setpoint_engine::automatic_edges;
+use setpoint_engine::{automatic_edges, read_reversals};
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
+use setpoint_host::files::AbsolutePath;
 use setpoint_model::errors::told;
 use setpoint_value::{Type, Value, quote};
 
@@ -26,7 +27,8 @@ use crate::session::Session;
 /// Print the desired graph of a program
 ///
 /// Compiles the program, takes the first value of every source and prints the resources and edges that follow. Nothing is
-/// changed: a directory that `deploy.directory` would copy is read from the program itself. On errors the exit code is 1.
+/// changed: a directory that `deploy.directory` would copy is read from the program itself. What `run` would undo, because it left the
+/// program, is marked. On errors the exit code is 1.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -126,7 +128,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         compilation.diagnostics.append(found);
         (graph, unknown) = (first.graph, first.unknown);
     }
-    let graph = graph.filter(|_| !compilation.diagnostics.has_errors());
+    let mut graph = graph.filter(|_| !compilation.diagnostics.has_errors());
     let automatic = match &graph {
         Some(graph) if !arguments.no_autoedges => {
             let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
@@ -134,16 +136,19 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         }
         _ => Vec::new(),
     };
+    let is_empty = |graph: &DesiredGraph| graph.resources.is_empty() && unknown.is_empty();
+    if graph.as_ref().is_some_and(is_empty) {
+        session.output.warning(NO_RESOURCES);
+    }
+    if let Some(graph) = &mut graph {
+        add_reversals(session, arguments, graph)?;
+    }
     let printed = graph.as_ref().map(|graph| PrintedGraph {
         graph,
         automatic: &automatic,
         unknown: &unknown,
         chains: arguments.chains,
     });
-    let is_empty = |graph: &DesiredGraph| graph.resources.is_empty() && unknown.is_empty();
-    if graph.as_ref().is_some_and(is_empty) {
-        session.output.warning(NO_RESOURCES);
-    }
     print(&session.output, arguments.format, printed, &compilation)?;
     Ok(if graph.is_some() {
         exit_code::DONE
@@ -181,7 +186,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
         return Ok(exit_code::WRONG);
     };
     desired.keep_sets(&arguments.sets)?;
-    let graph = desired.with_held();
+    let mut graph = desired.with_held();
     let automatic = match arguments.no_autoedges {
         true => Vec::new(),
         false => {
@@ -189,18 +194,19 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
             automatic_edges(&kinds, &graph)
         }
     };
-    let printed = PrintedGraph {
-        graph: &graph,
-        automatic: &automatic,
-        unknown: &[],
-        chains: false,
-    };
     if graph.resources.is_empty() {
         let machine = model.hostname();
         output.warning(format!(
             "the model describes no resources of the machine `{machine}`"
         ));
     }
+    add_reversals(session, arguments, &mut graph)?;
+    let printed = PrintedGraph {
+        graph: &graph,
+        automatic: &automatic,
+        unknown: &[],
+        chains: false,
+    };
     if arguments.format == Format::Json {
         let mut object = json::graph_json(printed, &diagnostics, &model.sources);
         let held = desired.held.iter().map(|held| {
@@ -238,6 +244,35 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
         }
     }
     Ok(exit_code::DONE)
+}
+
+/// Adds what undoes those resources that a program before had, that are to be undone, and that this one lacks.
+fn add_reversals(session: &Session, arguments: &Arguments, graph: &mut DesiredGraph) -> Result<(), Failure> {
+    if arguments.pure {
+        return Ok(());
+    }
+    let Ok(prefix) = AbsolutePath::new(Prefix::place(arguments.prefix.clone())?) else {
+        return Ok(());
+    };
+    let kinds: Vec<_> = session.assembly.kinds().iter().map(|kind| **kind).collect();
+    match read_reversals(&prefix, &kinds) {
+        Ok(found) => {
+            for why in found.unusable {
+                session.output.warning(why);
+            }
+            for reversal in found.resources {
+                let id = &reversal.id;
+                if !graph.resources.contains_key(id) {
+                    graph.resources.insert(id.clone(), reversal);
+                }
+            }
+        }
+        Err(failure) => session.output.warning(format!(
+            "what would be undone is not shown: failed to {}",
+            failure.chain()
+        )),
+    }
+    Ok(())
 }
 
 fn print(

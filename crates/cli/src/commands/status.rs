@@ -311,6 +311,9 @@ impl Shown {
         if row.refresh_pending {
             details.push("a notification waits for it".to_owned());
         }
+        if row.reversal {
+            details.push("undone, because it left the program".to_owned());
+        }
         if row.hidden {
             details.push("hidden".to_owned());
         }

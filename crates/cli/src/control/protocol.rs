@@ -333,6 +333,9 @@ pub(crate) struct ResourceStatus {
     /// Whether it is one of the hidden resources.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) hidden: bool,
+    /// Whether it left the program, and this is what undoes it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) reversal: bool,
     /// Whether a notification waits for it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) refresh_pending: bool,

@@ -326,7 +326,10 @@ impl Answering<'_> {
         };
         let id = self.id;
         let hidden = graph.hidden.values().flatten();
-        let mut resources = graph.resources.values().chain(hidden).peekable();
+        let undone = running.resources.values();
+        let undone = undone.filter(|resource| resource.meta.is_reversal && accepted.is_some());
+        let resources = graph.resources.values().chain(hidden);
+        let mut resources = resources.chain(undone).peekable();
         while resources.peek().is_some() {
             let rows = resources.by_ref().take(ROWS);
             let resources = rows
@@ -553,6 +556,7 @@ fn row(status: &VertexStatus, accepted: Option<&Accepted>) -> ResourceStatus {
         semaphores,
         noop: status.noop,
         hidden: status.hidden,
+        reversal: status.reversal,
         refresh_pending: status.refresh_pending,
         place,
     }

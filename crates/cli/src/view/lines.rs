@@ -26,6 +26,8 @@ pub(crate) struct Narrator {
     runs: FxHashMap<ResourceId, Run>,
     /// What waits for something outside this machine, as events name it.
     awaiting: FxHashSet<String>,
+    /// Those that left the program and are being undone.
+    reversals: FxHashSet<ResourceId>,
     has_graph: bool,
 }
 
@@ -34,6 +36,12 @@ struct Run {
     found: Vec<Found>,
     /// Whether it has shown what the program wanted shown; then what it did need not be told.
     has_displayed: bool,
+}
+
+/// How what a run does is told.
+struct Words {
+    action: Option<ActionWords>,
+    is_reversal: bool,
 }
 
 /// One difference.
@@ -54,6 +62,7 @@ impl Narrator {
             awaiting: FxHashSet::default(),
             verbosity,
             runs: FxHashMap::default(),
+            reversals: FxHashSet::default(),
             has_graph: false,
         }
     }
@@ -161,10 +170,12 @@ impl Narrator {
                     .as_ref()
                     .and_then(|id| self.runs.remove(id))
                     .unwrap_or_default();
-                let words = id.as_ref().and_then(|id| self.actions.get(&*id.kind)).copied();
+                let action = id.as_ref().and_then(|id| self.actions.get(&*id.kind)).copied();
                 if !self.awaiting.is_empty()
                     && *result != RunSummary::Waiting
-                    && id.is_some_and(|id| self.awaiting.remove(&id.to_string()))
+                    && id
+                        .as_ref()
+                        .is_some_and(|id| self.awaiting.remove(&id.to_string()))
                     && matches!(result, RunSummary::Ok | RunSummary::Drift)
                 {
                     return notice(format!("{who}: waits no longer"));
@@ -172,7 +183,8 @@ impl Narrator {
                 if *result == RunSummary::Ok {
                     return info(format!("{who}: right, looked at in {}", duration_text(*duration)));
                 }
-                run.said(&who, words, *result)
+                let is_reversal = id.is_some_and(|id| self.reversals.contains(&id));
+                run.said(&who, Words { action, is_reversal }, *result)
             }
             EventKind::BackingOff {
                 error,
@@ -264,19 +276,32 @@ impl Narrator {
             EventKind::Received { parameter, from, .. } => {
                 info(format!("{who}: received {parameter} from {}", visible(from)))
             }
+            EventKind::Added { reversal } => {
+                match id {
+                    Some(id) if *reversal => self.reversals.insert(id),
+                    Some(id) => self.reversals.remove(&id),
+                    None => false,
+                };
+                Vec::new()
+            }
+            EventKind::Undone => info(format!(
+                "{who}: is as it was before the program had it, and left to you"
+            )),
             EventKind::Removed => {
                 if !self.awaiting.is_empty()
-                    && let Some(id) = id
+                    && let Some(id) = &id
                 {
                     self.awaiting.remove(&id.to_string());
                 }
-                info(format!("{who}: left the program"))
+                match id.is_some_and(|id| self.reversals.remove(&id)) {
+                    true => Vec::new(),
+                    false => info(format!("{who}: left the program")),
+                }
             }
             EventKind::GraphSwapped { .. }
             | EventKind::GraphRejected { .. }
             | EventKind::Repaired { .. }
             | EventKind::NotRepaired { .. }
-            | EventKind::Added
             | EventKind::Watching
             | EventKind::StartedRun { .. }
             | EventKind::Finishing
@@ -294,11 +319,9 @@ impl Narrator {
             EventKind::RunEnded { result, .. } => {
                 *result == RunSummary::Ok && self.runs.is_empty() && self.awaiting.is_empty()
             }
-            EventKind::Removed => self.awaiting.is_empty(),
-            EventKind::Added
-            | EventKind::Watching
-            | EventKind::Dirty { .. }
-            | EventKind::StartedRun { .. } => true,
+            EventKind::Added { reversal } => !reversal && self.reversals.is_empty(),
+            EventKind::Removed => self.reversals.is_empty() && self.awaiting.is_empty(),
+            EventKind::Watching | EventKind::Dirty { .. } | EventKind::StartedRun { .. } => true,
             _ => false,
         }
     }
@@ -339,7 +362,8 @@ impl Narrator {
 /// What is only of interest to somebody who follows every step; none where other lines say it.
 fn step(event: &Event) -> Option<String> {
     let text = match &event.what {
-        EventKind::Added => "came into the program".to_owned(),
+        EventKind::Added { reversal: false } => "came into the program".to_owned(),
+        EventKind::Added { reversal: true } => "left the program, and is to be undone".to_owned(),
         EventKind::Watching => "is watched".to_owned(),
         EventKind::StartedRun { noop, refresh } => {
             let noop = if *noop { ", without repairing" } else { "" };
@@ -361,7 +385,7 @@ fn step(event: &Event) -> Option<String> {
 }
 
 impl Run {
-    fn said(&self, who: &str, words: Option<ActionWords>, result: RunSummary) -> Vec<Said> {
+    fn said(&self, who: &str, words: Words, result: RunSummary) -> Vec<Said> {
         let failed = matches!(result, RunSummary::Failed | RunSummary::Waiting);
         let mut said = Vec::new();
         for found in &self.found {
@@ -371,14 +395,18 @@ impl Run {
                 Some(_) => String::new(),
                 None => format!(": {is} -> {want}"),
             };
-            let text = match words {
+            let (done, would) = match words.is_reversal {
+                true => ("undone", "would undo"),
+                false => ("repaired", "would repair"),
+            };
+            let text = match words.action {
                 // What went wrong is told by the failure.
                 _ if failed => continue,
                 Some(_) if found.may_repair && self.has_displayed => continue,
                 Some(words) if found.may_repair => format!("{who}: {DONE}{}{DONE:#} {want}", words.done),
                 Some(words) => format!("{who}: {WOULD}would {}{WOULD:#} {want}", words.would),
-                None if found.may_repair => format!("{who}: {DONE}repaired {field}{DONE:#}{values}"),
-                None => format!("{who}: {WOULD}would repair {field}{WOULD:#}{values}"),
+                None if found.may_repair => format!("{who}: {DONE}{done} {field}{DONE:#}{values}"),
+                None => format!("{who}: {WOULD}{would} {field}{WOULD:#}{values}"),
             };
             let importance = Importance::Notice;
             let text = match &found.diff {

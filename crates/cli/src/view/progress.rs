@@ -55,7 +55,7 @@ impl Progress {
         }
         let Some(id) = event.identity() else { return };
         match event.what {
-            EventKind::Added => {
+            EventKind::Added { .. } => {
                 if self.open.is_empty() {
                     (self.all, self.since) = (0, Instant::now());
                 }

@@ -29,6 +29,10 @@ pub(crate) struct Counts {
     pub(crate) repaired: usize,
     /// Are wrong, and would have been repaired but for `noop`.
     pub(crate) would_repair: usize,
+    /// Left the program, and what they had made of the machine is undone.
+    pub(crate) undone: usize,
+    /// Left the program, and would have been undone but for `noop`.
+    pub(crate) would_undo: usize,
     /// Were right.
     pub(crate) right: usize,
 }
@@ -38,6 +42,8 @@ impl Counts {
     pub(crate) fn text(self) -> String {
         let parts = [
             (self.repaired, "repaired"),
+            (self.undone, "undone"),
+            (self.would_undo, "would be undone"),
             (self.would_repair, "would be repaired"),
             (self.failed, "failed"),
             (self.fighting, "undone by something else"),
@@ -61,7 +67,7 @@ impl Counts {
     /// All of them.
     pub(crate) fn all(self) -> usize {
         let wrong = self.failed + self.awaiting + self.blocked + self.waiting + self.silent + self.fighting;
-        wrong + self.repaired + self.would_repair + self.right
+        wrong + self.repaired + self.would_repair + self.undone + self.would_undo + self.right
     }
 }
 
@@ -83,6 +89,8 @@ struct Resource {
     fights: bool,
     repaired: bool,
     would_repair: bool,
+    /// It undoes one that left the program.
+    is_reversal: bool,
 }
 
 impl Resource {
@@ -95,6 +103,7 @@ impl Resource {
             Standing::Waiting => &mut counts.waiting,
             Standing::Silent => &mut counts.silent,
             Standing::Right if self.fights => &mut counts.fighting,
+            Standing::Right if self.would_repair && self.is_reversal => &mut counts.would_undo,
             Standing::Right if self.would_repair => &mut counts.would_repair,
             Standing::Right if self.repaired => &mut counts.repaired,
             Standing::Right => &mut counts.right,
@@ -121,12 +130,15 @@ impl Recap {
         }
         let Some(id) = event.identity() else { return };
         match &event.what {
-            EventKind::Added => {
+            EventKind::Added { reversal } => {
                 if !self.resources.contains_key(&id) {
                     self.resources.insert(id.clone(), Resource::default());
                     *Resource::default().count_in(&mut self.counts) += 1;
                 }
-                self.set(&id, Standing::Waiting);
+                self.note(&id, |resource| {
+                    resource.standing = Standing::Waiting;
+                    resource.is_reversal = *reversal;
+                });
             }
             EventKind::Removed if !self.is_stopping => {
                 if let Some(gone) = self.resources.remove(&id) {
@@ -149,6 +161,7 @@ impl Recap {
             EventKind::Repairing { .. } => self.note(&id, |resource| resource.would_repair = false),
             EventKind::Repaired { .. } => self.note(&id, |resource| resource.repaired = true),
             EventKind::Fighting { .. } => self.note(&id, |resource| resource.fights = true),
+            EventKind::Undone => self.counts.undone += 1,
             _ => {}
         }
     }
@@ -245,7 +258,7 @@ mod tests {
                 RunSummary::Waiting,
             ];
             let what = match random(10) {
-                0 | 1 => EventKind::Added,
+                0 | 1 => EventKind::Added { reversal: false },
                 2 => EventKind::Removed,
                 3 => EventKind::Drift {
                     field,

@@ -51,4 +51,5 @@ mod secrets;
 mod service;
 mod staying_right;
 mod trust;
+mod undoing;
 mod yaml;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use setpoint_graph::{DesiredResource, ResourceId};
 use setpoint_value::Value;
 
-use super::{ExitReason, VertexId};
+use super::{ExitReason, RecordWork, VertexId};
 use crate::{CancelCause, Event, Received};
 
 /// The answer to an input: to be done in this order.
@@ -35,6 +35,8 @@ pub enum Action {
         arm: bool,
         /// Whether stored notifications are of interest.
         load_refresh: bool,
+        /// What is to be done before about the record of what undoes it. When that fails, so does `init`.
+        record: RecordWork,
     },
     /// Arm its watch. Answer: [`super::Input::WatchArmed`].
     Arm {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use setpoint_graph::DesiredResource;
+
 use super::edges::Refresh;
 use super::life::{Activity, Due, Queue, Stage};
 use super::{Machine, VertexId};
@@ -14,6 +16,7 @@ impl Machine {
     pub fn check(&self) -> Result<(), String> {
         self.check_counts()?;
         self.check_edges()?;
+        self.check_reversals()?;
         for slot in 0..self.vertices.len() as u32 {
             self.check_vertex(slot)
                 .map_err(|error| format!("{} ({slot}): {error}", self.show(slot)))?;
@@ -114,6 +117,40 @@ impl Machine {
                 return Err(format!(
                     "semaphore {id}: {counted} counted, {real} held, {most} allowed"
                 ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What has a record is in the graph: as the program has it, or else as what undoes it, alone and once.
+    fn check_reversals(&self) -> Result<(), String> {
+        let Some(graph) = &self.graph else {
+            return Ok(());
+        };
+        let records = &self.reversals.records;
+        for id in records.keys().filter(|_| self.stopping.is_none()) {
+            if !graph.resources.contains_key(id) {
+                return Err(format!("{id} has a record, but is neither wanted nor undone"));
+            }
+        }
+        let undone = graph
+            .resources
+            .values()
+            .filter(|resource| resource.meta.is_reversal);
+        for resource in undone {
+            if !records.contains_key(&resource.id) || !self.reversals.pending.contains(&resource.id) {
+                return Err(format!("{} is undone without a record", resource.id));
+            }
+        }
+        for vertex in &self.vertices {
+            let lives = vertex.life.as_ref().map(|life| &life.resource);
+            let is_reversal = |resource: &DesiredResource| resource.meta.is_reversal;
+            let lives_on = lives
+                .filter(|_| !vertex.is_leaving())
+                .is_some_and(|lives| is_reversal(lives));
+            let wanted = vertex.wanted.as_ref().is_some_and(|wanted| is_reversal(wanted));
+            if (lives_on || wanted) && !(vertex.incoming.is_empty() && vertex.outgoing.is_empty()) {
+                return Err("what undoes one that left has an edge".to_owned());
             }
         }
         Ok(())

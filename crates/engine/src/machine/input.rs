@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use setpoint_graph::{DesiredGraph, ResourceId};
+use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
 
 use super::VertexId;
 use crate::{Drift, Failure, Level, Sent};
@@ -17,6 +17,11 @@ pub enum Input {
     NewGraph(DesiredGraph),
     /// Resources of the newest graph that manage one and the same thing, by groups; those before are void.
     Sharing(Vec<Vec<ResourceId>>),
+    /// On disk are records of what undoes resources. Each is marked as a reversal; its parameters are left out. Those of earlier
+    /// processes come before the first graph, those that an `init` was asked for before its answer.
+    Recorded(Vec<Arc<DesiredResource>>),
+    /// What undid a resource is no longer on disk.
+    Forgotten(ResourceId),
     /// A desired graph was refused before it came here.
     GraphRejected {
         /// Why, as shown to the user.
@@ -65,7 +70,7 @@ pub enum Input {
         /// The difference, with nothing sensitive in it.
         drift: Box<Drift>,
     },
-    /// Answer to [`super::Action::Run`].
+    /// Answer to [`super::Action::Run`]. When a run of a reversal has succeeded with repairs allowed, its record is erased before.
     RunEnded {
         /// The resource that it is about.
         vertex: VertexId,

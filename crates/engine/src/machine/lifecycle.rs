@@ -25,7 +25,8 @@ impl Machine {
         let vertex = self.vertex_mut(slot);
         vertex.life = Some(Life::new(wanted, now));
         let hidden = vertex.hidden;
-        self.emit(Some(slot), EventKind::Added);
+        let reversal = self.live(slot).meta.is_reversal;
+        self.emit(Some(slot), EventKind::Added { reversal });
         if hidden {
             self.first_event(slot);
         } else {
@@ -41,6 +42,7 @@ impl Machine {
             let edge = self.edges.get(*edge);
             edge.notifies() && edge.refresh == Refresh::None
         });
+        let record = self.record_work(slot);
         let now = self.now;
         self.life_mut(slot).initialise(now);
         self.expect_answer();
@@ -50,6 +52,7 @@ impl Machine {
             resource,
             arm,
             load_refresh,
+            record,
         });
     }
 

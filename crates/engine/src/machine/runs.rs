@@ -222,12 +222,19 @@ impl Machine {
             }
         }
 
+        let is_undone = resource.meta.is_reversal
+            && matches!(summary, RunSummary::Ok | RunSummary::Drift)
+            && result.checked
+            && !run.noop;
         let life = self.life(slot);
         match life.stage() {
             Stage::Finishing { .. } => self.take_away(slot, true),
             _ if life.is_realizing() => self.tear_down(slot),
             Stage::WatchFailed { wait: None, .. } => self.arm_again(slot),
             _ => {}
+        }
+        if is_undone {
+            self.undone(slot);
         }
     }
 

@@ -199,6 +199,8 @@ pub struct VertexStatus {
     pub noop: bool,
     /// Whether it is one of the hidden resources.
     pub hidden: bool,
+    /// Whether it undoes one that left the program.
+    pub reversal: bool,
     /// Whether a notification waits for it.
     pub refresh_pending: bool,
     /// Why it failed last, if it has not succeeded since.
@@ -294,6 +296,7 @@ impl Machine {
                 .map_or(VertexState::WaitingToBeAdded, |life| self.state_of(life)),
             noop: self.is_noop(resource),
             hidden: vertex.hidden,
+            reversal: resource.meta.is_reversal,
             refresh_pending: pending,
             error: error.or_else(fight),
         })

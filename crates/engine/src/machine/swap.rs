@@ -29,6 +29,7 @@ impl Machine {
             Some(old) => old.clone(),
             None => DesiredGraph::default(),
         };
+        let graph = self.with_reversals(graph);
         let change = setpoint_graph::diff(&old, &graph);
         let generation = graph.generation;
         let total = graph.resources.len() + graph.hidden.values().map(Vec::len).sum::<usize>();
@@ -41,10 +42,19 @@ impl Machine {
         for resource in &change.removed {
             gone.extend(self.normal_slot(&resource.id));
         }
-        for (_, new) in &change.changed {
+        let mut extended: BTreeSet<ResourceId> = BTreeSet::new();
+        let mut reversed: Vec<u32> = Vec::new();
+        for (old, new) in &change.changed {
             if let Some(slot) = self.normal_slot(&new.id) {
                 leaving.insert(slot);
                 wanted.push((slot, new.clone()));
+                if old.meta.is_reversal {
+                    // It had none of the edges that its identity may have had all along, by hidden resources.
+                    extended.insert(new.id.clone());
+                }
+                if old.meta.is_reversal != new.meta.is_reversal {
+                    reversed.push(slot);
+                }
             }
         }
         let mut hidden_added: Vec<Arc<DesiredResource>> = Vec::new();
@@ -88,6 +98,10 @@ impl Machine {
                 vertex.wanted = None;
             }
         }
+        for slot in reversed {
+            self.remove_edges_of(slot, &mut upstream);
+            self.vertex_mut(slot).run_tries = 0;
+        }
         for edge in &change.edges_removed {
             let comes_back = graph.edges.get(&(edge.from.clone(), edge.to.clone()));
             self.remove_edge(edge, comes_back, &mut upstream, &mut receivers);
@@ -98,7 +112,6 @@ impl Machine {
             }
             self.vertex_mut(slot).wanted = Some(resource);
         }
-        let mut extended: BTreeSet<ResourceId> = BTreeSet::new();
         self.vertices
             .reserve(change.added.len().saturating_sub(self.free.len()));
         self.index.reserve(change.added.len());
@@ -178,14 +191,14 @@ impl Machine {
     }
 
     /// The slot of an identity's resource that is not hidden, living or waiting to.
-    fn normal_slot(&self, id: &ResourceId) -> Option<u32> {
+    pub(super) fn normal_slot(&self, id: &ResourceId) -> Option<u32> {
         let slots = self.index.get(id, &self.vertices);
         slots.into_iter().find(|slot| !self.vertex(*slot).hidden)
     }
 
     /// The slot in which a resource that is new to the graph will live: that of its identity, if an older one is still
     /// being taken away.
-    fn normal_slot_for(&mut self, resource: Arc<DesiredResource>) -> u32 {
+    pub(super) fn normal_slot_for(&mut self, resource: Arc<DesiredResource>) -> u32 {
         let slot = match self.normal_slot(&resource.id) {
             Some(slot) => slot,
             None => self.new_slot(&resource.id),
@@ -242,10 +255,13 @@ impl Machine {
         gone.extend(there);
     }
 
-    /// Slots of the new graph under an identity.
+    /// Slots of the new graph under an identity. What undoes one that left has no edges.
     fn ends(&self, id: &ResourceId) -> SmallVec<[u32; 2]> {
         let mut slots = self.index.get(id, &self.vertices);
-        slots.retain(|slot| self.vertex(*slot).wanted.is_some());
+        slots.retain(|slot| {
+            let wanted = self.vertex(*slot).wanted.as_ref();
+            wanted.is_some_and(|wanted| !wanted.meta.is_reversal)
+        });
         slots
     }
 

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use setpoint_graph::ResourceId;
 use setpoint_host::files::{FileError, Party, Replaced};
 use setpoint_host::sync::{Mutex, MutexGuard};
 
@@ -120,6 +121,17 @@ impl Party for Shared {
             .filter_map(|(ticket, result)| Some((waiting.runs.remove(&ticket)?, result)))
             .collect();
         drop(waiting);
+        let served = ended.iter().filter(|(pending, result)| {
+            result.is_ok() && super::records::is_served(&pending.run, &pending.result)
+        });
+        let served: Vec<ResourceId> = served
+            .map(|(pending, _)| pending.run.cell.resource.id.clone())
+            .collect();
+        // They are undone; with the record still there that would be done once more.
+        let erased = match served.is_empty() {
+            true => Ok(()),
+            false => super::records::erase(self, &served),
+        };
         let answers: Vec<Message> = ended
             .into_iter()
             .map(|(mut pending, result)| match result {
@@ -128,7 +140,13 @@ impl Party for Shared {
                     if let Some(message) = then(&replaced) {
                         self.log_of(pending.run.vertex, Level::Info, &message);
                     }
-                    pending.end(Ok(()))
+                    match super::records::is_served(&pending.run, &pending.result) {
+                        true => {
+                            super::records::tell_others(self, &pending.run, &pending.result);
+                            pending.end(erased.clone())
+                        }
+                        false => pending.end(Ok(())),
+                    }
                 }
                 Err(error) => pending.end(Err(error.into())),
             })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
+use setpoint_graph::{DesiredGraph, DesiredResource, Parameters, ResourceId};
 use setpoint_host::sync::{Mutex, MutexGuard};
 use setpoint_host::watch::WatchToken;
 use tokio::runtime::RuntimeFlavor;
@@ -18,12 +18,13 @@ use tokio::runtime::RuntimeFlavor;
 use super::inbox::{Message, WatchId};
 use super::pool::{Lane, Work};
 use super::watching::{Watches, arm, rearm};
-use super::{Shared, commits};
+use super::{Shared, commits, records};
 use crate::apply::Replacement;
 use crate::batch::Batch;
-use crate::machine::{Check, Initialised, Input, RunRequest, RunResult, VertexId};
+use crate::machine::{Check, Initialised, Input, RecordWork, RunRequest, RunResult, VertexId};
 use crate::{
-    Apply, Cancellation, Drift, Failure, FailureReason, Instance, Level, Observer, Outcome, RunInput, Watch,
+    Apply, Cancellation, Drift, Failure, FailureReason, Identity, Instance, Level, Observer, Outcome,
+    RunInput, Watch,
 };
 
 /// What the workers hold of one vertex.
@@ -47,6 +48,13 @@ impl Cell {
         self.instance.lock()
     }
 
+    /// What the resource is, for others who manage the same.
+    pub(super) fn identities(&self) -> Vec<Identity> {
+        let instance = self.instance();
+        let instance = instance.as_ref();
+        instance.map_or_else(Vec::new, |instance| instance.resource().identities())
+    }
+
     pub(super) fn watches(&self) -> MutexGuard<'_, Watches> {
         self.watches.lock()
     }
@@ -65,6 +73,8 @@ pub(super) enum Task {
         /// To be armed after success.
         arm: Option<WatchId>,
         load_refresh: bool,
+        /// What is to be done about the record of what undoes it.
+        record: RecordWork,
     },
     Arm {
         cell: Arc<Cell>,
@@ -130,7 +140,13 @@ impl Work for Job {
                 cell,
                 arm: watch,
                 load_refresh,
-            } => init(shared, vertex, &cell, watch, load_refresh, lane),
+                record,
+            } => {
+                let begun = init(shared, vertex, &cell, load_refresh, &record, lane);
+                if let (true, Some(watch), Some(instance)) = (begun, watch, &*cell.instance()) {
+                    arm(shared, &cell, watch, instance, lane);
+                }
+            }
             Task::Arm { cell, watch } => arm_now(shared, &cell, watch, lane),
             Task::Disarm(handles) => drop(handles),
             Task::Run(run) => run_on_pool(shared, run, lane),
@@ -222,12 +238,12 @@ fn init(
     shared: &Arc<Shared>,
     vertex: VertexId,
     cell: &Cell,
-    watch: Option<WatchId>,
     load_refresh: bool,
+    record: &RecordWork,
     lane: &Lane<Job>,
-) {
+) -> bool {
     let mut guard = cell.instance();
-    let result = initialise(shared, cell, &mut guard);
+    let result = initialise(shared, cell, &mut guard, record, lane);
     let result = result.map(|()| {
         let mut initialised = Initialised::default();
         if load_refresh && let Some(state) = &shared.state {
@@ -250,19 +266,29 @@ fn init(
         initialised
     });
     let succeeded = result.is_ok();
+    drop(guard);
     lane.answer(Message::InitEnded { vertex, result });
-    if let (true, Some(watch), Some(instance)) = (succeeded, watch, &*guard) {
-        arm(shared, cell, watch, instance, lane);
-    }
+    succeeded
 }
 
-fn initialise(shared: &Arc<Shared>, cell: &Cell, instance: &mut Option<Instance>) -> Result<(), Failure> {
+fn initialise(
+    shared: &Arc<Shared>,
+    cell: &Cell,
+    instance: &mut Option<Instance>,
+    record: &RecordWork,
+    lane: &Lane<Job>,
+) -> Result<(), Failure> {
     let resource = &cell.resource;
+    let from_record = match record {
+        RecordWork::Serve => Some(records::parameters(shared, resource, lane)?),
+        _ => None,
+    };
     if instance.is_none() {
         let spec = shared.kinds.get(&*resource.id.kind);
         let spec = spec.ok_or_else(|| Failure::new("find the kind").on(&resource.id.kind))?;
         let decoded = guarded("decode", || {
-            Instance::new(spec, resource.id.name.clone(), &resource.parameters)
+            let parameters: &Parameters = from_record.as_ref().unwrap_or(&resource.parameters);
+            Instance::new(spec, resource.id.name.clone(), parameters)
         })?;
         *instance = Some(decoded.map_err(|invalid| unfit("decode", &invalid))?);
     }
@@ -270,6 +296,7 @@ fn initialise(shared: &Arc<Shared>, cell: &Cell, instance: &mut Option<Instance>
         return Err(Failure::new("decode"));
     };
     let handle = shared.handle(&resource.id);
+    records::before_init(shared, resource, instance, &handle, record, lane)?;
     guarded("begin", || instance.resource_mut().init(&handle))?
 }
 
@@ -416,6 +443,19 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
         }
         None => RunResult::failed(Failure::new("run, because there is no instance")),
     };
+    let mut result = result;
+    if replacement.is_none() && records::is_served(&run, &result) {
+        let erase = || records::erase(shared, [&run.cell.resource.id]);
+        let multi = shared.runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
+        let erased = match lane.is_none() && multi {
+            true => tokio::task::block_in_place(erase),
+            false => erase(),
+        };
+        if let Err(failure) = erased {
+            result.outcome = Err(failure);
+        }
+        records::tell_others(shared, &run, &result);
+    }
     if let (Some(on_sent), Some(sent)) = (&shared.on_sent, &result.sent) {
         on_sent(&run.cell.resource.id, sent);
     }

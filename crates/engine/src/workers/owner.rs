@@ -12,7 +12,7 @@ use super::background::KindTasks;
 use super::execute::{Cell, Run, Task, finish, run_as_task};
 use super::inbox::{MOST_SPARE, Message, Question, StatusPart, WatchId};
 use super::{SWEEP_EVERY, Shared};
-use crate::machine::{Action, ExitReport, Input, Machine, Options, RunRequest, VertexId};
+use crate::machine::{Action, ExitReport, Input, Machine, Options, RecordWork, RunRequest, VertexId};
 use crate::prepare::Instances;
 use crate::{Cancellation, Event, EventSink, Level, RunShape};
 
@@ -301,7 +301,8 @@ impl Owner {
                 resource,
                 arm,
                 load_refresh,
-            } => self.init(vertex, resource, arm, load_refresh),
+                record,
+            } => self.init(vertex, resource, arm, load_refresh, record),
             Action::Arm { vertex } => {
                 if let Some(record) = self.record(vertex) {
                     let cell = record.cell.clone();
@@ -382,7 +383,14 @@ impl Owner {
         }
     }
 
-    fn init(&mut self, vertex: VertexId, resource: Arc<DesiredResource>, arm: bool, load_refresh: bool) {
+    fn init(
+        &mut self,
+        vertex: VertexId,
+        resource: Arc<DesiredResource>,
+        arm: bool,
+        load_refresh: bool,
+        record: RecordWork,
+    ) {
         let slot = vertex.index();
         if self.records.len() <= slot {
             self.records.resize_with(slot + 1, || None);
@@ -412,6 +420,7 @@ impl Owner {
             cell,
             arm,
             load_refresh,
+            record,
         };
         self.jobs
             .extend(self.kinds.add(&self.shared, &resource.id.kind, task, is_new));

@@ -7,19 +7,18 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use setpoint_diagnostics::{FileId, Span};
 use setpoint_engine::machine::{
-    Action, Armed, Check, ExitReport, Initialised, Input, Machine, Options, RunRequest, RunResult, VertexId,
-    VertexState,
+    Action, Armed, Check, ExitReport, Initialised, Input, Machine, Options, RecordWork, RunRequest,
+    RunResult, VertexId, VertexState,
 };
 use setpoint_engine::{
     CancelCause, Drift, DriftValue, Event, EventKind, Failure, FailureReason, RunSummary, Sent,
 };
-use setpoint_graph::{
-    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaName, MetaParameters, ParameterSchema,
-    ParameterType, Parameters, ResourceId, SendKey,
-};
+use setpoint_graph::{DesiredResource, MetaName, MetaParameters};
 use setpoint_value::Value;
+
+pub(crate) use super::programs::{Graph, id};
+use super::programs::{reversal, short, text};
 
 pub(crate) fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -27,169 +26,6 @@ pub(crate) fn ms(milliseconds: u64) -> Duration {
 
 pub(crate) fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
-}
-
-static TEXT: ParameterType = ParameterType::Str;
-
-const PLAIN: KindSchema = KindSchema {
-    kind: "thing",
-    doc: "A thing.",
-    parameters: &[ParameterSchema {
-        name: "content",
-        yaml_name: "content",
-        parameter_type: &TEXT,
-        form: None,
-        doc: "What is in it.",
-        default: "",
-    }],
-    sends: &[SendKey {
-        name: "out",
-        parameter_type: &TEXT,
-        doc: "What it sends.",
-        reveals_nothing: false,
-    }],
-    receives: true,
-    ..KindSchema::plain("", "", &[])
-};
-
-static THING: KindSchema = PLAIN;
-static SVC: KindSchema = KindSchema {
-    kind: "svc",
-    refreshable: true,
-    ..PLAIN
-};
-static PORT: KindSchema = KindSchema {
-    kind: "port:server",
-    exclusive: true,
-    ..PLAIN
-};
-static DEED: KindSchema = KindSchema {
-    kind: "deed",
-    action: true,
-    ..PLAIN
-};
-
-/// `a` is `thing[a]`; other kinds are written out.
-pub(crate) fn id(text: &str) -> ResourceId {
-    match text.split_once('[') {
-        Some((kind, name)) => ResourceId::new(kind, name.trim_end_matches(']')),
-        None => ResourceId::new("thing", text),
-    }
-}
-
-fn short(id: &ResourceId) -> String {
-    if &*id.kind == "thing" {
-        id.name.to_string()
-    } else {
-        id.to_string()
-    }
-}
-
-/// A desired graph that is being written down.
-#[derive(Clone, Default)]
-pub(crate) struct Graph {
-    pub(crate) desired: DesiredGraph,
-}
-
-impl Graph {
-    pub(crate) fn new(ids: &[&str]) -> Graph {
-        let mut graph = Graph::default();
-        for id in ids {
-            graph = graph.with(id, |_| {});
-        }
-        graph
-    }
-
-    pub(crate) fn with(self, text: &str, change: impl FnOnce(&mut MetaParameters)) -> Graph {
-        self.with_content(text, "", change)
-    }
-
-    pub(crate) fn with_content(
-        mut self,
-        text: &str,
-        content: &str,
-        change: impl FnOnce(&mut MetaParameters),
-    ) -> Graph {
-        let id = id(text);
-        let schema = match &*id.kind {
-            "svc" => &SVC,
-            "port:server" => &PORT,
-            "deed" => &DEED,
-            _ => &THING,
-        };
-        let mut meta = MetaParameters::default();
-        change(&mut meta);
-        let entries = (!content.is_empty()).then(|| ("content", Value::str(content)));
-        let hidden = meta.hidden;
-        let resource = Arc::new(DesiredResource {
-            id: id.clone(),
-            schema,
-            parameters: Parameters::new(entries),
-            meta: meta.into(),
-            span: Span::new(FileId(0), 0, 0),
-            parameter_spans: Arc::new([]),
-            chain: None,
-        });
-        if hidden {
-            let mut list = self.desired.hidden.get(&id).cloned().unwrap_or_default();
-            list.push(resource);
-            self.desired.hidden.insert(id, list);
-        } else {
-            self.desired.resources.insert(id, resource);
-        }
-        self
-    }
-
-    pub(crate) fn without(mut self, text: &str) -> Graph {
-        let id = id(text);
-        self.desired.resources.remove(&id);
-        self.desired.hidden.remove(&id);
-        let keys: Vec<_> = self.desired.edges.keys().cloned().collect();
-        for key in keys {
-            if key.0 == id || key.1 == id {
-                self.desired.edges.remove(&key);
-            }
-        }
-        self
-    }
-
-    /// `a -> b -> c`, or with `=>` an edge that notifies.
-    pub(crate) fn edges(mut self, text: &str) -> Graph {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        for triple in words.windows(3).step_by(2) {
-            let (from, to) = (id(triple[0]), id(triple[2]));
-            self = self.edge(DesiredEdge {
-                from,
-                to,
-                notify: triple[1] == "=>",
-                send: Vec::new(),
-                span: Span::new(FileId(0), 0, 0),
-            });
-        }
-        self
-    }
-
-    pub(crate) fn edge(mut self, edge: DesiredEdge) -> Graph {
-        let key = (edge.from.clone(), edge.to.clone());
-        self.desired.edges.insert(key, Arc::new(edge));
-        self
-    }
-
-    /// `from.out -> to.content`.
-    pub(crate) fn sends(self, from: &str, to: &str) -> Graph {
-        self.edge(DesiredEdge {
-            from: id(from),
-            to: id(to),
-            notify: false,
-            send: vec![("out".into(), "content".into())],
-            span: Span::new(FileId(0), 0, 0),
-        })
-    }
-
-    pub(crate) fn without_edge(mut self, from: &str, to: &str) -> Graph {
-        self.desired.edges.remove(&(id(from), id(to)));
-        self
-    }
 }
 
 /// What one run of a simulated resource does.
@@ -279,6 +115,9 @@ struct Model {
     watching: bool,
     running: bool,
     initialised: bool,
+    /// What it makes of the machine; it does when its run ends well.
+    wants: Option<String>,
+    is_reversal: bool,
     clean: bool,
     noop: bool,
     dirtied: bool,
@@ -299,6 +138,13 @@ pub(crate) struct Simulation {
     running: BTreeMap<VertexId, Underway>,
     /// Stored *perhaps* marks: receiver, sender, run.
     pub(crate) store: BTreeMap<(String, String), u64>,
+    /// Records of what undoes resources: what was on the machine before them.
+    pub(crate) records: BTreeMap<String, String>,
+    /// How often a record was written, and how often one was served.
+    pub(crate) written: BTreeMap<String, usize>,
+    pub(crate) undone: BTreeMap<String, usize>,
+    /// What is on the machine, by who manages it; nothing is the empty text.
+    pub(crate) disk: BTreeMap<String, String>,
     /// What a resource's parameters hold.
     pub(crate) content: BTreeMap<String, Option<Value>>,
     pub(crate) events: Vec<Arc<Event>>,
@@ -331,6 +177,10 @@ impl Simulation {
             model: BTreeMap::new(),
             running: BTreeMap::new(),
             store: BTreeMap::new(),
+            records: BTreeMap::new(),
+            written: BTreeMap::new(),
+            undone: BTreeMap::new(),
+            disk: BTreeMap::new(),
             content: BTreeMap::new(),
             events: Vec::new(),
             seen: 0,
@@ -342,6 +192,30 @@ impl Simulation {
             generation: 0,
             realizing: BTreeSet::new(),
         }
+    }
+
+    /// The process is killed, and another one takes its place: what is on disk is all that is left.
+    pub(crate) fn restart(&mut self, options: Options) {
+        // Of what was under way, some was done already, and was not told.
+        for (vertex, (run, request, _)) in &self.running {
+            let model = &self.model[vertex];
+            let is_done = self.count.is_multiple_of(2) && run.fails.is_none() && !request.noop;
+            if is_done && request.check == Check::Call {
+                let wants = model.wants.clone().unwrap_or_default();
+                self.disk.insert(model.id.clone(), wants);
+            }
+        }
+        let mut next = Simulation::with(options);
+        next.now = self.now;
+        next.generation = self.generation;
+        next.store = std::mem::take(&mut self.store);
+        next.records = std::mem::take(&mut self.records);
+        next.written = std::mem::take(&mut self.written);
+        next.undone = std::mem::take(&mut self.undone);
+        next.disk = std::mem::take(&mut self.disk);
+        *self = next;
+        let found = self.records.keys().map(|name| reversal(name)).collect();
+        self.step(Input::Recorded(found));
     }
 
     /// A graph, all of whose resources have run.
@@ -492,10 +366,21 @@ impl Simulation {
                 }
             }
             Input::RunEnded { vertex, result } => {
-                self.running.remove(vertex);
+                let underway = self.running.remove(vertex);
                 if let Some(model) = self.model.get_mut(vertex) {
                     model.running = false;
                     model.clean = result.outcome.is_ok() && !model.dirtied;
+                    let may_repair = underway.is_some_and(|(_, request, _)| !request.noop);
+                    if result.outcome.is_ok() && result.checked && may_repair {
+                        let (name, wants) = (model.id.clone(), model.wants.clone());
+                        if model.is_reversal {
+                            // Killed between these two, it is undone again, which changes nothing.
+                            let record = self.records.remove(&name);
+                            assert!(record.is_some(), "{name} is undone twice");
+                            *self.undone.entry(name.clone()).or_default() += 1;
+                        }
+                        self.disk.insert(name, wants.unwrap_or_default());
+                    }
                 }
             }
             _ => {}
@@ -521,8 +406,10 @@ impl Simulation {
                 resource,
                 arm,
                 load_refresh,
+                record,
             } => {
                 let name = short(&resource.id);
+                self.handle_record(&name, &resource, &record);
                 let twin = self.model.values().any(|m| m.id == name);
                 let again = self.model.contains_key(&vertex);
                 assert!(!twin || again, "{name} is added while the old one is there");
@@ -530,6 +417,11 @@ impl Simulation {
                 let poll = resource.meta.poll != 0;
                 let model = self.model.entry(vertex).or_default();
                 model.id = name.clone();
+                model.wants = match resource.meta.is_reversal {
+                    true => self.records.get(&name).cloned(),
+                    false => resource.parameters.get("content").and_then(text),
+                };
+                model.is_reversal = resource.meta.is_reversal;
                 model.noop = noop;
                 model.armed = poll;
                 model.polls = poll;
@@ -627,6 +519,31 @@ impl Simulation {
         }
     }
 
+    /// What must be safe before `init`.
+    fn handle_record(&mut self, name: &str, resource: &DesiredResource, work: &RecordWork) {
+        let is_there = self.records.contains_key(name);
+        match work {
+            RecordWork::None => assert!(
+                !is_there || self.noop || resource.meta.noop,
+                "the record of {name} is forgotten"
+            ),
+            RecordWork::Keep { .. } => assert!(is_there, "{name} has no record that could be kept"),
+            RecordWork::Serve => assert!(is_there, "{name} is undone without a record"),
+            RecordWork::Erase => {
+                self.records.remove(name);
+                let now = Duration::ZERO;
+                self.later(now, Input::Forgotten(resource.id.clone()));
+            }
+            RecordWork::Write { .. } => {
+                assert!(!is_there, "the record of {name} is written over");
+                let is = self.disk.get(name).cloned().unwrap_or_default();
+                self.records.insert(name.to_owned(), is);
+                *self.written.entry(name.to_owned()).or_default() += 1;
+                self.later(Duration::ZERO, Input::Recorded(vec![reversal(name)]));
+            }
+        }
+    }
+
     fn arm(&mut self, vertex: VertexId, after: Duration) {
         let model = self.model.get_mut(&vertex).unwrap();
         model.armed = true;
@@ -669,12 +586,14 @@ impl Simulation {
         assert_eq!(twins, 0, "{name} runs twice at once");
         if !self.realizing.contains(&name) {
             for ancestor in self.ancestors(&name) {
-                let model = self.model.values().find(|m| m.id == ancestor);
+                let mut models = self.model.values().filter(|m| !m.is_reversal);
+                let model = models.find(|m| m.id == ancestor);
                 // Of a hidden one the host knows nothing.
                 let hidden = self
                     .machine
                     .graph()
-                    .is_some_and(|g| !g.resources.contains_key(&id(&ancestor)));
+                    .and_then(|graph| graph.resources.get(&id(&ancestor)))
+                    .is_none_or(|resource| resource.meta.is_reversal);
                 let settled = hidden || model.is_some_and(|m| m.clean && m.armed && !m.running);
                 assert!(
                     settled,
@@ -852,6 +771,7 @@ fn brief(event: &Event) -> Option<String> {
             )
         }
         EventKind::Tick => "tick".to_owned(),
+        EventKind::Undone => "undone".to_owned(),
         EventKind::Converged => "converged".to_owned(),
         EventKind::Unconverged => "unconverged".to_owned(),
         EventKind::Stopping { stage, waiting_for } => format!("stopping {stage} {}", waiting_for.join(" ")),

@@ -221,8 +221,8 @@ impl Resource for File {
         own.into_iter().chain(source).chain(fragments).collect()
     }
 
-    fn reverse(&self, _: &Handle) -> Result<Option<Parameters>, Failure> {
-        reverse::reverse(self)
+    fn reverse(&self, _: &Handle, received: &[&str]) -> Result<Option<Parameters>, Failure> {
+        reverse::reverse(self, received)
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {

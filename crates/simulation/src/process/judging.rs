@@ -13,13 +13,26 @@ impl Process {
     /// After a long time in which nothing went wrong: everything is settled or told as failing; with `helped` everything is right.
     pub(crate) fn look_at_the_end(&mut self, host: &Host, helped: bool) -> Result<(), Broken> {
         let status = self.machine.status();
-        hold(Rule::Right, status.len() == self.program.resources.len(), || {
+        let undoing = status.iter().filter(|status| status.reversal).count();
+        let wanted = status.len() - undoing;
+        hold(Rule::Right, wanted == self.program.resources.len(), || {
             format!(
                 "{} resources are wanted, {} are there",
                 self.program.resources.len(),
-                status.len()
+                wanted
             )
         })?;
+        for role in Role::all() {
+            let id = role.id();
+            let is_missing = host.records[role.place()].is_some() && !self.graph.resources.contains_key(&id);
+            let waits = status.iter().any(|status| status.reversal && status.id == id);
+            hold(Rule::Undone, is_missing == waits, || {
+                format!("{role} is to be undone or not, and the machine believes the contrary")
+            })?;
+            hold(Rule::Undone, !(is_missing && helped) || self.options.noop, || {
+                format!("{role} left and is not undone")
+            })?;
+        }
         for status in &status {
             let Some(role) = Role::of(&status.id) else {
                 continue;
@@ -137,6 +150,10 @@ impl Process {
             return hold(Rule::Newest, vertex.resource.meta.realize, || {
                 format!("{role} runs but is not wanted any more")
             });
+        }
+        if vertex.resource.meta.is_reversal {
+            // It has no edges, whatever has the same name.
+            return Ok(());
         }
         for ancestor in each(self.ancestors[role.place()]) {
             let id = ancestor.id();

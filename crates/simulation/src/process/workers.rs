@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use setpoint_engine::machine::{Action, Armed, Check, Initialised, Input, RunRequest, RunResult, VertexId};
+use setpoint_engine::machine::{
+    Action, Armed, Check, Initialised, Input, RecordWork, RunRequest, RunResult, VertexId,
+};
 use setpoint_engine::{CancelCause, Drift, DriftValue, Failure, FailureReason, Sent};
 use setpoint_graph::DesiredResource;
 
-use super::{Coming, FAILING_TAKES, Planned, Process, Underway, Vertex, owe, unknown};
+use super::{Coming, FAILING_TAKES, Planned, Process, Underway, Vertex, owe, reversal, unknown};
 use crate::cast::{Role, each};
 use crate::host::Host;
 use crate::program::{content, content_number};
@@ -23,7 +25,13 @@ impl Process {
                 arms,
                 fails,
                 refresh,
+                recorded,
             } => {
+                match recorded {
+                    Some(true) => self.step(host, Input::Recorded(vec![reversal(role)]))?,
+                    Some(false) => self.step(host, Input::Forgotten(role.id()))?,
+                    None => {}
+                }
                 let Some(vertex) = self.vertices[role.place()]
                     .as_mut()
                     .filter(|vertex| vertex.id == id)
@@ -121,6 +129,14 @@ impl Process {
             owe(host, role, run.marked & notified);
             self.statistics.repairs += 1;
         }
+        if vertex.resource.meta.is_reversal && succeeded && run.checked && !run.noop {
+            self.statistics.undone += 1;
+            let record = host.records[role.place()].take();
+            let right = record == Some(run.wanted);
+            hold(Rule::Undone, right, || {
+                format!("{role} is undone to {}, its record says {record:?}", run.wanted)
+            })?;
+        }
         if succeeded && run.refresh && run.checked && !run.noop {
             host.owed[role.place()] &= !run.serves;
             self.statistics.refreshes += 1;
@@ -169,7 +185,11 @@ impl Process {
                 resource,
                 arm,
                 load_refresh,
-            } => self.bring_in(host, vertex, resource, arm, load_refresh),
+                record,
+            } => {
+                let recorded = self.record(host, &resource, &record)?;
+                self.bring_in(host, vertex, resource, arm, load_refresh, recorded)
+            }
             Action::Arm { vertex } => {
                 let Some((role, known)) = self.vertex(vertex) else {
                     return unknown("armed");
@@ -249,6 +269,40 @@ impl Process {
         }
     }
 
+    /// Does what is to be done about the record of what undoes a resource, and answers whether there is one now, if that changed.
+    fn record(
+        &self,
+        host: &mut Host,
+        resource: &DesiredResource,
+        work: &RecordWork,
+    ) -> Result<Option<bool>, Broken> {
+        let Some(role) = Role::of(&resource.id) else {
+            return unknown("recorded");
+        };
+        let record = &mut host.records[role.place()];
+        let noop = self.options.noop || resource.meta.noop;
+        let (right, changed) = match work {
+            RecordWork::None => {
+                let keeps = resource.meta.reverse && resource.schema.reversible;
+                (noop || (record.is_none() && !keeps), None)
+            }
+            RecordWork::Keep { .. } => (!noop && resource.meta.reverse && record.is_some(), None),
+            RecordWork::Serve => (resource.meta.is_reversal && record.is_some(), None),
+            RecordWork::Write { .. } => {
+                let before = record.replace(host.content[role.place()]);
+                (!noop && resource.meta.reverse && before.is_none(), Some(true))
+            }
+            RecordWork::Erase => {
+                let before = record.take();
+                (!noop && !resource.meta.reverse && before.is_some(), Some(false))
+            }
+        };
+        hold(Rule::Undone, right, || {
+            format!("{role} is brought in with {work:?}")
+        })?;
+        Ok(changed)
+    }
+
     fn bring_in(
         &mut self,
         host: &mut Host,
@@ -256,6 +310,7 @@ impl Process {
         resource: Arc<DesiredResource>,
         arms: bool,
         load_refresh: bool,
+        recorded: Option<bool>,
     ) -> Result<(), Broken> {
         let Some(role) = Role::of(&resource.id) else {
             return unknown("brought in");
@@ -266,11 +321,10 @@ impl Process {
             there.as_ref().is_none_or(|there| there.id == id),
             || format!("{role} is brought in while the old one is there"),
         )?;
-        let wanted = self
-            .graph
-            .resources
-            .get(&resource.id)
-            .is_some_and(|wanted| wanted.is_unchanged(&resource));
+        let wanted = match (self.graph.resources.get(&resource.id), resource.meta.is_reversal) {
+            (wanted, true) => wanted.is_none(),
+            (wanted, false) => wanted.is_some_and(|wanted| wanted.is_unchanged(&resource)),
+        };
         let again = there.is_some();
         hold(Rule::Newest, wanted || again, || {
             format!("{role} is brought in but not wanted")
@@ -281,7 +335,9 @@ impl Process {
                 *other != role
                     && other.is_exclusive()
                     && self.program.wanted(*other).is_none()
-                    && self.vertices[other.place()].is_some()
+                    && self.vertices[other.place()]
+                        .as_ref()
+                        .is_some_and(|there| !there.resource.meta.is_reversal)
             });
             hold(Rule::Port, old.is_none(), || {
                 format!("{role} is brought in while {old:?} still goes")
@@ -296,7 +352,10 @@ impl Process {
         } else {
             Vec::new()
         };
-        let number = resource.parameters.get("content").and_then(content_number);
+        let number = match resource.meta.is_reversal {
+            true => host.records[role.place()],
+            false => resource.parameters.get("content").and_then(content_number),
+        };
         // What the one before it sent is not its own.
         self.published[role.place()] = None;
         self.vertices[role.place()] = Some(Vertex {
@@ -322,6 +381,7 @@ impl Process {
                 arms,
                 fails,
                 refresh,
+                recorded,
             },
         );
         if arms && !fails {

@@ -8,25 +8,29 @@ use setpoint_value::Value;
 use super::run::Occupant;
 use super::{File, Presence};
 
-pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
+/// What was in a larger file is not kept: it would be kept in memory, too, while it is put back.
+const LARGEST: u64 = 64 << 20;
+
+pub(super) fn reverse(file: &File, received: &[&str]) -> Result<Option<Parameters>, Failure> {
     let path = file.effective_path()?;
-    if file.is_directory() || !file.source.is_empty() {
-        let what = if file.is_directory() {
-            "a directory"
-        } else {
-            "what has a `source`"
-        };
-        return Err(Failure::new("reverse")
-            .on(&path)
-            .because(format!("{what} cannot be reversed")));
+    let will = |name: &str| received.contains(&name);
+    let refused = |why: String| Err(Failure::new("reverse").on(&path).because(why));
+    if file.is_directory() {
+        return refused("a directory cannot be reversed".to_owned());
+    }
+    if !file.source.is_empty() || will("source") {
+        return refused("what has a `source` cannot be reversed".to_owned());
     }
     let occupant = Occupant::look(Entry::at(&path), true)?;
     let there = occupant.found.filter(Stat::is_regular);
+    let writes = file.content.is_some() || !file.fragments.is_empty() || will("content") || will("fragments");
     let state = match *file.state {
         Some(Presence::Exists) => "absent",
         // Where nothing was, there is nothing to bring back.
         Some(Presence::Absent) if there.is_none() => "",
         Some(Presence::Absent) => "exists",
+        // Contents make a file where none was, and with it gone, everything is as before.
+        None if writes && occupant.own.is_none() => "absent",
         None => "",
     };
     let mut parameters = vec![("path", file.effective())];
@@ -36,22 +40,26 @@ pub(super) fn reverse(file: &File) -> Result<Option<Parameters>, Failure> {
     let mut selinux = None;
     let restores = state != "absent";
     if restores
-        && (file.content.is_some() || !file.fragments.is_empty() || file.is_absent())
-        && let (Some(end), Some(_)) = (&occupant.end, there)
+        && (writes || file.is_absent())
+        && let (Some(end), Some(there)) = (&occupant.end, there)
     {
+        if there.size > LARGEST {
+            let why = format!("what is in it is larger than {} MiB", LARGEST >> 20);
+            return refused(why);
+        }
         parameters.push(("content", end.read()?));
     }
     if restores && let Some(there) = there {
-        if !file.owner.is_empty() {
+        if !file.owner.is_empty() || will("owner") {
             parameters.push(("owner", there.uid.to_string().into()));
         }
-        if !file.group.is_empty() {
+        if !file.group.is_empty() || will("group") {
             parameters.push(("group", there.gid.to_string().into()));
         }
-        if file.mode.is_some() {
+        if file.mode.is_some() || will("mode") {
             parameters.push(("mode", format!("{:04o}", there.mode).into()));
         }
-        if let (Some(_), Some(entry)) = (&file.selinux, &occupant.entry) {
+        if let (true, Some(entry)) = (file.selinux.is_some() || will("selinux"), &occupant.entry) {
             selinux = Some(entry.security_context()?.unwrap_or_default());
         }
     }
