@@ -67,6 +67,7 @@ impl<'m> Machine<'m> {
         let site = calls::Site {
             span: expression.span,
             name: *name_span,
+            written: Some(&expression.kind),
         };
         calls::call(function, arguments, site, &mut context)
     }

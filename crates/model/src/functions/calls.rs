@@ -17,7 +17,7 @@ use crate::functions::context::{Arguments, Context, Failure, Stop};
 use crate::functions::operators::{bounded, keyword_dict};
 use crate::functions::std::{Call, FUNCTIONS, Kind, Parameter, StdFunction};
 use crate::functions::text::Naming;
-use crate::hir::{Function, FunctionImplementation};
+use crate::hir::{ExpressionKind, Function, FunctionImplementation, Model};
 
 pub use library::{to_datum, to_value};
 
@@ -26,11 +26,28 @@ pub(in crate::functions) use binding::{Shape, Takes};
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy)]
-pub struct Site {
+pub struct Site<'a> {
     /// All of it.
     pub span: Span,
     /// The name of the function.
     pub name: Span,
+    /// The call as it is written, if it is written in the model.
+    pub written: Option<&'a ExpressionKind>,
+}
+
+impl Site<'_> {
+    /// Where the argument of a name or place stands; all of the call if that is not known.
+    fn argument(&self, name: &str, place: usize, model: &Model) -> Span {
+        let Some(ExpressionKind::Call {
+            positional, keywords, ..
+        }) = self.written
+        else {
+            return self.span;
+        };
+        let named = keywords.iter().find(|(given, ..)| **model.text(*given) == *name);
+        let value = named.map(|(_, _, value)| value).or(positional.get(place));
+        value.map_or(self.span, |value| value.span)
+    }
 }
 
 /// Whether a function needs more than its arguments, so that it cannot be called in the condition of a typedef.
@@ -63,7 +80,7 @@ pub fn changes_something(implementation: &FunctionImplementation) -> bool {
 pub fn call(
     function: &Function,
     arguments: Arguments,
-    site: Site,
+    site: Site<'_>,
     context: &mut dyn Context,
 ) -> Result<Datum, Stop> {
     let call = OneCall {
@@ -90,7 +107,7 @@ pub fn call(
 struct OneCall<'a> {
     /// The function as it is called.
     name: &'a str,
-    site: Site,
+    site: Site<'a>,
 }
 
 impl OneCall<'_> {
@@ -158,38 +175,31 @@ impl OneCall<'_> {
         let mut bound = Vec::with_capacity(function.parameters.len());
         let mut given = values.into_iter();
         let (mut variadic, mut keywords) = (Some(variadic), Some(keywords));
-        for parameter in function.parameters {
+        for (place, parameter) in function.parameters.iter().enumerate() {
             let is_unknown = |datum: &Datum| matches!(datum.unmarked(), Datum::Unknown(_));
             let argument = if parameter.is_variadic() {
                 let items = variadic.take().unwrap_or_default();
                 unknown |= items.iter().any(is_unknown);
-                for item in &items {
-                    self.check(
-                        parameter.name,
-                        parameter.resolved(context),
-                        parameter,
-                        item,
-                        context,
-                    )?;
+                for (further, item) in items.iter().enumerate() {
+                    let span = self
+                        .site
+                        .argument(parameter.name, place + further, context.model());
+                    self.check(parameter.name, span, parameter, item, context)?;
                 }
                 Datum::List(items.into())
             } else if parameter.is_keywords() {
                 let entries = keywords.take().unwrap_or_default();
                 unknown |= entries.iter().any(|(_, value)| is_unknown(value));
                 for (name, value) in &entries {
-                    self.check(name, parameter.resolved(context), parameter, value, context)?;
+                    let span = self.site.argument(name, usize::MAX, context.model());
+                    self.check(name, span, parameter, value, context)?;
                 }
                 Datum::Dict(std::sync::Arc::new(entries.into_iter().collect::<Dict>()))
             } else {
                 match given.next().flatten() {
                     Some(value) => {
-                        self.check(
-                            parameter.name,
-                            parameter.resolved(context),
-                            parameter,
-                            &value,
-                            context,
-                        )?;
+                        let span = self.site.argument(parameter.name, place, context.model());
+                        self.check(parameter.name, span, parameter, &value, context)?;
                         unknown |= !parameter.unknowns && is_unknown(&value);
                         value
                     }
@@ -276,11 +286,12 @@ impl OneCall<'_> {
     fn check(
         &self,
         name: &str,
-        ty: crate::hir::SignatureType,
+        span: Span,
         parameter: &Parameter,
         value: &Datum,
         context: &dyn Context,
     ) -> Result<(), Stop> {
+        let ty = parameter.resolved(context);
         // A default may be null where null may not be given.
         if parameter.references && matches!(value.unmarked(), Datum::Deferred(_)) {
             return Ok(());
@@ -298,7 +309,8 @@ impl OneCall<'_> {
                 self.name,
                 parameter.ty.text(),
             );
-            Stop::from(self.wrong_type(message).caused_by(*cause))
+            let error = self.wrong_type(message).shown_at(span);
+            Stop::from(error.caused_by(cause.shown_at(span)))
         })
     }
 

@@ -150,6 +150,7 @@ impl Direct<'_> {
                 let site = Site {
                     span,
                     name: *name_span,
+                    written: Some(&expression.kind),
                 };
                 match call(function, arguments, site, &mut context) {
                     Ok(result) => Ok(result),

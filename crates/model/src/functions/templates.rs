@@ -341,7 +341,11 @@ fn answer(request: &Request, span: Span, context: &mut dyn Context) -> Answer {
                 name: wanted.name.clone(),
                 implementation,
             };
-            let site = Site { span, name: span };
+            let site = Site {
+                span,
+                name: span,
+                written: None,
+            };
             match call(&function, wanted.arguments.clone(), site, context) {
                 Ok(result) => Answer::Read(Read::Value(result)),
                 Err(Stop::Unset(cell)) => Answer::Read(Read::Unset(cell)),

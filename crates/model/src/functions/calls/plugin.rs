@@ -104,17 +104,19 @@ impl OneCall<'_> {
         let mut values = values.into_iter();
         let mut in_order = true;
         let (mut variadic, mut keywords) = (Some(variadic), Some(keywords));
-        for (shape, ty) in function.shapes().iter().zip(&signature.parameters) {
+        for (place, (shape, ty)) in function.shapes().iter().zip(&signature.parameters).enumerate() {
             match shape.takes {
                 Takes::Variadic => {
-                    for value in variadic.take().unwrap_or_default() {
-                        let value = self.take(shape.name, ty, value, function, call, context)?;
+                    for (further, value) in variadic.take().unwrap_or_default().into_iter().enumerate() {
+                        let given = (shape.name, place + further);
+                        let value = self.take(given, ty, value, function, call, context)?;
                         call.positional.push(value);
                     }
                 }
                 Takes::Keywords => {
                     for (name, value) in keywords.take().unwrap_or_default() {
-                        let value = self.take(&name, ty, value, function, call, context)?;
+                        let given = (&*name, usize::MAX);
+                        let value = self.take(given, ty, value, function, call, context)?;
                         call.keywords.push((name, value));
                     }
                 }
@@ -124,7 +126,7 @@ impl OneCall<'_> {
                         in_order &= by_name;
                         continue;
                     };
-                    let value = self.take(shape.name, ty, value, function, call, context)?;
+                    let value = self.take((shape.name, place), ty, value, function, call, context)?;
                     match in_order && !by_name {
                         true => call.positional.push(value),
                         false => call.keywords.push((shape.name.into(), value)),
@@ -135,10 +137,10 @@ impl OneCall<'_> {
         Ok(())
     }
 
-    /// Checks one argument. Its marks are taken in.
+    /// Checks one argument, of a name and place. Its marks are taken in.
     fn take(
         &self,
-        name: &str,
+        (name, place): (&str, usize),
         ty: &SignatureType,
         value: Datum,
         function: &PluginFunction,
@@ -153,8 +155,9 @@ impl OneCall<'_> {
                 self.name,
                 type_text(ty, naming.model),
             );
-            let error: Diagnostic = self.wrong_type(message).caused_by(*cause);
-            Stop::from(error)
+            let span = self.site.argument(name, place, naming.model);
+            let error: Diagnostic = self.wrong_type(message).shown_at(span);
+            Stop::from(error.caused_by(cause.shown_at(span)))
         })?;
         call.unknown |= !function.allows_unknown() && matches!(value.unmarked(), Datum::Unknown(_));
         Ok(value.unmark_deep(&mut call.marks))

@@ -35,6 +35,7 @@ fn called(
     let site = Site {
         span: nowhere(),
         name: nowhere(),
+        written: None,
     };
     call(function, arguments, site, world)
 }

@@ -31,6 +31,7 @@ fn answer_with(world: &mut World, name: &str, positional: Vec<Datum>, keywords: 
     let site = Site {
         span: nowhere(),
         name: nowhere(),
+        written: None,
     };
     match call(&function, arguments, site, world) {
         Ok(Datum::Unknown(_)) => "unknown".to_owned(),
