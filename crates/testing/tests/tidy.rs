@@ -346,22 +346,51 @@ fn every_rule_of_the_language_has_a_case() {
         if cases.trim().is_empty() {
             wrong.push(format!("{rule}: there is no case"));
         }
-        for case in cases.split_whitespace() {
-            let is_there = match case.split_once("::") {
-                Some((file, test)) => std::fs::read_to_string(repository().join(file))
-                    .is_ok_and(|text| text.contains(&format!("fn {test}("))),
-                None => {
-                    let path = repository().join("tests/cases").join(case);
-                    path.join("expect").is_file() || path.with_extension("expect").is_file()
-                }
-            };
-            if !is_there {
-                wrong.push(format!("{rule}: the case `{case}` does not exist"));
-            }
+        for case in cases.split_whitespace().filter(|case| !is_there(case)) {
+            wrong.push(format!("{rule}: the case `{case}` does not exist"));
         }
     }
     let forgotten = without.iter();
     wrong.extend(forgotten.map(|rule| format!("{rule}: the table does not have it")));
+    fail_if_any(&wrong);
+}
+
+/// Whether a case, or a test as `crates/x/tests/y.rs::its_name`, exists.
+fn is_there(case: &str) -> bool {
+    match case.split_once("::") {
+        Some((file, test)) => std::fs::read_to_string(repository().join(file))
+            .is_ok_and(|text| text.contains(&format!("fn {test}("))),
+        None => {
+            let path = repository().join("tests/cases").join(case);
+            path.join("expect").is_file() || path.with_extension("expect").is_file()
+        }
+    }
+}
+
+/// `crates/engine/tests/rules.tsv` has a line for each thing that the engine promises: its number, what it is, and the tests and cases that
+/// show it; a hyphen where there is none yet.
+#[test]
+fn everything_that_the_engine_promises_has_a_test() {
+    let (mut wrong, mut not_shown) = (Vec::new(), 0);
+    let table = read(&repository().join("crates/engine/tests/rules.tsv"));
+    for (line, number) in table.lines().zip(1..) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [given, rule, cases] = fields.as_slice() else {
+            wrong.push(format!("line {number} has {} fields, not 3", fields.len()));
+            continue;
+        };
+        if *given != number.to_string() || rule.is_empty() || cases.is_empty() {
+            wrong.push(format!("line {number} is that of {given}, or lacks something"));
+        }
+        if cases.trim() == "-" {
+            not_shown += 1;
+            continue;
+        }
+        for case in cases.split_whitespace().filter(|case| !is_there(case)) {
+            wrong.push(format!("{number}: the case `{case}` does not exist"));
+        }
+    }
+    assert_eq!((table.lines().count(), not_shown), (40, 4));
     fail_if_any(&wrong);
 }
 

@@ -55,8 +55,13 @@ impl Engine {
         Engine(Running::start(run_command(place, arguments)))
     }
 
+    /// One that was started otherwise.
+    pub(crate) fn of(running: Running) -> Engine {
+        Engine(running)
+    }
+
     /// Waits for an event, and gives it.
-    pub(crate) fn event(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
+    pub(crate) fn event(&mut self, what: &str, mut wanted: impl FnMut(&Json) -> bool) -> Json {
         let line = self.0.wait_for(what, |line| {
             let event: Json = serde_json::from_str(line).expect("every line is one JSON object");
             wanted(&event)

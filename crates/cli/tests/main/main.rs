@@ -46,6 +46,7 @@ mod plugins;
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;
 mod reference;
+mod scheduling;
 mod screens;
 mod secrets;
 mod service;

@@ -1,10 +1,11 @@
 //! What is tried again, and what is not: the real binary on directories and file systems that come, go and fill up.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use setpoint_testing::Hermetic;
+use setpoint_testing::{Hermetic, Running};
 
-use crate::end_to_end::{Engine, run, text};
+use crate::end_to_end::{Engine, run, run_command, text};
 
 /// A directory that is unmounted at the end, also of a test that fails.
 pub(crate) struct Mounted(std::path::PathBuf);
@@ -53,6 +54,35 @@ fn a_directory_that_was_moved_away_and_back_is_looked_after_again() {
         std::fs::rename(&away, &directory).unwrap();
         engine.repaired_until("file", &name, || text(&file) == "right");
     }
+    engine.stop();
+}
+
+#[test]
+fn what_must_not_be_written_is_told_and_tried_until_it_may() {
+    let place = Hermetic::new();
+    let directory = place.path("directory");
+    std::fs::create_dir(&directory).unwrap();
+    let file = directory.join("file");
+    let name = file.display().to_string();
+    let program = format!("file \"{name}\" {{\n\tcontent => \"right\",\n}}\n");
+    let program = place.write("p.mcl", program).display().to_string();
+    let mode = |mode| std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o555);
+    // Root may write anywhere: without that, it is like everybody else.
+    let run = run_command(&place, &["--converger-timeout", "0", &program]);
+    let mut limited = place.command("setpriv");
+    let rights = "-dac_override,-dac_read_search,-fowner";
+    limited.args(["--bounding-set", rights, "--inh-caps", rights, "--"]);
+    limited.arg(run.get_program()).args(run.get_args());
+    let mut engine = Engine::of(Running::start(limited));
+    let failed = engine.event("the failure", |event| event["event"] == "backing off");
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.to_lowercase().contains("permission denied"), "{error}");
+    assert!(error.contains(directory.to_str().unwrap()), "{error}");
+    assert!(!file.exists());
+    mode(0o755);
+    engine.repaired("file", &name);
+    assert_eq!(text(&file), "right");
     engine.stop();
 }
 

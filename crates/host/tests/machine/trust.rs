@@ -96,6 +96,46 @@ fn root_follows_no_link_that_a_user_could_aim_elsewhere() {
 }
 
 #[test]
+fn a_directory_that_becomes_a_link_while_it_is_written_to_leads_nowhere_else() {
+    let Some(place) = Place::of_root() else {
+        return;
+    };
+    place.directory("home");
+    place.directory("home/d");
+    place.directory("system");
+    place.write("system/shadow", "secret");
+    place.link("home/to-system", place.std("system"));
+    for name in ["home", "home/d", "home/to-system"] {
+        place.chown(name, USER);
+    }
+    let (directory, link) = (place.std("home/d"), place.std("home/to-system"));
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let (mut written, mut refused) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use rustix::fs::{CWD, RenameFlags, renameat_with};
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                renameat_with(CWD, &directory, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let committer = Committer::new();
+        let mut round = 0;
+        while round < 500 || (written == 0 || refused == 0) && round < 100_000 {
+            let request = Replace::bytes(place.path("home/d/shadow"), format!("evil {round}"));
+            match committer.replace(request) {
+                Ok(_) => written += 1,
+                Err(_) => refused += 1,
+            }
+            round += 1;
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(written > 0 && refused > 0, "{written} {refused}");
+    assert_eq!(place.read("system/shadow"), "secret");
+    assert_eq!(place.names("system"), ["shadow"]);
+}
+
+#[test]
 fn root_changes_no_hard_link_that_others_could_have_made() {
     let Some(place) = Place::of_root() else {
         return;
