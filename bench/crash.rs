@@ -50,13 +50,18 @@ fn main() {
     }
     host.run_whole(&mut random);
     host.look_at_the_end(rounds);
-    println!("{rounds} rounds, {killed} killed before their end, {completed} then run to their end, which was right each time");
+    println!(
+        "{rounds} rounds, {killed} killed before their end, {completed} then run to their end, which was right each time"
+    );
     println!(
         "{} notifications were needed, {} commands ran: what was killed between a command and its record runs it again",
         host.changes,
         host.commands_run()
     );
-    println!("{} files were undone, each once; none was half-written", host.undone);
+    println!(
+        "{} files were undone, each once; none was half-written",
+        host.undone
+    );
 }
 
 /// What is wanted, and what is known of what was.
@@ -110,7 +115,9 @@ impl<'a> Host<'a> {
 
     fn arguments(&self, program: &Path) -> Vec<String> {
         let prefix = self.place.path("prefix");
-        ["run", "--once", "--prefix", text(&prefix), text(program)].map(str::to_owned).to_vec()
+        ["run", "--once", "--prefix", text(&prefix), text(program)]
+            .map(str::to_owned)
+            .to_vec()
     }
 
     /// The next wish: everything changes somewhat, and users change what is theirs.
@@ -148,7 +155,11 @@ impl<'a> Host<'a> {
         for index in 0..self.files {
             let path = self.place.path(&format!("files/{index}"));
             let content = long(index, version).replace('\n', "\\n");
-            let _ = writeln!(program, "file \"{}\" {{\n\tcontent => \"{content}\",\n}}", path.display());
+            let _ = writeln!(
+                program,
+                "file \"{}\" {{\n\tcontent => \"{content}\",\n}}",
+                path.display()
+            );
         }
         for (index, configuration) in self.configurations.iter().enumerate() {
             let path = self.place.path(&format!("services/{index}"));
@@ -169,7 +180,10 @@ impl<'a> Host<'a> {
             );
         }
         for index in 0..20 {
-            let _ = writeln!(program, "print \"member {index}\" {{\n\tmsg => \"{version}\",\n}}");
+            let _ = writeln!(
+                program,
+                "print \"member {index}\" {{\n\tmsg => \"{version}\",\n}}"
+            );
         }
         let path = self.place.path("program.mcl");
         fs::write(&path, program).expect("write the program");
@@ -193,8 +207,14 @@ impl<'a> Host<'a> {
                 continue;
             };
             let version = found.split_whitespace().nth(3).and_then(|word| word.parse().ok());
-            let whole = version.is_some_and(|version: usize| version <= self.version && found == long(index, version));
-            assert!(whole, "round {round}: {} is half-written: {} bytes", path.display(), found.len());
+            let whole = version
+                .is_some_and(|version: usize| version <= self.version && found == long(index, version));
+            assert!(
+                whole,
+                "round {round}: {} is half-written: {} bytes",
+                path.display(),
+                found.len()
+            );
         }
         for index in 0..UNDONE {
             let found = fs::read_to_string(self.undone_path(index)).expect("a file that is always there");
@@ -209,12 +229,21 @@ impl<'a> Host<'a> {
     fn look_at_the_end(&mut self, round: usize) {
         for index in 0..self.files {
             let found = fs::read_to_string(self.place.path(&format!("files/{index}")));
-            assert_eq!(found.ok(), Some(long(index, self.version)), "round {round}: file {index}");
+            assert_eq!(
+                found.ok(),
+                Some(long(index, self.version)),
+                "round {round}: file {index}"
+            );
         }
         for (index, configuration) in self.configurations.iter().enumerate() {
-            let log = fs::read_to_string(self.place.path(&format!("services/{index}.log"))).unwrap_or_default();
+            let log =
+                fs::read_to_string(self.place.path(&format!("services/{index}.log"))).unwrap_or_default();
             let last = log.lines().next_back().map(str::to_owned);
-            assert_eq!(last, Some(configuration.to_string()), "round {round}: service {index} never heard of it");
+            assert_eq!(
+                last,
+                Some(configuration.to_string()),
+                "round {round}: service {index} never heard of it"
+            );
         }
         for index in 0..UNDONE {
             let found = fs::read_to_string(self.undone_path(index)).expect("a file that is always there");
@@ -223,18 +252,25 @@ impl<'a> Host<'a> {
             } else {
                 own(index, self.own[index])
             };
-            assert_eq!(found, right, "round {round}: file {index}, in the program: {}", self.wanted[index]);
+            assert_eq!(
+                found, right,
+                "round {round}: file {index}, in the program: {}",
+                self.wanted[index]
+            );
             self.handed_back[index] = !self.wanted[index];
             self.possible[index].clear();
             self.possible[index].insert(right);
         }
-        let hidden = fs::read_dir(self.place.path("files")).expect("a directory of ours").flatten();
+        let hidden = fs::read_dir(self.place.path("files"))
+            .expect("a directory of ours")
+            .flatten();
         let hidden = hidden.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
         assert_eq!(hidden.count(), 0, "round {round}: temporary files stay behind");
     }
 
     fn commands_run(&self) -> usize {
-        let logs = (0..SERVICES).map(|index| fs::read_to_string(self.place.path(&format!("services/{index}.log"))));
+        let logs =
+            (0..SERVICES).map(|index| fs::read_to_string(self.place.path(&format!("services/{index}.log"))));
         logs.map(|log| log.unwrap_or_default().lines().count()).sum()
     }
 }
