@@ -4,6 +4,7 @@
 //! plan and repair are one code path and cannot disagree.
 
 use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,9 +17,10 @@ use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
+use crate::machine::MemberRequest;
 use crate::resource::Sensitivity;
 use crate::secrets::Secrets;
-use crate::{Drift, DriftValue, Failure, Handle, Sends};
+use crate::{Drift, DriftValue, Failure, Handle, Member, Sends};
 
 /// What the engine knows before a run.
 pub struct RunInput<'a> {
@@ -30,6 +32,8 @@ pub struct RunInput<'a> {
     pub refresh: bool,
     /// All parameters that are received.
     pub received: &'a [Received],
+    /// What members receive, sorted by their identity; those that receive nothing are not in it.
+    pub members: &'a [MemberRequest],
     /// How the run is told to stop.
     pub cancellation: &'a Cancellation,
     /// Who hears of things while they happen.
@@ -62,11 +66,8 @@ pub trait Observer: Send + Sync {
     /// A difference was found.
     fn drift(&self, _drift: &Drift) {}
 
-    /// A line for the log.
-    fn log(&self, _level: Level, _message: &str) {}
-
-    /// A message that the program wants shown.
-    fn display(&self, _message: &str) {}
+    /// A line for the log: of a member, or else of the resource itself. With [`Level::Display`] it is what the program wants shown.
+    fn log(&self, _member: Option<&ResourceId>, _level: Level, _message: &str) {}
 }
 
 /// How much a line of the log matters.
@@ -89,12 +90,16 @@ pub enum Level {
 pub type LogLine = Box<dyn Fn(Level, &str) + Send + Sync>;
 
 /// What a run left behind.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// What was found wrong, in order. Empty: *ok*.
     pub drifts: Vec<Drift>,
     /// What was published, if anything.
     pub sent: Option<Sent>,
+    /// What members published.
+    pub sent_by_members: Vec<(ResourceId, Sent)>,
+    /// Members that could not be brought into their state, and why.
+    pub failed_members: Vec<(ResourceId, Failure)>,
     /// Whether the interval of the resource's watch begins anew.
     pub restart_interval: bool,
     /// Why nothing could be repaired although it was allowed: the run failed with this, whatever it answered.
@@ -124,6 +129,8 @@ impl Sent {
 /// The context of one run.
 pub struct Apply<'a> {
     input: RunInput<'a>,
+    /// Of which member of the resource it is, if it is of one.
+    member: Option<&'a ResourceId>,
     schema: Option<&'static KindSchema>,
     sensitivity: Sensitivity,
     secrets: Secrets,
@@ -151,6 +158,7 @@ impl<'a> Apply<'a> {
     pub fn new(input: RunInput<'a>) -> Apply<'a> {
         Apply {
             input,
+            member: None,
             schema: None,
             sensitivity: Sensitivity::default(),
             secrets: Secrets::default(),
@@ -158,12 +166,7 @@ impl<'a> Apply<'a> {
             batch: None,
             writer: None,
             replacement: None,
-            outcome: Outcome {
-                drifts: Vec::new(),
-                sent: None,
-                restart_interval: false,
-                refused: None,
-            },
+            outcome: Outcome::default(),
         }
     }
 
@@ -259,6 +262,7 @@ impl<'a> Apply<'a> {
         let (was_secret, is_secret) = self.is_secret(&field);
         let repaired = self.input.repair && self.outcome.refused.is_none();
         let drift = Drift {
+            member: self.member.cloned(),
             is: redact(is.into(), was_secret),
             want: redact(want.into(), is_secret),
             field,
@@ -422,18 +426,101 @@ impl<'a> Apply<'a> {
         if level == Level::Debug && !self.input.handle.debug() {
             return;
         }
-        let message = message.as_ref();
-        let hidden = self.secrets.hide(message);
-        self.input
-            .observer
-            .log(level, hidden.as_deref().unwrap_or(message));
+        self.tell(level, message.as_ref());
     }
 
     /// Shows a message of the program.
     pub fn display(&self, message: impl AsRef<str>) {
-        let message = message.as_ref();
+        self.tell(Level::Display, message.as_ref());
+    }
+
+    fn tell(&self, level: Level, message: &str) {
         let hidden = self.secrets.hide(message);
-        self.input.observer.display(hidden.as_deref().unwrap_or(message));
+        let message = hidden.as_deref().unwrap_or(message);
+        self.input.observer.log(self.member, level, message);
+    }
+
+    /// The part of the run that is about a member: what is found, sent and said through it is told of that member, and repairs are
+    /// allowed only if the member may be repaired too.
+    #[must_use = "it is for what is said of the member"]
+    pub fn member<'s>(&'s mut self, member: &'s Member) -> MemberApply<'s> {
+        let mut part = self.part(member.id(), member.handle(), member.is_noop());
+        let (schema, sensitivity, secrets) = member.instance().confidence();
+        part.describe(schema, sensitivity, secrets);
+        part
+    }
+
+    pub(crate) fn part<'s>(
+        &'s mut self,
+        id: &'s ResourceId,
+        handle: &'s Handle,
+        noop: bool,
+    ) -> MemberApply<'s> {
+        let request = self.input.members.binary_search_by(|request| request.id.cmp(id));
+        let received = request.map_or(&[][..], |at| &self.input.members[at].received);
+        let mut part = Apply::new(RunInput {
+            handle,
+            repair: self.input.repair && !noop,
+            refresh: self.input.refresh,
+            received,
+            members: self.input.members,
+            cancellation: self.input.cancellation,
+            observer: self.input.observer,
+        });
+        part.member = Some(id);
+        part.batch = self.batch;
+        part.writer = self.writer.clone();
+        part.prepared = self.prepared;
+        part.outcome.refused = self.outcome.refused.clone();
+        MemberApply {
+            part: Some(part),
+            prepared: &mut self.prepared,
+            outcome: &mut self.outcome,
+        }
+    }
+
+    /// A member could not be brought into its state. The run fails in the end, whatever it answers, and says whom to blame.
+    pub fn member_failed(&mut self, member: &ResourceId, failure: Failure) {
+        self.outcome.failed_members.push((member.clone(), failure));
+    }
+}
+
+/// The part of a run that is about a member; see [`Apply::member`].
+pub struct MemberApply<'a> {
+    /// There until it is dropped.
+    part: Option<Apply<'a>>,
+    prepared: &'a mut bool,
+    outcome: &'a mut Outcome,
+}
+
+impl<'a> Deref for MemberApply<'a> {
+    type Target = Apply<'a>;
+
+    fn deref(&self) -> &Apply<'a> {
+        self.part.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl<'a> DerefMut for MemberApply<'a> {
+    fn deref_mut(&mut self) -> &mut Apply<'a> {
+        self.part.as_mut().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for MemberApply<'_> {
+    fn drop(&mut self) {
+        let Some(part) = self.part.take() else { return };
+        *self.prepared |= part.prepared;
+        let member = part.member.cloned();
+        let part = part.finish();
+        self.outcome.drifts.extend(part.drifts);
+        self.outcome.sent_by_members.extend(member.zip(part.sent));
+        self.outcome.sent_by_members.extend(part.sent_by_members);
+        self.outcome.failed_members.extend(part.failed_members);
+        self.outcome.restart_interval |= part.restart_interval;
+        if self.outcome.refused.is_none() {
+            self.outcome.refused = part.refused;
+        }
     }
 }
 

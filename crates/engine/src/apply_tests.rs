@@ -141,11 +141,7 @@ impl Observer for Listener {
         self.heard.lock().unwrap().push(drift.clone());
     }
 
-    fn log(&self, _: crate::Level, message: &str) {
-        self.said.lock().unwrap().push(message.to_owned());
-    }
-
-    fn display(&self, message: &str) {
+    fn log(&self, _: Option<&ResourceId>, _: crate::Level, message: &str) {
         self.said.lock().unwrap().push(message.to_owned());
     }
 }
@@ -157,6 +153,7 @@ fn run(lamp: &mut Instance, repair: bool, listener: &Listener) -> Outcome {
         repair,
         refresh: false,
         received: &[],
+        members: &[],
         cancellation: &cancellation,
         observer: listener,
     });

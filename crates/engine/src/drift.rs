@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use setpoint_graph::ResourceId;
 use setpoint_value::Value;
 
 /// One difference between what is and what shall be. Sensitive values are redacted before one exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
+    /// The member of the resource that it is of, if it is of one.
+    pub member: Option<ResourceId>,
     /// The field of the kind's documentation.
     pub field: Cow<'static, str>,
     /// What was found.
@@ -174,6 +177,7 @@ mod tests {
 
     fn difference(is: DriftValue, want: DriftValue) -> Option<String> {
         let drift = Drift {
+            member: None,
             field: "content".into(),
             is,
             want,

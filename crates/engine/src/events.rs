@@ -34,6 +34,9 @@ pub struct Event {
     /// Name of the resource that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Arc<str>>,
+    /// The resource as part of which that resource is applied, if it is in the group of another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<ResourceName>,
 }
 
 impl Event {
@@ -49,6 +52,15 @@ impl Event {
         }
     }
 
+    /// The resource whose runs it belongs to, if it is about one: that as part of which the resource is applied, or itself.
+    #[must_use]
+    pub fn applied(&self) -> Option<ResourceId> {
+        match &self.group {
+            Some(group) => Some(group.id()),
+            None => self.identity(),
+        }
+    }
+
     /// The event as one line of JSON, without the newline.
     #[must_use]
     pub fn to_json(&self) -> String {
@@ -56,6 +68,35 @@ impl Event {
             // Only a map with keys that are no strings could fail, and an event has none.
             format!("{{\"event\":\"gap\",\"lost\":1,\"error\":\"{error}\"}}")
         })
+    }
+}
+
+/// Kind and name of a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceName {
+    /// Its kind.
+    pub kind: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+impl ResourceName {
+    /// The same as an identity.
+    #[must_use]
+    pub fn id(&self) -> ResourceId {
+        ResourceId {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl From<&ResourceId> for ResourceName {
+    fn from(id: &ResourceId) -> ResourceName {
+        ResourceName {
+            kind: id.kind.clone(),
+            name: id.name.clone(),
+        }
     }
 }
 
@@ -93,6 +134,9 @@ pub enum EventKind {
         /// Whether it left the program, and this is what undoes it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reversal: bool,
+        /// What is applied as part of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        members: Vec<ResourceName>,
     },
     /// Its watch is armed.
     #[serde(rename = "watching")]
@@ -168,6 +212,12 @@ pub enum EventKind {
         /// Why it failed, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Arc<str>>,
+    },
+    /// It could not be brought into its state. It is applied as part of `group`, whose run has failed because of that.
+    #[serde(rename = "member failed")]
+    MemberFailed {
+        /// Why.
+        error: Arc<str>,
     },
     /// It published values.
     #[serde(rename = "sent")]
@@ -265,7 +315,11 @@ pub enum EventKind {
     },
     /// It left the running graph.
     #[serde(rename = "removed")]
-    Removed,
+    Removed {
+        /// What was applied as part of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        members: Vec<ResourceName>,
+    },
     /// What it had made of the machine is undone, now that it is no longer in the program. That happens once.
     #[serde(rename = "undone")]
     Undone,
@@ -324,6 +378,7 @@ impl EventKind {
             EventKind::Tick => "tick",
             EventKind::Finishing => "finishing",
             EventKind::RunEnded { .. } => "run ended",
+            EventKind::MemberFailed { .. } => "member failed",
             EventKind::Sent { .. } => "sent",
             EventKind::Received { .. } => "received",
             EventKind::RefreshPending { .. } => "refresh pending",
@@ -336,7 +391,7 @@ impl EventKind {
             EventKind::BlockedBy { .. } => "blocked by",
             EventKind::NotAnswering { .. } => "not answering",
             EventKind::Fighting { .. } => "fighting",
-            EventKind::Removed => "removed",
+            EventKind::Removed { .. } => "removed",
             EventKind::Undone => "undone",
             EventKind::Converged => "converged",
             EventKind::Unconverged => "unconverged",
@@ -490,6 +545,7 @@ impl EventStream {
             seq: self.last_seq,
             kind: None,
             name: None,
+            group: None,
         })
     }
 }
@@ -505,6 +561,7 @@ mod tests {
             seq,
             kind: Some("file".into()),
             name: Some("/etc/motd".into()),
+            group: None,
         }
     }
 

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use setpoint_diagnostics::without_system_numbers;
+use setpoint_graph::ResourceId;
 use setpoint_host::files::FileError;
 
 /// Something that a resource could not do. Cheap to clone.
@@ -85,6 +86,13 @@ impl Failure {
     #[must_use]
     pub fn reasoned(self, reason: FailureReason) -> Failure {
         self.with(|facts| facts.reason = reason)
+    }
+
+    /// It is one of a member of a group: the resource that it is told of is not the one to blame.
+    #[must_use]
+    pub fn of_member(self, member: &ResourceId) -> Failure {
+        let reason = self.reason();
+        Failure::new("apply").on(member).because(self).reasoned(reason)
     }
 
     /// What was attempted, a verb phrase.

@@ -30,6 +30,7 @@ mod events;
 mod extensions;
 mod failure;
 mod graph_view;
+mod grouping;
 mod handle;
 mod identity;
 pub mod machine;
@@ -43,23 +44,24 @@ mod watch_declaration;
 mod workers;
 
 pub use apply::{
-    Apply, CancelCause, Cancellation, Level, LogLine, Observer, Outcome, Received, Replacement, RunInput,
-    Sent,
+    Apply, CancelCause, Cancellation, Level, LogLine, MemberApply, Observer, Outcome, Received, Replacement,
+    RunInput, Sent,
 };
 pub use async_trait::async_trait;
 pub use debug_output::{DebugOutput, DebugSelection, NotSelected};
 pub use drift::{Drift, DriftValue};
-pub use events::{Cause, Event, EventKind, EventSink, EventStream, RunSummary};
+pub use events::{Cause, Event, EventKind, EventSink, EventStream, ResourceName, RunSummary};
 pub use extensions::Extensions;
 pub use failure::{Attempting, Failure, FailureReason};
 pub use graph_view::GraphView;
+pub use grouping::{GroupKey, Grouping, Member, Members};
 pub use handle::{Busy, BusyGuard, Handle, Services};
 pub use identity::{Identity, Key, Managed, Match, Relations, Sort, Wanted, WantedOrder, WantedReach};
 pub use parameter::{IfSet, Parameter, ParameterStruct, Sendable, Sends, Text, Withholding, Words};
-pub use prepare::automatic_edges;
+pub use prepare::{Additions, Preparation, additions};
 pub use resource::{
-    ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, Members, ParameterAccess, Resource,
-    RunShape, check, has_doubts,
+    ActionWords, Background, Decode, Instance, Kind, KindSpec, KindTask, ParameterAccess, Resource, RunShape,
+    check, has_doubts,
 };
 pub use reversals::{FoundReversals, read_reversals};
 pub use setpoint_derive::{ParameterGroup, ParameterStruct, Resource, Sends};

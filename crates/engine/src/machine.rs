@@ -39,13 +39,13 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use setpoint_graph::{DesiredGraph, DesiredResource, MetaName, ResourceId};
 
-pub use action::{Action, Actions, Check, ExitReport, RunRequest};
+pub use action::{Action, Actions, Check, ExitReport, MemberRequest, RunRequest};
 pub use input::{Armed, ExitReason, Initialised, Input, RunResult, StopStage};
 pub use reversals::RecordWork;
 pub use status::{Standing, StandingCounts, StandingSet, Summary, VertexState, VertexStatus};
 pub use vertex::VertexId;
 
-use crate::{Cause, Event, EventKind};
+use crate::{Cause, Event, EventKind, ResourceName};
 use convergence::Convergence;
 use edges::Edges;
 use index::Index;
@@ -124,6 +124,14 @@ pub struct Machine {
     /// Resources that manage one and the same thing, each with all of its group.
     sharing: FxHashMap<ResourceId, Arc<[ResourceId]>>,
     index: Index,
+    /// In which slot each member of a group lives.
+    homes: FxHashMap<ResourceId, u32>,
+    /// How many members each group has, by its slot, as they were counted last.
+    group_sizes: FxHashMap<u32, usize>,
+    /// How many members the groups of the newest graph have.
+    members: usize,
+    /// By the slot of what must be gone first: the slots in which something waits to be added.
+    handovers: FxHashMap<u32, Vec<u32>>,
     edges: Edges,
     timers: Timers,
     semaphores: Semaphores,
@@ -172,6 +180,10 @@ impl Machine {
             free: Vec::new(),
             sharing: FxHashMap::default(),
             index: Index::default(),
+            homes: FxHashMap::default(),
+            group_sizes: FxHashMap::default(),
+            members: 0,
+            handovers: FxHashMap::default(),
             edges: Edges::default(),
             timers: Timers::default(),
             semaphores: Semaphores::default(),
@@ -287,11 +299,15 @@ impl Machine {
             }
             Input::Log {
                 vertex,
+                member,
                 level,
                 message,
             } => {
-                let slot = vertex.and_then(|vertex| self.slot(vertex));
-                self.emit(slot, EventKind::Log { level, message });
+                let what = EventKind::Log { level, message };
+                match vertex.and_then(|vertex| self.slot(vertex)) {
+                    Some(slot) => self.emit_of(slot, member.as_ref(), what),
+                    None => self.publish_event(member, None, what),
+                }
             }
             Input::Poke(id) => self.poke(&id),
             Input::Pause => {
@@ -414,14 +430,35 @@ impl Machine {
     }
 
     fn emit(&mut self, slot: Option<u32>, what: EventKind) {
+        let id = slot.and_then(|slot| self.identity(slot));
+        self.publish_event(id, None, what);
+    }
+
+    /// An event of a member of what lives in a slot, or of that itself.
+    fn emit_of(&mut self, slot: u32, member: Option<&ResourceId>, what: EventKind) {
+        let id = self.identity(slot);
+        match member {
+            Some(member) => {
+                let group = id.as_ref().map(ResourceName::from);
+                self.publish_event(Some(member.clone()), group, what);
+            }
+            None => self.publish_event(id, None, what),
+        }
+    }
+
+    fn publish_event(&mut self, id: Option<ResourceId>, group: Option<ResourceName>, what: EventKind) {
         self.events += 1;
-        let id = slot.and_then(|slot| self.vertices[slot as usize].identity());
+        let (kind, name) = match id {
+            Some(id) => (Some(id.kind), Some(id.name)),
+            None => (None, None),
+        };
         let event = Event {
             what,
             time: self.options.epoch + self.now,
             seq: self.events,
-            kind: id.map(|id| id.kind.clone()),
-            name: id.map(|id| id.name.clone()),
+            kind,
+            name,
+            group,
         };
         self.actions.push(Action::Emit(Arc::new(event)));
     }

@@ -4,6 +4,7 @@
 //! graph before is not looked at again.
 
 mod autoedges;
+mod grouping;
 mod inquiries;
 mod order;
 
@@ -14,16 +15,25 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, Invalid, ResourceId};
 
 use crate::graph_view::ViewChange;
-use crate::{Failure, Instance, KindSpec};
+use crate::{Failure, Grouping, Instance, KindSpec};
 use autoedges::{AutomaticEdges, Interests};
+use grouping::Groups;
 pub(crate) use inquiries::Inquirer;
 use inquiries::Inquiries;
 
 /// Kinds by name.
 pub(crate) type Kinds = FxHashMap<&'static str, KindSpec>;
 
-/// Instances that were made on the way, by identity; each belongs to the resource beside it and to no other.
-pub(crate) type Instances = FxHashMap<ResourceId, (Arc<DesiredResource>, Instance)>;
+/// Instances that were made on the way, by identity.
+pub(crate) type Instances = FxHashMap<ResourceId, Made>;
+
+/// An instance that was made on the way. It belongs to this resource and to no other.
+pub(crate) struct Made {
+    pub(crate) resource: Arc<DesiredResource>,
+    pub(crate) instance: Instance,
+    /// Those of its members, sorted by identity, as far as they were made.
+    pub(crate) members: Vec<Made>,
+}
 
 /// A graph that the machine may take.
 pub(crate) struct Prepared {
@@ -39,22 +49,51 @@ pub(crate) struct Prepared {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The automatic edges that an engine with these kinds would add to a graph; none for a graph that it would refuse.
-#[must_use]
-pub fn automatic_edges(kinds: &[KindSpec], graph: &DesiredGraph) -> Vec<Arc<DesiredEdge>> {
-    let kinds: Kinds = kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect();
-    let Ok(prepared) = Preparer::new(Arc::new(kinds), true, None).prepare(graph) else {
-        return Vec::new();
-    };
-    let edges = prepared.graph.edges.iter();
-    edges
-        .filter(|(ends, _)| !graph.edges.contains_key(*ends))
-        .map(|(_, edge)| edge.clone())
-        .collect()
+/// What an engine does by itself to a graph before it applies it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preparation {
+    /// Whether automatic edges are made.
+    pub automatic_edges: bool,
+    /// Whether resources are grouped.
+    pub grouping: bool,
 }
 
-/// A resource decoded, with what it is and wants; or what is wrong with it.
-type Decoded = Result<(Instance, Interests), Vec<Finding>>;
+impl Default for Preparation {
+    fn default() -> Preparation {
+        Preparation {
+            automatic_edges: true,
+            grouping: true,
+        }
+    }
+}
+
+/// What an engine would add to a graph.
+#[derive(Debug, Clone, Default)]
+pub struct Additions {
+    /// Automatic edges.
+    pub edges: Vec<Arc<DesiredEdge>>,
+    /// Groups: who is applied, and what is applied as part of it; sorted. A member may have members itself.
+    pub groups: Vec<(ResourceId, Vec<ResourceId>)>,
+}
+
+/// What an engine with these kinds would add to a graph; nothing to a graph that it would refuse.
+#[must_use]
+pub fn additions(kinds: &[KindSpec], preparation: Preparation, graph: &DesiredGraph) -> Additions {
+    let kinds: Kinds = kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect();
+    let mut preparer = Preparer::new(Arc::new(kinds), preparation, None);
+    if preparer.prepare(graph).is_err() {
+        return Additions::default();
+    }
+    let edges = preparer.last_whole.edges.iter();
+    let edges = edges.filter(|(ends, _)| !graph.edges.contains_key(*ends));
+    Additions {
+        edges: edges.map(|(_, edge)| edge.clone()).collect(),
+        groups: preparer.groups.list(),
+    }
+}
+
+/// A resource decoded, with what it is and wants, and whom it fits; or what is wrong with it.
+type Decoded = Result<(Instance, Interests, Grouping), Vec<Finding>>;
 
 /// So many resources are worth a thread that decodes them.
 const WORTH_A_THREAD: usize = 512;
@@ -62,35 +101,41 @@ const WORTH_A_THREAD: usize = 512;
 /// Prepares one graph after the other.
 pub(crate) struct Preparer {
     kinds: Arc<Kinds>,
-    automatic_edges: bool,
-    /// The graph as it came last, and as it was given on.
+    preparation: Preparation,
+    /// The graph as it came last, and with automatic edges.
     last_input: DesiredGraph,
-    last_output: DesiredGraph,
+    last_whole: DesiredGraph,
     edges: AutomaticEdges,
     /// Asks resources what only the machine can tell; none where there is no machine.
     inquirer: Option<Arc<Inquirer>>,
     inquiries: Inquiries,
+    groups: Groups,
     /// Whether no graph was prepared yet: what others know of earlier ones is void.
     is_first: bool,
 }
 
 impl Preparer {
-    pub(crate) fn new(kinds: Arc<Kinds>, automatic_edges: bool, inquirer: Option<Arc<Inquirer>>) -> Preparer {
+    pub(crate) fn new(
+        kinds: Arc<Kinds>,
+        preparation: Preparation,
+        inquirer: Option<Arc<Inquirer>>,
+    ) -> Preparer {
         Preparer {
             kinds,
-            automatic_edges,
+            preparation,
             last_input: DesiredGraph::default(),
-            last_output: DesiredGraph::default(),
+            last_whole: DesiredGraph::default(),
             edges: AutomaticEdges::default(),
             inquirer,
             inquiries: Inquiries::default(),
+            groups: Groups::default(),
             is_first: true,
         }
     }
 
     /// One that has seen nothing.
     pub(crate) fn fresh(&self) -> Preparer {
-        Preparer::new(self.kinds.clone(), self.automatic_edges, self.inquirer.clone())
+        Preparer::new(self.kinds.clone(), self.preparation, self.inquirer.clone())
     }
 
     /// Prepares a graph.
@@ -104,12 +149,21 @@ impl Preparer {
         let wanted: Vec<&Arc<DesiredResource>> = change.added.iter().chain(changed).collect();
         let mut instances = Instances::with_capacity_and_hasher(wanted.len(), FxBuildHasher);
         let mut all_interests = Vec::with_capacity(wanted.len());
+        let mut fitting: Vec<(ResourceId, Grouping)> = Vec::new();
         for (resource, decoded) in wanted.iter().zip(self.decode_all(&wanted)) {
             match decoded {
-                Ok((instance, interests)) => {
+                Ok((instance, interests, grouping)) => {
                     let id = resource.id.clone();
                     all_interests.push((id.clone(), interests));
-                    instances.insert(id, ((*resource).clone(), instance));
+                    if resource.schema.autogroup && self.preparation.grouping {
+                        fitting.push((id.clone(), grouping));
+                    }
+                    let made = Made {
+                        resource: (*resource).clone(),
+                        instance,
+                        members: Vec::new(),
+                    };
+                    instances.insert(id, made);
                 }
                 Err(found) => findings.extend(found),
             }
@@ -150,7 +204,7 @@ impl Preparer {
             }
             !is_same
         });
-        let mut output = change.apply(&self.last_output);
+        let mut output = change.apply(&self.last_whole);
         for pair in found
             .removed
             .iter()
@@ -174,10 +228,29 @@ impl Preparer {
             // Nothing was added, and so the two can be one.
             output = graph.clone();
         }
+        fitting.retain(|(id, _)| instances.contains_key(id));
+        let grouped = self.groups.update(&output, self.edges.order(), fitting);
+        for id in &grouped.regrouped {
+            let made = instances.contains_key(id);
+            let group = grouped.graph.resources.get(id).filter(|_| made);
+            match group.and_then(|group| take_made(group, &mut instances)) {
+                Some(made) => instances.insert(id.clone(), made),
+                None => instances.remove(id),
+            };
+        }
+        if !grouped.regrouped.is_empty() {
+            // Members live in the resources that they are part of.
+            let applied = &grouped.graph.resources;
+            instances.retain(|id, made| {
+                let resource = applied.get(id);
+                resource.is_some_and(|resource| Arc::ptr_eq(resource, &made.resource))
+            });
+        }
         self.last_input = graph.clone();
-        self.last_output = output.clone();
+        self.last_whole = output;
+        found.warnings.extend(grouped.warnings);
         Ok(Prepared {
-            graph: output,
+            graph: grouped.graph,
             instances,
             removed: change.removed.len(),
             view: found.view,
@@ -198,7 +271,7 @@ impl Preparer {
         let again: Vec<Arc<DesiredResource>> = self.inquiries.unanswered(graph).cloned().collect();
         for resource in again {
             let known = fresh.iter().any(|(id, _)| *id == resource.id);
-            if let (false, Ok((_, interests))) = (known, self.decode(&resource)) {
+            if let (false, Ok((_, interests, _))) = (known, self.decode(&resource)) {
                 fresh.push((resource.id.clone(), interests));
             }
         }
@@ -255,10 +328,14 @@ impl Preparer {
                 // Doubts were told when the resource was made from its statement.
                 invalid.retain(Invalid::is_error);
                 if invalid.is_empty() {
-                    let takes_part =
-                        self.automatic_edges && resource.meta.autoedge && resource.schema.autoedge;
+                    let takes_part = self.preparation.automatic_edges
+                        && resource.meta.autoedge
+                        && resource.schema.autoedge;
                     let interests = Interests::of(instance.resource(), takes_part);
-                    return Ok((instance, interests));
+                    // A panic costs its groups, not the graph.
+                    let grouping = || instance.resource().grouping();
+                    let grouping = crate::workers::guarded("say whom it fits", grouping);
+                    return Ok((instance, interests, grouping.unwrap_or_default()));
                 }
                 invalid
             }
@@ -276,7 +353,7 @@ impl Preparer {
 
     /// Whether the kind says that a resource which differs is the same to it. The old one stays in the graph then.
     fn is_the_same(&self, old: &Arc<DesiredResource>, new: &Arc<DesiredResource>) -> bool {
-        let given = self.last_output.resources.get(&new.id).unwrap_or(old);
+        let given = self.last_whole.resources.get(&new.id).unwrap_or(old);
         self.kinds.get(&*new.id.kind).is_some_and(|spec| {
             let same = || (spec.same)(&new.id.name, &given.parameters, &new.parameters);
             given.meta.is_same(&new.meta)
@@ -292,6 +369,20 @@ fn without_edges(id: &ResourceId, failure: &Failure) -> String {
         "{id} has no automatic edges of its own: failed to {}",
         failure.chain()
     )
+}
+
+/// Takes what was made of a resource and of its members, if that is there.
+fn take_made(resource: &Arc<DesiredResource>, instances: &mut Instances) -> Option<Made> {
+    let made = instances.remove(&resource.id)?;
+    let members = resource.members.direct().iter();
+    let members: Vec<Made> = members
+        .filter_map(|member| take_made(member, instances))
+        .collect();
+    Some(Made {
+        resource: resource.clone(),
+        members,
+        ..made
+    })
 }
 
 fn describe_circle(graph: &DesiredGraph, circle: &[ResourceId]) -> Finding {

@@ -10,12 +10,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use setpoint_graph::{Invalid, KindSchema, MetaParameters, Parameters, ResourceId};
+use setpoint_graph::{Invalid, KindSchema, MetaParameters, Parameters};
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::secrets::Secrets;
-use crate::{Apply, Failure, Handle, Identity, LogLine, Relations, Wanted, Watch};
+use crate::{Apply, Failure, Grouping, Handle, Identity, LogLine, Members, Relations, Wanted, Watch};
 
 /// A kind, complete: its description and how an instance is made. `#[derive(Resource)]` emits one as `Self::SPEC`.
 #[derive(Debug, Clone, Copy)]
@@ -202,12 +202,14 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
         Ok(Relations::default())
     }
 
-    /// Whether it takes another resource into its group. Only asked where [`Resource::members`] answers some.
-    fn accepts(&self, _member: &dyn Resource) -> bool {
-        false
+    /// With whom it can be applied as one. Asked before `init`.
+    fn grouping(&self) -> Grouping {
+        Grouping::none()
     }
 
-    /// The members of its group, for kinds that can have any. The engine puts them in before `init`.
+    /// Where its members are, for kinds that take in others. The engine puts them in and initialises them before its own `init`, and
+    /// cleans them up after its own `cleanup`. What they watch is watched only if [`Resource::watches`] says so, and they are looked at by
+    /// its `check_apply` or not at all.
     fn members(&mut self) -> Option<&mut Members> {
         None
     }
@@ -325,8 +327,14 @@ impl Instance {
     /// # Errors
     /// When it could not be brought into its state.
     pub async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let secrets = self.secrets();
-        apply.describe(self.resource.schema(), self.sensitivity, secrets);
+        let (schema, sensitivity, mut secrets) = self.confidence();
+        if let Some(members) = self.resource.members() {
+            // What it says in its own words may be of any of them.
+            for member in members.iter().filter(|member| member.instance().has_sensitive()) {
+                secrets.add(&member.instance().secrets());
+            }
+        }
+        apply.describe(schema, sensitivity, secrets);
         let result = self.resource.check_apply(apply).await;
         result.map_err(|failure| apply.secrets().hide_in_failure(failure))
     }
@@ -377,6 +385,11 @@ impl Instance {
         self.secrets().hide_in_failure(failure)
     }
 
+    /// What a run of it must not say.
+    pub(crate) fn confidence(&self) -> (&'static KindSchema, Sensitivity, Secrets) {
+        (self.resource.schema(), self.sensitivity, self.secrets())
+    }
+
     /// The texts of the sensitive parameters.
     fn secrets(&self) -> Secrets {
         if self.sensitivity.now.is_empty() {
@@ -394,52 +407,6 @@ impl Instance {
 impl std::fmt::Debug for Instance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}[{}]", self.resource.schema().kind, self.name)
-    }
-}
-
-/// The resources that were grouped into another one, sorted by identity.
-#[derive(Default)]
-pub struct Members(Vec<(ResourceId, Instance)>);
-
-impl Members {
-    /// Takes one in.
-    pub fn insert(&mut self, id: ResourceId, member: Instance) {
-        match self.0.binary_search_by(|(other, _)| other.cmp(&id)) {
-            Ok(at) => self.0[at].1 = member,
-            Err(at) => self.0.insert(at, (id, member)),
-        }
-    }
-
-    /// One by identity, to put received values into.
-    pub fn get_mut(&mut self, id: &ResourceId) -> Option<&mut Instance> {
-        let at = self.0.binary_search_by(|(other, _)| other.cmp(id)).ok()?;
-        Some(&mut self.0[at].1)
-    }
-
-    /// All members, sorted by identity.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&ResourceId, &mut Instance)> {
-        self.0.iter_mut().map(|(id, member)| (&*id, member))
-    }
-
-    /// All of kind `T`.
-    pub fn of<T: Kind>(&self) -> impl Iterator<Item = (&ResourceId, &T)> {
-        self.0
-            .iter()
-            .filter_map(|(id, member)| Some((id, member.resource().downcast_ref::<T>()?)))
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl std::fmt::Debug for Members {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set()
-            .entries(self.0.iter().map(|(id, _)| id.to_string()))
-            .finish()
     }
 }
 

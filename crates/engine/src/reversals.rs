@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use setpoint_diagnostics::{FileId, Span};
-use setpoint_graph::{DesiredResource, KindSchema, MetaName, MetaParameters, Parameters, ResourceId};
+use setpoint_graph::{
+    DesiredMembers, DesiredResource, KindSchema, MetaName, MetaParameters, Parameters, ResourceId,
+};
 use setpoint_host::files::{AbsolutePath, Committer, FileError};
 use setpoint_host::state::{StateDirectory, Stored, identity_directory};
 use setpoint_host::sync::Mutex;
@@ -232,6 +234,7 @@ fn marked(
         span: Span::new(FileId(u32::MAX), 0, 0),
         parameter_spans: Arc::new([]),
         chain: None,
+        members: DesiredMembers::default(),
     }
 }
 

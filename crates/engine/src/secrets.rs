@@ -46,6 +46,12 @@ impl Secrets {
         Secrets::of(parameters.iter().filter(|(_, value)| value.is_sensitive()))
     }
 
+    /// With those of another one, which are not of a parameter of this one.
+    pub(crate) fn add(&mut self, others: &Secrets) {
+        self.texts.extend(others.texts.iter().cloned());
+        self.texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    }
+
     fn are_in(&self, text: &str, of: Option<&'static str>) -> bool {
         let is_own = of.is_some_and(|parameter| self.parameters.contains(&parameter));
         let mut looked_for = self.texts.iter().filter(|secret| is_own || secret.len() >= SHORT);

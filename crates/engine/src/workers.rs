@@ -35,7 +35,7 @@ use tokio::sync::{oneshot, watch};
 use crate::machine::{
     self, ExitReason, ExitReport, Input, StandingSet, StopStage, Summary, VertexId, VertexStatus,
 };
-use crate::prepare::{Inquirer, Kinds, Preparer};
+use crate::prepare::{Inquirer, Kinds, Preparation, Preparer};
 use crate::{EventSink, EventStream, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles};
 use execute::{Job, Task};
 pub(crate) use execute::{guarded, guarded_future};
@@ -52,9 +52,9 @@ pub struct EngineOptions {
     pub threads: Option<usize>,
     /// Events that are kept for slow consumers.
     pub event_capacity: usize,
-    /// Whether automatic edges are made.
-    pub automatic_edges: bool,
-    /// How long a graph waits for what only the machine can tell about them.
+    /// What is done to graphs before they are applied.
+    pub preparation: Preparation,
+    /// How long a graph waits for what only the machine can tell about automatic edges.
     pub inquiries_within: Duration,
     /// Speaks to the engine, also from services that are made before it.
     pub control: Control,
@@ -77,7 +77,7 @@ impl Default for EngineOptions {
             machine: machine::Options::default(),
             threads: None,
             event_capacity: 16 * 1024,
-            automatic_edges: true,
+            preparation: Preparation::default(),
             inquiries_within: Duration::from_secs(60),
             control: Control::default(),
             state: None,
@@ -249,7 +249,7 @@ impl Engine {
             newest: None,
             preparer: Some(Preparer::new(
                 kinds,
-                options.automatic_edges,
+                options.preparation,
                 Some(Arc::new(inquirer)),
             )),
         }));
@@ -494,14 +494,16 @@ impl Shared {
     fn log(&self, level: Level, message: String) {
         self.inbox.input(Input::Log {
             vertex: None,
+            member: None,
             level,
             message,
         });
     }
 
-    fn log_of(&self, vertex: VertexId, level: Level, message: &str) {
+    fn log_of(&self, vertex: VertexId, member: Option<&ResourceId>, level: Level, message: &str) {
         self.inbox.input(Input::Log {
             vertex: Some(vertex),
+            member: member.cloned(),
             level,
             message: message.to_owned(),
         });

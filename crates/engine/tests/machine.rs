@@ -4,6 +4,7 @@ mod convergence;
 mod cost;
 mod exchange;
 mod failures;
+mod groups;
 mod order;
 mod programs;
 mod refresh;

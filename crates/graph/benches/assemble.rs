@@ -59,6 +59,7 @@ fn output(number: u32, content: &str, edges: bool) -> Option<Arc<StatementOutput
         span,
         parameter_spans: Arc::new([("content", span)]),
         chain: None,
+        members: setpoint_graph::DesiredMembers::default(),
     };
     let edge = |before| DesiredEdge {
         from: id(before),
@@ -66,6 +67,7 @@ fn output(number: u32, content: &str, edges: bool) -> Option<Arc<StatementOutput
         notify: false,
         send: Vec::new(),
         span,
+        parts: None,
     };
     Some(Arc::new(StatementOutput {
         resources: vec![Arc::new(resource)],

@@ -11,9 +11,9 @@ use setpoint_diagnostics::{Diagnostics, Span};
 use setpoint_value::{Marks, Value};
 
 use crate::{
-    CollectProblem, DesiredEdge, DesiredResource, EdgeProperty, EdgeStatement, Finding, Invalid, KindSchema,
-    Language, Link, MetaItem, MetaName, MetaParameters, Named, Parameters, Problem, ResourceId,
-    ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, Written,
+    CollectProblem, DesiredEdge, DesiredMembers, DesiredResource, EdgeProperty, EdgeStatement, Finding,
+    Invalid, KindSchema, Language, Link, MetaItem, MetaName, MetaParameters, Named, Parameters, Problem,
+    ResourceId, ResourceStatement, StatementOutput, UnknownPart, UnknownWhat, Written,
 };
 
 /// A resource that another host exports, as a collect statement starts from it.
@@ -182,6 +182,7 @@ pub fn build_edge<S>(
                     notify: false,
                     send: statement.send.iter().cloned().collect(),
                     span,
+                    parts: None,
                 });
             }
         }
@@ -321,6 +322,7 @@ impl<'a, S> Building<'a, S> {
                 span: self.statement.span,
                 parameter_spans: spans.clone(),
                 chain: self.chain.cloned(),
+                members: DesiredMembers::default(),
             }));
         }
         self.edges(&ends);
@@ -495,6 +497,7 @@ impl<'a, S> Building<'a, S> {
                         notify: matches!(item.property, EdgeProperty::Notify | EdgeProperty::Listen),
                         send: Vec::new(),
                         span: item.span,
+                        parts: None,
                     });
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::Span;
 use setpoint_value::Value;
 
-use crate::{KindSchema, Link, Meta, UnknownPart};
+use crate::{DesiredMembers, KindSchema, Link, Meta, UnknownPart};
 
 /// Identity of a resource: its kind and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -108,13 +108,21 @@ pub struct DesiredResource {
     pub parameter_spans: Arc<[(&'static str, Span)]>,
     /// Through which includes, loops and conditions the statement came to be there; none at the top of the program.
     pub chain: Option<Arc<Link>>,
+    /// What is applied as part of it.
+    pub members: DesiredMembers,
 }
 
 impl DesiredResource {
     /// Whether both want the same: kind, name, parameters and meta parameters, the lists among these without regard to
-    /// order. Where it was written does not count.
+    /// order, and members. Where it was written does not count.
     #[must_use]
     pub fn is_equal(&self, other: &DesiredResource) -> bool {
+        self.is_equal_alone(other) && self.members.is_equal(&other.members)
+    }
+
+    /// The same without regard to members.
+    #[must_use]
+    pub fn is_equal_alone(&self, other: &DesiredResource) -> bool {
         self.id == other.id && self.parameters == other.parameters && self.meta.is_same(&other.meta)
     }
 
@@ -154,6 +162,7 @@ impl PartialEq for DesiredResource {
             && self.parameters == other.parameters
             && self.meta == other.meta
             && self.meta.written.is_same(other.meta.written)
+            && self.members == other.members
     }
 }
 
@@ -172,6 +181,9 @@ pub struct DesiredEdge {
     pub send: Vec<(Arc<str>, Arc<str>)>,
     /// The statement, or the item of a resource statement, that made it (the first, where several did).
     pub span: Span,
+    /// The edges of members that it stands for, sorted; none for an edge between two resources that are in no group. It notifies if
+    /// any of them does.
+    pub parts: Option<Box<[Arc<DesiredEdge>]>>,
 }
 
 impl DesiredEdge {
@@ -182,6 +194,12 @@ impl DesiredEdge {
             && self.to == other.to
             && self.notify == other.notify
             && self.send == other.send
+            && self.parts().len() == other.parts().len()
+            && self
+                .parts()
+                .iter()
+                .zip(other.parts())
+                .all(|(a, b)| Arc::ptr_eq(a, b) || a.is_equal(b))
     }
 }
 
@@ -226,6 +244,8 @@ pub struct PrintedGraph<'a> {
     pub graph: &'a DesiredGraph,
     /// Automatic edges that the graph does not have.
     pub automatic: &'a [Arc<DesiredEdge>],
+    /// Which resources are applied as one: one of them, and those that are applied as part of it.
+    pub groups: &'a [(ResourceId, Vec<ResourceId>)],
     /// What is left out of the graph because it is not known.
     pub unknown: &'a [UnknownPart],
     /// Whether each resource shows the chain through which it comes to be there.
@@ -237,6 +257,7 @@ impl<'a> From<&'a DesiredGraph> for PrintedGraph<'a> {
         PrintedGraph {
             graph,
             automatic: &[],
+            groups: &[],
             unknown: &[],
             chains: false,
         }

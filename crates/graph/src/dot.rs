@@ -7,10 +7,16 @@ use setpoint_value::quote;
 use crate::{PrintedGraph, ResourceId};
 
 /// The graph for `dot`. Hidden resources have dashed outlines, what undoes one that left the program dotted ones; notifying edges are bold,
-/// what is sent is written on the edge; automatic edges are dotted.
+/// what is sent is written on the edge; automatic edges are dotted. What is applied as part of another resource has a dotted line
+/// without an arrow to it.
 #[must_use]
 pub fn graph_dot<'a>(graph: impl Into<PrintedGraph<'a>>) -> String {
-    let PrintedGraph { graph, automatic, .. } = graph.into();
+    let PrintedGraph {
+        graph,
+        automatic,
+        groups,
+        ..
+    } = graph.into();
     let mut out = String::from("digraph desired {\n    rankdir=LR;\n    node [shape=box];\n");
     for (id, resource) in &graph.resources {
         let attributes = match resource.meta.is_reversal {
@@ -48,6 +54,16 @@ pub fn graph_dot<'a>(graph: impl Into<PrintedGraph<'a>>) -> String {
             node(&edge.from),
             node(&edge.to)
         );
+    }
+    for (id, members) in groups {
+        for member in members {
+            let _ = writeln!(
+                out,
+                "    {} -> {} [style=dotted, arrowhead=none, constraint=false];",
+                node(member),
+                node(id)
+            );
+        }
     }
     out.push_str("}\n");
     out

@@ -13,8 +13,8 @@ use setpoint_value::{Mark, Value, format_float};
 
 use crate::{DesiredEdge, DesiredResource, Link, PrintedGraph, ResourceId};
 
-/// A graph with what was said about it. Automatic edges come last, and say `"auto": true`. What is left out because it is unknown
-/// is under `unknown`, which is there only when it holds something.
+/// A graph with what was said about it. Automatic edges come last, and say `"auto": true`. Which resources are applied as one
+/// is under `groups`, and what is left out because it is unknown under `unknown`; both are there only when they hold something.
 #[must_use]
 pub fn graph_json<'a>(
     graph: impl Into<PrintedGraph<'a>>,
@@ -24,6 +24,7 @@ pub fn graph_json<'a>(
     let PrintedGraph {
         graph,
         automatic,
+        groups,
         unknown,
         chains,
     } = graph.into();
@@ -47,6 +48,14 @@ pub fn graph_json<'a>(
         "edges": edges.collect::<Vec<Json>>(),
         "diagnostics": diagnostics_json(diagnostics, sources),
     });
+    if !groups.is_empty() {
+        let groups = groups.iter().map(|(id, members)| {
+            let mut group = id_json(id);
+            group["members"] = members.iter().map(id_json).collect();
+            group
+        });
+        object["groups"] = groups.collect();
+    }
     if !unknown.is_empty() {
         let parts = unknown
             .iter()

@@ -392,7 +392,6 @@ impl MetaName {
     pub const fn without_effect(self) -> Option<&'static str> {
         match self {
             MetaName::Export => Some("nothing is exported, as there is no shared store"),
-            MetaName::Autogroup => Some("no resources are grouped, each runs by itself"),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use setpoint_value::quote;
 use crate::json::place;
 use crate::{DesiredResource, Link, PrintedGraph, ResourceId};
 
-/// Resources with what the program sets, hidden ones after the others, then edges, then what is unknown. Places are shown when
+/// Resources with what the program sets, hidden ones after the others, then edges, then groups, then what is unknown. Places are shown when
 /// `sources` has them.
 ///
 /// ```text
@@ -23,6 +23,7 @@ pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&Sourc
     let PrintedGraph {
         graph,
         automatic,
+        groups,
         unknown,
         chains,
     } = graph.into();
@@ -54,6 +55,21 @@ pub fn graph_text<'a>(graph: impl Into<PrintedGraph<'a>>, sources: Option<&Sourc
     }
     for edge in automatic {
         let _ = writeln!(out, "{} -> {}  (automatic)", name(&edge.from), name(&edge.to));
+    }
+    if !out.is_empty() && !groups.is_empty() {
+        out.push('\n');
+    }
+    for (id, members) in groups {
+        let _ = write!(out, "{} is applied together with", name(id));
+        for (place, member) in members.iter().enumerate() {
+            let before = match place {
+                0 => " ",
+                place if place + 1 == members.len() => " and ",
+                _ => ", ",
+            };
+            let _ = write!(out, "{before}{}", name(member));
+        }
+        out.push('\n');
     }
     if !out.is_empty() && !unknown.is_empty() {
         out.push('\n');

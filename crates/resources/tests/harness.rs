@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use setpoint_engine::{
-    Apply, Busy, Cancellation, Drift, Extensions, Failure, Handle, Instance, KindSpec, Level, Observer,
-    Received, Resource, RunInput, Sent, Services,
+    Apply, Busy, Cancellation, Drift, Extensions, Failure, Handle, Instance, KindSpec, Level, Member,
+    Observer, Received, Resource, RunInput, Sent, Services,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
@@ -256,6 +256,13 @@ impl Run {
         }
     }
 
+    /// Drifts of a member, as text.
+    pub(crate) fn report_of(&self, member: &ResourceId) -> Vec<String> {
+        let drifts = self.drifts.iter();
+        let drifts = drifts.filter(|drift| drift.member.as_ref() == Some(member));
+        drifts.map(ToString::to_string).collect()
+    }
+
     /// Drifts as text, without whether they were repaired.
     pub(crate) fn report(&self) -> Vec<String> {
         self.drifts.iter().map(ToString::to_string).collect()
@@ -273,12 +280,15 @@ struct Listener {
 }
 
 impl Observer for Listener {
-    fn log(&self, level: Level, message: &str) {
-        self.log.lock().unwrap().push((level, message.to_owned()));
-    }
-
-    fn display(&self, message: &str) {
-        self.displayed.lock().unwrap().push(message.to_owned());
+    fn log(&self, member: Option<&ResourceId>, level: Level, message: &str) {
+        let message = match member {
+            Some(member) => format!("{member}: {message}"),
+            None => message.to_owned(),
+        };
+        match level {
+            Level::Display => self.displayed.lock().unwrap().push(message),
+            level => self.log.lock().unwrap().push((level, message)),
+        }
     }
 }
 
@@ -290,6 +300,14 @@ impl Subject {
 
     pub(crate) fn resource_mut(&mut self) -> &mut dyn Resource {
         self.instance.resource_mut()
+    }
+
+    /// Takes another one into its group.
+    pub(crate) fn take_in(&mut self, member: Subject) -> ResourceId {
+        let id = member.handle.id().clone();
+        let member = Member::new(member.instance, MetaParameters::default().into(), member.handle);
+        self.resource_mut().members().unwrap().insert(member);
+        id
     }
 
     /// A run that repairs.
@@ -317,6 +335,7 @@ impl Subject {
             repair,
             refresh: self.refresh,
             received: &self.received,
+            members: &[],
             cancellation: &self.cancellation,
             observer: &listener,
         };

@@ -1,7 +1,7 @@
 //! The kinds that touch little: `print`, `noop`, `timer`, `value`, `test`, `exit`, `_panic`.
 
 use setpoint_engine::{Level, Watch};
-use setpoint_graph::{ConstantValue, ParameterType, ResourceId};
+use setpoint_graph::{ConstantValue, ParameterType};
 use setpoint_resources::KINDS;
 use setpoint_value::{Type, Value, Values as _};
 
@@ -42,24 +42,31 @@ fn print_with_refresh_only_waits_for_a_notification() {
 #[test]
 fn a_changed_member_shows_the_whole_group() {
     let bench = Bench::new();
-    let mut leader = bench.resource("print", "a", &[("msg", text("one"))]);
-    let member = bench.resource("print", "b", &[("msg", text("two"))]);
-    assert!(leader.resource().accepts(member.resource()));
+    let mut leader = bench.resource("print", "b", &[("msg", text("one"))]);
+    let member = bench.resource("print", "a", &[("msg", text("two"))]);
     let shy = bench.resource("print", "c", &[("refresh_only", yes())]);
-    assert!(!leader.resource().accepts(shy.resource()));
-    let id = ResourceId::new("print", "b");
-    leader
-        .resource_mut()
-        .members()
-        .unwrap()
-        .insert(id.clone(), member.instance);
-    assert_eq!(leader.apply().displayed, ["one", "b: two"]);
+    assert_eq!(leader.resource().grouping(), member.resource().grouping());
+    assert!(!leader.resource().grouping().is_none());
+    assert!(shy.resource().grouping().is_none());
+    let id = leader.take_in(member);
+    let run = leader.apply();
+    assert_eq!(run.displayed, ["one", "print[a]: two"]);
+    assert_eq!(run.report_of(&id), ["msg: (absent) → two"]);
     leader.apply().is_ok();
     let member = leader.resource_mut().members().unwrap().get_mut(&id).unwrap();
+    let changed = text("three").sensitive();
     member
-        .set_parameter("msg", Some(&text("three").sensitive()))
+        .instance_mut()
+        .set_parameter("msg", Some(&changed))
         .unwrap();
-    assert_eq!(leader.apply().displayed, ["one", "b: (sensitive)"]);
+    assert_eq!(leader.check().drifted(&["msg"]).displayed, Vec::<String>::new());
+    let run = leader.apply();
+    assert_eq!(run.displayed, ["one", "print[a]: (sensitive)"]);
+    assert_eq!(
+        run.report_of(&id),
+        ["msg: (sensitive) → (sensitive)"],
+        "what is shown again without a change is no difference"
+    );
 }
 
 #[test]
@@ -71,7 +78,9 @@ fn noop_does_nothing_and_takes_any_other_into_its_group() {
     run.is_ok();
     assert_eq!(run.log, [(Level::Info, "received a notification".to_owned())]);
     let other = bench.resource("noop", "m", &[]);
-    assert!(noop.resource().accepts(other.resource()));
+    assert_eq!(noop.resource().grouping(), other.resource().grouping());
+    noop.take_in(other);
+    noop.apply().is_ok();
 }
 
 #[test]

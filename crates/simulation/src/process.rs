@@ -375,6 +375,7 @@ fn reversal(role: Role) -> Arc<DesiredResource> {
         span: Span::new(FileId(0), 0, 0),
         parameter_spans: Arc::new([]),
         chain: None,
+        members: setpoint_graph::DesiredMembers::default(),
     })
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_diagnostics::{FileId, Span};
-use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, MetaName, MetaParameters, Parameters};
+use setpoint_graph::{
+    DesiredEdge, DesiredGraph, DesiredMembers, DesiredResource, MetaName, MetaParameters, Parameters,
+};
 use setpoint_value::Value;
 
 use crate::cast::{Role, Roles, each};
@@ -143,6 +145,7 @@ impl Program {
                 span,
                 parameter_spans: Arc::new([]),
                 chain: None,
+                members: DesiredMembers::default(),
             };
             let old = before
                 .resources
@@ -166,6 +169,7 @@ impl Program {
                     Bond::Order | Bond::Notify => Vec::new(),
                 },
                 span,
+                parts: None,
             };
             graph.edges.insert((from, to), Arc::new(edge));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use setpoint_diagnostics::Diagnostics;
-use setpoint_engine::{automatic_edges, read_reversals};
+use setpoint_engine::{Additions, Preparation, additions, read_reversals};
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
 use setpoint_host::files::AbsolutePath;
 use setpoint_model::errors::told;
@@ -56,6 +56,10 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_autoedges: bool,
 
+    /// Leave out which resources `run` applies as one
+    #[arg(long)]
+    no_autogroup: bool,
+
     /// Show through which includes, loops and conditions each resource comes to be there
     ///
     /// Beside each resource stand the steps that lead to it, the innermost first; with `--format json` under `chain`. The format
@@ -70,6 +74,18 @@ pub(super) struct Arguments {
     /// Seconds that a source has to give its first value
     #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "10")]
     timeout: Duration,
+}
+
+impl Arguments {
+    /// What `run` would add to a graph by itself, as far as it is wanted.
+    fn additions(&self, session: &Session, graph: &DesiredGraph) -> Additions {
+        let preparation = Preparation {
+            automatic_edges: !self.no_autoedges,
+            grouping: !self.no_autogroup,
+        };
+        let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
+        additions(&kinds, preparation, graph)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -129,13 +145,8 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         (graph, unknown) = (first.graph, first.unknown);
     }
     let mut graph = graph.filter(|_| !compilation.diagnostics.has_errors());
-    let automatic = match &graph {
-        Some(graph) if !arguments.no_autoedges => {
-            let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
-            automatic_edges(&kinds, graph)
-        }
-        _ => Vec::new(),
-    };
+    let additions = graph.as_ref().map(|graph| arguments.additions(session, graph));
+    let additions = additions.unwrap_or_default();
     let is_empty = |graph: &DesiredGraph| graph.resources.is_empty() && unknown.is_empty();
     if graph.as_ref().is_some_and(is_empty) {
         session.output.warning(NO_RESOURCES);
@@ -145,7 +156,8 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     }
     let printed = graph.as_ref().map(|graph| PrintedGraph {
         graph,
-        automatic: &automatic,
+        automatic: &additions.edges,
+        groups: &additions.groups,
         unknown: &unknown,
         chains: arguments.chains,
     });
@@ -187,13 +199,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     };
     desired.keep_sets(&arguments.sets)?;
     let mut graph = desired.with_held();
-    let automatic = match arguments.no_autoedges {
-        true => Vec::new(),
-        false => {
-            let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
-            automatic_edges(&kinds, &graph)
-        }
-    };
+    let additions = arguments.additions(session, &graph);
     if graph.resources.is_empty() {
         let machine = model.hostname();
         output.warning(format!(
@@ -203,7 +209,8 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     add_reversals(session, arguments, &mut graph)?;
     let printed = PrintedGraph {
         graph: &graph,
-        automatic: &automatic,
+        automatic: &additions.edges,
+        groups: &additions.groups,
         unknown: &[],
         chains: false,
     };

@@ -11,7 +11,8 @@ use clap::Args;
 use setpoint_diagnostics::visible;
 use setpoint_engine::machine::{ExitReason, ExitReport, Options, StopStage};
 use setpoint_engine::{
-    Busy, Control, DebugOutput, DebugSelection, Engine, EngineOptions, Extensions, Services, StateFiles,
+    Busy, Control, DebugOutput, DebugSelection, Engine, EngineOptions, Extensions, Preparation, Services,
+    StateFiles,
 };
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::state::PrefixLock;
@@ -607,12 +608,13 @@ impl Settings {
         });
         let engine = EngineOptions {
             machine,
-            automatic_edges: !arguments.no_autoedges,
+            preparation: Preparation {
+                automatic_edges: !arguments.no_autoedges,
+                grouping: !arguments.no_autogroup,
+            },
             on_converged,
             ..EngineOptions::default()
         };
-        // Grouping changes nothing that a resource does, and there is none yet.
-        let _ = arguments.no_autogroup;
         Ok(Settings { engine })
     }
 }

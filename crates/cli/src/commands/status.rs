@@ -314,6 +314,9 @@ impl Shown {
         if row.reversal {
             details.push("undone, because it left the program".to_owned());
         }
+        if let Some(group) = &row.group {
+            details.push(format!("applied together with {}", visible(group)));
+        }
         if row.hidden {
             details.push("hidden".to_owned());
         }

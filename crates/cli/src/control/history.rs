@@ -52,6 +52,7 @@ impl History {
             seq: first - 1,
             kind: None,
             name: None,
+            group: None,
         }))
     }
 }
@@ -98,6 +99,7 @@ mod tests {
             seq,
             kind: None,
             name: None,
+            group: None,
         })
     }
 

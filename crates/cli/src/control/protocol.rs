@@ -309,6 +309,9 @@ pub(crate) struct ResourceStatus {
     pub(crate) kind: String,
     /// Its name.
     pub(crate) name: String,
+    /// The resource as part of which it is applied, if it is in the group of another one; it stands as that one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) group: Option<String>,
     /// How it stands.
     pub(crate) standing: Standing,
     /// Since when it stands so.

@@ -285,10 +285,14 @@ impl Answering<'_> {
 
     /// Says that a resource is not there.
     async fn unknown(&self, id: &ResourceId) -> Result<Refusal, Stop> {
-        let graph = self
-            .asked(self.shared.served.engine.graph())
-            .await?
-            .unwrap_or_default();
+        // As the program has it: a running graph has one resource for all that are applied together.
+        let graph = match self.shared.served.program.get().accepted {
+            Some(accepted) => accepted.graph.clone(),
+            None => {
+                let running = self.asked(self.shared.served.engine.graph()).await?;
+                running.unwrap_or_default()
+            }
+        };
         let of_kind = || graph.resources.keys().filter(|other| other.kind == id.kind);
         let help = match of_kind().next() {
             Some(_) => {
@@ -337,13 +341,17 @@ impl Answering<'_> {
                 .collect();
             self.say(&Answer::GraphResources { id, resources }).await?;
         }
-        let automatic = running.edges.iter();
-        let automatic = automatic.filter(|(ends, _)| !graph.edges.contains_key(*ends));
+        // Of those that are applied together, the edges that they bring.
+        let automatic = running.edges.values().flat_map(|edge| match edge.parts() {
+            [] => std::slice::from_ref(edge),
+            parts => parts,
+        });
+        let automatic = automatic.filter(|edge| graph.edge(&edge.from, &edge.to).is_none());
         let mut edges = graph
             .edges
             .values()
             .map(|edge| json::edge_json(edge))
-            .chain(automatic.map(|(_, edge)| {
+            .chain(automatic.map(|edge| {
                 let mut edge = json::edge_json(edge);
                 edge["auto"] = true.into();
                 edge
@@ -547,6 +555,7 @@ fn row(status: &VertexStatus, accepted: Option<&Accepted>) -> ResourceStatus {
     ResourceStatus {
         kind: status.id.kind.to_string(),
         name: status.id.name.to_string(),
+        group: status.group.as_ref().map(ToString::to_string),
         standing: status.standing,
         since: seconds(status.since),
         does,

@@ -167,6 +167,7 @@ mod tests {
             seq,
             kind: Some("file".into()),
             name: Some("/etc/motd".into()),
+            group: None,
         }
     }
 

@@ -46,6 +46,8 @@ struct Words {
 
 /// One difference.
 struct Found {
+    /// What it is of: the resource that runs, or a member of it.
+    who: String,
     field: Arc<str>,
     is: Arc<str>,
     want: Arc<str>,
@@ -146,8 +148,9 @@ impl Narrator {
             } => {
                 let (field, is, want) = (field.clone(), is.clone(), want.clone());
                 let diff = diff.clone();
-                if let Some(id) = id {
+                if let Some(id) = event.applied() {
                     self.runs.entry(id).or_default().found.push(Found {
+                        who,
                         field,
                         is,
                         want,
@@ -158,7 +161,7 @@ impl Narrator {
                 Vec::new()
             }
             EventKind::Repairing { .. } => {
-                let run = id.as_ref().and_then(|id| self.runs.get_mut(id));
+                let run = event.applied().and_then(|id| self.runs.get_mut(&id));
                 if let Some(found) = run.and_then(|run| run.found.last_mut()) {
                     found.may_repair = true;
                 }
@@ -184,7 +187,7 @@ impl Narrator {
                     return info(format!("{who}: right, looked at in {}", duration_text(*duration)));
                 }
                 let is_reversal = id.is_some_and(|id| self.reversals.contains(&id));
-                run.said(&who, Words { action, is_reversal }, *result)
+                run.said(Words { action, is_reversal }, *result)
             }
             EventKind::BackingOff {
                 error,
@@ -252,7 +255,7 @@ impl Narrator {
                     (_, names) => notice(format!("stopping: killing {}", some_of(names))),
                 }
             }
-            EventKind::Log { level, message } => self.logged(&who, id, *level, message),
+            EventKind::Log { level, message } => self.logged(&who, event.applied(), *level, message),
             EventKind::Paused => notice("paused".to_owned()),
             EventKind::Resumed => notice("resumed".to_owned()),
             EventKind::Gap { lost } => problem(
@@ -276,7 +279,7 @@ impl Narrator {
             EventKind::Received { parameter, from, .. } => {
                 info(format!("{who}: received {parameter} from {}", visible(from)))
             }
-            EventKind::Added { reversal } => {
+            EventKind::Added { reversal, .. } => {
                 match id {
                     Some(id) if *reversal => self.reversals.insert(id),
                     Some(id) => self.reversals.remove(&id),
@@ -287,7 +290,7 @@ impl Narrator {
             EventKind::Undone => info(format!(
                 "{who}: is as it was before the program had it, and left to you"
             )),
-            EventKind::Removed => {
+            EventKind::Removed { .. } => {
                 if !self.awaiting.is_empty()
                     && let Some(id) = &id
                 {
@@ -302,6 +305,7 @@ impl Narrator {
             | EventKind::GraphRejected { .. }
             | EventKind::Repaired { .. }
             | EventKind::NotRepaired { .. }
+            | EventKind::MemberFailed { .. }
             | EventKind::Watching
             | EventKind::StartedRun { .. }
             | EventKind::Finishing
@@ -319,8 +323,8 @@ impl Narrator {
             EventKind::RunEnded { result, .. } => {
                 *result == RunSummary::Ok && self.runs.is_empty() && self.awaiting.is_empty()
             }
-            EventKind::Added { reversal } => !reversal && self.reversals.is_empty(),
-            EventKind::Removed => self.reversals.is_empty() && self.awaiting.is_empty(),
+            EventKind::Added { reversal, .. } => !reversal && self.reversals.is_empty(),
+            EventKind::Removed { .. } => self.reversals.is_empty() && self.awaiting.is_empty(),
             EventKind::Watching | EventKind::Dirty { .. } | EventKind::StartedRun { .. } => true,
             _ => false,
         }
@@ -362,8 +366,13 @@ impl Narrator {
 /// What is only of interest to somebody who follows every step; none where other lines say it.
 fn step(event: &Event) -> Option<String> {
     let text = match &event.what {
-        EventKind::Added { reversal: false } => "came into the program".to_owned(),
-        EventKind::Added { reversal: true } => "left the program, and is to be undone".to_owned(),
+        EventKind::Added { reversal: true, .. } => "left the program, and is to be undone".to_owned(),
+        EventKind::Added { members, .. } if members.is_empty() => "came into the program".to_owned(),
+        EventKind::Added { members, .. } => {
+            let names: Vec<String> = members.iter().map(|member| named(&member.id())).collect();
+            format!("came into the program, and as parts of it {}", some_of(&names))
+        }
+        EventKind::MemberFailed { error } => format!("failed: {}", one_line(error)),
         EventKind::Watching => "is watched".to_owned(),
         EventKind::StartedRun { noop, refresh } => {
             let noop = if *noop { ", without repairing" } else { "" };
@@ -385,11 +394,12 @@ fn step(event: &Event) -> Option<String> {
 }
 
 impl Run {
-    fn said(&self, who: &str, words: Words, result: RunSummary) -> Vec<Said> {
+    fn said(&self, words: Words, result: RunSummary) -> Vec<Said> {
         let failed = matches!(result, RunSummary::Failed | RunSummary::Waiting);
         let mut said = Vec::new();
         for found in &self.found {
-            let (field, is, want) = (one_line(&found.field), one_line(&found.is), one_line(&found.want));
+            let (who, field) = (&found.who, one_line(&found.field));
+            let (is, want) = (one_line(&found.is), one_line(&found.want));
             // Lines that differ say more than two sizes.
             let values = match found.diff {
                 Some(_) => String::new(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use setpoint_diagnostics::visible;
-use setpoint_engine::{Event, EventKind};
+use setpoint_engine::{Event, EventKind, ResourceName};
 use setpoint_graph::ResourceId;
 
 use super::lines::waiting_text;
@@ -20,6 +20,8 @@ pub(super) struct Progress {
     bar: Option<ProgressBar>,
     /// Resources that came and have not run yet.
     open: HashSet<ResourceId>,
+    /// What is applied as part of others.
+    members: HashMap<ResourceId, Vec<ResourceId>>,
     /// How many came since there were none open.
     all: usize,
     /// When the first of them came.
@@ -41,6 +43,7 @@ impl Progress {
         Progress {
             bar,
             open: HashSet::new(),
+            members: HashMap::new(),
             all: 0,
             since: Instant::now(),
             running: BTreeMap::new(),
@@ -54,28 +57,42 @@ impl Progress {
             return;
         }
         let Some(id) = event.identity() else { return };
-        match event.what {
-            EventKind::Added { .. } => {
+        match &event.what {
+            EventKind::Added { members, .. } => {
                 if self.open.is_empty() {
                     (self.all, self.since) = (0, Instant::now());
                 }
-                self.all += 1;
-                self.open.insert(id);
+                self.all += 1 + members.len();
+                let members: Vec<ResourceId> = members.iter().map(ResourceName::id).collect();
+                self.open.extend(members.iter().cloned());
+                self.open.insert(id.clone());
+                if !members.is_empty() {
+                    self.members.insert(id, members);
+                }
             }
             EventKind::StartedRun { .. } => {
                 self.begun.insert(id.clone(), event.seq);
                 self.running.insert(event.seq, (id, Instant::now()));
             }
-            EventKind::RunEnded { .. } | EventKind::Removed => {
+            EventKind::RunEnded { .. } | EventKind::Removed { .. } => {
                 if let Some(begun) = self.begun.remove(&id) {
                     self.running.remove(&begun);
                 }
-                self.open.remove(&id);
+                self.close(&id);
+                if matches!(event.what, EventKind::Removed { .. }) {
+                    self.members.remove(&id);
+                }
             }
-            EventKind::BlockedBy { .. } => {
-                self.open.remove(&id);
-            }
+            EventKind::BlockedBy { .. } => self.close(&id),
             _ => {}
+        }
+    }
+
+    /// A resource, and what is applied as part of it, is looked after.
+    fn close(&mut self, id: &ResourceId) {
+        self.open.remove(id);
+        for member in self.members.get(id).into_iter().flatten() {
+            self.open.remove(member);
         }
     }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use setpoint_diagnostics::visible;
-use setpoint_engine::{Event, EventKind, RunSummary};
+use setpoint_engine::{Event, EventKind, ResourceName, RunSummary};
 use setpoint_graph::ResourceId;
 
 /// How many resources stand how. Each is counted once, by the first of these that holds.
@@ -75,6 +75,8 @@ impl Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Recap {
     resources: FxHashMap<ResourceId, Resource>,
+    /// What is applied as part of others.
+    members: FxHashMap<ResourceId, Vec<ResourceId>>,
     /// Kept as the resources change: whoever asks at every repair does not go through all of them.
     counts: Counts,
     /// Those that were repaired or fought over since [`Recap::begin_anew`].
@@ -91,6 +93,10 @@ struct Resource {
     would_repair: bool,
     /// It undoes one that left the program.
     is_reversal: bool,
+    /// Its run under way has found something wrong.
+    drifted: bool,
+    /// The last run failed because of it, which is applied as part of another resource.
+    blamed: bool,
 }
 
 impl Resource {
@@ -130,39 +136,90 @@ impl Recap {
         }
         let Some(id) = event.identity() else { return };
         match &event.what {
-            EventKind::Added { reversal } => {
-                if !self.resources.contains_key(&id) {
-                    self.resources.insert(id.clone(), Resource::default());
-                    *Resource::default().count_in(&mut self.counts) += 1;
+            EventKind::Added { members, reversal } => {
+                let members: Vec<ResourceId> = members.iter().map(ResourceName::id).collect();
+                for id in std::iter::once(&id).chain(&members) {
+                    if !self.resources.contains_key(id) {
+                        self.resources.insert(id.clone(), Resource::default());
+                        *Resource::default().count_in(&mut self.counts) += 1;
+                    }
+                    self.note(id, |resource| {
+                        resource.standing = Standing::Waiting;
+                        resource.is_reversal = *reversal;
+                    });
                 }
-                self.note(&id, |resource| {
-                    resource.standing = Standing::Waiting;
-                    resource.is_reversal = *reversal;
-                });
-            }
-            EventKind::Removed if !self.is_stopping => {
-                if let Some(gone) = self.resources.remove(&id) {
-                    *gone.count_in(&mut self.counts) -= 1;
+                if !members.is_empty() {
+                    self.members.insert(id, members);
                 }
             }
-            EventKind::RunEnded { result, .. } => self.note(&id, |resource| {
-                resource.would_repair &= *result != RunSummary::Ok;
-                resource.standing = match result {
-                    RunSummary::Ok | RunSummary::Drift => Standing::Right,
-                    RunSummary::Failed => Standing::Failed,
-                    RunSummary::Waiting => Standing::Awaiting,
-                };
+            EventKind::Removed { .. } if !self.is_stopping => {
+                for id in self.all_of(&id) {
+                    if let Some(gone) = self.resources.remove(&id) {
+                        *gone.count_in(&mut self.counts) -= 1;
+                    }
+                }
+                self.members.remove(&id);
+            }
+            EventKind::StartedRun { .. } => self.note_all(&id, |resource| {
+                (resource.drifted, resource.blamed) = (false, false);
             }),
-            EventKind::FailedForGood { .. } | EventKind::BackingOff { .. } => self.set(&id, Standing::Failed),
-            EventKind::BlockedBy { .. } => self.set(&id, Standing::Blocked),
-            EventKind::NotAnswering { .. } => self.set(&id, Standing::Silent),
+            EventKind::MemberFailed { .. } => self.note(&id, |resource| resource.blamed = true),
+            EventKind::RunEnded { result, .. } => {
+                let standing = match result {
+                    RunSummary::Ok | RunSummary::Drift => Some(Standing::Right),
+                    RunSummary::Waiting => Some(Standing::Awaiting),
+                    RunSummary::Failed => None,
+                };
+                self.note_all(&id, |resource| {
+                    resource.would_repair &= *result != RunSummary::Ok;
+                    resource.would_repair &= resource.drifted || *result != RunSummary::Drift;
+                    resource.standing = standing.unwrap_or(resource.standing);
+                });
+                if standing.is_none() {
+                    self.set_failed(&id);
+                }
+            }
+            EventKind::FailedForGood { .. } | EventKind::BackingOff { .. } => self.set_failed(&id),
+            EventKind::BlockedBy { .. } => self.set_all(&id, Standing::Blocked),
+            EventKind::NotAnswering { .. } => self.set_all(&id, Standing::Silent),
             // What may be repaired says so next; what was repaired, at the end.
-            EventKind::Drift { .. } => self.note(&id, |resource| resource.would_repair = true),
+            EventKind::Drift { .. } => self.note(&id, |resource| {
+                (resource.would_repair, resource.drifted) = (true, true);
+            }),
             EventKind::Repairing { .. } => self.note(&id, |resource| resource.would_repair = false),
             EventKind::Repaired { .. } => self.note(&id, |resource| resource.repaired = true),
             EventKind::Fighting { .. } => self.note(&id, |resource| resource.fights = true),
             EventKind::Undone => self.counts.undone += 1,
             _ => {}
+        }
+    }
+
+    /// A resource and what is applied as part of it.
+    fn all_of(&self, id: &ResourceId) -> Vec<ResourceId> {
+        let members = self.members.get(id).into_iter().flatten();
+        std::iter::once(id).chain(members).cloned().collect()
+    }
+
+    fn set_all(&mut self, id: &ResourceId, standing: Standing) {
+        self.note_all(id, |resource| resource.standing = standing);
+    }
+
+    /// A run failed: because of some of those that are applied as one, or as a whole.
+    fn set_failed(&mut self, id: &ResourceId) {
+        let all = self.all_of(id);
+        let is_blamed = |id: &&ResourceId| self.resources.get(*id).is_some_and(|r| r.blamed);
+        let blamed: Vec<ResourceId> = all.iter().filter(is_blamed).cloned().collect();
+        for id in if blamed.is_empty() { all } else { blamed } {
+            self.set(&id, Standing::Failed);
+        }
+    }
+
+    fn note_all(&mut self, id: &ResourceId, mut change: impl FnMut(&mut Resource)) {
+        if !self.members.contains_key(id) {
+            return self.note(id, change);
+        }
+        for id in self.all_of(id) {
+            self.note(&id, &mut change);
         }
     }
 
@@ -258,8 +315,11 @@ mod tests {
                 RunSummary::Waiting,
             ];
             let what = match random(10) {
-                0 | 1 => EventKind::Added { reversal: false },
-                2 => EventKind::Removed,
+                0 | 1 => EventKind::Added {
+                    reversal: false,
+                    members: Vec::new(),
+                },
+                2 => EventKind::Removed { members: Vec::new() },
                 3 => EventKind::Drift {
                     field,
                     is,
@@ -282,6 +342,7 @@ mod tests {
                 seq,
                 kind: Some("file".into()),
                 name: Some(format!("/{}", random(6)).into()),
+                group: None,
             });
             if random(20) == 0 {
                 recap.begin_anew();

@@ -114,8 +114,21 @@ pub struct RunRequest {
     pub transfer: Vec<(&'static str, Option<Value>)>,
     /// All received parameters, and which of them changed since the last successful run.
     pub received: Vec<Received>,
+    /// The same for members, sorted by their identity; those that receive nothing are not in it.
+    pub members: Vec<MemberRequest>,
     /// Who is notified by a repair: to be stored as *perhaps* before the first one.
     pub notifies: Vec<ResourceId>,
+}
+
+/// What a run is given for a member of the resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberRequest {
+    /// Which one.
+    pub id: ResourceId,
+    /// Values for its parameters, as in [`RunRequest::transfer`].
+    pub transfer: Vec<(&'static str, Option<Value>)>,
+    /// All its received parameters, as in [`RunRequest::received`].
+    pub received: Vec<Received>,
 }
 
 /// Whether a run calls `check_apply`.

@@ -21,13 +21,41 @@ impl Machine {
             self.check_vertex(slot)
                 .map_err(|error| format!("{} ({slot}): {error}", self.show(slot)))?;
         }
+        self.check_homes()?;
         self.check_standings()
+    }
+
+    /// Whether each member of a group is known to live where it does, and nowhere else.
+    fn check_homes(&self) -> Result<(), String> {
+        let mut members = 0;
+        for (slot, vertex) in self.vertices.iter().enumerate() {
+            let Some(life) = &vertex.life else { continue };
+            for member in life.resource.members.all() {
+                members += 1;
+                if self.homes.get(&member.id) != Some(&(slot as u32)) {
+                    return Err(format!("{} lives in {slot}, which is not known", member.id));
+                }
+                let alone = self.index.get(&member.id, &self.vertices).into_iter();
+                let mut alone = alone
+                    .map(|other| self.vertex(other))
+                    .filter(|other| !other.hidden);
+                if alone.any(|other| other.life.is_some()) {
+                    return Err(format!("{} lives in a group and by itself", member.id));
+                }
+            }
+        }
+        if members != self.homes.len() {
+            return Err("a member is known of no group that lives".to_owned());
+        }
+        Ok(())
     }
 
     fn check_standings(&self) -> Result<(), String> {
         let mut counts = super::StandingCounts::default();
-        for standing in self.vertices.iter().filter_map(super::Vertex::standing) {
-            *counts.count_mut(standing) += 1;
+        for vertex in &self.vertices {
+            if let Some(standing) = vertex.standing() {
+                *counts.count_mut(standing) += 1 + vertex.members();
+            }
         }
         if counts != self.counts {
             return Err(format!("they stand {counts:?}, and {:?} is counted", self.counts));
@@ -103,7 +131,7 @@ impl Machine {
                 continue;
             }
             let resource = &life.resource;
-            let mut ids: Vec<String> = resource.meta.sema.clone();
+            let mut ids: Vec<String> = resource.semaphores().map(str::to_owned).collect();
             ids.extend(self.options.sema.map(|count| format!(":{count}")));
             ids.sort();
             ids.dedup();

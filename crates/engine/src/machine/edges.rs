@@ -31,7 +31,7 @@ impl Edge {
     }
 
     pub(super) fn sends(&self) -> bool {
-        !self.desired.send.is_empty()
+        self.desired.sends()
     }
 }
 

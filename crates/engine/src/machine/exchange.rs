@@ -1,109 +1,188 @@
 //! Send and receive: which values a run takes into parameters, and who must run because of what was published.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+use setpoint_graph::ResourceId;
 use setpoint_value::{Value, convert};
 
-use super::vertex::Holding;
-use super::{EventKind, Machine};
+use super::vertex::{Holding, Receiving};
+use super::{EventKind, Machine, MemberRequest};
 use crate::{Attempting, Cause, Failure, FailureReason, Received, Sent};
 
-/// What a run is to set before anything else.
+/// What a run is to set in one resource.
 pub(super) type Transfer = Vec<(&'static str, Option<Value>)>;
+
+/// What a run is to set before anything else, in the resource and in members.
+#[derive(Debug, Default)]
+pub(super) struct Transfers {
+    pub(super) own: Transfer,
+    pub(super) members: BTreeMap<ResourceId, Transfer>,
+}
+
+impl Transfers {
+    fn push(&mut self, member: Option<&ResourceId>, parameter: &'static str, value: Option<Value>) {
+        let transfer = match member {
+            Some(member) => self.members.entry(member.clone()).or_default(),
+            None => &mut self.own,
+        };
+        transfer.push((parameter, value));
+    }
+}
 
 impl Machine {
     /// What a vertex that is about to run receives. What changes is noted, and is what it holds once the run has set it.
-    pub(super) fn prepare_transfer(&mut self, slot: u32) -> Result<Transfer, Failure> {
+    pub(super) fn prepare_transfer(&mut self, slot: u32) -> Result<Transfers, Failure> {
         let vertex = self.vertex(slot);
         let receives = vertex.incoming.iter().any(|edge| self.edges.get(*edge).sends());
         let extras = vertex.extras();
         let holds = extras.is_some_and(|extras| !extras.held.is_empty() || !extras.received.is_empty());
         if !receives && !holds {
-            return Ok(Transfer::new());
+            return Ok(Transfers::default());
         }
         let resource = self.live(slot).clone();
         let held = extras.map_or(&[][..], |extras| &extras.held);
-        let mut transfer = Transfer::new();
-        let mut holding: Vec<Holding> = Vec::new();
-        let mut received: Vec<Received> = Vec::new();
+        let held: FxHashMap<Place<'_>, &Value> =
+            held.iter().map(|held| (held.place(), &held.value)).collect();
         let flags = extras.map_or(&[][..], |extras| &extras.received);
-        let was_changed = |parameter: &str| flags.iter().any(|f| f.parameter == parameter && f.changed);
+        let flags = flags.iter().filter(|flag| flag.received.changed);
+        let changed: FxHashSet<Place<'_>> = flags.map(Receiving::place).collect();
+        let mut transfers = Transfers::default();
+        let mut holding: Vec<Holding> = Vec::new();
+        let mut received: Vec<Receiving> = Vec::new();
         let mut news: Vec<usize> = Vec::new();
         for edge in &vertex.incoming {
             let edge = self.edges.get(*edge);
-            for (key, parameter) in &edge.desired.send {
-                let Some(schema) = resource.schema.parameter(parameter) else {
+            for sending in edge.desired.sendings() {
+                let member = (*sending.to != resource.id).then_some(sending.to);
+                let of = member.map_or(Some(&resource), |member| resource.members.get(member));
+                let Some(of) = of else { continue };
+                let Some(schema) = of.schema.parameter(sending.parameter) else {
                     continue;
                 };
-                let before = held.iter().find(|held| held.parameter == schema.name);
-                let sender = &edge.desired.from;
-                received.push(Received {
-                    parameter: schema.name,
-                    from: sender.clone(),
-                    key: key.clone(),
-                    changed: was_changed(schema.name),
+                let place = (member, schema.name);
+                let before = held.get(&place).copied();
+                received.push(Receiving {
+                    member: member.cloned(),
+                    received: Received {
+                        parameter: schema.name,
+                        from: sending.from.clone(),
+                        key: sending.key.clone(),
+                        changed: changed.contains(&place),
+                    },
                 });
-                let Some(value) = self.published_value(edge.from, key)? else {
+                let Some(value) = self.published_value(edge.from, sending.from, sending.key)? else {
                     // Withheld: the parameter keeps what it holds.
-                    holding.extend(before.cloned());
+                    holding.extend(before.map(|value| Holding {
+                        member: member.cloned(),
+                        parameter: schema.name,
+                        value: value.clone(),
+                    }));
                     continue;
                 };
                 let value = fit(&value, schema.parameter_type)
                     .attempting(
                         "receive",
-                        format_args!("{sender}.{key} into {}.{parameter}", resource.id),
+                        format_args!(
+                            "{}.{} into {}.{}",
+                            sending.from, sending.key, of.id, sending.parameter
+                        ),
                     )
                     .map_err(|failure| failure.reasoned(FailureReason::Unfit))?;
-                let now = before
-                    .map(|held| &held.value)
-                    .or_else(|| resource.parameters.get(schema.name));
+                let now = before.or_else(|| of.parameters.get(schema.name));
                 if now != Some(&value) {
-                    transfer.push((schema.name, Some(value.clone())));
+                    transfers.push(member, schema.name, Some(value.clone()));
                     let last = received.len() - 1;
-                    received[last].changed = true;
+                    received[last].received.changed = true;
                     news.push(last);
                 }
                 holding.push(Holding {
+                    member: member.cloned(),
                     parameter: schema.name,
                     value,
                 });
             }
         }
-        for held in held {
-            if !holding.iter().any(|other| other.parameter == held.parameter) {
-                transfer.push((held.parameter, resource.parameters.get(held.parameter).cloned()));
+        let still_held: FxHashSet<Place<'_>> = holding.iter().map(Holding::place).collect();
+        let mut dropped: Vec<Place<'_>> = held.keys().copied().collect();
+        dropped.retain(|place| !still_held.contains(place));
+        dropped.sort_unstable();
+        for (member, parameter) in dropped {
+            let of = member.map_or(Some(&resource), |member| resource.members.get(member));
+            if let Some(of) = of {
+                transfers.push(member, parameter, of.parameters.get(parameter).cloned());
             }
         }
-        for change in news.iter().map(|index| &received[*index]) {
+        for Receiving {
+            member,
+            received: change,
+        } in news.iter().map(|index| &received[*index])
+        {
             let what = EventKind::Received {
                 parameter: change.parameter.to_owned(),
                 from: change.from.to_string(),
                 key: change.key.clone(),
             };
-            self.emit(Some(slot), what);
+            self.emit_of(slot, member.as_ref(), what);
         }
         let extras = self.extras_mut(slot);
         extras.received = received;
         extras.transferring = Some(holding);
-        Ok(transfer)
+        Ok(transfers)
     }
 
-    /// What a sender published under a key; none when it withholds it.
-    fn published_value(&self, sender: u32, key: &str) -> Result<Option<Value>, Failure> {
-        let vertex = self.vertex(sender);
+    /// What a run is given of what it receives: itself, and each member that receives something.
+    pub(super) fn received(&self, slot: u32, transfers: Transfers) -> (Vec<Received>, Vec<MemberRequest>) {
+        let mut own = Vec::new();
+        let mut members: BTreeMap<&ResourceId, Vec<Received>> = BTreeMap::new();
+        let extras = self.vertex(slot).extras();
+        for Receiving { member, received } in extras.map_or(&[][..], |extras| &extras.received) {
+            match member {
+                Some(member) => members.entry(member).or_default().push(received.clone()),
+                None => own.push(received.clone()),
+            }
+        }
+        // Of a member that receives nothing any more, a parameter goes back to what the program says.
+        for member in transfers.members.keys() {
+            members.entry(member).or_default();
+        }
+        let requests = members.into_iter().map(|(id, received)| MemberRequest {
+            id: id.clone(),
+            transfer: transfers.members.get(id).cloned().unwrap_or_default(),
+            received,
+        });
+        (own, requests.collect())
+    }
+
+    /// What a sender, or a member of it, published under a key; none when it withholds it.
+    fn published_value(&self, slot: u32, sender: &ResourceId, key: &str) -> Result<Option<Value>, Failure> {
+        let vertex = self.vertex(slot);
         let nothing = || {
-            let failure = Failure::new(format!("run: received nothing from {}", self.show(sender)));
+            let failure = Failure::new(format!("run: received nothing from {sender}"));
             failure.reasoned(FailureReason::Unfit)
         };
         let Some(life) = &vertex.life else {
             return Err(nothing());
         };
-        match &vertex.published {
-            Some(sent) if life.has_published => match sent.get(key) {
+        let (sent, is_noop) = if *sender == life.resource.id {
+            let sent = vertex.published.as_ref().and_then(|all| all.own.as_ref());
+            let sent = sent.filter(|_| life.has_published);
+            (sent, self.is_noop(&life.resource))
+        } else {
+            let all = vertex.published.as_ref();
+            let sent = all.and_then(|all| all.by_members.get(sender));
+            let sent = sent.filter(|(incarnation, _)| *incarnation == vertex.incarnation);
+            let member = life.resource.members.get(sender);
+            let is_noop = self.is_noop(&life.resource) || member.is_some_and(|member| self.is_noop(member));
+            (sent.map(|(_, sent)| sent), is_noop)
+        };
+        match sent {
+            Some(sent) => match sent.get(key) {
                 Some(value) => Ok(value.cloned()),
                 None => Err(nothing()),
             },
-            _ if self.is_noop(&life.resource) => Ok(None),
+            _ if is_noop => Ok(None),
             _ => Err(nothing()),
         }
     }
@@ -113,23 +192,57 @@ impl Machine {
         self.life_mut(slot).has_published = true;
         let vertex = self.vertex_mut(slot);
         let sent = Arc::new(sent);
-        let before = vertex.published.replace(sent.clone());
-        let edges = vertex.outgoing.clone();
+        let published = vertex.published.get_or_insert_default();
+        let before = published.own.replace(sent.clone());
+        let Some(id) = self.identity(slot) else { return };
+        self.tell_receivers(slot, &id, before.as_deref(), &sent);
+    }
+
+    /// The same for what a member published.
+    pub(super) fn publish_of_member(&mut self, slot: u32, member: &ResourceId, sent: Sent) {
+        let vertex = self.vertex_mut(slot);
+        let sent = Arc::new(sent);
+        let incarnation = vertex.incarnation;
+        let published = vertex.published.get_or_insert_default();
+        let before = published
+            .by_members
+            .insert(member.clone(), (incarnation, sent.clone()));
+        self.tell_receivers(slot, member, before.as_ref().map(|(_, sent)| &**sent), &sent);
+    }
+
+    fn tell_receivers(&mut self, slot: u32, sender: &ResourceId, before: Option<&Sent>, sent: &Sent) {
         let keys = sent.keys.iter().map(|(key, _)| (*key).to_owned()).collect();
-        self.emit(Some(slot), EventKind::Sent { keys });
+        let member = self.vertex(slot).identity().filter(|id| *id != sender);
+        let member = member.is_some().then_some(sender);
+        self.emit_of(slot, member, EventKind::Sent { keys });
+        let edges = self.vertex(slot).outgoing.clone();
         for edge in edges {
             let edge = self.edges.get(edge);
-            let differs = edge
-                .desired
-                .send
-                .iter()
-                .any(|(key, _)| before.as_ref().and_then(|before| before.get(key)) != sent.get(key));
+            let differs = edge.desired.sendings().any(|sending| {
+                sending.from == sender
+                    && before.and_then(|before| before.get(sending.key)) != sent.get(sending.key)
+            });
             if differs {
                 let to = edge.to;
-                let cause = Cause::ReceivedFrom(self.show(slot));
+                let cause = Cause::ReceivedFrom(sender.to_string());
                 self.make_due(to, cause);
             }
         }
+    }
+}
+
+/// A parameter of a vertex, or of a member of it.
+type Place<'a> = (Option<&'a ResourceId>, &'static str);
+
+impl Holding {
+    fn place(&self) -> Place<'_> {
+        (self.member.as_ref(), self.parameter)
+    }
+}
+
+impl Receiving {
+    fn place(&self) -> Place<'_> {
+        (self.member.as_ref(), self.received.parameter)
     }
 }
 

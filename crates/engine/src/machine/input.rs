@@ -95,6 +95,8 @@ pub enum Input {
     Log {
         /// Of which resource, if it is of one and that is not gone.
         vertex: Option<VertexId>,
+        /// Of which member of it, if it is of one.
+        member: Option<ResourceId>,
         /// How much it matters.
         level: Level,
         /// The text of the line, with nothing sensitive in it.
@@ -188,7 +190,11 @@ pub struct RunResult {
     pub outcome: Result<(), Failure>,
     /// What it published.
     pub sent: Option<Sent>,
-    /// Whether the parameters of [`super::RunRequest::transfer`] were set and found valid.
+    /// What members published.
+    pub sent_by_members: Vec<(ResourceId, Sent)>,
+    /// Members that could not be brought into their state. If there are some, it did not succeed.
+    pub failed_members: Vec<(ResourceId, Failure)>,
+    /// Whether the parameters of [`super::RunRequest::transfer`], and of members, were set and found valid.
     pub transferred: bool,
     /// Whether `check_apply` was really called.
     pub checked: bool,
@@ -204,6 +210,8 @@ impl RunResult {
             drifts: Vec::new(),
             outcome: Ok(()),
             sent: None,
+            sent_by_members: Vec::new(),
+            failed_members: Vec::new(),
             transferred: true,
             checked: true,
             restart_interval: false,

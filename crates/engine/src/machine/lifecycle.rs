@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use setpoint_graph::{KindSchema, ResourceId};
+use setpoint_graph::{DesiredResource, KindSchema, ResourceId};
+use smallvec::SmallVec;
 
 use super::edges::Refresh;
 use super::life::{Life, Stage, Why};
 use super::{Action, Armed, EventKind, Initialised, Machine, Tries};
-use crate::{CancelCause, Cause, Failure, Level};
+use crate::{CancelCause, Cause, Failure, Level, ResourceName};
 
 impl Machine {
     /// Brings in what a slot in which nothing lives is wanted to hold, unless a port must be free first.
@@ -20,18 +21,63 @@ impl Machine {
             self.exclusive_waiting.push(slot);
             return;
         }
+        let hidden = self.vertex(slot).hidden;
+        if !hidden && let Some(in_the_way) = self.lives_elsewhere(slot, &wanted) {
+            let waiting = self.handovers.entry(in_the_way).or_default();
+            if !waiting.contains(&slot) {
+                waiting.push(slot);
+            }
+            return;
+        }
+        let members = wanted.members.all();
+        for member in &members {
+            self.homes.insert(member.id.clone(), slot);
+        }
+        let members = members
+            .iter()
+            .map(|member| ResourceName::from(&member.id))
+            .collect();
         self.alive += 1;
         let now = self.now;
         let vertex = self.vertex_mut(slot);
-        vertex.life = Some(Life::new(wanted, now));
-        let hidden = vertex.hidden;
+        if let Some(published) = &mut vertex.published {
+            published
+                .by_members
+                .retain(|member, _| wanted.part(member).is_some());
+        }
+        vertex.life = Some(Life::new(wanted.clone(), now));
         let reversal = self.live(slot).meta.is_reversal;
-        self.emit(Some(slot), EventKind::Added { reversal });
+        self.emit(Some(slot), EventKind::Added { reversal, members });
         if hidden {
             self.first_event(slot);
         } else {
             self.initialise(slot);
         }
+    }
+
+    /// Another slot in which something of what is to be added still lives: as a member of a group, or as a resource of its own.
+    fn lives_elsewhere(&self, slot: u32, wanted: &DesiredResource) -> Option<u32> {
+        let as_member = |id: &ResourceId| self.homes.get(id).copied();
+        let as_member = |id: &ResourceId| as_member(id).filter(|home| *home != slot);
+        let alone = |id: &ResourceId| {
+            let slots = self.index.get(id, &self.vertices);
+            slots.into_iter().find(|other| {
+                let vertex = self.vertex(*other);
+                *other != slot && !vertex.hidden && vertex.life.is_some()
+            })
+        };
+        let members = wanted.members.all();
+        as_member(&wanted.id).or_else(|| {
+            let mut members = members.iter();
+            members.find_map(|member| as_member(&member.id).or_else(|| alone(&member.id)))
+        })
+    }
+
+    /// The slots of an identity: its own, or that of the group it is in.
+    pub(super) fn slots_of(&self, id: &ResourceId) -> SmallVec<[u32; 2]> {
+        let mut slots = self.index.get(id, &self.vertices);
+        slots.extend(self.homes.get(id).copied());
+        slots
     }
 
     /// Calls `init`.
@@ -217,7 +263,7 @@ impl Machine {
         if self.stopping.is_some() {
             return;
         }
-        for slot in self.index.get(id, &self.vertices) {
+        for slot in self.slots_of(id) {
             let vertex = self.vertex(slot);
             let Some(life) = vertex.life.as_ref().filter(|life| !life.is_leaving()) else {
                 continue;
@@ -297,7 +343,16 @@ impl Machine {
             let level = Level::Error;
             self.emit(Some(slot), EventKind::Log { level, message });
         }
-        self.emit(Some(slot), EventKind::Removed);
+        let members = self.live(slot).clone();
+        let members = members.members.all();
+        for member in &members {
+            self.homes.remove(&member.id);
+        }
+        let members = members
+            .iter()
+            .map(|member| ResourceName::from(&member.id))
+            .collect();
+        self.emit(Some(slot), EventKind::Removed { members });
         self.alive -= 1;
         let vertex = self.vertex_mut(slot);
         vertex.incarnation = vertex.incarnation.wrapping_add(1);
@@ -309,6 +364,11 @@ impl Machine {
             }
             if life.resource.schema.exclusive {
                 self.exclusive_left(chunk(life.resource.schema));
+            }
+        }
+        for waiting in self.handovers.remove(&slot).unwrap_or_default() {
+            if self.vertex(waiting).life.is_none() {
+                self.add(waiting);
             }
         }
         self.drained(slot);

@@ -151,6 +151,7 @@ impl Fight {
 
 fn key_of(drift: &Drift) -> u64 {
     let mut hasher = FxHasher::default();
+    drift.member.hash(&mut hasher);
     drift.field.hash(&mut hasher);
     drift.want.to_string().hash(&mut hasher);
     hasher.finish()
@@ -186,6 +187,7 @@ mod tests {
 
     fn drift(field: &'static str, want: &str, repaired: bool) -> Drift {
         Drift {
+            member: None,
             field: field.into(),
             is: "wrong".into(),
             want: want.into(),

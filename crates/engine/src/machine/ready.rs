@@ -64,12 +64,19 @@ impl Machine {
         vertex.seen = now;
         count(&mut self.busy, before.busy, now.busy);
         count(&mut self.blocked, before.blocked, now.blocked);
-        if before.standing != now.standing {
+        // Members stand like the resource that they are part of.
+        let members = vertex.members();
+        let members_before = match members {
+            0 => self.group_sizes.remove(&slot),
+            members => self.group_sizes.insert(slot, members),
+        };
+        let members_before = members_before.unwrap_or(0);
+        if before.standing != now.standing || members_before != members {
             if let Some(standing) = before.standing {
-                *self.counts.count_mut(standing) -= 1;
+                *self.counts.count_mut(standing) -= 1 + members_before;
             }
             if let Some(standing) = now.standing {
-                *self.counts.count_mut(standing) += 1;
+                *self.counts.count_mut(standing) += 1 + members;
             }
         }
         if vertex.has_failed() {
@@ -267,18 +274,13 @@ impl Machine {
     fn wanted_semaphores(&mut self, slot: u32) -> Wanted {
         let resource = self.live(slot).clone();
         let for_all = self.options.sema.map(|count| format!(":{count}"));
-        let ids = resource
-            .meta
-            .sema
-            .iter()
-            .map(String::as_str)
-            .chain(for_all.as_deref());
+        let ids = resource.semaphores().chain(for_all.as_deref());
         self.semaphores.wanted(ids)
     }
 
     /// Whether all were free; if not, it waits for them now.
     fn take_semaphores(&mut self, slot: u32) -> bool {
-        if self.live(slot).meta.sema.is_empty() && self.options.sema.is_none() {
+        if self.live(slot).semaphores().next().is_none() && self.options.sema.is_none() {
             return true;
         }
         let wanted = self.wanted_semaphores(slot);

@@ -35,8 +35,8 @@ impl Machine {
         }
         let refresh = pending && resource.schema.refreshable;
         self.emit(Some(slot), EventKind::StartedRun { noop, refresh });
-        let transfer = match self.prepare_transfer(slot) {
-            Ok(transfer) => transfer,
+        let mut transfers = match self.prepare_transfer(slot) {
+            Ok(transfers) => transfers,
             Err(failure) => {
                 return self.run_ended(
                     slot,
@@ -56,10 +56,8 @@ impl Machine {
             Check::Call
         };
         let notifies = if noop { Vec::new() } else { self.notifies(slot) };
-        let received = match self.vertex(slot).extras() {
-            Some(extras) => extras.received.clone(),
-            None => Vec::new(),
-        };
+        let transfer = std::mem::take(&mut transfers.own);
+        let (received, members) = self.received(slot, transfers);
         let timeout = resource.meta.timeout;
         if timeout > 0 {
             let at = now.saturating_add(Duration::from_millis(timeout));
@@ -76,6 +74,7 @@ impl Machine {
                 refresh,
                 transfer,
                 received,
+                members,
                 notifies,
             }),
         });
@@ -114,6 +113,7 @@ impl Machine {
         self.give_back_semaphores(slot);
         if refresh_waits {
             result.drifts.push(Drift {
+                member: None,
                 field: "refresh".into(),
                 is: DriftValue::from("pending"),
                 want: DriftValue::from("served"),
@@ -134,7 +134,11 @@ impl Machine {
                 Ok(()) => EventKind::Repaired { field, is, want },
                 Err(_) => EventKind::NotRepaired { field, is, want },
             };
-            self.emit(Some(slot), what);
+            self.emit_of(slot, drift.member.as_ref(), what);
+        }
+        for (member, failure) in &result.failed_members {
+            let error = failure.chain().into();
+            self.emit_of(slot, Some(member), EventKind::MemberFailed { error });
         }
         if let Some(extras) = &mut self.life_mut(slot).extras {
             let transferring = extras.transferring.take();
@@ -150,6 +154,9 @@ impl Machine {
         }
         if let Some(sent) = result.sent.take() {
             self.publish(slot, sent);
+        }
+        for (member, sent) in std::mem::take(&mut result.sent_by_members) {
+            self.publish_of_member(slot, &member, sent);
         }
 
         let error: Option<Arc<str>> = result
@@ -200,14 +207,17 @@ impl Machine {
                     && let Some(extras) = &mut self.life_mut(slot).extras
                 {
                     for received in &mut extras.received {
-                        received.changed = false;
+                        received.received.changed = false;
                     }
                 }
                 if resource.meta.retryreset {
                     self.vertex_mut(slot).run_tries = 0;
                 }
-                self.notify(slot, summary == RunSummary::Drift);
-                self.succeeded(slot, false);
+                // What a member may not repair was found, and is as it was.
+                self.notify(slot, attempted);
+                let would_repair = result.drifts.iter().any(|drift| !drift.repaired);
+                self.convergence.would_repair += u64::from(would_repair);
+                self.succeeded(slot, would_repair);
             }
             Some(error) => {
                 self.put_back_refresh(slot);
@@ -462,7 +472,11 @@ impl Machine {
         let fight = self.extras_mut(slot).fight.get_or_insert_default();
         if let Some(drift) = fight.note(now, drifts).and_then(|index| drifts.get(index)) {
             let [field, is, want] = shown(drift);
-            self.emit(Some(slot), EventKind::Fighting { field, is, want });
+            self.emit_of(
+                slot,
+                drift.member.as_ref(),
+                EventKind::Fighting { field, is, want },
+            );
             self.await_end_of_fight(slot);
         }
     }
@@ -510,15 +524,19 @@ impl Machine {
     /// What one repairs, others who manage the same thing must look at, whether or not their watches have seen it yet. Else
     /// a host could look quiet between two repairs that undo each other.
     fn tell_sharers(&mut self, slot: u32) {
-        let Some(id) = self.identity(slot).filter(|_| !self.sharing.is_empty()) else {
+        if self.sharing.is_empty() {
             return;
-        };
-        let Some(group) = self.sharing.get(&id).cloned() else {
-            return;
-        };
-        for other in group.iter().filter(|other| **other != id) {
-            for other in self.index.get(other, &self.vertices) {
-                self.watch_event(other, Cause::Watch(id.to_string().into()));
+        }
+        let resource = self.live(slot).clone();
+        let members = resource.members.all();
+        for part in std::iter::once(&resource).chain(members) {
+            let Some(sharers) = self.sharing.get(&part.id).cloned() else {
+                continue;
+            };
+            for other in sharers.iter().filter(|other| **other != part.id) {
+                for other in self.slots_of(other) {
+                    self.watch_event(other, Cause::Watch(part.id.to_string().into()));
+                }
             }
         }
     }
@@ -558,9 +576,9 @@ impl Machine {
             want,
             diff,
         };
-        self.emit(Some(slot), what);
+        self.emit_of(slot, drift.member.as_ref(), what);
         if let Some(field) = repairing {
-            self.emit(Some(slot), EventKind::Repairing { field });
+            self.emit_of(slot, drift.member.as_ref(), EventKind::Repairing { field });
         }
     }
 }

@@ -63,7 +63,7 @@ impl Standing {
     ];
 }
 
-/// How many resources stand how.
+/// How many resources stand how; those that are applied as part of others stand like these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StandingCounts {
     /// Could not be brought into their state, and are not tried again.
@@ -189,6 +189,8 @@ pub struct Summary {
 pub struct VertexStatus {
     /// Kind and name.
     pub id: ResourceId,
+    /// The resource as part of which it is applied, if it is in the group of another one; what follows is that of this one.
+    pub group: Option<ResourceId>,
     /// How it stands.
     pub standing: Standing,
     /// Since when it stands so; since 1970 UTC.
@@ -264,7 +266,7 @@ impl Machine {
         for slot in place..end {
             let is_wanted = |standing| wanted.contains(standing);
             if self.vertices[slot].seen.standing.is_some_and(is_wanted) {
-                list.extend(self.status_at(slot));
+                self.status_at(slot, list);
             }
         }
         (end < self.vertices.len()).then_some(end)
@@ -273,11 +275,38 @@ impl Machine {
     /// These resources, as far as they are there; hidden ones of one identity all.
     #[must_use]
     pub fn status_of(&self, ids: &[ResourceId]) -> Vec<VertexStatus> {
-        let slots = ids.iter().flat_map(|id| self.index.get(id, &self.vertices));
-        slots.filter_map(|slot| self.status_at(slot as usize)).collect()
+        let mut list = Vec::new();
+        for id in ids {
+            let from = list.len();
+            for slot in self.slots_of(id) {
+                self.status_at(slot as usize, &mut list);
+            }
+            let mut found = list.split_off(from);
+            found.retain(|status| status.id == *id);
+            list.append(&mut found);
+        }
+        list
     }
 
-    fn status_at(&self, slot: usize) -> Option<VertexStatus> {
+    /// Adds the resource in a place, and those that are applied as part of it.
+    fn status_at(&self, slot: usize, list: &mut Vec<VertexStatus>) {
+        let Some(status) = self.status_alone(slot) else {
+            return;
+        };
+        let resource = self.vertices[slot].resource();
+        let members = resource
+            .map(|resource| resource.members.all())
+            .unwrap_or_default();
+        list.extend(members.iter().map(|member| VertexStatus {
+            id: member.id.clone(),
+            group: Some(status.id.clone()),
+            noop: status.noop || member.meta.noop,
+            ..status.clone()
+        }));
+        list.push(status);
+    }
+
+    fn status_alone(&self, slot: usize) -> Option<VertexStatus> {
         let vertex = &self.vertices[slot];
         let resource = vertex.resource()?;
         let pending = vertex
@@ -288,6 +317,7 @@ impl Machine {
         let fight = || vertex.life.as_ref().and_then(Life::fight).cloned();
         Some(VertexStatus {
             id: resource.id.clone(),
+            group: None,
             standing: vertex.seen.standing?,
             since: self.shown_time(vertex.seen.since()),
             state: vertex

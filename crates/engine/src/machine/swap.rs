@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, ResourceId};
+use rustc_hash::FxHashMap;
+use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, GraphChange, ResourceId};
 use smallvec::SmallVec;
 
 use super::edges::{Edge, Refresh};
@@ -11,6 +12,60 @@ use super::life::Stage;
 use super::vertex::{Seen, Vertex};
 use super::{EventKind, Machine};
 use crate::Cause;
+
+/// By how many resources two graphs differ, members of groups among them.
+#[derive(Default)]
+struct Counts {
+    added: usize,
+    removed: usize,
+    changed: usize,
+    /// Of what differs, how many are members of others, and how many were.
+    members: usize,
+    members_before: usize,
+}
+
+impl Counts {
+    fn of(change: &GraphChange) -> Counts {
+        let before = change
+            .removed
+            .iter()
+            .chain(change.changed.iter().map(|(old, _)| old));
+        let after = change
+            .added
+            .iter()
+            .chain(change.changed.iter().map(|(_, new)| new));
+        let has_members = |resource: &Arc<DesiredResource>| !resource.members.is_empty();
+        if !before.clone().any(has_members) && !after.clone().any(has_members) {
+            return Counts {
+                added: change.added.len(),
+                removed: change.removed.len(),
+                changed: change.changed.len(),
+                ..Counts::default()
+            };
+        }
+        let mut counts = Counts::default();
+        let mut there: FxHashMap<&ResourceId, &DesiredResource> = FxHashMap::default();
+        for resource in before {
+            let members = resource.members.all();
+            counts.members_before += members.len();
+            there.insert(&resource.id, resource);
+            there.extend(members.into_iter().map(|member| (&member.id, &**member)));
+        }
+        for resource in after {
+            let members = resource.members.all();
+            counts.members += members.len();
+            for part in std::iter::once(resource).chain(members) {
+                match there.remove(&part.id) {
+                    Some(before) if before.is_equal_alone(part) => {}
+                    Some(_) => counts.changed += 1,
+                    None => counts.added += 1,
+                }
+            }
+        }
+        counts.removed = there.len();
+        counts
+    }
+}
 
 impl Machine {
     /// Takes a new graph. It is complete and free of cycles; an older one than the present one is refused.
@@ -75,15 +130,20 @@ impl Machine {
             .filter(|slot| self.should_realize(*slot))
             .collect();
 
-        let new_count = change.added.len() + hidden_added.len();
-        let changed_count = leaving.len() - gone.len();
+        // Resources are counted as the program has them, whichever are applied together.
+        let counts = Counts::of(&change);
+        self.members = (self.members + counts.members).saturating_sub(counts.members_before);
+        let added_count = counts.added + hidden_added.len();
+        let removed_count = counts.removed + gone.len().saturating_sub(change.removed.len());
+        let rewatched = (leaving.len() - gone.len()).saturating_sub(change.changed.len());
+        let changed_count = counts.changed + rewatched;
         self.emit(
             None,
             EventKind::GraphAccepted {
-                added: new_count,
-                removed: gone.len(),
+                added: added_count,
+                removed: removed_count,
                 changed: changed_count,
-                kept: total.saturating_sub(new_count + changed_count),
+                kept: (total + self.members).saturating_sub(added_count + changed_count),
             },
         );
 
@@ -163,6 +223,9 @@ impl Machine {
                 self.leave(slot, realizing.contains(&slot));
             } else if gone.contains(&slot) {
                 self.cancel_pending_add(slot);
+            } else {
+                // It waited for what may not be in its way any more.
+                added.push(slot);
             }
         }
         for slot in added {
@@ -288,7 +351,7 @@ impl Machine {
                 self.vertex_mut(from).outgoing.push(index);
                 self.vertex_mut(to).incoming.push(index);
                 upstream.push(from);
-                if !desired.send.is_empty() {
+                if desired.sends() {
                     receivers.insert(to);
                 }
             }
@@ -311,8 +374,11 @@ impl Machine {
                 let Some(index) = self.edges.find(*from, *to) else {
                     continue;
                 };
-                let sends = comes_back.map_or(&[][..], |new| &new.send);
-                if sends != desired.send {
+                let differs = match comes_back {
+                    Some(new) => !new.sendings().eq(desired.sendings()),
+                    None => desired.sends(),
+                };
+                if differs {
                     receivers.insert(*to);
                 }
                 if comes_back.is_some_and(|new| new.notify == desired.notify) {

@@ -3,6 +3,7 @@
 //! A slot belongs to an identity, not to a resource: when a swap replaces a resource, the slot first sees the old one out
 //! and then brings the new one in, and edges with their pending notifications stay where they are.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,8 +48,8 @@ pub(super) struct Vertex {
     pub(super) incoming: SmallVec<[u32; 2]>,
     /// Edges that begin here.
     pub(super) outgoing: SmallVec<[u32; 2]>,
-    /// The newest published values; those of the resource before until this one has published.
-    pub(super) published: Option<Arc<Sent>>,
+    /// What was published last; few resources publish anything.
+    pub(super) published: Option<Box<Published>>,
     /// Which of the resources that lived here.
     pub(super) incarnation: u32,
     /// Longest distance to a vertex without successors.
@@ -122,15 +123,34 @@ pub(super) struct Extras {
     pub(super) held: Vec<Holding>,
     /// The same after the run in progress, if its transfer succeeds.
     pub(super) transferring: Option<Vec<Holding>>,
-    /// All received parameters, and whether they changed since the last successful run.
-    pub(super) received: Vec<Received>,
+    /// All received parameters, its own and those of members, and whether they changed since the last successful run.
+    pub(super) received: Vec<Receiving>,
     /// Why it failed last; none after a success.
     pub(super) error: Option<Arc<str>>,
+}
+
+/// The newest published values.
+#[derive(Default)]
+pub(super) struct Published {
+    /// Of what lives here, or of the resource before until this one has published.
+    pub(super) own: Option<Arc<Sent>>,
+    /// The same of members, each with the incarnation that published it.
+    pub(super) by_members: BTreeMap<ResourceId, (u32, Arc<Sent>)>,
+}
+
+/// A parameter that is received.
+#[derive(Debug, Clone)]
+pub(super) struct Receiving {
+    /// The member whose parameter it is, if it is one of a member.
+    pub(super) member: Option<ResourceId>,
+    pub(super) received: Received,
 }
 
 /// A received value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Holding {
+    /// The member whose parameter it is, if it is one of a member.
+    pub(super) member: Option<ResourceId>,
     pub(super) parameter: &'static str,
     pub(super) value: Value,
 }
@@ -163,6 +183,11 @@ impl Vertex {
     /// Identity of what lives here, or what is to.
     pub(super) fn identity(&self) -> Option<&ResourceId> {
         self.resource().map(|resource| &resource.id)
+    }
+
+    /// How many resources are applied as part of it.
+    pub(super) fn members(&self) -> usize {
+        self.resource().map_or(0, |resource| resource.members.count())
     }
 
     pub(super) fn extras(&self) -> Option<&Extras> {

@@ -294,6 +294,11 @@ impl AutomaticEdges {
         change
     }
 
+    /// The order of all edges, written and automatic.
+    pub(super) fn order(&self) -> &Order {
+        &self.order
+    }
+
     /// Where an automatic edge between these two comes from, if there is one: the one who wants it.
     fn wanted_by(&self, from: &ResourceId, to: &ResourceId) -> Option<&ResourceId> {
         let pair = (*self.places.get(from)?, *self.places.get(to)?);
@@ -619,6 +624,7 @@ fn automatic_edge(from: &ResourceId, to: &ResourceId, span: Span) -> Arc<Desired
         notify: false,
         send: Vec::new(),
         span,
+        parts: None,
     })
 }
 

@@ -47,6 +47,33 @@ impl Order {
         node
     }
 
+    /// The place of a resource that has edges.
+    pub(super) fn place(&self, id: &ResourceId) -> Option<u32> {
+        self.index.get(id).copied()
+    }
+
+    /// Places are smaller than this.
+    pub(super) fn places(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Smaller than that of all whom edges lead to from there.
+    pub(super) fn position(&self, place: u32) -> u64 {
+        self.nodes[place as usize].position
+    }
+
+    /// Whom edges lead to from a place, or from whom edges lead to it.
+    pub(super) fn next(&self, place: u32, forward: bool) -> &[u32] {
+        let node = &self.nodes[place as usize];
+        if forward { &node.after } else { &node.before }
+    }
+
+    /// The same of a resource.
+    pub(super) fn neighbours(&self, id: &ResourceId, forward: bool) -> impl Iterator<Item = &ResourceId> {
+        let next = self.place(id).map_or(&[][..], |place| self.next(place, forward));
+        next.iter().map(|next| &self.nodes[*next as usize].id)
+    }
+
     /// The order of written edges.
     ///
     /// # Errors

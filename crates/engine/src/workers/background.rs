@@ -104,6 +104,7 @@ fn start(shared: &Arc<Shared>, kind: &'static str, background: crate::Background
                 return;
             }
             logger.inbox.input(Input::Log {
+                member: None,
                 vertex: None,
                 level,
                 message: format!("{kind}: {message}"),

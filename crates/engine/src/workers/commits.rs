@@ -138,7 +138,7 @@ impl Party for Shared {
                 Ok(replaced) => {
                     let then = std::mem::replace(&mut pending.then, Box::new(|_| None));
                     if let Some(message) = then(&replaced) {
-                        self.log_of(pending.run.vertex, Level::Info, &message);
+                        self.log_of(pending.run.vertex, None, Level::Info, &message);
                     }
                     match super::records::is_served(&pending.run, &pending.result) {
                         true => {

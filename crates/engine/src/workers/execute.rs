@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use setpoint_graph::{DesiredGraph, DesiredResource, Parameters, ResourceId};
+use setpoint_graph::{DesiredGraph, DesiredResource, MetaParameters, Parameters, ResourceId};
 use setpoint_host::sync::{Mutex, MutexGuard};
 use setpoint_host::watch::WatchToken;
+use setpoint_value::Value;
 use tokio::runtime::RuntimeFlavor;
 
 use super::inbox::{Message, WatchId};
@@ -21,24 +22,33 @@ use super::watching::{Watches, arm, rearm};
 use super::{Shared, commits, records};
 use crate::apply::Replacement;
 use crate::batch::Batch;
-use crate::machine::{Check, Initialised, Input, RecordWork, RunRequest, RunResult, VertexId};
+use crate::machine::{Check, Initialised, Input, MemberRequest, RecordWork, RunRequest, RunResult, VertexId};
+use crate::prepare::Made;
 use crate::{
-    Apply, Cancellation, Drift, Failure, FailureReason, Identity, Instance, Level, Observer, Outcome,
+    Apply, Cancellation, Drift, Failure, FailureReason, Identity, Instance, Level, Member, Observer, Outcome,
     RunInput, Watch,
 };
 
 /// What the workers hold of one vertex.
 pub(super) struct Cell {
     pub(super) resource: Arc<DesiredResource>,
+    /// What preparation made of it, until it is initialised.
+    made: Mutex<Option<Box<Made>>>,
     /// With the run that is in progress, if that waits rather than blocks.
     instance: Mutex<Option<Instance>>,
     pub(super) watches: Mutex<Watches>,
 }
 
 impl Cell {
-    pub(super) fn new(resource: Arc<DesiredResource>, instance: Option<Instance>) -> Cell {
+    pub(super) fn new(resource: Arc<DesiredResource>, made: Option<Made>) -> Cell {
+        // Most have no members, and then there is no more to be made.
+        let (made, instance) = match made {
+            Some(made) if resource.members.is_empty() => (None, Some(made.instance)),
+            made => (made.map(Box::new), None),
+        };
         Cell {
             resource,
+            made: Mutex::new(made),
             instance: Mutex::new(instance),
             watches: Mutex::default(),
         }
@@ -162,7 +172,7 @@ impl Work for Job {
             } => clear_refresh(shared, &receiver, &senders, up_to_run),
             Task::Sweep(graph, now) => {
                 if let Some(state) = &shared.state
-                    && let Err(error) = state.sweep(graph.resources.keys(), now)
+                    && let Err(error) = state.sweep(everything(&graph), now)
                 {
                     shared.log(
                         Level::Warning,
@@ -172,6 +182,13 @@ impl Work for Job {
             }
         }
     }
+}
+
+/// All identities of a graph, those of members included.
+fn everything(graph: &DesiredGraph) -> impl Iterator<Item = &ResourceId> {
+    let each = graph.resources.values();
+    each.flat_map(|resource| std::iter::once(resource).chain(resource.members.all()))
+        .map(|resource| &resource.id)
 }
 
 /// Forgets notifications that were served.
@@ -283,21 +300,58 @@ fn initialise(
         RecordWork::Serve => Some(records::parameters(shared, resource, lane)?),
         _ => None,
     };
-    if instance.is_none() {
-        let spec = shared.kinds.get(&*resource.id.kind);
-        let spec = spec.ok_or_else(|| Failure::new("find the kind").on(&resource.id.kind))?;
-        let decoded = guarded("decode", || {
+    let instance = match instance {
+        Some(instance) => instance,
+        None => {
+            let made = cell.made.lock().take();
             let parameters: &Parameters = from_record.as_ref().unwrap_or(&resource.parameters);
-            Instance::new(spec, resource.id.name.clone(), parameters)
-        })?;
-        *instance = Some(decoded.map_err(|invalid| unfit("decode", &invalid))?);
-    }
-    let Some(instance) = instance else {
-        return Err(Failure::new("decode"));
+            instance.insert(make(shared, resource, made.map(|made| *made), parameters)?)
+        }
     };
     let handle = shared.handle(&resource.id);
     records::before_init(shared, resource, instance, &handle, record, lane)?;
-    guarded("begin", || instance.resource_mut().init(&handle))?
+    guarded("begin", || {
+        if let Some(members) = instance.resource_mut().members() {
+            members.init()?;
+        }
+        instance.resource_mut().init(&handle)
+    })?
+}
+
+/// The instance of a resource with these parameters and those of its members, of what preparation made as far as it did.
+fn make(
+    shared: &Arc<Shared>,
+    resource: &Arc<DesiredResource>,
+    made: Option<Made>,
+    parameters: &Parameters,
+) -> Result<Instance, Failure> {
+    let (instance, mut members) = match made {
+        Some(made) => (Some(made.instance), made.members),
+        None => (None, Vec::new()),
+    };
+    let mut instance = match instance {
+        Some(instance) => instance,
+        None => {
+            let spec = shared.kinds.get(&*resource.id.kind);
+            let spec = spec.ok_or_else(|| Failure::new("find the kind").on(&resource.id.kind))?;
+            let decoded = guarded("decode", || {
+                Instance::new(spec, resource.id.name.clone(), parameters)
+            })?;
+            decoded.map_err(|invalid| unfit("decode", &invalid))?
+        }
+    };
+    // Sorted like the members, so that the next one is the last of these, or missing.
+    members.reverse();
+    for member in resource.members.direct() {
+        let made = members.pop_if(|made| Arc::ptr_eq(&made.resource, member));
+        let made = make(shared, member, made, &member.parameters)?;
+        let Some(members) = instance.resource_mut().members() else {
+            return Err(Failure::new("take members in").reasoned(FailureReason::Bug));
+        };
+        let handle = shared.handle(&member.id);
+        members.insert(Member::new(made, member.meta.clone(), handle));
+    }
+    Ok(instance)
 }
 
 fn unfit(attempted: &'static str, invalid: &[setpoint_graph::Invalid]) -> Failure {
@@ -352,10 +406,13 @@ fn cleanup(shared: &Arc<Shared>, vertex: VertexId, cell: &Arc<Cell>, initialised
     let instance = cell.instance().take();
     let handle = shared.handle(&cell.resource.id);
     let ended = guarded("clean up", move || {
-        if let Some(mut instance) = instance
-            && initialised
-        {
-            instance.resource_mut().cleanup(&handle);
+        if let Some(mut instance) = instance {
+            if initialised {
+                instance.resource_mut().cleanup(&handle);
+            }
+            if let Some(members) = instance.resource_mut().members() {
+                members.cleanup();
+            }
         }
     });
     let failure = ended.err();
@@ -404,12 +461,8 @@ impl Observer for RunObserver<'_> {
         }
     }
 
-    fn log(&self, level: Level, message: &str) {
-        self.shared.log_of(self.vertex, level, message);
-    }
-
-    fn display(&self, message: &str) {
-        self.shared.log_of(self.vertex, Level::Display, message);
+    fn log(&self, member: Option<&ResourceId>, level: Level, message: &str) {
+        self.shared.log_of(self.vertex, member, level, message);
     }
 }
 
@@ -456,8 +509,10 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
         }
         records::tell_others(shared, &run, &result);
     }
-    if let (Some(on_sent), Some(sent)) = (&shared.on_sent, &result.sent) {
-        on_sent(&run.cell.resource.id, sent);
+    if let Some(on_sent) = &shared.on_sent {
+        let own = result.sent.iter().map(|sent| (&run.cell.resource.id, sent));
+        let of_members = result.sent_by_members.iter().map(|(id, sent)| (id, sent));
+        own.chain(of_members).for_each(|(id, sent)| on_sent(id, sent));
     }
     let vertex = run.vertex;
     match (lane, replacement) {
@@ -492,6 +547,7 @@ async fn run_instance(
         repair: !run.request.noop,
         refresh: run.request.refresh,
         received: &run.request.received,
+        members: &run.request.members,
         cancellation: &run.cancellation,
         observer: &observer,
     };
@@ -512,29 +568,31 @@ async fn run_instance(
 /// Takes received values over. An error is the end of the run.
 fn before_run(run: &Run, instance: &mut Instance) -> Result<(), RunResult> {
     let request = &run.request;
-    if !request.transfer.is_empty() {
-        let taken = guarded("receive", || {
-            for (parameter, value) in &request.transfer {
-                instance
-                    .set_parameter(parameter, value.as_ref())
-                    .map_err(|invalid| unfit("receive", &[invalid]).on(parameter))?;
-            }
-            let mut invalid = Vec::new();
-            instance.validate(&run.cell.resource.meta, &mut invalid);
-            invalid.retain(setpoint_graph::Invalid::is_error);
-            if !invalid.is_empty() {
-                return Err(unfit("take what was received", &invalid));
-            }
-            instance.resource_mut().after_receive();
-            Ok(())
-        });
-        if let Err(failure) = taken.and_then(|taken| taken) {
-            return Err(RunResult {
-                transferred: false,
-                checked: false,
-                ..RunResult::failed(failure)
-            });
+    let members = request.members.iter();
+    let members = members.filter(|member| !member.transfer.is_empty());
+    let taken = guarded("receive", || {
+        if !request.transfer.is_empty() {
+            receive(instance, &run.cell.resource.meta, &request.transfer)?;
         }
+        for MemberRequest { id, transfer, .. } in members {
+            let all = instance.resource_mut().members();
+            let Some(member) = all.and_then(|all| all.get_mut(id)) else {
+                return Err(Failure::new("find the member")
+                    .on(id)
+                    .reasoned(FailureReason::Bug));
+            };
+            let meta = member.meta().clone();
+            let received = receive(member.instance_mut(), &meta, transfer);
+            received.map_err(|failure| failure.of_member(id))?;
+        }
+        Ok(())
+    });
+    if let Err(failure) = taken.and_then(|taken| taken) {
+        return Err(RunResult {
+            transferred: false,
+            checked: false,
+            ..RunResult::failed(failure)
+        });
     }
     match request.check {
         Check::Call => Ok(()),
@@ -545,22 +603,70 @@ fn before_run(run: &Run, instance: &mut Instance) -> Result<(), RunResult> {
     }
 }
 
+/// Takes received values over into one resource.
+fn receive(
+    instance: &mut Instance,
+    meta: &MetaParameters,
+    transfer: &[(&'static str, Option<Value>)],
+) -> Result<(), Failure> {
+    for (parameter, value) in transfer {
+        instance
+            .set_parameter(parameter, value.as_ref())
+            .map_err(|invalid| unfit("receive", &[invalid]).on(parameter))?;
+    }
+    let mut invalid = Vec::new();
+    instance.validate(meta, &mut invalid);
+    invalid.retain(setpoint_graph::Invalid::is_error);
+    if !invalid.is_empty() {
+        return Err(unfit("take what was received", &invalid));
+    }
+    instance.resource_mut().after_receive();
+    Ok(())
+}
+
 fn after_run(ended: Result<Result<(), Failure>, Failure>, outcome: Outcome) -> RunResult {
     let answered = ended.and_then(|answered| answered);
+    let blamed = || blame(&outcome.failed_members).map_or(Ok(()), Err);
     RunResult {
         outcome: match outcome.refused {
             Some(refused) => Err(refused),
-            None => answered,
+            None => answered.and_then(|()| blamed()),
         },
         drifts: outcome.drifts,
         sent: outcome.sent,
+        sent_by_members: outcome.sent_by_members,
+        failed_members: outcome.failed_members,
         transferred: true,
         checked: true,
         restart_interval: outcome.restart_interval,
     }
 }
 
+/// Members that are named in what a failed run says. All of them have an event of their own.
+const NAMED: usize = 3;
+
+/// What is said of a run that failed because of members.
+fn blame(members: &[(ResourceId, Failure)]) -> Option<Failure> {
+    let (first, failure) = members.first()?;
+    let first = failure.clone().of_member(first);
+    let more = &members[1..];
+    if more.is_empty() {
+        return Some(first);
+    }
+    let mut texts = vec![first.chain()];
+    let named = more.iter().take(NAMED - 1);
+    texts.extend(named.map(|(id, failure)| failure.clone().of_member(id).chain()));
+    match more.len().saturating_sub(NAMED - 1) {
+        0 => {}
+        1 => texts.push("and one more".to_owned()),
+        more => texts.push(format!("and {more} more")),
+    }
+    Some(Failure::new(texts.join("; ")).reasoned(first.reason()))
+}
+
 /// Whether received values may have changed what is to be watched.
 fn has_moved(run: &Run, result: &RunResult) -> bool {
-    result.transferred && !run.request.transfer.is_empty()
+    let members = run.request.members.iter();
+    let has_transfers = !run.request.transfer.is_empty() || members.clone().any(|m| !m.transfer.is_empty());
+    result.transferred && has_transfers
 }

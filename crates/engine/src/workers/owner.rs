@@ -170,11 +170,11 @@ impl Owner {
             Message::Prepared(prepared) => {
                 // What waits for an older one of its identity to be gone keeps its instance.
                 let graph = &prepared.graph;
-                self.instances.retain(|id, (resource, _)| {
+                self.instances.retain(|id, made| {
                     graph
                         .resources
                         .get(id)
-                        .is_some_and(|wanted| Arc::ptr_eq(wanted, resource))
+                        .is_some_and(|wanted| Arc::ptr_eq(wanted, &made.resource))
                 });
                 self.instances.extend(prepared.instances);
                 self.shared.services.graph.apply(prepared.view);
@@ -186,6 +186,7 @@ impl Owner {
                     let (vertex, level) = (None, Level::Warning);
                     let input = Input::Log {
                         vertex,
+                        member: None,
                         level,
                         message,
                     };
@@ -219,6 +220,7 @@ impl Owner {
                     now,
                     Input::Log {
                         vertex,
+                        member: None,
                         level,
                         message,
                     },
@@ -400,11 +402,8 @@ impl Owner {
         let is_new = known.is_none();
         let cell = known.unwrap_or_else(|| {
             let made = self.instances.remove(&resource.id);
-            let instance = made.filter(|(of, _)| Arc::ptr_eq(of, &resource));
-            let cell = Arc::new(Cell::new(
-                resource.clone(),
-                instance.map(|(_, instance)| instance),
-            ));
+            let made = made.filter(|made| Arc::ptr_eq(&made.resource, &resource));
+            let cell = Arc::new(Cell::new(resource.clone(), made));
             let spec = self.shared.kinds.get(&*resource.id.kind);
             self.records[slot] = Some(Record {
                 vertex,

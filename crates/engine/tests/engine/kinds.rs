@@ -5,12 +5,13 @@
     reason = "the machine here is a temporary directory"
 )]
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use setpoint_engine::{
-    Apply, CancelCause, Failure, Handle, Identity, KindSpec, KindTask, Relations, Resource, Sends, Sort,
-    Wanted, WantedOrder, WantedReach, Watch, async_trait,
+    Apply, CancelCause, Failure, Grouping, Handle, Identity, KindSpec, KindTask, Members, Relations,
+    Resource, Sends, Sort, Wanted, WantedOrder, WantedReach, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
@@ -273,9 +274,12 @@ impl Resource for Parcel {
         if self.list == "never" {
             std::future::pending::<()>().await;
         }
-        let looks = format!("{}.looks", self.list);
-        let before = std::fs::read_to_string(&looks).unwrap_or_default();
-        std::fs::write(&looks, before + handle.program() + "\n").unwrap();
+        let looks = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(format!("{}.looks", self.list));
+        let line = format!("{}\n", handle.program());
+        looks.unwrap().write_all(line.as_bytes()).unwrap();
         let list = std::fs::read_to_string(&self.list)
             .map_err(|error| Failure::new("read").on(&self.list).because(error))?;
         Ok(Relations {
@@ -293,7 +297,180 @@ impl Resource for Parcel {
     }
 }
 
+/// A file with contents. All that are applied together are written in one transaction, which is noted in a file beside them; what is said
+/// to be `unknown` fails it.
+#[derive(Debug, Resource)]
+#[resource(kind = "bulk", receives, refreshable, autogroup, autoedge, sends = Kept)]
+pub(crate) struct Bulk {
+    /// Its contents.
+    content: String,
+    #[name]
+    name: String,
+    #[state]
+    members: Members,
+}
+
+impl Bulk {
+    fn differs(&self, apply: &mut Apply<'_>) -> bool {
+        let is = std::fs::read_to_string(&self.name).ok();
+        let content = Some(Value::str(self.content.as_str()));
+        apply.send(Kept { content });
+        is.as_deref() != Some(&self.content) && apply.drift("content", is, self.content.as_str())
+    }
+}
+
+#[async_trait]
+impl Resource for Bulk {
+    fn grouping(&self) -> Grouping {
+        Grouping::with_equals("bulk", "")
+    }
+
+    fn members(&mut self) -> Option<&mut Members> {
+        Some(&mut self.members)
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let mut wrong = Vec::new();
+        if self.differs(apply) {
+            wrong.push(&*self);
+        }
+        for member in self.members.iter() {
+            let bulk = member.get::<Bulk>().expect("only this kind joins it");
+            if bulk.differs(&mut apply.member(member)) {
+                wrong.push(bulk);
+            }
+        }
+        let unknown: Vec<_> = self
+            .members
+            .of::<Bulk>()
+            .filter(|(_, bulk)| bulk.content == "unknown")
+            .collect();
+        for (member, _) in &unknown {
+            apply.member_failed(
+                member.id(),
+                Failure::new("find it").because("there is no such thing"),
+            );
+        }
+        if !unknown.is_empty() || wrong.is_empty() {
+            return Ok(());
+        }
+        let mut names = Vec::new();
+        for bulk in &wrong {
+            std::fs::write(&bulk.name, &bulk.content).expect("the directory is there");
+            let name = std::path::Path::new(&bulk.name).file_name().unwrap_or_default();
+            names.push(name.to_string_lossy().into_owned());
+        }
+        let log = std::path::Path::new(&self.name).with_file_name("transactions");
+        let before = std::fs::read_to_string(&log).unwrap_or_default();
+        std::fs::write(log, format!("{before}{}\n", names.join(" "))).expect("the directory is there");
+        Ok(())
+    }
+}
+
+/// Takes in books, of which each does by itself what it does.
+#[derive(Debug, Resource)]
+#[resource(kind = "shelf", autogroup, asynchronous, refreshable)]
+pub(crate) struct Shelf {
+    /// Nothing.
+    nothing: String,
+    #[name]
+    name: String,
+    #[state]
+    members: Members,
+}
+
+#[async_trait]
+impl Resource for Shelf {
+    fn grouping(&self) -> Grouping {
+        Grouping::none()
+            .taking("shelf", "")
+            .taking("shelf", self.name.clone())
+    }
+
+    fn members(&mut self) -> Option<&mut Members> {
+        Some(&mut self.members)
+    }
+
+    fn init(&mut self, _: &Handle) -> Result<(), Failure> {
+        let open = self.members.of::<Book>().filter(|(_, book)| book.is_open).count();
+        assert_eq!(open, self.members.len(), "members are initialised before");
+        Ok(())
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        self.members.check_apply(apply).await;
+        Ok(())
+    }
+}
+
+/// A file with contents, in a shelf.
+#[derive(Debug, Resource)]
+#[resource(kind = "shelf:book", receives, autogroup, asynchronous)]
+pub(crate) struct Book {
+    /// Its contents; `endless` waits until it is told to stop at once, `fail` fails, and `no init` cannot begin as long as its file is there.
+    content: String,
+    /// The shelf in which it is to be.
+    shelf: String,
+    #[name]
+    name: String,
+    #[state]
+    is_open: bool,
+}
+
+impl Book {
+    fn mark(&self) -> String {
+        format!("{}.open", self.name)
+    }
+}
+
+#[async_trait]
+impl Resource for Book {
+    fn grouping(&self) -> Grouping {
+        Grouping::none()
+            .joining("shelf", self.shelf.clone())
+            .useless_alone("is read by nobody, because there is no shelf for it")
+    }
+
+    fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
+        assert_eq!(handle.id().name.as_ref(), self.name);
+        if self.content == "no init" && std::path::Path::new(&self.name).exists() {
+            return Err(Failure::new("open").on(&self.name));
+        }
+        assert!(
+            !std::path::Path::new(&self.mark()).exists(),
+            "it is open only once"
+        );
+        std::fs::write(self.mark(), "").expect("the directory is there");
+        self.is_open = true;
+        Ok(())
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        match &*self.content {
+            "endless" => {
+                apply.cancellation().interrupted().await;
+                return Err(Failure::cancelled("wait"));
+            }
+            "fail" => return Err(Failure::new("bind it")),
+            _ => {}
+        }
+        let is = std::fs::read_to_string(&self.name).ok();
+        if is.as_deref() != Some(&self.content) && apply.drift("content", is, self.content.as_str()) {
+            std::fs::write(&self.name, &self.content).expect("the directory is there");
+            apply.log(setpoint_engine::Level::Info, format!("wrote {}", self.content));
+        }
+        Ok(())
+    }
+
+    fn cleanup(&mut self, _: &Handle) {
+        std::fs::remove_file(self.mark()).expect("init made it");
+    }
+}
+
 pub(crate) static KINDS: &[KindSpec] = &[
+    Bulk::SPEC,
+    Shelf::SPEC,
+    Book::SPEC,
     Keep::SPEC,
     Wait::SPEC,
     Tick::SPEC,

@@ -197,8 +197,10 @@ async fn a_kinds_own_task_begins_before_its_resources_and_ends_after_them() {
     rig.run_of("a").await;
     rig.accept(&graph.clone().without("daemon", "a").without("daemon", "b"))
         .await;
-    rig.until(|event| matches!(event.what, EventKind::Removed)).await;
-    rig.until(|event| matches!(event.what, EventKind::Removed)).await;
+    rig.until(|event| matches!(event.what, EventKind::Removed { .. }))
+        .await;
+    rig.until(|event| matches!(event.what, EventKind::Removed { .. }))
+        .await;
     // It comes back while the task may still be ending.
     rig.accept(&graph).await;
     rig.run_of("b").await;

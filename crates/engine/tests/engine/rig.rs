@@ -9,7 +9,9 @@ use setpoint_engine::machine::{ExitReport, StopStage};
 use setpoint_engine::{
     Busy, Engine, EngineOptions, Event, EventKind, EventStream, Extensions, Services, StateFiles, Submitted,
 };
-use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, MetaParameters, Parameters, ResourceId};
+use setpoint_graph::{
+    DesiredEdge, DesiredGraph, DesiredMembers, DesiredResource, MetaParameters, Parameters, ResourceId,
+};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
 use setpoint_host::processes::Processes;
 use setpoint_host::state::{PrefixLock, StateDirectory};
@@ -171,6 +173,7 @@ impl Graph {
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
             chain: None,
+            members: DesiredMembers::default(),
         };
         self.0.resources.insert(id, Arc::new(resource));
         self
@@ -193,6 +196,7 @@ impl Graph {
             notify,
             send,
             span: Span::new(FileId(0), 0, 0),
+            parts: None,
         };
         self.0.edges.insert((from, to), Arc::new(edge));
         self

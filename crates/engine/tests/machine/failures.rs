@@ -471,6 +471,7 @@ fn repairs_are_told_when_the_run_has_ended() {
     sim.swap(&Graph::new(&["a"]));
     sim.advance(s(1));
     let drift = Drift {
+        member: None,
         field: "content".into(),
         is: "wrong".into(),
         want: "right".into(),

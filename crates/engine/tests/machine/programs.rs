@@ -1,11 +1,12 @@
 //! Desired graphs, written down in few words.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_graph::{
-    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaParameters, ParameterSchema, ParameterType,
-    Parameters, ResourceId, SendKey,
+    DesiredEdge, DesiredGraph, DesiredMembers, DesiredResource, KindSchema, MetaParameters, ParameterSchema,
+    ParameterType, Parameters, ResourceId, SendKey,
 };
 use setpoint_value::Value;
 
@@ -122,6 +123,7 @@ impl Graph {
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
             chain: None,
+            members: DesiredMembers::default(),
         });
         if hidden {
             let mut list = self.desired.hidden.get(&id).cloned().unwrap_or_default();
@@ -157,6 +159,7 @@ impl Graph {
                 notify: triple[1] == "=>",
                 send: Vec::new(),
                 span: Span::new(FileId(0), 0, 0),
+                parts: None,
             });
         }
         self
@@ -176,7 +179,59 @@ impl Graph {
             notify: false,
             send: vec![("out".into(), "content".into())],
             span: Span::new(FileId(0), 0, 0),
+            parts: None,
         })
+    }
+
+    /// `parent` with these as parts of it, and all edges of them at it.
+    pub(crate) fn group(mut self, parent: &str, members: &[&str]) -> Graph {
+        let parent = id(parent);
+        let members: Vec<ResourceId> = members.iter().map(|member| id(member)).collect();
+        let resources = &mut self.desired.resources;
+        let taken = members.iter().map(|member| resources.remove(member).unwrap());
+        let taken = DesiredMembers::new(taken.collect::<Vec<_>>());
+        let before = resources.get(&parent).unwrap();
+        let before = (**before).clone();
+        let members_before = before.members.direct().to_vec();
+        let taken = DesiredMembers::new(members_before.into_iter().chain(taken.direct().to_vec()));
+        let group = DesiredResource {
+            members: taken,
+            ..before
+        };
+        resources.insert(parent.clone(), Arc::new(group));
+        let root = |end: &ResourceId| match members.contains(end) {
+            true => parent.clone(),
+            false => end.clone(),
+        };
+        let mut moved: BTreeMap<_, Vec<Arc<DesiredEdge>>> = BTreeMap::new();
+        for ((from, to), edge) in &self.desired.edges {
+            moved
+                .entry((root(from), root(to)))
+                .or_default()
+                .push(edge.clone());
+        }
+        self.desired.edges.clear();
+        for ((from, to), edges) in moved {
+            let is_own = |edge: &&Arc<DesiredEdge>| edge.from == from && edge.to == to;
+            let own = edges.iter().find(is_own);
+            let parts = edges.iter().flat_map(|edge| match is_own(&edge) {
+                true => edge.parts().to_vec(),
+                false if edge.parts().is_empty() => vec![edge.clone()],
+                false => edge.parts().to_vec(),
+            });
+            let mut parts: Vec<Arc<DesiredEdge>> = parts.collect();
+            parts.sort_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
+            let edge = DesiredEdge {
+                from: from.clone(),
+                to: to.clone(),
+                notify: edges.iter().any(|edge| edge.notify),
+                send: own.map(|own| own.send.clone()).unwrap_or_default(),
+                span: Span::new(FileId(0), 0, 0),
+                parts: (!parts.is_empty()).then(|| parts.into()),
+            };
+            self.desired.edges.insert((from, to), Arc::new(edge));
+        }
+        self
     }
 
     pub(crate) fn without_edge(mut self, from: &str, to: &str) -> Graph {

@@ -14,7 +14,7 @@ use setpoint_engine::machine::{
 use setpoint_engine::{
     CancelCause, Drift, DriftValue, Event, EventKind, Failure, FailureReason, RunSummary, Sent,
 };
-use setpoint_graph::{DesiredResource, MetaName, MetaParameters};
+use setpoint_graph::{DesiredResource, MetaName, MetaParameters, ResourceId};
 use setpoint_value::Value;
 
 pub(crate) use super::programs::{Graph, id};
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     /// Goes on even after it was interrupted.
     pub(crate) immortal: bool,
     pub(crate) untransferred: bool,
+    /// Of a group: the drifts are of this member, and so is the failure.
+    pub(crate) member: Option<&'static str>,
 }
 
 impl Run {
@@ -55,6 +57,7 @@ impl Run {
             stubborn: false,
             immortal: false,
             untransferred: false,
+            member: None,
         }
     }
 
@@ -89,6 +92,11 @@ impl Run {
     pub(crate) fn takes(self, takes: Duration) -> Run {
         Run { takes, ..self }
     }
+
+    pub(crate) fn of(self, member: &'static str) -> Run {
+        let member = Some(member);
+        Run { member, ..self }
+    }
 }
 
 /// What the host does with one resource, by its short name. What is not said is quick and right.
@@ -109,6 +117,10 @@ pub(crate) struct Behaviour {
 #[derive(Default, Debug)]
 struct Model {
     id: String,
+    /// The members of its group.
+    members: Vec<ResourceId>,
+    /// Those of them that may not be repaired.
+    noop_members: Vec<ResourceId>,
     armed: bool,
     polls: bool,
     /// Its first event has come.
@@ -135,6 +147,8 @@ pub(crate) struct Simulation {
     count: u64,
     pub(crate) hosts: BTreeMap<String, Behaviour>,
     model: BTreeMap<VertexId, Model>,
+    /// Where each resource is, members of groups among them.
+    present: BTreeMap<String, VertexId>,
     running: BTreeMap<VertexId, Underway>,
     /// Stored *perhaps* marks: receiver, sender, run.
     pub(crate) store: BTreeMap<(String, String), u64>,
@@ -175,6 +189,7 @@ impl Simulation {
             count: 0,
             hosts: BTreeMap::new(),
             model: BTreeMap::new(),
+            present: BTreeMap::new(),
             running: BTreeMap::new(),
             store: BTreeMap::new(),
             records: BTreeMap::new(),
@@ -410,9 +425,19 @@ impl Simulation {
             } => {
                 let name = short(&resource.id);
                 self.handle_record(&name, &resource, &record);
-                let twin = self.model.values().any(|m| m.id == name);
-                let again = self.model.contains_key(&vertex);
-                assert!(!twin || again, "{name} is added while the old one is there");
+                let all = resource.members.all();
+                let members: Vec<ResourceId> = all.iter().map(|member| member.id.clone()).collect();
+                let noop_members = all.iter().filter(|member| member.meta.noop);
+                let noop_members = noop_members.map(|member| member.id.clone()).collect();
+                for part in members.iter().map(short).chain([name.clone()]) {
+                    let other = self.present.insert(part.clone(), vertex);
+                    let is_twin = other.is_some_and(|other| other != vertex);
+                    assert!(!is_twin, "{part} is added while an older one is there");
+                }
+                for member in all {
+                    let content = member.parameters.get("content").cloned();
+                    self.content.insert(short(&member.id), content);
+                }
                 let noop = self.noop || resource.meta.noop;
                 let poll = resource.meta.poll != 0;
                 let model = self.model.entry(vertex).or_default();
@@ -422,6 +447,8 @@ impl Simulation {
                     false => resource.parameters.get("content").and_then(text),
                 };
                 model.is_reversal = resource.meta.is_reversal;
+                model.members = members;
+                model.noop_members = noop_members;
                 model.noop = noop;
                 model.armed = poll;
                 model.polls = poll;
@@ -486,6 +513,9 @@ impl Simulation {
             }
             Action::Cleanup { vertex, initialised } => {
                 let model = self.model.remove(&vertex).expect("cleans what lives");
+                for part in model.members.iter().map(short).chain([model.id.clone()]) {
+                    self.present.remove(&part);
+                }
                 assert!(
                     !model.running && (!model.armed || model.polls),
                     "{} is cleaned too early",
@@ -630,11 +660,26 @@ impl Simulation {
                 self.content.insert(name.clone(), value.clone());
             }
         }
+        for member in &request.members {
+            for (_, value) in member.transfer.iter().filter(|_| !run.untransferred) {
+                self.content.insert(short(&member.id), value.clone());
+            }
+        }
+        let model = &self.model[&vertex];
+        let mut members = model.members.iter();
+        let member = members
+            .find(|member| run.member == Some(&*short(member)))
+            .cloned();
+        let may_repair = member
+            .as_ref()
+            .is_none_or(|member| !model.noop_members.contains(member));
+        let sent_by_members: Vec<ResourceId> = model.members.clone();
         let drifts = run.drifts.iter().map(|(field, want)| Drift {
+            member: member.clone(),
             field: (*field).into(),
             is: DriftValue::from("wrong"),
             want: DriftValue::from(*want),
-            repaired: !request.noop,
+            repaired: !request.noop && may_repair,
         });
         let drifts: Vec<Drift> = drifts.collect();
         if drifts.iter().any(|drift| drift.repaired) {
@@ -653,6 +698,14 @@ impl Simulation {
                 (None, Some(missing)) => Err(Failure::waiting(missing)),
                 (None, None) => Ok(()),
             },
+            sent_by_members: match &sent {
+                Some(sent) => sent_by_members.into_iter().map(|id| (id, sent.clone())).collect(),
+                None => Vec::new(),
+            },
+            failed_members: match run.fails {
+                Some(message) => member.into_iter().map(|id| (id, Failure::new(message))).collect(),
+                None => Vec::new(),
+            },
             sent,
             transferred: !run.untransferred,
             checked: request.check == Check::Call,
@@ -664,6 +717,7 @@ impl Simulation {
             RunRequest {
                 transfer: request.transfer.clone(),
                 received: request.received.clone(),
+                members: request.members.clone(),
                 notifies: request.notifies.clone(),
                 ..*request
             },
@@ -760,7 +814,7 @@ fn brief(event: &Event) -> Option<String> {
         EventKind::FailedForGood { .. } => "failed for good".to_owned(),
         EventKind::Awaiting { missing } => format!("waits: {missing}"),
         EventKind::BlockedBy { by } => format!("blocked by {}", short(&id(by))),
-        EventKind::Removed => "removed".to_owned(),
+        EventKind::Removed { .. } => "removed".to_owned(),
         EventKind::Finishing => "finishing".to_owned(),
         EventKind::Fighting { .. } => "fighting".to_owned(),
         EventKind::NotAnswering { waited, at } => {

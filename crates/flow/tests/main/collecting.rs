@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_flow::{EXPORTS, Operation};
-use setpoint_graph::{DesiredResource, Meta, Parameters, ResourceId, ResourceStatement, encode_exported};
+use setpoint_graph::{
+    DesiredMembers, DesiredResource, Meta, Parameters, ResourceId, ResourceStatement, encode_exported,
+};
 use setpoint_value::{Exported, Type, Value};
 
 use crate::library;
@@ -41,6 +43,7 @@ fn export(name: &str, host: &str, value: i64) -> Exported {
         span: Span::new(FileId(0), 0, 1),
         parameter_spans: Arc::default(),
         chain: None,
+        members: DesiredMembers::default(),
     };
     Exported {
         name: name.to_owned(),

@@ -230,5 +230,6 @@ fn merge<K>(
         notify: all.iter().any(|c| c.notify),
         send,
         span: first.span,
+        parts: None,
     }
 }

@@ -292,6 +292,7 @@ fn edges(
                 .map(|(key, parameter)| (key.clone(), (*parameter).into()))
                 .collect(),
             span: requirement.span,
+            parts: None,
         })
     };
     resource.requires.iter().filter_map(edge).collect()

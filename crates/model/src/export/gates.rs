@@ -16,7 +16,8 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use setpoint_diagnostics::Span;
 use setpoint_graph::{
-    DesiredEdge, DesiredResource, KindSchema, Meta, MetaParameters, Parameters, ResourceId, StatementOutput,
+    DesiredEdge, DesiredMembers, DesiredResource, KindSchema, Meta, MetaParameters, Parameters, ResourceId,
+    StatementOutput,
 };
 use setpoint_value::{Marks, Value};
 use sha2::{Digest, Sha256};
@@ -131,6 +132,7 @@ fn order(from: ResourceId, to: ResourceId, span: Span) -> DesiredEdge {
         notify: false,
         send: Vec::new(),
         span,
+        parts: None,
     }
 }
 
@@ -149,6 +151,7 @@ fn statement(
             span: of.span,
             parameter_spans: Arc::from([]),
             chain: None,
+            members: DesiredMembers::default(),
         })],
         ..StatementOutput::default()
     }

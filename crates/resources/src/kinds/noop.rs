@@ -1,6 +1,6 @@
 //! The `noop` kind: nothing, as a place for edges.
 
-use setpoint_engine::{Apply, Failure, Level, Members, Resource, async_trait};
+use setpoint_engine::{Apply, Failure, Grouping, Level, Members, Resource, async_trait};
 
 /// Nothing. A place for edges to meet.
 #[derive(Debug, Resource)]
@@ -14,8 +14,8 @@ pub(crate) struct Noop {
 
 #[async_trait]
 impl Resource for Noop {
-    fn accepts(&self, member: &dyn Resource) -> bool {
-        member.downcast_ref::<Noop>().is_some()
+    fn grouping(&self) -> Grouping {
+        Grouping::with_equals("noop", "")
     }
 
     fn members(&mut self) -> Option<&mut Members> {

@@ -1,6 +1,6 @@
 //! The `print` kind: shows a message.
 
-use setpoint_engine::{Apply, Failure, Members, Resource, Text, async_trait};
+use setpoint_engine::{Apply, Failure, Grouping, Members, Resource, Text, async_trait};
 
 /// A message, shown when it changes.
 #[derive(Debug, Resource)]
@@ -27,15 +27,30 @@ impl Print {
     fn is_changed(&self) -> bool {
         self.seen.as_ref() != Some(&self.msg)
     }
+
+    /// Shows the message, unless that is not allowed now. What was shown before is no difference.
+    fn show(&self, apply: &mut Apply<'_>) -> bool {
+        let shows = if self.is_changed() || self.refresh_only {
+            let before = self.seen.as_ref().map(readable);
+            apply.drift("msg", before, readable(&self.msg))
+        } else {
+            apply.may_repair()
+        };
+        if shows {
+            apply.display(hidden_if(apply.is_sensitive("msg"), &self.msg));
+        }
+        shows
+    }
 }
 
 #[async_trait]
 impl Resource for Print {
-    fn accepts(&self, member: &dyn Resource) -> bool {
-        !self.refresh_only
-            && member
-                .downcast_ref::<Print>()
-                .is_some_and(|print| !print.refresh_only)
+    fn grouping(&self) -> Grouping {
+        if self.refresh_only {
+            Grouping::none()
+        } else {
+            Grouping::with_equals("print", "")
+        }
     }
 
     fn members(&mut self) -> Option<&mut Members> {
@@ -43,27 +58,27 @@ impl Resource for Print {
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let shown = if self.refresh_only {
+        let is_shown = if self.refresh_only {
             apply.refresh_pending()
         } else {
             self.is_changed() || self.members.of::<Print>().any(|(_, member)| member.is_changed())
         };
-        if !shown {
+        if !is_shown {
             if self.refresh_only && apply.may_repair() {
                 self.seen = Some(self.msg.clone());
             }
             return Ok(());
         }
-        let before = self.seen.as_ref().map(readable);
-        if !apply.drift("msg", before, readable(&self.msg)) {
-            return Ok(());
+        if self.show(apply) {
+            self.seen = Some(self.msg.clone());
         }
-        apply.display(hidden_if(apply.is_sensitive("msg"), &self.msg));
-        self.seen = Some(self.msg.clone());
-        for (id, member) in self.members.iter_mut() {
-            let sensitive = member.is_sensitive("msg");
-            if let Some(print) = member.resource_mut().downcast_mut::<Print>() {
-                apply.display(format!("{}: {}", id.name, hidden_if(sensitive, &print.msg)));
+        for member in self.members.iter_mut() {
+            let Some(print) = member.get::<Print>() else {
+                continue;
+            };
+            if print.show(&mut apply.member(member))
+                && let Some(print) = member.get_mut::<Print>()
+            {
                 print.seen = Some(print.msg.clone());
             }
         }

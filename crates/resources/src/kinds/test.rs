@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use setpoint_engine::{
-    Apply, Failure, KindTask, Level, Members, Parameter, ParameterAccess, ParameterStruct, Resource, Sends,
-    Text, async_trait,
+    Apply, Failure, Grouping, KindTask, Level, Members, Parameter, ParameterAccess, ParameterStruct,
+    Resource, Sends, Text, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, ParameterType, Parameters, TypeMismatch};
 use setpoint_value::{Func, Type, Value};
@@ -176,8 +176,12 @@ impl Resource for Test {
         !fails(a) && !fails(b) && compared(a) == compared(b)
     }
 
-    fn accepts(&self, member: &dyn Resource) -> bool {
-        self.alwaysgroup && member.downcast_ref::<Test>().is_some()
+    fn grouping(&self) -> Grouping {
+        let grouping = Grouping::none().joining("test", "");
+        match self.alwaysgroup {
+            true => grouping.taking("test", ""),
+            false => grouping,
+        }
     }
 
     fn members(&mut self) -> Option<&mut Members> {
@@ -221,6 +225,7 @@ impl Resource for Test {
             hello: Some(self.sendvalue.clone()),
             answer: 42,
         });
+        self.members.check_apply(apply).await;
         Ok(())
     }
 }

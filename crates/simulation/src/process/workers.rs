@@ -86,6 +86,8 @@ impl Process {
             Coming::RunEnded { role } => self.run_ended(host, role),
             Coming::HiddenRunEnded(vertex) => {
                 let result = RunResult {
+                    sent_by_members: Vec::new(),
+                    failed_members: Vec::new(),
                     checked: false,
                     ..RunResult::ok()
                 };
@@ -156,6 +158,8 @@ impl Process {
             }
         };
         let result = RunResult {
+            sent_by_members: Vec::new(),
+            failed_members: Vec::new(),
             drifts: run.drifts(),
             outcome: fails,
             sent: run.sends.map(|value| Sent {
@@ -529,6 +533,7 @@ impl Underway {
         let field = if self.drift { "content" } else { "state" };
         let told = (self.drift || self.passes_on) && self.outcome != Planned::Waits;
         let drift = told.then(|| Drift {
+            member: None,
             field: field.into(),
             is: DriftValue::from("wrong"),
             want: DriftValue::from("right"),

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_graph::{
-    DesiredEdge, DesiredGraph, DesiredResource, KindSchema, MetaParameters, Parameters, ResourceId,
+    DesiredEdge, DesiredGraph, DesiredMembers, DesiredResource, KindSchema, MetaParameters, Parameters,
+    ResourceId,
 };
 
 use super::super::edges::{Edge, Refresh};
@@ -37,6 +38,7 @@ fn graph() -> DesiredGraph {
             span: Span::new(FileId(0), 0, 0),
             parameter_spans: Arc::new([]),
             chain: None,
+            members: DesiredMembers::default(),
         };
         graph.resources.insert(id(name), Arc::new(resource));
     }
@@ -55,6 +57,7 @@ fn desired_edge(from: &str, to: &str, notify: bool) -> DesiredEdge {
         notify,
         send: Vec::new(),
         span: Span::new(FileId(0), 0, 0),
+        parts: None,
     }
 }
 
@@ -391,4 +394,33 @@ fn settled_is_what_is_right_behind_nothing_but_what_is() {
     let machine = quiet();
     let free = machine.id(machine.free[0]);
     assert!(!machine.is_settled(free));
+}
+
+#[test]
+fn a_member_lives_where_it_is_known_to_and_nowhere_else() {
+    let mut machine = quiet();
+    let mut grouped = graph();
+    grouped.generation = 3;
+    let member = grouped.resources.remove(&id("gone")).unwrap();
+    let (parent, alone) = grouped
+        .resources
+        .iter()
+        .find(|(_, resource)| resource.meta.sema.is_empty())
+        .unwrap();
+    let group = DesiredResource {
+        members: DesiredMembers::new([member]),
+        ..(**alone).clone()
+    };
+    grouped.resources.insert(parent.clone(), Arc::new(group));
+    tell(&mut machine, Input::NewGraph(grouped), &[], &[]);
+    assert_eq!(machine.check(), Ok(()));
+    let home = machine.homes.remove(&id("gone")).unwrap();
+    assert!(machine.check().is_err());
+    machine.homes.insert(id("gone"), home + 1);
+    assert!(machine.check().is_err());
+    machine.homes.insert(id("gone"), home);
+    machine.homes.insert(id("elsewhere"), home);
+    assert!(machine.check().is_err());
+    machine.homes.remove(&id("elsewhere"));
+    assert_eq!(machine.check(), Ok(()));
 }
