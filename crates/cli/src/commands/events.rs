@@ -78,7 +78,11 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         true => Verbosity::Normal,
         false => Verbosity::Debug,
     };
-    let mut narrator = Narrator::new(session.assembly.all_kinds(), verbosity);
+    let kinds = session.assembly.all_kinds();
+    let mut narrator = match arguments.events.is_empty() {
+        true => Narrator::new(kinds, verbosity),
+        false => Narrator::of_some(kinds, verbosity),
+    };
     while let Some(line) = client.line()? {
         let event = serde_json::from_str::<Line<'_>>(&line)
             .ok()

@@ -127,6 +127,7 @@ impl Client {
                 Failure::not_running(message.to_owned())
             }
             ErrorCode::UnknownRequest | ErrorCode::NotARequest => self.strange().because(message),
+            ErrorCode::Invalid => Failure::usage(message.to_owned()),
             _ => Failure::wrong(message.to_owned()),
         }
     }
@@ -200,12 +201,16 @@ fn not_there(place: &Path, is_given: bool, error: &io::Error) -> Failure {
     let is_root = rustix::process::geteuid().is_root();
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            let holder = socket::last_holder(place).filter(|pid| name_of(*pid).is_some());
-            if let Some(pid) = holder {
-                return Failure::not_running(format!(
+            if let Some(pid) = socket::holder(place) {
+                let failure = Failure::not_running(format!(
                     "process {pid} uses the working directory {path}, but has no control socket"
-                ))
-                .hint("it is just starting or ending, or its version is older than that");
+                ));
+                return match socket::is_taken(place) {
+                    true => failure
+                        .because(format!("something else has the name `{}`", socket::NAME))
+                        .hint("move that away, and start the process anew"),
+                    false => failure.hint("it is just starting or ending, or its version is older than that"),
+                };
             }
             let failure = Failure::not_running(format!("no setpoint runs with the working directory {path}"));
             match (is_given, is_root) {
@@ -219,7 +224,7 @@ fn not_there(place: &Path, is_given: bool, error: &io::Error) -> Failure {
             "you may not speak with the process of the working directory {path}"
         ))
         .hint("it belongs to another user: ask as that user, or as root"),
-        io::ErrorKind::TimedOut => match socket::last_holder(place) {
+        io::ErrorKind::TimedOut => match socket::holder(place) {
             Some(pid) => silent(Some(pid), &format!("process {pid}")),
             None => silent(None, &format!("the process of the working directory {path}")),
         },
@@ -247,9 +252,4 @@ fn silent(pid: Option<u32>, who: &str) -> Failure {
 fn state_of(pid: u32) -> Option<char> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(") ")?.1.chars().next()
-}
-
-fn name_of(pid: u32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
 }

@@ -22,6 +22,15 @@ impl Names {
         }
     }
 
+    /// Whether there is a kind of this name. If not: one that is similar.
+    pub(super) fn find_kind(&self, name: &str) -> Result<(), Option<String>> {
+        let mut kinds = self.kinds.iter().map(|kind| kind.schema.kind);
+        match kinds.clone().any(|kind| kind == name) {
+            true => Ok(()),
+            false => Err(did_you_mean(name, kinds.by_ref())),
+        }
+    }
+
     /// Whether there is a kind or a function of this name. If not: one that is similar.
     pub(super) fn find(&self, name: &str) -> Result<(), Option<String>> {
         let kinds = self.kinds.iter().map(|kind| kind.schema.kind.to_owned());

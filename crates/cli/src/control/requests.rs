@@ -203,6 +203,7 @@ impl Answering<'_> {
         standings: Option<Vec<Standing>>,
     ) -> Result<(), Stop> {
         let engine = &self.shared.served.engine;
+        self.known(&kinds)?;
         let kinds: BTreeSet<String> = kinds.into_iter().collect();
         let standings: StandingSet = match standings {
             Some(standings) => standings.into_iter().collect(),
@@ -277,10 +278,28 @@ impl Answering<'_> {
                     .iter()
                     .flat_map(|accepted| accepted.graph.resources.keys());
                 let meant = ids.find(|id| *id.name == **name);
-                Stop::Refused(refusal.helped(meant.map(|id| format!("did you mean `{id}`?"))))
+                let help = match (meant, self.shared.served.names.find_kind(&name.to_lowercase())) {
+                    (Some(id), _) => Some(format!("did you mean `{id}`?")),
+                    (None, Ok(())) => Some(format!(
+                        "`{name}` is a kind: one of its resources is `{name}[NAME]`"
+                    )),
+                    (None, Err(_)) => None,
+                };
+                Stop::Refused(refusal.helped(help))
             })
         });
         read.collect()
+    }
+
+    /// Refuses kinds that there are none of.
+    fn known(&self, kinds: &[String]) -> Result<(), Stop> {
+        for kind in kinds {
+            if let Err(help) = self.shared.served.names.find_kind(kind) {
+                let refusal = Refusal::new(ErrorCode::Invalid, format!("there is no kind `{kind}`"));
+                return Err(refusal.helped(help).of(self.id).into());
+            }
+        }
+        Ok(())
     }
 
     /// Says that a resource is not there.
@@ -379,6 +398,7 @@ impl Answering<'_> {
                 .of(self.id)
                 .into());
         }
+        self.known(&kinds)?;
         Ok(Filter {
             resources: self.named(resources)?.into_iter().collect(),
             kinds: kinds.into_iter().collect(),

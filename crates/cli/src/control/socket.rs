@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -75,25 +76,46 @@ fn remove(directory: &OwnedFd, name: &str) -> io::Result<()> {
         Err(error) => return Err(error.into()),
     };
     if !matches!(found, FileType::Socket | FileType::Symlink) {
-        let why = format!("something else lies in its place, `{name}`");
+        let why = format!("something else has the name `{name}`, and is left alone");
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     }
     Ok(unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Who holds the lock of a prefix, as its file says; it may be long gone.
-pub(super) fn last_holder(prefix: &Path) -> Option<u32> {
+/// Who holds the lock of a prefix. The number in its file outlives a process that was killed, and may be another one's by now: so it counts
+/// only while that process has the file open, unless that cannot be seen.
+pub(super) fn holder(prefix: &Path) -> Option<u32> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, prefix.join("lock"), flags, Mode::empty()).ok()?);
+    let lock = file.metadata().ok()?;
     let mut text = String::new();
     io::Read::read_to_string(&mut io::Read::take(file, 32), &mut text).ok()?;
-    text.trim().parse().ok()
+    let pid: u32 = text.trim().parse().ok()?;
+    let has_it_open = match std::fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(descriptors) => descriptors
+            .flatten()
+            .filter_map(|descriptor| std::fs::metadata(descriptor.path()).ok())
+            .any(|open| (open.dev(), open.ino()) == (lock.dev(), lock.ino())),
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    };
+    has_it_open.then_some(pid)
+}
+
+/// Whether something lies in the socket's place that is none, and so is left there by every process.
+pub(super) fn is_taken(prefix: &Path) -> bool {
+    let found = statat(CWD, prefix.join(NAME), AtFlags::SYMLINK_NOFOLLOW);
+    found.is_ok_and(|found| {
+        !matches!(
+            FileType::from_raw_mode(found.st_mode),
+            FileType::Socket | FileType::Symlink
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

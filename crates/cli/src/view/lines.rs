@@ -29,6 +29,8 @@ pub(crate) struct Narrator {
     /// Those that left the program and are being undone.
     reversals: FxHashSet<ResourceId>,
     has_graph: bool,
+    /// Whether some events are kept from it, so that what a run did is told event by event and not gathered.
+    is_partial: bool,
 }
 
 #[derive(Default)]
@@ -66,6 +68,15 @@ impl Narrator {
             runs: FxHashMap::default(),
             reversals: FxHashSet::default(),
             has_graph: false,
+            is_partial: false,
+        }
+    }
+
+    /// One that is given some of the events only, and tells each by itself.
+    pub(crate) fn of_some(kinds: impl Iterator<Item = &'static KindSpec>, verbosity: Verbosity) -> Narrator {
+        Narrator {
+            is_partial: true,
+            ..Narrator::new(kinds, verbosity)
         }
     }
 
@@ -140,6 +151,31 @@ impl Narrator {
                     notice(text)
                 }
             }
+            EventKind::Repaired { field, is, want } if self.is_partial => {
+                let found = Found {
+                    who,
+                    field: field.clone(),
+                    is: is.clone(),
+                    want: want.clone(),
+                    diff: None,
+                    may_repair: true,
+                };
+                let action = id.as_ref().and_then(|id| self.actions.get(&*id.kind)).copied();
+                let is_reversal = id.is_some_and(|id| self.reversals.contains(&id));
+                Run::of(found).said(Words { action, is_reversal }, RunSummary::Drift)
+            }
+            EventKind::NotRepaired { field, .. } if self.is_partial => {
+                info(format!("{who}: could not repair {}", one_line(field)))
+            }
+            EventKind::RunEnded { result, .. } if self.is_partial && *result != RunSummary::Ok => {
+                let text = match result {
+                    RunSummary::Ok | RunSummary::Drift => "was not right",
+                    RunSummary::Failed => "could not be brought into its state",
+                    RunSummary::Waiting => "waits for something outside this machine",
+                };
+                info(format!("{who}: {text}"))
+            }
+            EventKind::Drift { .. } if self.is_partial => Vec::new(),
             EventKind::Drift {
                 field,
                 is,
@@ -385,6 +421,9 @@ fn step(event: &Event) -> Option<String> {
         EventKind::Sent { keys } => format!("sends {}", visible(&keys.join(", "))),
         EventKind::RefreshPending { by } => format!("is notified by {}", visible(by)),
         EventKind::RefreshConsumed { by } => format!("has served the notification by {}", visible(by)),
+        EventKind::GraphRejected { diagnostics } => {
+            format!("a new graph is rejected: {}", one_line(diagnostics))
+        }
         EventKind::GraphSwapped { generation } => format!("graph {generation} is in place"),
         EventKind::Converged => "converged".to_owned(),
         EventKind::Unconverged => "no longer converged".to_owned(),
@@ -394,6 +433,13 @@ fn step(event: &Event) -> Option<String> {
 }
 
 impl Run {
+    fn of(found: Found) -> Run {
+        Run {
+            found: vec![found],
+            has_displayed: false,
+        }
+    }
+
     fn said(&self, words: Words, result: RunSummary) -> Vec<Said> {
         let failed = matches!(result, RunSummary::Failed | RunSummary::Waiting);
         let mut said = Vec::new();

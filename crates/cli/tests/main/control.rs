@@ -220,6 +220,29 @@ fn the_book_shows(name: &str, command: &str, printed: &str) {
 }
 
 #[test]
+fn time_passes_while_nothing_happens() {
+    let place = Hermetic::new();
+    let content = place.path("right").display().to_string();
+    let program = place.write(
+        "p.mcl",
+        format!("file \"{content}\" {{\n\tcontent => \"x\",\n}}\n"),
+    );
+    let engine = started(&place, &program.display().to_string());
+    let mut before = status(&place, &[]).1;
+    loop {
+        let after = status(&place, &[]).1;
+        let (time, event) = ("/status/time", "/status/newest_event");
+        assert!(after.pointer(time).unwrap().as_f64() > before.pointer(time).unwrap().as_f64());
+        // What its own file's creation still tells has been looked at.
+        if after.pointer(event) == before.pointer(event) {
+            break;
+        }
+        before = after;
+    }
+    engine.stop();
+}
+
+#[test]
 fn names_that_are_not_there_are_answered_with_those_that_are_meant() {
     let place = Hermetic::new();
     let program = failing(&place);
@@ -229,33 +252,54 @@ fn names_that_are_not_there_are_answered_with_those_that_are_meant() {
         (
             vec!["status".to_owned(), format!("file[{motd}x]")],
             format!("did you mean `file[{motd}]`?"),
+            1,
         ),
         (
             vec!["poke".to_owned(), format!("fil[{motd}]")],
             format!("did you mean `file[{motd}]`?"),
+            1,
         ),
         (
             vec!["status".to_owned(), motd.clone()],
             format!("did you mean `file[{motd}]`?"),
+            64,
+        ),
+        (
+            vec!["poke".to_owned(), "exec".to_owned()],
+            "`exec` is a kind: one of its resources is `exec[NAME]`".to_owned(),
+            64,
+        ),
+        (
+            vec!["events".to_owned(), "--kind".to_owned(), "fil".to_owned()],
+            "there is no kind `fil`\n  help: did you mean `file`?".to_owned(),
+            64,
+        ),
+        (
+            vec!["status".to_owned(), "--kind".to_owned(), "timer".to_owned()],
+            "no resource of the kind `timer`".to_owned(),
+            1,
         ),
         (
             vec!["events".to_owned(), "--event".to_owned(), "repared".to_owned()],
             "did you mean `repaired`?".to_owned(),
+            64,
         ),
         (
             vec!["debug".to_owned(), "on".to_owned(), "fille".to_owned()],
             "did you mean `file`?".to_owned(),
+            64,
         ),
         (
-            vec!["status".to_owned(), "--kind".to_owned(), "pkg".to_owned()],
-            "no resource of the kind `pkg`".to_owned(),
+            vec!["status".to_owned(), "--kind".to_owned(), "exce".to_owned()],
+            "there is no kind `exce`\n  help: did you mean `exec`?".to_owned(),
+            64,
         ),
     ];
-    for (words, wanted) in cases {
+    for (words, wanted, code) in cases {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let finished = ask(&place, &words);
         let wanted = wanted.replace(&place.directory().display().to_string(), "$DIR");
-        assert_eq!(finished.code, 1, "{words:?}: {}", finished.stderr);
+        assert_eq!(finished.code, code, "{words:?}: {}", finished.stderr);
         assert!(
             finished.stderr.contains(&wanted),
             "{words:?}: {}",
@@ -287,6 +331,19 @@ fn events_are_told_from_a_number_on_and_followed_until_the_end() {
     );
     let repaired = lines(&["events", "--json", "--event", "repaired", "--kind", "File"]);
     assert_eq!(repaired.len(), 1);
+    // For people too each is told that was asked for, although what a run did is else told at its end.
+    let told = |name: &str| {
+        let finished = ask(&place, &["events", "--event", name]);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        finished.stdout
+    };
+    let repaired_text = told("repaired");
+    assert!(
+        repaired_text.contains("repaired content: (absent) -> \"welcome\\n\""),
+        "{repaired_text}"
+    );
+    assert!(told("not repaired").contains("could not repair content"));
+    assert!(told("run ended").contains("could not be brought into its state"));
     let after = repaired[0]["seq"].to_string();
     let rest = lines(&["events", "--json", "--since", &after]);
     assert_eq!(
@@ -480,9 +537,21 @@ fn who_asks_a_process_that_cannot_answer_is_told_so_in_time() {
     let deaf = ask(&place, &["status"]);
     assert_eq!(deaf.code, 4);
     assert!(deaf.stderr.contains("has no control socket"), "{}", deaf.stderr);
+    // Something else lies there, which is nothing of ours.
+    std::fs::create_dir(place.path("prefix/control.sock")).unwrap();
+    let taken = ask(&place, &["status"]);
+    assert_eq!(taken.code, 4);
+    let wanted = "has no control socket: something else has the name `control.sock`";
+    assert!(taken.stderr.contains(wanted), "{}", taken.stderr);
+    std::fs::remove_dir(place.path("prefix/control.sock")).unwrap();
     std::fs::rename(place.path("aside"), place.path("prefix/control.sock")).unwrap();
     engine.stop();
     assert!(!place.path("prefix/control.sock").exists(), "it goes at the end");
+    // Killed long ago, and its number is another process's by now.
+    std::fs::write(place.path("prefix/lock"), format!("{}\n", std::process::id())).unwrap();
+    let reused = ask(&place, &["status"]);
+    assert_eq!(reused.code, 4);
+    assert!(reused.stderr.contains("no setpoint runs"), "{}", reused.stderr);
     // Another version.
     let listener = std::os::unix::net::UnixListener::bind(place.path("prefix/control.sock")).unwrap();
     let older = std::thread::spawn(move || {

@@ -109,6 +109,23 @@ fn a_full_file_system_is_tried_until_there_is_space() {
 }
 
 #[test]
+fn a_full_disk_below_the_prefix_keeps_no_process_from_its_work() {
+    let place = Hermetic::new();
+    let mounted = Mounted::small(&place, "prefix");
+    std::fs::set_permissions(mounted.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let ballast = std::fs::write(mounted.path().join("ballast"), vec![b'x'; 1 << 20]);
+    assert!(ballast.is_err(), "it is full");
+    let file = place.path("file");
+    let name = file.display().to_string();
+    let program = format!("file \"{name}\" {{\n\tcontent => \"right\",\n}}\n");
+    let program = place.write("p.mcl", program).display().to_string();
+    let mut engine = Engine::start(&place, &[&program]);
+    engine.repaired("file", &name);
+    assert_eq!(text(&file), "right");
+    engine.stop();
+}
+
+#[test]
 fn a_run_that_ends_when_converged_ends_with_1_while_something_fails() {
     let place = Hermetic::new();
     let program = "file \"/proc/no/such/place\" {\n\tcontent => \"x\",\n}\n";

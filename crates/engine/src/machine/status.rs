@@ -332,12 +332,13 @@ impl Machine {
         })
     }
 
-    /// How things are as a whole.
+    /// How things are as a whole at this moment. A machine at rest has not been told the time for long, and whoever asks reckons from it how
+    /// long things have stood so.
     #[must_use]
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self, now: Duration) -> Summary {
         let convergence = &self.convergence;
         Summary {
-            now: self.shown_time(self.now),
+            now: self.shown_time(now.max(self.now)),
             began: self.options.epoch,
             counts: self.counts,
             generation: self.graph.as_ref().map(|graph| graph.generation),

@@ -228,14 +228,14 @@ impl Owner {
             }
             Message::KindReady(kind) => self.jobs.extend(self.kinds.ready(kind)),
             Message::KindEnded(kind, result) => self.kinds.ended(&self.shared, kind, result),
-            Message::Ask(question) => self.answer(question),
+            Message::Ask(question) => self.answer(now, question),
         }
     }
 
     /// Answers a question. That nobody waits for the answer any more is nobody's concern.
-    fn answer(&self, question: Question) {
+    fn answer(&self, now: Duration, question: Question) {
         match question {
-            Question::Summary(answer) => drop(answer.send(self.machine.summary())),
+            Question::Summary(answer) => drop(answer.send(self.machine.summary(now))),
             Question::Some(from, wanted, answer) => {
                 let mut vertices = Vec::new();
                 let next = self.machine.status_from(from, wanted, &mut vertices);

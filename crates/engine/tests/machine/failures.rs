@@ -522,7 +522,7 @@ fn what_waits_for_something_outside_goes_on_when_that_comes_and_not_before() {
         (status.standing, status.error.as_deref()),
         (Standing::Awaiting, Some("x is not settled on db"))
     );
-    assert_eq!(sim.machine.summary().counts.awaiting, 1);
+    assert_eq!(sim.machine.summary(sim.now).counts.awaiting, 1);
     // However long that takes it is not looked at again, and the host is quiet meanwhile.
     sim.advance(s(86_400));
     assert_eq!(sim.take(), ["converged"]);

@@ -41,7 +41,7 @@ fn a_group_is_one_vertex_at_which_the_edges_of_its_members_are() {
     };
     assert_eq!(groups("leader"), (None, VertexState::Clean));
     assert_eq!(groups("two"), (Some(id("leader")), VertexState::Clean));
-    assert_eq!(sim.machine.summary().counts.all(), status.len());
+    assert_eq!(sim.machine.summary(sim.now).counts.all(), status.len());
     assert_eq!(sim.machine.status_of(&[id("one")]).len(), 1);
     let added = sim.events.iter().find_map(|event| match &event.what {
         EventKind::Added { members, .. } if event.identity() == Some(id("leader")) => Some(members),

@@ -59,7 +59,7 @@ fn each_state_is_shown() {
     assert_eq!(of("clean").error, None);
     assert!(of("looks").noop && !of("clean").noop && !of("clean").hidden);
     assert!(status.is_sorted_by_key(|status| status.id.clone()));
-    assert_eq!(sim.machine.summary().counts.all(), 12);
+    assert_eq!(sim.machine.summary(sim.now).counts.all(), 12);
 
     sim.step(Input::Pause);
     sim.event("clean");
@@ -137,9 +137,11 @@ fn how_each_stands_and_since_when_is_told_and_counted() {
         right: 1,
         ..StandingCounts::default()
     };
-    let summary = sim.machine.summary();
+    let summary = sim.machine.summary(sim.now);
     assert_eq!((summary.counts, summary.counts.all()), (counts, 8));
     assert_eq!((summary.began, summary.now), (at(0), at(10_000)));
+    // Nothing happens in a machine at rest, and time passes.
+    assert_eq!(sim.machine.summary(sim.now + s(3_600)).now, at(3_610_000));
     // Only those that are asked for.
     let mut found = Vec::new();
     let wanted: StandingSet = [Standing::Failed, Standing::Blocked].into_iter().collect();
@@ -156,7 +158,7 @@ fn how_each_stands_and_since_when_is_told_and_counted() {
     sim.settle();
     sim.advance(s(100));
     assert_eq!(of(&sim, "behind").standing, Standing::Right);
-    assert_eq!(sim.machine.summary().counts.all(), 6);
+    assert_eq!(sim.machine.summary(sim.now).counts.all(), 6);
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn a_summary_tells_what_holds_for_the_whole_host() {
         converge: Some(s(1)),
         ..options()
     });
-    let summary = |sim: &Simulation| -> Summary { sim.machine.summary() };
+    let summary = |sim: &Simulation| -> Summary { sim.machine.summary(sim.now) };
     let before = summary(&sim);
     assert_eq!(
         (before.generation, before.swapped, before.converged),
@@ -194,7 +196,7 @@ fn a_summary_tells_what_holds_for_the_whole_host() {
     });
     assert_eq!(summary(&sim).stopping, Some(StopStage::Cancel));
     // Nobody asked whether it is.
-    assert_eq!(Simulation::with(options()).machine.summary().converged, None);
+    assert_eq!(Simulation::with(options()).machine.summary(s(0)).converged, None);
 }
 
 #[test]

@@ -63,10 +63,9 @@ impl PrefixLock {
             }
             Err(error) => return Err(failed(error.into()).into()),
         }
-        let written = file
-            .set_len(0)
-            .and_then(|()| writeln!(file, "{}", std::process::id()));
-        written.map_err(failed)?;
+        file.set_len(0).map_err(failed)?;
+        // The lock holds without it, and there may be no space for it: a full disk is no reason not to begin, as what would be made may be what frees it.
+        let _ = writeln!(file, "{}", std::process::id());
         Ok(Self { file })
     }
 }
