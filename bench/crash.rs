@@ -54,7 +54,7 @@ fn main() {
         "{rounds} rounds, {killed} killed before their end, {completed} then run to their end, which was right each time"
     );
     println!(
-        "{} notifications were needed, {} commands ran: what was killed between a command and its record runs it again",
+        "{} notifications were wished for, {} commands ran; what a newer wish overtook never ran, and what was killed between a command and its record runs again",
         host.changes,
         host.commands_run()
     );

@@ -9,16 +9,19 @@ use setpoint_graph::{KindSchema, ParameterSchema, ParameterType, ResourceId, Sen
 pub struct Role(pub(crate) u8);
 
 /// All resources that a script can speak of: kind and name.
-pub const CAST: [(&str, &str); 12] = [
+pub const CAST: [(&str, &str); 15] = [
+    ("part", "m"),
     ("thing", "a"),
     ("thing", "b"),
     ("service", "c"),
     ("thing", "d"),
     ("service", "e"),
     ("deed", "f"),
+    ("part", "n"),
     ("port:server", "g"),
     ("port:server", "h"),
     ("thing", "i"),
+    ("part", "o"),
     ("service", "j"),
     ("thing", "k"),
     ("thing", "l"),
@@ -71,8 +74,19 @@ impl Role {
             "service" => &SERVICE,
             "port:server" => &PORT,
             "deed" => &DEED,
+            "part" => &PART,
             _ => &THING,
         }
+    }
+
+    /// Whether it may be applied together with others.
+    pub(crate) fn is_part(self) -> bool {
+        self.schema().autogroup
+    }
+
+    /// Whether it is the one that is hidden now and then.
+    pub(crate) fn may_be_hidden(self) -> bool {
+        CAST[self.place()].1 == "l"
     }
 
     /// Whether it makes way for no other of its sort while one is going away.
@@ -136,6 +150,14 @@ static PORT: KindSchema = KindSchema {
     receives: true,
     exclusive: true,
     ..KindSchema::plain("port:server", "Something of which there can be one.", &CONTENT)
+};
+
+/// Of these several may be applied as one.
+static PART: KindSchema = KindSchema {
+    sends: &OUT,
+    receives: true,
+    autogroup: true,
+    ..KindSchema::plain("part", "Something that can be part of a whole.", &CONTENT)
 };
 
 static DEED: KindSchema = KindSchema {

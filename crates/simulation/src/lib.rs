@@ -22,7 +22,7 @@ mod shorten;
 mod step;
 
 pub use cast::{CAST, Role};
-pub use program::{Arrow, Bond, Program, Wanted};
+pub use program::{Arrow, Bond, Group, Program, Wanted};
 pub use rules::{Rule, Violation};
 pub use script::{Script, Statistics};
 pub use step::Step;

@@ -51,8 +51,8 @@ const FAILING_TAKES: Duration = Duration::from_millis(50);
 struct Vertex {
     id: VertexId,
     resource: Arc<DesiredResource>,
-    /// What shall be in it now.
-    wanted: u8,
+    /// It, and the members of its group.
+    parts: Vec<Part>,
     initialised: bool,
     /// Its watch is armed or being armed.
     armed: bool,
@@ -69,16 +69,26 @@ struct Vertex {
     unanswered: bool,
 }
 
+/// A resource, or a member of its group.
+#[derive(Clone, Copy)]
+struct Part {
+    role: Role,
+    /// What shall be in it now.
+    wanted: u8,
+    /// What it sends in the run that is under way.
+    sends: Option<u8>,
+    /// Whether the run that is under way found something else in it.
+    drift: bool,
+}
+
 /// A run that is under way.
 struct Underway {
     outcome: Planned,
     checked: bool,
     noop: bool,
     refresh: bool,
-    drift: bool,
     passes_on: bool,
-    wanted: u8,
-    sends: Option<Option<u8>>,
+    parts: Vec<Part>,
     /// For whom notifications are stored.
     marked: Roles,
     /// Whom it owed an answer when it began.
@@ -161,7 +171,9 @@ impl Process {
                 .as_ref()
                 .and_then(|vertex| vertex.run.as_ref());
             if let Some(run) = run.filter(|run| run.repairs() && repaired) {
-                host.content[role.place()] = run.wanted;
+                for part in &run.parts {
+                    host.content[part.role.place()] = part.wanted;
+                }
                 owe(host, role, run.marked & self.notified[role.place()]);
             }
         }
@@ -226,8 +238,8 @@ impl Process {
     }
 
     pub(crate) fn poke(&mut self, host: &mut Host, role: Role) -> Result<(), Broken> {
-        if let Some(vertex) = self.vertices[role.place()]
-            .as_mut()
+        if let Some(vertex) = self
+            .with_part(role)
             .filter(|vertex| !vertex.going && vertex.initialised)
         {
             vertex.unanswered = true;

@@ -19,6 +19,17 @@ pub struct Program {
     pub resources: Vec<Wanted>,
     /// At most one for each pair of resources, all of which go forwards in the cast, so that there is no circle.
     pub arrows: Vec<Arrow>,
+    /// Resources that are applied as one; together with the arrows they make no circle.
+    pub group: Option<Group>,
+}
+
+/// Parts that are applied as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The one that stands for all.
+    pub parent: Role,
+    /// The others.
+    pub members: Vec<Role>,
 }
 
 /// What is wanted of one resource.
@@ -88,7 +99,59 @@ impl Program {
                 arrows.push(Arrow { from, to, bond });
             }
         }
-        Program { resources, arrows }
+        let mut program = Program {
+            resources,
+            arrows,
+            group: None,
+        };
+        if random.chance(60) {
+            program.group_parts(random);
+        }
+        program
+    }
+
+    /// Makes a group of two or three parts, where that makes no circle.
+    fn group_parts(&mut self, random: &mut Random) {
+        let parts = self
+            .resources
+            .iter()
+            .map(|wanted| wanted.role)
+            .filter(|role| role.is_part());
+        let mut members: Vec<Role> = parts.collect();
+        if members.len() > 2 && random.chance(30) {
+            members.remove(random.below(3) as usize);
+        }
+        if members.len() < 2 {
+            return;
+        }
+        let parent = members.remove(random.below(members.len() as u64) as usize);
+        let all = members.iter().fold(parent.bit(), |all, role| all | role.bit());
+        let inside = |arrow: &Arrow| all & arrow.from.bit() != 0 && all & arrow.to.bit() != 0;
+        if self.arrows.iter().any(inside) {
+            return;
+        }
+        self.group = Some(Group { parent, members });
+        let ancestors = self.ancestors();
+        if Role::all().any(|role| ancestors[role.place()] & role.bit() != 0) {
+            self.group = None;
+            return;
+        }
+        // What is applied as one is told the same.
+        for wanted in self
+            .resources
+            .iter_mut()
+            .filter(|wanted| all & wanted.role.bit() != 0)
+        {
+            wanted.meta = MetaParameters::default();
+        }
+    }
+
+    /// Who stands for a resource: itself, or the parent of its group.
+    pub(crate) fn holder(&self, role: Role) -> Role {
+        match &self.group {
+            Some(group) if group.members.contains(&role) => group.parent,
+            _ => role,
+        }
     }
 
     /// What is wanted of one resource, if anything.
@@ -101,7 +164,7 @@ impl Program {
     pub(crate) fn predecessors(&self) -> [Roles; 16] {
         let mut all = [0; 16];
         for arrow in &self.arrows {
-            all[arrow.to.place()] |= arrow.from.bit();
+            all[self.holder(arrow.to).place()] |= self.holder(arrow.from).bit();
         }
         all
     }
@@ -110,21 +173,25 @@ impl Program {
     pub(crate) fn notified(&self) -> [Roles; 16] {
         let mut all = [0; 16];
         for arrow in self.arrows.iter().filter(|arrow| arrow.bond == Bond::Notify) {
-            all[arrow.from.place()] |= arrow.to.bit();
+            all[self.holder(arrow.from).place()] |= self.holder(arrow.to).bit();
         }
         all
     }
 
     /// For each role all who come before it, over any number of edges.
     pub(crate) fn ancestors(&self) -> [Roles; 16] {
-        // Edges go forwards in the cast, so whoever comes before is complete already.
         let mut all = self.predecessors();
-        for role in Role::all() {
-            for before in each(all[role.place()]) {
-                all[role.place()] |= all[before.place()];
+        loop {
+            let known = all;
+            for role in Role::all() {
+                for before in each(all[role.place()]) {
+                    all[role.place()] |= all[before.place()];
+                }
+            }
+            if all == known {
+                return all;
             }
         }
-        all
     }
 
     /// It as a graph; what is as it was in `before` is shared with it.
@@ -135,18 +202,24 @@ impl Program {
         graph.hidden = Default::default();
         graph.edges = Default::default();
         let span = Span::new(FileId(0), 0, 0);
-        for wanted in &self.resources {
+        let made = |wanted: &Wanted, members: DesiredMembers| DesiredResource {
+            id: wanted.role.id(),
+            schema: wanted.role.schema(),
+            parameters: Parameters::new([("content", content(wanted.content))]),
+            meta: wanted.meta.clone().into(),
+            span,
+            parameter_spans: Arc::new([]),
+            chain: None,
+            members,
+        };
+        let holds = |wanted: &&Wanted| self.holder(wanted.role) == wanted.role;
+        for wanted in self.resources.iter().filter(holds) {
             let id = wanted.role.id();
-            let resource = DesiredResource {
-                id: id.clone(),
-                schema: wanted.role.schema(),
-                parameters: Parameters::new([("content", content(wanted.content))]),
-                meta: wanted.meta.clone().into(),
-                span,
-                parameter_spans: Arc::new([]),
-                chain: None,
-                members: DesiredMembers::default(),
-            };
+            let members = self.group.iter().filter(|group| group.parent == wanted.role);
+            let members = members.flat_map(|group| &group.members);
+            let members = members
+                .filter_map(|role| Some(Arc::new(made(self.wanted(*role)?, DesiredMembers::default()))));
+            let resource = made(wanted, DesiredMembers::new(members));
             let old = before
                 .resources
                 .get(&id)
@@ -158,11 +231,16 @@ impl Program {
                 graph.resources.insert(id, resource);
             }
         }
+        let mut edges: BTreeMap<(Role, Role), Vec<&Arrow>> = BTreeMap::new();
         for arrow in &self.arrows {
-            let (from, to) = (arrow.from.id(), arrow.to.id());
-            let edge = DesiredEdge {
-                from: from.clone(),
-                to: to.clone(),
+            let ends = (self.holder(arrow.from), self.holder(arrow.to));
+            edges.entry(ends).or_default().push(arrow);
+        }
+        for ((from, to), mut arrows) in edges {
+            arrows.sort_by_key(|arrow| (arrow.from.id(), arrow.to.id()));
+            let edge = |arrow: &Arrow| DesiredEdge {
+                from: arrow.from.id(),
+                to: arrow.to.id(),
                 notify: arrow.bond == Bond::Notify,
                 send: match arrow.bond {
                     Bond::Send => vec![("out".into(), "content".into())],
@@ -171,7 +249,19 @@ impl Program {
                 span,
                 parts: None,
             };
-            graph.edges.insert((from, to), Arc::new(edge));
+            let is_own = |arrow: &Arrow| arrow.from == from && arrow.to == to;
+            let own = arrows.iter().find(|arrow| is_own(arrow)).map(|arrow| edge(arrow));
+            let parts = arrows.iter().filter(|arrow| !is_own(arrow));
+            let parts: Vec<Arc<DesiredEdge>> = parts.map(|arrow| Arc::new(edge(arrow))).collect();
+            let edge = DesiredEdge {
+                from: from.id(),
+                to: to.id(),
+                notify: arrows.iter().any(|arrow| arrow.bond == Bond::Notify),
+                send: own.map(|own| own.send).unwrap_or_default(),
+                span,
+                parts: (!parts.is_empty()).then(|| parts.into()),
+            };
+            graph.edges.insert((from.id(), to.id()), Arc::new(edge));
         }
         graph
     }
@@ -237,7 +327,7 @@ fn random_meta(random: &mut Random, role: Role) -> MetaParameters {
     meta.timeout = if random.chance(20) { 30 } else { 0 };
     meta.poll = random.of(&[0, 0, 0, 0, 0, 0, 0, 1, 30]);
     meta.realize = random.chance(10);
-    meta.reverse = random.chance(30);
-    meta.hidden = role.0 == 11 && random.chance(40);
+    meta.reverse = !role.is_part() && random.chance(30);
+    meta.hidden = role.may_be_hidden() && random.chance(40);
     meta
 }

@@ -270,6 +270,10 @@ fn shown(step: &Step) -> String {
     for arrow in &program.arrows {
         text += &format!("\n    {} {:?} {}", arrow.from, arrow.bond, arrow.to);
     }
+    if let Some(group) = &program.group {
+        let members: Vec<String> = group.members.iter().map(ToString::to_string).collect();
+        text += &format!("\n    {} with {}", group.parent, members.join(", "));
+    }
     text
 }
 

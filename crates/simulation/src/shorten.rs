@@ -65,11 +65,19 @@ fn drop_parts(best: &mut Script, rule: Rule, tries: &mut usize) {
         for index in (0..program.resources.len()).rev() {
             let mut smaller = program.clone();
             let gone = smaller.resources.remove(index).role;
+            smaller.group = smaller
+                .group
+                .filter(|group| group.parent != gone && !group.members.contains(&gone));
             smaller
                 .arrows
                 .retain(|arrow| arrow.from != gone && arrow.to != gone);
             try_program(best, at, &mut program, smaller, rule, tries);
         }
+        let ungrouped = Program {
+            group: None,
+            ..program.clone()
+        };
+        try_program(best, at, &mut program, ungrouped, rule, tries);
         for index in 0..program.resources.len() {
             let mut plainer = program.clone();
             plainer.resources[index].meta = setpoint_graph::MetaParameters::default();

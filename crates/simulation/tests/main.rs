@@ -104,11 +104,13 @@ fn edges_hold_for_a_resource_that_is_no_longer_hidden() {
                 wanted("thing[l]", 1, |meta| meta.hidden = true),
             ],
             arrows: after.clone(),
+            ..Program::default()
         }),
         Step::Slow(role("service[j]"), 1000),
         Step::Swap(Program {
             resources: vec![wanted("service[j]", 1, |_| {}), wanted("thing[l]", 2, |_| {})],
             arrows: after,
+            ..Program::default()
         }),
     ]);
 }
@@ -118,7 +120,7 @@ fn what_no_longer_says_how_often_it_is_tried_is_tried_until_it_is_right() {
     let once = |meta: &mut MetaParameters| meta.written.insert(setpoint_graph::MetaName::Retry);
     let only = |wanted| Program {
         resources: vec![wanted],
-        arrows: Vec::new(),
+        ..Program::default()
     };
     holds(vec![
         Step::Failing {
@@ -137,7 +139,7 @@ fn a_history_tells_every_step_and_event() {
     let history = script(vec![
         Step::Swap(Program {
             resources: vec![wanted("thing[a]", 1, |_| {})],
-            arrows: Vec::new(),
+            ..Program::default()
         }),
         Step::Pass(1000),
         Step::Drift {

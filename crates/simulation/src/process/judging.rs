@@ -3,7 +3,7 @@
 use setpoint_engine::machine::{RunRequest, VertexState};
 use setpoint_engine::{Event, EventKind};
 
-use super::{Process, unknown};
+use super::{Part, Process, Vertex, unknown};
 use crate::cast::{Role, each};
 use crate::host::Host;
 use crate::program::Bond;
@@ -56,18 +56,18 @@ impl Process {
             if status.hidden {
                 continue;
             }
-            let Some(vertex) = &self.vertices[role.place()] else {
+            let Some((vertex, part)) = self.part(role) else {
                 return Err(Broken {
                     rule: Rule::Consistent,
                     what: format!("{role} is {:?} but was never brought in", status.state),
                 });
             };
-            let right = host.content[role.place()] == vertex.wanted;
+            let right = host.content[role.place()] == part.wanted;
             hold(Rule::Told, right || failing || status.noop, || {
                 format!(
                     "{role} holds {} instead of {} and is {:?}",
                     host.content[role.place()],
-                    vertex.wanted,
+                    part.wanted,
                     status.state
                 )
             })?;
@@ -95,7 +95,7 @@ impl Process {
             let Some(Some(sent)) = self.published[arrow.from.place()] else {
                 continue;
             };
-            if let Some(receiver) = &self.vertices[arrow.to.place()] {
+            if let Some((_, receiver)) = self.part(arrow.to) {
                 hold(Rule::Received, receiver.wanted == sent, || {
                     format!(
                         "{} sends {sent} and {} holds {}",
@@ -105,6 +105,12 @@ impl Process {
             }
         }
         Ok(())
+    }
+
+    /// Where a resource is, by itself or in a group, and what is known of it there.
+    fn part(&self, role: Role) -> Option<(&Vertex, &Part)> {
+        let mut vertices = self.vertices.iter().flatten();
+        vertices.find_map(|vertex| Some((vertex, vertex.parts.iter().find(|part| part.role == role)?)))
     }
 
     pub(super) fn note(&mut self, event: &Event) -> Result<(), Broken> {

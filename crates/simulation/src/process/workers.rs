@@ -9,7 +9,7 @@ use setpoint_engine::machine::{
 use setpoint_engine::{CancelCause, Drift, DriftValue, Failure, FailureReason, Sent};
 use setpoint_graph::DesiredResource;
 
-use super::{Coming, FAILING_TAKES, Planned, Process, Underway, Vertex, owe, reversal, unknown};
+use super::{Coming, FAILING_TAKES, Part, Planned, Process, Underway, Vertex, owe, reversal, unknown};
 use crate::cast::{Role, each};
 use crate::host::Host;
 use crate::program::{content, content_number};
@@ -65,10 +65,11 @@ impl Process {
                 self.step(host, Input::WatchArmed { vertex: id, result })
             }
             Coming::Watches(roles) => {
-                let mut events = Vec::new();
+                let mut events: Vec<(VertexId, Arc<str>)> = Vec::new();
                 for role in roles {
-                    if let Some(vertex) = &mut self.vertices[role.place()]
+                    if let Some(vertex) = self.with_part(role)
                         && vertex.watching
+                        && !events.iter().any(|(id, _)| *id == vertex.id)
                         && vertex.resource.meta.poll == 0
                     {
                         vertex.clean = false;
@@ -117,7 +118,6 @@ impl Process {
 
     fn run_ended(&mut self, host: &mut Host, role: Role) -> Result<(), Broken> {
         let notified = self.notified[role.place()];
-        let is_wanted = self.program.wanted(role).is_some();
         let Some(vertex) = &mut self.vertices[role.place()] else {
             return Ok(());
         };
@@ -127,26 +127,31 @@ impl Process {
         let succeeded = run.outcome == Planned::Succeeds;
         vertex.clean = succeeded && !vertex.dirtied;
         if run.repairs() {
-            host.content[role.place()] = run.wanted;
+            for part in &run.parts {
+                host.content[part.role.place()] = part.wanted;
+            }
             owe(host, role, run.marked & notified);
             self.statistics.repairs += 1;
         }
         if vertex.resource.meta.is_reversal && succeeded && run.checked && !run.noop {
             self.statistics.undone += 1;
             let record = host.records[role.place()].take();
-            let right = record == Some(run.wanted);
+            let wanted = run.parts[0].wanted;
+            let right = record == Some(wanted);
             hold(Rule::Undone, right, || {
-                format!("{role} is undone to {}, its record says {record:?}", run.wanted)
+                format!("{role} is undone to {wanted}, its record says {record:?}")
             })?;
         }
         if succeeded && run.refresh && run.checked && !run.noop {
             host.owed[role.place()] &= !run.serves;
             self.statistics.refreshes += 1;
         }
-        if let Some(sent) = run.sends.filter(|_| is_wanted) {
-            self.published[role.place()] = Some(sent);
-        }
         let id = vertex.id;
+        for part in run.parts.iter().filter(|_| run.checked) {
+            if self.program.wanted(part.role).is_some() {
+                self.published[part.role.place()] = Some(part.sends);
+            }
+        }
         let fails = match run.outcome {
             Planned::Succeeds => Ok(()),
             Planned::FailsBeforeRepair => Err(Failure::new("write: the disk is full")),
@@ -158,14 +163,25 @@ impl Process {
             }
         };
         let result = RunResult {
-            sent_by_members: Vec::new(),
-            failed_members: Vec::new(),
+            sent_by_members: match run.checked {
+                true => run.parts[1..]
+                    .iter()
+                    .map(|part| (part.role.id(), part.sent()))
+                    .collect(),
+                false => Vec::new(),
+            },
+            failed_members: match run.outcome {
+                // Of some failures it is said whom to blame.
+                Planned::FailsBeforeRepair => run.parts[1..]
+                    .iter()
+                    .map(|part| (part.role.id(), Failure::new("write")))
+                    .take(1)
+                    .collect(),
+                _ => Vec::new(),
+            },
             drifts: run.drifts(),
             outcome: fails,
-            sent: run.sends.map(|value| Sent {
-                keys: vec![("out", value.map(content))],
-                is_final: false,
-            }),
+            sent: run.checked.then(|| run.parts[0].sent()),
             transferred: true,
             checked: run.checked,
             restart_interval: false,
@@ -320,11 +336,21 @@ impl Process {
             return unknown("brought in");
         };
         let there = &self.vertices[role.place()];
-        hold(
-            Rule::Unique,
-            there.as_ref().is_none_or(|there| there.id == id),
-            || format!("{role} is brought in while the old one is there"),
-        )?;
+        let members = resource.members.all();
+        for part in members
+            .iter()
+            .map(|member| Role::of(&member.id))
+            .chain([Some(role)])
+        {
+            let Some(part) = part else {
+                return unknown("brought in");
+            };
+            let mut others = self.vertices.iter().flatten().filter(|other| other.id != id);
+            let other = others.any(|other| other.parts.iter().any(|known| known.role == part));
+            hold(Rule::Unique, !other, || {
+                format!("{part} is brought in while the old one is there")
+            })?;
+        }
         let wanted = match (self.graph.resources.get(&resource.id), resource.meta.is_reversal) {
             (wanted, true) => wanted.is_none(),
             (wanted, false) => wanted.is_some_and(|wanted| wanted.is_unchanged(&resource)),
@@ -360,12 +386,21 @@ impl Process {
             true => host.records[role.place()],
             false => resource.parameters.get("content").and_then(content_number),
         };
-        // What the one before it sent is not its own.
-        self.published[role.place()] = None;
+        let own = (role, number);
+        let of_members = members.iter().filter_map(|member| {
+            let number = member.parameters.get("content").and_then(content_number);
+            Some((Role::of(&member.id)?, number))
+        });
+        let parts = std::iter::once(own).chain(of_members);
+        let parts: Vec<Part> = parts.map(|(role, number)| Part::new(role, number)).collect();
+        for part in &parts {
+            // What the one before it sent is not its own.
+            self.published[part.role.place()] = None;
+        }
         self.vertices[role.place()] = Some(Vertex {
             id,
             resource,
-            wanted: number.unwrap_or(0),
+            parts,
             initialised: false,
             armed: false,
             watching: false,
@@ -426,15 +461,30 @@ impl Process {
         let Some(vertex) = &mut self.vertices[role.place()] else {
             return unknown("run");
         };
-        for (_, value) in &request.transfer {
-            let program = || vertex.resource.parameters.get("content").and_then(content_number);
-            vertex.wanted = value.as_ref().map_or_else(program, content_number).unwrap_or(0);
+        let own = (&vertex.resource.id, &request.transfer);
+        let of_members = request
+            .members
+            .iter()
+            .map(|member| (&member.id, &member.transfer));
+        for (id, transfer) in std::iter::once(own).chain(of_members) {
+            let part = vertex.parts.iter_mut().find(|part| part.role.id() == *id);
+            let (Some(part), Some(desired)) = (part, vertex.resource.part(id)) else {
+                return unknown("given a value");
+            };
+            for (_, value) in transfer {
+                let program = || desired.parameters.get("content").and_then(content_number);
+                part.wanted = value.as_ref().map_or_else(program, content_number).unwrap_or(0);
+            }
         }
         vertex.clean = false;
         vertex.dirtied = false;
         vertex.unanswered = false;
         let checked = request.check == Check::Call;
-        let drift = checked && host.content[role.place()] != vertex.wanted;
+        for part in &mut vertex.parts {
+            part.drift = checked && host.content[part.role.place()] != part.wanted;
+            part.sends = host.faults[part.role.place()].sends;
+        }
+        let drift = vertex.parts.iter().any(|part| part.drift);
         // Half of what can be notified tells that it did something.
         let passes_on = checked && request.refresh && !request.noop && role.place().is_multiple_of(2);
         let full = host.disk_full;
@@ -458,10 +508,8 @@ impl Process {
             checked,
             noop: request.noop,
             refresh: request.refresh,
-            drift,
             passes_on,
-            wanted: vertex.wanted,
-            sends: checked.then_some(fault.sends),
+            parts: vertex.parts.clone(),
             marked: 0,
             serves: 0,
             end: None,
@@ -511,6 +559,12 @@ impl Process {
         self.coming.insert(end, Coming::RunEnded { role });
     }
 
+    /// Where a resource is: by itself, or in a group.
+    pub(super) fn with_part(&mut self, role: Role) -> Option<&mut Vertex> {
+        let mut vertices = self.vertices.iter_mut().flatten();
+        vertices.find(|vertex| vertex.parts.iter().any(|part| part.role == role))
+    }
+
     pub(super) fn vertex(&mut self, id: VertexId) -> Option<(Role, &mut Vertex)> {
         let place = self
             .vertices
@@ -523,22 +577,48 @@ impl Process {
 impl Underway {
     /// Whether it changes the host, now or at its end.
     pub(super) fn repairs(&self) -> bool {
-        (self.drift || self.passes_on)
+        (self.passes_on || self.parts.iter().any(|part| part.drift))
             && !self.noop
             && matches!(self.outcome, Planned::Succeeds | Planned::FailsAfterRepair)
     }
 
     pub(super) fn drifts(&self) -> Vec<Drift> {
         let tried = self.outcome != Planned::FailsBeforeRepair;
-        let field = if self.drift { "content" } else { "state" };
-        let told = (self.drift || self.passes_on) && self.outcome != Planned::Waits;
-        let drift = told.then(|| Drift {
-            member: None,
+        let drift = |member: Option<Role>, field: &'static str| Drift {
+            member: member.map(Role::id),
             field: field.into(),
             is: DriftValue::from("wrong"),
             want: DriftValue::from("right"),
             repaired: tried && !self.noop,
-        });
-        drift.into_iter().collect()
+        };
+        if self.outcome == Planned::Waits {
+            return Vec::new();
+        }
+        let mut drifts: Vec<Drift> = Vec::new();
+        for (place, part) in self.parts.iter().enumerate().filter(|(_, part)| part.drift) {
+            drifts.push(drift((place > 0).then_some(part.role), "content"));
+        }
+        if drifts.is_empty() && self.passes_on {
+            drifts.push(drift(None, "state"));
+        }
+        drifts
+    }
+}
+
+impl Part {
+    fn new(role: Role, wanted: Option<u8>) -> Part {
+        Part {
+            role,
+            wanted: wanted.unwrap_or(0),
+            sends: None,
+            drift: false,
+        }
+    }
+
+    fn sent(&self) -> Sent {
+        Sent {
+            keys: vec![("out", self.sends.map(content))],
+            is_final: false,
+        }
     }
 }
