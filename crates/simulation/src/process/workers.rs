@@ -87,8 +87,6 @@ impl Process {
             Coming::RunEnded { role } => self.run_ended(host, role),
             Coming::HiddenRunEnded(vertex) => {
                 let result = RunResult {
-                    sent_by_members: Vec::new(),
-                    failed_members: Vec::new(),
                     checked: false,
                     ..RunResult::ok()
                 };
