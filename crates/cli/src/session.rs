@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use setpoint_engine::ExportStore;
 use setpoint_graph::Library;
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
@@ -113,6 +114,11 @@ impl LocalMachine {
     pub(crate) fn with_log(mut self, log: impl FunctionLog + 'static) -> LocalMachine {
         self.log = Some(Arc::new(log));
         self
+    }
+
+    /// The store that machines share, as far as it holds what this one exports.
+    pub(crate) fn export_store(&self) -> Arc<dyn ExportStore> {
+        self.world.clone()
     }
 
     /// The store that machines share, for kinds.

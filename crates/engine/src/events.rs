@@ -235,6 +235,18 @@ pub enum EventKind {
         /// Under which send key.
         key: Arc<str>,
     },
+    /// Other hosts can collect it, as it is now.
+    #[serde(rename = "exported")]
+    Exported {
+        /// The hosts that can; `*` for all.
+        to: Vec<Arc<str>>,
+    },
+    /// It is no longer there for other hosts to collect.
+    #[serde(rename = "unexported")]
+    Unexported {
+        /// The hosts that could; `*` for all.
+        to: Vec<Arc<str>>,
+    },
     /// A notification waits for it.
     #[serde(rename = "refresh pending")]
     RefreshPending {
@@ -381,6 +393,8 @@ impl EventKind {
             EventKind::MemberFailed { .. } => "member failed",
             EventKind::Sent { .. } => "sent",
             EventKind::Received { .. } => "received",
+            EventKind::Exported { .. } => "exported",
+            EventKind::Unexported { .. } => "unexported",
             EventKind::RefreshPending { .. } => "refresh pending",
             EventKind::RefreshConsumed { .. } => "refresh consumed",
             EventKind::LimitedUntil { .. } => "limited until",

@@ -16,6 +16,7 @@ mod check;
 mod convergence;
 mod edges;
 mod exchange;
+mod exports;
 mod index;
 mod input;
 mod life;
@@ -309,6 +310,7 @@ impl Machine {
                     None => self.publish_event(member, None, what),
                 }
             }
+            Input::Unexported(left) => self.unexported(left),
             Input::Poke(id) => self.poke(&id),
             Input::Pause => {
                 if !std::mem::replace(&mut self.paused, true) {

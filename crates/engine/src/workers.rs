@@ -14,6 +14,7 @@
 mod background;
 mod commits;
 mod execute;
+mod exporting;
 mod inbox;
 mod owner;
 mod pool;
@@ -33,11 +34,13 @@ use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
 
 use crate::machine::{
-    self, ExitReason, ExitReport, Input, StandingSet, StopStage, Summary, VertexId, VertexStatus,
+    self, ExitReason, ExitReport, Input, RunRequest, RunResult, StandingSet, StopStage, Summary, VertexId,
+    VertexStatus,
 };
 use crate::prepare::{Inquirer, Kinds, Preparation, Preparer};
-use crate::{EventSink, EventStream, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles};
-use execute::{Job, Task};
+use crate::{EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles};
+use execute::{Job, Run, Task};
+use exporting::{Exporter, Exporting};
 pub(crate) use execute::{guarded, guarded_future};
 pub use inbox::StatusPart;
 use inbox::{Inbox, Message, Question, WatchId};
@@ -60,6 +63,8 @@ pub struct EngineOptions {
     pub control: Control,
     /// The state on disk; without it nothing outlives the process, and private directories have no place.
     pub state: Option<StateFiles>,
+    /// Where resources are exported to; without it nothing is.
+    pub exports: Option<Arc<dyn ExportStore>>,
     /// Called with each transition from and to convergence, in order, beside the engine; before the engine ends because
     /// of one, this has returned.
     pub on_converged: Option<Box<dyn FnMut(bool) + Send>>,
@@ -81,6 +86,7 @@ impl Default for EngineOptions {
             inquiries_within: Duration::from_secs(60),
             control: Control::default(),
             state: None,
+            exports: None,
             on_converged: None,
             on_sent: None,
         }
@@ -154,6 +160,8 @@ pub(crate) struct Shared {
     services: Arc<Services>,
     kinds: Arc<Kinds>,
     state: Option<StateFiles>,
+    /// Who exports; none under `noop`, or where there is nowhere to.
+    exporter: Option<Arc<Exporter>>,
     /// Whether the records of earlier processes were read.
     records_read: AtomicBool,
     /// Whether nothing may be changed.
@@ -201,6 +209,8 @@ impl Engine {
             options.machine.epoch = now.unwrap_or_default();
         }
         let inbox = options.control.0;
+        let store = options.exports.filter(|_| !options.machine.noop);
+        let exporter = store.map(|store| Exporter::start(store, inbox.clone(), &runtime));
         let busy = services.busy.subscribe();
         let kinds: Arc<Kinds> = Arc::new(kinds.iter().map(|spec| (spec.schema.kind, *spec)).collect());
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
@@ -227,6 +237,7 @@ impl Engine {
                 None => AbsolutePath::new(NOWHERE).expect("the constant begins with a slash"),
             }),
             state: options.state,
+            exporter,
             records_read: AtomicBool::new(false),
             noop: options.machine.noop,
             runtime,
@@ -475,6 +486,19 @@ impl Shared {
     /// The handle of a resource.
     fn handle(&self, id: &ResourceId) -> Handle {
         Handle::new(self.services.clone(), id.clone(), self.directories.clone())
+    }
+
+    /// Begins to export what a run exports.
+    fn begin_export(&self, request: &RunRequest) -> Exporting {
+        match &self.exporter {
+            Some(exporter) if !request.exports.is_empty() => exporter.begin(&request.exports),
+            _ => Exporting::default(),
+        }
+    }
+
+    /// The answer to a run that is over, unless what it exports is still on the way: then the inbox gets it later.
+    fn end_run(&self, run: &Run, result: RunResult, exporting: Exporting) -> Option<Message> {
+        exporting.end(run.vertex, result, &run.cancellation, &self.inbox, &self.runtime)
     }
 
     /// Queues jobs for the pool.

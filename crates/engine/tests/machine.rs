@@ -3,6 +3,7 @@
 mod convergence;
 mod cost;
 mod exchange;
+mod exports;
 mod failures;
 mod groups;
 mod order;

@@ -386,16 +386,6 @@ impl MetaName {
         }
     }
 
-    /// What does not happen although it is asked for, of one that is accepted but has no effect in this version. None has
-    /// an effect when it is set to `false`.
-    #[must_use]
-    pub const fn without_effect(self) -> Option<&'static str> {
-        match self {
-            MetaName::Export => Some("nothing is exported, as there is no shared store"),
-            _ => None,
-        }
-    }
-
     /// The one of that name.
     #[must_use]
     pub fn parse(name: &str) -> Option<MetaName> {

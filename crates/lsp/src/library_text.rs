@@ -159,9 +159,6 @@ pub(crate) fn meta(name: MetaName) -> String {
     let mut out = code(&format!("Meta:{} => {}", name.name(), name.ty()));
     let _ = writeln!(out, "Meta parameter of every kind.\n\n{}", name.doc());
     let _ = writeln!(out, "\nDefault: `{}`", MetaParameters::DEFAULT.value(name));
-    if let Some(what) = name.without_effect() {
-        let _ = writeln!(out, "\nWithout effect for the time being: {what}.");
-    }
     out
 }
 

@@ -34,7 +34,6 @@ macro_rules! rules {
 
 rules! {
     "old-default" syntax::OLD_DEFAULT;
-    "meta-without-effect" syntax::NO_EFFECT;
     "unused-variable" codes::UNUSED_VARIABLE;
     "unused-import" codes::UNUSED_IMPORT;
     "unused-class" codes::UNUSED_CLASS;

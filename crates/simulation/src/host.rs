@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use setpoint_engine::ExportKey;
+
 use crate::cast::{Role, Roles};
 
 /// A host.
@@ -17,6 +19,11 @@ pub(crate) struct Host {
     /// Records of what was in resources before a program had them.
     pub(crate) records: [Option<u8>; 16],
     pub(crate) disk_full: bool,
+    /// What is exported: the contents of resources.
+    pub(crate) store: BTreeMap<ExportKey, String>,
+    /// So many times the store fails, having done a part.
+    pub(crate) store_fails: u8,
+    pub(crate) store_takes: Duration,
     pub(crate) faults: [Fault; 16],
     /// How often somebody changed something.
     pub(crate) changes: u64,
@@ -65,6 +72,9 @@ impl Host {
             owed: [0; 16],
             records: [None; 16],
             disk_full: false,
+            store: BTreeMap::new(),
+            store_fails: 0,
+            store_takes: Duration::ZERO,
             faults: [NOTHING_WRONG; 16],
             changes: 0,
         }
@@ -86,6 +96,8 @@ impl Host {
             .filter(|role| self.faults[role.place()].missing)
             .collect();
         self.disk_full = false;
+        self.store_fails = 0;
+        self.store_takes = Duration::ZERO;
         for fault in &mut self.faults {
             *fault = Fault {
                 sends: fault.sends,

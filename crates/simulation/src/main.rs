@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     println!(
-        "seeds {} to {}: {} steps, {} programs, {} runs, {} repairs, {} notifications served, {} processes ended; {:.1} s",
+        "seeds {} to {}: {} steps, {} programs, {} runs, {} repairs, {} notifications served, {} records exported or taken back, {} processes ended; {:.1} s",
         arguments.seed,
         next.load(Ordering::Relaxed) - 1,
         done.steps,
@@ -70,6 +70,7 @@ fn main() -> ExitCode {
         done.runs,
         done.repairs,
         done.refreshes,
+        done.exported,
         done.processes,
         began.elapsed().as_secs_f64()
     );

@@ -1,5 +1,6 @@
 //! A process that looks after the host: the machine, what its workers would do, and the judgement of it.
 
+mod exporting;
 mod judging;
 mod workers;
 
@@ -8,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use setpoint_diagnostics::{FileId, Span};
-use setpoint_engine::Failure;
+use setpoint_engine::{ExportChange, ExportKey, Exports, Failure};
 use setpoint_engine::machine::{Input, Machine, Options, StopStage, VertexId, VertexState};
 use setpoint_graph::{DesiredGraph, DesiredResource, MetaParameters, Parameters};
 
+use self::exporting::Exporting;
 use crate::cast::{Role, Roles, each};
 use crate::host::Host;
 use crate::program::Program;
@@ -35,6 +37,13 @@ pub(crate) struct Process {
     notified: [Roles; 16],
     /// What each has sent last; of that, none for withheld.
     published: [Option<Option<u8>>; 16],
+    /// What it exports; a run waits for its records.
+    exports: Exports<(VertexId, ExportKey)>,
+    exporting: BTreeMap<VertexId, Exporting>,
+    /// What the store is doing.
+    storing: Vec<ExportChange>,
+    /// It has looked what earlier processes left in the store.
+    knows_former: bool,
     paused: bool,
     exited: bool,
     events: u64,
@@ -133,6 +142,10 @@ enum Coming {
         id: VertexId,
     },
     NotAnswering(VertexId),
+    /// The store is to begin with what is next.
+    Store,
+    /// The store has done something.
+    Stored,
 }
 
 impl Process {
@@ -151,6 +164,10 @@ impl Process {
             ancestors: [0; 16],
             notified: [0; 16],
             published: [None; 16],
+            exports: Exports::default(),
+            exporting: BTreeMap::new(),
+            storing: Vec::new(),
+            knows_former: false,
             paused: false,
             exited: false,
             events: 0,
@@ -177,6 +194,7 @@ impl Process {
                 owe(host, role, run.marked & self.notified[role.place()]);
             }
         }
+        self.lose_store(host, repaired);
         host.forget_runs();
         (self.options, self.program, self.statistics, self.history)
     }
@@ -275,6 +293,7 @@ impl Process {
     /// Asks it to stop, and waits until it has.
     pub(crate) fn stop(&mut self, host: &mut Host) -> Result<(), Broken> {
         let stage = StopStage::Finish;
+        let exported = self.exported_for_good(host);
         self.step(
             host,
             Input::Stop {
@@ -285,7 +304,8 @@ impl Process {
         self.pass(host, Duration::from_secs(120))?;
         hold(Rule::Stops, self.exited, || {
             "the process runs on 120 seconds after it was asked to stop".to_owned()
-        })
+        })?;
+        self.judge_kept(host, &exported)
     }
 
     /// Lets time pass, and everything happen that happens in it.

@@ -142,7 +142,10 @@ impl Program {
             .iter_mut()
             .filter(|wanted| all & wanted.role.bit() != 0)
         {
-            wanted.meta = MetaParameters::default();
+            wanted.meta = MetaParameters {
+                export: std::mem::take(&mut wanted.meta.export),
+                ..MetaParameters::default()
+            };
         }
     }
 
@@ -298,6 +301,10 @@ fn count(semaphore: &str) -> usize {
 
 fn random_meta(random: &mut Random, role: Role) -> MetaParameters {
     let mut meta = MetaParameters::default();
+    if random.chance(20) {
+        let hosts = random.of(&[&["*"][..], &["web"], &["web", "*"]]);
+        meta.export = hosts.iter().map(|host| (*host).to_owned()).collect();
+    }
     // Most are plain, so that what is special meets what is usual.
     if random.chance(50) {
         return meta;

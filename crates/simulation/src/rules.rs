@@ -39,6 +39,8 @@ pub enum Rule {
     Told,
     /// What left the program is undone, once, to what was there before the program had it.
     Undone,
+    /// What is right is exported as it is, and nothing else is: nothing under noop, and nothing is taken back because a process ends.
+    Exported,
     /// Events are numbered without gaps, and their time never goes back.
     Numbered,
     /// The machine waits for nothing that has passed, and comes to an end when nothing happens.
@@ -70,6 +72,7 @@ impl fmt::Display for Rule {
             Rule::Right => "in the end all is right",
             Rule::Told => "what is wrong is told",
             Rule::Undone => "what left is undone once",
+            Rule::Exported => "what is exported is what there is",
             Rule::Numbered => "events are numbered without gaps",
             Rule::Ends => "nothing goes on for ever",
             Rule::Stops => "stopping ends",

@@ -44,6 +44,8 @@ pub struct Statistics {
     pub refreshes: u64,
     /// Resources that left and were undone.
     pub undone: u64,
+    /// Records that were written for other hosts, or taken back.
+    pub exported: u64,
     /// Processes that died or ended.
     pub processes: u64,
 }
@@ -57,6 +59,7 @@ impl Statistics {
         self.repairs += other.repairs;
         self.refreshes += other.refreshes;
         self.undone += other.undone;
+        self.exported += other.exported;
         self.processes += other.processes;
     }
 }
@@ -228,6 +231,8 @@ fn perform_step(step: &Step, host: &mut Host, process: &mut Process) -> Result<(
             process.frozen(host, *role, false);
         }
         Step::DiskFull(full) => host.disk_full = *full,
+        Step::StoreFailing(times) => host.store_fails = *times,
+        Step::StoreSlow(takes) => host.store_takes = milliseconds(u32::from(*takes)),
         Step::Crash { repaired } => return start_again(host, process, *repaired),
         Step::Restart => {
             process.stop(host)?;

@@ -67,6 +67,10 @@ pub enum Step {
     Thaw(Role),
     /// Whether the disk is full, so that nothing can be repaired.
     DiskFull(bool),
+    /// The store to which resources are exported fails so many times from now on.
+    StoreFailing(u8),
+    /// It takes so many milliseconds from now on.
+    StoreSlow(u16),
     /// The process dies, and is started again.
     Crash {
         /// Whether the repairs that were under way are found made.
@@ -84,7 +88,7 @@ impl Step {
     /// A step that follows from a source of chance.
     pub(crate) fn random(random: &mut Random) -> Step {
         let role = Role(random.below(crate::CAST.len() as u64) as u8);
-        match random.below(200) {
+        match random.below(206) {
             0..=54 => {
                 let mut roles = vec![role];
                 while random.chance(15) {
@@ -131,6 +135,8 @@ impl Step {
             154..=157 => Step::Missing(role, true),
             158..=163 => Step::Missing(role, false),
             164..=181 => Step::Pass(random.of(&[1, 10, 40, 100, 1000, 15_000])),
+            182..=184 => Step::StoreFailing(random.below(4) as u8),
+            185..=187 => Step::StoreSlow(random.of(&[0, 0, 5, 50, 2000])),
             _ => Step::Answers(1 + random.below(12) as u8),
         }
     }

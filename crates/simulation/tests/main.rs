@@ -71,6 +71,7 @@ fn the_rules_hold(first: u64) {
     assert!(rare.iter().all(|count| *count > steps / 1000), "{done:?}");
     assert!(done.refreshes > steps / 3000, "{done:?}");
     assert!(done.undone > steps / 10_000, "{done:?}");
+    assert!(done.exported > steps / 200, "{done:?}");
 }
 
 #[test]

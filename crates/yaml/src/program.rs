@@ -246,13 +246,6 @@ impl Reading<'_> {
                 self.unknown_key(key, MetaName::ALL.map(MetaName::name));
                 continue;
             };
-            if let Some(nothing) = name.without_effect()
-                && !matches!(node.value, Yaml::Bool(false))
-            {
-                let message = format!("`{}` has no effect yet: {nothing}", key.text);
-                self.diagnostics
-                    .push(Diagnostic::warning(&codes::WITHOUT_EFFECT, key.span, message));
-            }
             let value = match (&node.value, name) {
                 // A whole number is a number, too.
                 (Yaml::Int(number), MetaName::Limit) => Value::float(*number as f64),

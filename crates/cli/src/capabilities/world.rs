@@ -7,8 +7,11 @@
 //! strings/KEY            hosts/NAMESPACE/HOST            schedules/NAMESPACE            exports/KIND/TO/FROM/NAME
 //! ```
 //!
-//! Names are written so that any text is one file name. Each file is replaced as a whole. On one machine nobody shares it; where the
+//! An export says in its first two lines, written like names, whom it is for and of which resource it is: the name of a file has not
+//! room for every name. Names are written so that any text is one file name. Each file is replaced as a whole. On one machine nobody shares it; where the
 //! directory lies on a file system that machines share, they are its members.
+
+mod exports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,11 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use setpoint_engine::{Failure, Watch};
 use setpoint_host::Host;
-use setpoint_host::files::{AbsolutePath, Entry, Replace};
+use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace};
 use setpoint_host::watch::{Depth, Follow};
 use setpoint_resources::SharedStrings;
 use setpoint_value::{
-    Awaited, Exported, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+    Awaited, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
 };
 use sha2::{Digest, Sha256};
 
@@ -98,14 +101,6 @@ impl LocalWorld {
         self.member.put(&["schedules", namespace], content.as_deref())
     }
 
-    /// Exports a resource, encoded, to a host or to all (`*`), or takes it back.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub fn set_export(&self, to: &str, kind: &str, name: &str, data: Option<&str>) -> io::Result<()> {
-        self.member
-            .put(&["exports", kind, to, &self.member.hostname, name], data)
-    }
 }
 
 impl SharedStrings for LocalWorld {
@@ -230,21 +225,10 @@ impl Member {
     fn put(&self, parts: &[&str], content: Option<&str>) -> io::Result<()> {
         let path = self.path(parts);
         let Some(content) = content else {
-            let removed = Entry::at(&path).and_then(|entry| entry.remove_file());
-            return match removed {
-                Err(error) if !error.is_not_found() => Err(io::Error::other(error)),
-                _ => Ok(()),
-            };
+            return remove(&path).map_err(io::Error::other);
         };
-        if let Some(parent) = path.parent() {
-            Entry::create_directories(&parent, 0o700, 0o700).map_err(io::Error::other)?;
-        }
-        let request = Replace::bytes(path, content.as_bytes().to_vec()).mode(0o600);
-        self.host
-            .committer
-            .replace(request)
-            .map(drop)
-            .map_err(io::Error::other)
+        let replaced = replacement(path, content).and_then(|request| self.host.committer.replace(request));
+        replaced.map(drop).map_err(io::Error::other)
     }
 
     fn answer(&self, query: &WorldQuery) -> io::Result<WorldAnswer> {
@@ -271,24 +255,21 @@ impl Member {
         })
     }
 
-    /// What others and this member export to this member or to all, by name and host.
-    fn exports(&self, kind: &str) -> io::Result<Vec<Exported>> {
-        let mut found = BTreeMap::new();
-        for to in [EVERYONE, &self.hostname] {
-            let directory = self.path(&["exports", kind, to]);
-            for host in names(directory.as_path())? {
-                let directory = directory.join(escaped(&host));
-                for name in names(directory.as_path())? {
-                    if let Some(data) = content(directory.join(escaped(&name)).as_path())? {
-                        found.insert((name, host.clone()), data);
-                    }
-                }
-            }
-        }
-        let exported = found
-            .into_iter()
-            .map(|((name, host), data)| Exported { name, host, data });
-        Ok(exported.collect())
+}
+
+/// What puts a text into a file, whose directory is made.
+fn replacement(path: AbsolutePath, content: &str) -> Result<Replace, FileError> {
+    if let Some(parent) = path.parent() {
+        Entry::create_directories(&parent, 0o700, 0o700)?;
+    }
+    Ok(Replace::bytes(path, content.as_bytes().to_vec()).mode(0o600))
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &AbsolutePath) -> Result<(), FileError> {
+    match Entry::at(path).and_then(|entry| entry.remove_file()) {
+        Err(error) if !error.is_not_found() => Err(error),
+        _ => Ok(()),
     }
 }
 

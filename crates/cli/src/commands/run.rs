@@ -301,6 +301,7 @@ fn keep(
         listener = Some(socket);
     }
     engine_options.state = Some(state_files);
+    engine_options.exports = Some(machine.export_store());
     let facts = PublishedFacts::open(&hostname, machine.prefix.join("local/facts.json"));
     if let Some(Kept::Model(_)) = &program {
         engine_options.on_sent = Some(facts.listener(engine_options.control.clone()));

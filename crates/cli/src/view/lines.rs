@@ -323,6 +323,8 @@ impl Narrator {
                 };
                 Vec::new()
             }
+            EventKind::Exported { to } => info(format!("{who}: exported to {}", hosts(to))),
+            EventKind::Unexported { to } => notice(format!("{who}: no longer exported to {}", hosts(to))),
             EventKind::Undone => info(format!(
                 "{who}: is as it was before the program had it, and left to you"
             )),
@@ -551,4 +553,16 @@ pub(super) fn waiting_text(names: &[String], since: Duration) -> String {
         (names, 0..2) => format!("waiting for {}", some_of(names)),
         (names, _) => format!("waiting for {} ({})", some_of(names), duration_text(since)),
     }
+}/// Whom something is exported to.
+fn hosts(to: &[Arc<str>]) -> String {
+    let names: Vec<String> = to
+        .iter()
+        .map(|host| match &**host {
+            "*" => "all hosts".to_owned(),
+            host => visible(host).into_owned(),
+        })
+        .collect();
+    some_of(&names)
 }
+
+

@@ -13,6 +13,7 @@ mod end_to_end;
 mod ending;
 mod error_pages;
 mod events;
+mod exports;
 mod exec;
 mod function_examples;
 mod function_system;

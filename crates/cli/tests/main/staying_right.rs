@@ -232,17 +232,3 @@ fn two_files_with_one_path_are_named_and_do_not_go_on_for_ever() {
         assert_eq!(finished.code, 1, "{}", finished.stderr);
     }
 }
-
-#[test]
-fn meta_parameters_without_effect_are_said_to_be() {
-    let place = Hermetic::new();
-    let program = "test \"a\" {\n\tMeta:export => [\"*\",],\n}\ntest \"b\" {\n\tMeta => struct{reverse => false, autogroup => true},\n}\n";
-    let program = place.write("p.mcl", program).display().to_string();
-    let checked = place.run(env!("CARGO_BIN_EXE_setpoint"), &["check", "--skip-fmt", &program]);
-    assert_eq!(checked.code, 0, "{}", checked.stderr);
-    let ran = run(&place, &["--once", &program]);
-    for said in [&checked.stderr, &ran.stderr] {
-        assert_eq!(said.matches("has no effect yet").count(), 1, "{said}");
-        assert!(said.contains("`Meta:export` has no effect yet"), "{said}");
-    }
-}

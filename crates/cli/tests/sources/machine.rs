@@ -6,6 +6,8 @@ use std::sync::Arc;
 use setpoint::{
     Assembly, DirectoryLoader, LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects,
 };
+use setpoint_engine::{ExportChange, ExportKey, ExportStore};
+use setpoint_graph::ResourceId;
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::processes::Launcher;
@@ -76,6 +78,20 @@ impl Machine {
     /// A path in it.
     pub(crate) fn path(&self, name: &str) -> String {
         self.directory().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Exports a resource, encoded, to a host or to all (`*`), or takes it back.
+    pub(crate) fn export(&self, to: &str, kind: &str, name: &str, data: Option<&str>) {
+        let change = ExportChange {
+            key: ExportKey {
+                resource: ResourceId::new(kind, name),
+                to: to.into(),
+            },
+            data: data.map(Into::into),
+        };
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let results = runtime.block_on(self.world.change(vec![change]));
+        assert!(matches!(&results[..], [Ok(())]), "{results:?}");
     }
 
     /// What sources of a program are given.

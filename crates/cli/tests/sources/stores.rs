@@ -144,21 +144,15 @@ fn exports_are_seen_by_whom_they_are_for() {
     let two = Machine::at(one.directory(), "two.example");
     let mut exports = two.follow(&["world/collect"], "collect.res(\"file\")");
     assert_eq!(exports.first().as_deref(), Ok("[]"));
-    one.world
-        .set_export("*", "file", "/etc/motd", Some("data"))
-        .unwrap();
+    one.export("*", "file", "/etc/motd", Some("data"));
     exports.becomes("[struct{name: \"/etc/motd\"; host: \"host.example\"}]");
-    one.world
-        .set_export("two.example", "file", "/a", Some("data"))
-        .unwrap();
+    one.export("two.example", "file", "/a", Some("data"));
     exports.becomes(
         "[struct{name: \"/a\"; host: \"host.example\"}, struct{name: \"/etc/motd\"; host: \"host.example\"}]",
     );
-    one.world
-        .set_export("three.example", "file", "/b", Some("data"))
-        .unwrap();
-    one.world.set_export("*", "exec", "/c", Some("data")).unwrap();
-    one.world.set_export("two.example", "file", "/a", None).unwrap();
+    one.export("three.example", "file", "/b", Some("data"));
+    one.export("*", "exec", "/c", Some("data"));
+    one.export("two.example", "file", "/a", None);
     exports.becomes("[struct{name: \"/etc/motd\"; host: \"host.example\"}]");
     let mut unknown = two.follow(&["world/collect"], "len(collect.res(\"fiel\"))");
     assert!(unknown.fails().contains("there is no kind `fiel`"));

@@ -8,7 +8,7 @@ use setpoint_graph::{DesiredResource, ResourceId};
 use setpoint_value::Value;
 
 use super::{ExitReason, RecordWork, VertexId};
-use crate::{CancelCause, Event, Received};
+use crate::{CancelCause, Event, ExportKey, Received};
 
 /// The answer to an input: to be done in this order.
 ///
@@ -89,6 +89,14 @@ pub enum Action {
         /// Marks that were stored by runs with a later number stay.
         up_to_run: u64,
     },
+    /// The running graph has come to export these, and those no more, once for each resource that does. It comes with the first graph,
+    /// whether or not that exports anything: what earlier processes left is to be looked at then. It never comes under `noop`.
+    Export {
+        /// Records that it has come to export.
+        wanted: Vec<ExportKey>,
+        /// Records that it exports no more.
+        unwanted: Vec<ExportKey>,
+    },
     /// The host has become quiet, or is no longer.
     Converged(bool),
     /// Publish an event.
@@ -118,6 +126,8 @@ pub struct RunRequest {
     pub members: Vec<MemberRequest>,
     /// Who is notified by a repair: to be stored as *perhaps* before the first one.
     pub notifies: Vec<ResourceId>,
+    /// What is exported with it: the resource, and members, as they are now, with what they received.
+    pub exports: Vec<Arc<DesiredResource>>,
 }
 
 /// What a run is given for a member of the resource.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
 
 use super::VertexId;
-use crate::{Drift, Failure, Level, Sent};
+use crate::{Drift, ExportKey, Failure, Level, Sent};
 
 /// Something that happened outside, for the machine to answer.
 #[derive(Debug)]
@@ -91,6 +91,8 @@ pub enum Input {
         /// The path at which it is at work, if that is known.
         at: Option<Arc<str>>,
     },
+    /// Records that nobody exports any more have left the store.
+    Unexported(Vec<ExportKey>),
     /// A line for the log.
     Log {
         /// Of which resource, if it is of one and that is not gone.
@@ -200,6 +202,10 @@ pub struct RunResult {
     pub checked: bool,
     /// Whether the interval of its watch begins anew.
     pub restart_interval: bool,
+    /// The records that were written for it, and for members.
+    pub exported: Vec<ExportKey>,
+    /// Why not all of what it exports could be written. Then the run has failed, whatever it made of the machine.
+    pub not_exported: Option<Failure>,
 }
 
 impl RunResult {
@@ -215,6 +221,8 @@ impl RunResult {
             transferred: true,
             checked: true,
             restart_interval: false,
+            exported: Vec::new(),
+            not_exported: None,
         }
     }
 

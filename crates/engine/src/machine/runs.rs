@@ -58,6 +58,7 @@ impl Machine {
         let notifies = if noop { Vec::new() } else { self.notifies(slot) };
         let transfer = std::mem::take(&mut transfers.own);
         let (received, members) = self.received(slot, transfers);
+        let exports = self.exports_of(slot, noop);
         let timeout = resource.meta.timeout;
         if timeout > 0 {
             let at = now.saturating_add(Duration::from_millis(timeout));
@@ -76,6 +77,7 @@ impl Machine {
                 received,
                 members,
                 notifies,
+                exports,
             }),
         });
     }
@@ -120,11 +122,6 @@ impl Machine {
                 repaired: false,
             });
         }
-        if run.timed_out && result.outcome.is_err() {
-            let after = Duration::from_millis(resource.meta.timeout).as_secs_f64();
-            result.outcome = Err(Failure::new(format!("finish: timeout after {after} seconds")));
-        }
-
         for drift in result.drifts.iter().skip(usize::from(run.announced)) {
             self.emit_drift(slot, drift);
         }
@@ -136,6 +133,15 @@ impl Machine {
             };
             self.emit_of(slot, drift.member.as_ref(), what);
         }
+        self.tell_exported(slot, std::mem::take(&mut result.exported));
+        if let (Ok(()), Some(failure)) = (&result.outcome, result.not_exported.take()) {
+            result.outcome = Err(failure);
+        }
+        if run.timed_out && result.outcome.is_err() {
+            let after = Duration::from_millis(resource.meta.timeout).as_secs_f64();
+            result.outcome = Err(Failure::new(format!("finish: timeout after {after} seconds")));
+        }
+
         for (member, failure) in &result.failed_members {
             let error = failure.chain().into();
             self.emit_of(slot, Some(member), EventKind::MemberFailed { error });

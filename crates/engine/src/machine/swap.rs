@@ -210,6 +210,7 @@ impl Machine {
         self.graph = Some(graph);
         self.swapped = Some(self.now);
         self.convergence.broken_at = self.now;
+        self.retarget_exports(&change);
         self.convergence.has_graph = true;
 
         for slot in receivers {

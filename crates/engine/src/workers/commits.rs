@@ -11,10 +11,11 @@ use setpoint_host::sync::{Mutex, MutexGuard};
 
 use super::Shared;
 use super::execute::{Job, Run};
+use super::exporting::Exporting;
 use super::inbox::Message;
 use super::pool::Lane;
 use crate::apply::{AfterReplacement, Replacement};
-use crate::machine::{Input, RunResult};
+use crate::machine::RunResult;
 use crate::{Failure, Level};
 
 /// Those that wait, by ticket.
@@ -31,6 +32,7 @@ struct Waiting {
 struct Pending {
     run: Run,
     result: RunResult,
+    exporting: Exporting,
     then: AfterReplacement,
     is_first_repair: bool,
 }
@@ -46,6 +48,7 @@ pub(super) fn submit(
     shared: &Arc<Shared>,
     run: Run,
     result: RunResult,
+    exporting: Exporting,
     replacement: Replacement,
     lane: &Lane<Job>,
 ) {
@@ -62,6 +65,7 @@ pub(super) fn submit(
         Pending {
             run,
             result,
+            exporting,
             then,
             is_first_repair,
         },
@@ -107,7 +111,7 @@ impl Party for Shared {
         for (ticket, ..) in notifying {
             tickets.retain(|other| *other != ticket);
             if let Some(pending) = waiting.runs.remove(&ticket) {
-                answers.push(pending.end(Err(failure.clone())));
+                answers.extend(pending.end(self, Err(failure.clone())));
             }
         }
         drop(waiting);
@@ -134,7 +138,7 @@ impl Party for Shared {
         };
         let answers: Vec<Message> = ended
             .into_iter()
-            .map(|(mut pending, result)| match result {
+            .filter_map(|(mut pending, result)| match result {
                 Ok(replaced) => {
                     let then = std::mem::replace(&mut pending.then, Box::new(|_| None));
                     if let Some(message) = then(&replaced) {
@@ -143,12 +147,12 @@ impl Party for Shared {
                     match super::records::is_served(&pending.run, &pending.result) {
                         true => {
                             super::records::tell_others(self, &pending.run, &pending.result);
-                            pending.end(erased.clone())
+                            pending.end(self, erased.clone())
                         }
-                        false => pending.end(Ok(())),
+                        false => pending.end(self, Ok(())),
                     }
                 }
-                Err(error) => pending.end(Err(error.into())),
+                Err(error) => pending.end(self, Err(error.into())),
             })
             .collect();
         self.inbox.serve(answers);
@@ -156,13 +160,11 @@ impl Party for Shared {
 }
 
 impl Pending {
-    fn end(mut self, committed: Result<(), Failure>) -> Message {
+    /// Its answer, unless what it exports is still on the way.
+    fn end(mut self, shared: &Shared, committed: Result<(), Failure>) -> Option<Message> {
         if let Err(failure) = committed {
             self.result.outcome = Err(failure);
         }
-        Message::Input(Input::RunEnded {
-            vertex: self.run.vertex,
-            result: self.result,
-        })
+        shared.end_run(&self.run, self.result, self.exporting)
     }
 }

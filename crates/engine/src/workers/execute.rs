@@ -17,6 +17,7 @@ use setpoint_value::Value;
 use tokio::runtime::RuntimeFlavor;
 
 use super::inbox::{Message, WatchId};
+use super::exporting::Exporting;
 use super::pool::{Lane, Work};
 use super::watching::{Watches, arm, rearm};
 use super::{Shared, commits, records};
@@ -484,10 +485,11 @@ pub(super) async fn run_as_task(shared: Arc<Shared>, run: Run) {
 
 async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
     let mut replacement = None;
+    let mut exporting = Exporting::default();
     let taken = run.cell.instance().take();
     let result = match taken {
         Some(mut instance) => {
-            let result = run_instance(shared, &run, &mut instance, lane, &mut replacement).await;
+            let result = run_instance(shared, &run, &mut instance, lane, &mut replacement, &mut exporting).await;
             if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
                 rearm(shared, &run.cell, watch, &instance);
             }
@@ -514,11 +516,20 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
         let of_members = result.sent_by_members.iter().map(|(id, sent)| (id, sent));
         own.chain(of_members).for_each(|(id, sent)| on_sent(id, sent));
     }
-    let vertex = run.vertex;
     match (lane, replacement) {
-        (Some(lane), Some(replacement)) => commits::submit(shared, run, result, replacement, lane),
-        (Some(lane), None) => lane.answer(Message::Input(Input::RunEnded { vertex, result })),
-        (None, _) => shared.inbox.input(Input::RunEnded { vertex, result }),
+        (Some(lane), Some(replacement)) => {
+            commits::submit(shared, run, result, exporting, replacement, lane);
+        }
+        (Some(lane), None) => {
+            if let Some(answer) = shared.end_run(&run, result, exporting) {
+                lane.answer(answer);
+            }
+        }
+        (None, _) => {
+            if let Some(answer) = shared.end_run(&run, result, exporting) {
+                shared.inbox.serve([answer]);
+            }
+        }
     }
 }
 
@@ -529,10 +540,13 @@ async fn run_instance(
     instance: &mut Instance,
     lane: Option<&Lane<Job>>,
     replacement: &mut Option<Replacement>,
+    exporting: &mut Exporting,
 ) -> RunResult {
     if let Err(result) = before_run(run, instance) {
         return result;
     }
+    // Beside the check.
+    *exporting = shared.begin_export(&run.request);
     let handle = shared.handle(&run.cell.resource.id);
     let observer = RunObserver {
         shared,
@@ -636,9 +650,8 @@ fn after_run(ended: Result<Result<(), Failure>, Failure>, outcome: Outcome) -> R
         sent: outcome.sent,
         sent_by_members: outcome.sent_by_members,
         failed_members: outcome.failed_members,
-        transferred: true,
-        checked: true,
         restart_interval: outcome.restart_interval,
+        ..RunResult::ok()
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
 use setpoint_graph::{DesiredResource, ResourceId};
 use setpoint_host::sync::wait_timeout;
 use tokio::sync::watch;
@@ -12,11 +13,13 @@ use super::background::KindTasks;
 use super::execute::{Cell, Run, Task, finish, run_as_task};
 use super::inbox::{MOST_SPARE, Message, Question, StatusPart, WatchId};
 use super::{SWEEP_EVERY, Shared};
-use crate::machine::{Action, ExitReport, Input, Machine, Options, RecordWork, RunRequest, VertexId};
+use crate::machine::{
+    Action, ExitReport, Input, Machine, Options, RecordWork, RunRequest, RunResult, VertexId,
+};
 use crate::prepare::Instances;
 use crate::{Cancellation, Event, EventSink, Level, RunShape};
 
-/// How long the end waits until it is stored that notifications were served.
+/// How long the end waits until it is stored that notifications were served, and again until what is no longer exported has left the store.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// What is known here of one vertex.
@@ -44,6 +47,8 @@ pub(super) struct Owner {
     began: Instant,
     /// By the vertex's place.
     records: Vec<Option<Record>>,
+    /// Runs of hidden resources, which wait for what they export to be written.
+    hidden_runs: FxHashMap<VertexId, Cancellation>,
     /// By the vertex's place: the number of the newest arming, so that what older ones say is not heard.
     armings: Vec<u32>,
     instances: Instances,
@@ -92,6 +97,7 @@ impl Owner {
             machine: Machine::new(options),
             began: Instant::now(),
             records: Vec::new(),
+            hidden_runs: FxHashMap::default(),
             armings: Vec::new(),
             instances: Instances::default(),
             kinds: KindTasks::default(),
@@ -251,10 +257,11 @@ impl Owner {
             Input::CleanupEnded { vertex, .. } => Some(*vertex),
             _ => None,
         };
-        if let Input::RunEnded { vertex, .. } = &input
-            && let Some(record) = self.record(*vertex)
-        {
-            record.cancellation = None;
+        if let Input::RunEnded { vertex, .. } = &input {
+            self.hidden_runs.remove(vertex);
+            if let Some(record) = self.record(*vertex) {
+                record.cancellation = None;
+            }
         }
         if let Some(vertex) = cleaned
             && let Some(record) = self.record(vertex)
@@ -324,14 +331,12 @@ impl Owner {
             }
             Action::Run { vertex, request } => self.start_run(vertex, request),
             Action::Cancel { vertex, cause } => {
-                let record = self.record(vertex);
-                if let Some(cancellation) = record.and_then(|record| record.cancellation.as_ref()) {
+                if let Some(cancellation) = self.cancellation(vertex) {
                     cancellation.cancel(cause);
                 }
             }
             Action::Interrupt { vertex } => {
-                let record = self.record(vertex);
-                if let Some(cancellation) = record.and_then(|record| record.cancellation.as_ref()) {
+                if let Some(cancellation) = self.cancellation(vertex) {
                     cancellation.interrupt();
                 }
             }
@@ -366,6 +371,11 @@ impl Owner {
                         senders,
                         up_to_run,
                     });
+                }
+            }
+            Action::Export { wanted, unwanted } => {
+                if let Some(exporter) = &self.shared.exporter {
+                    exporter.retarget(wanted, unwanted);
                 }
             }
             Action::Converged(converged) => {
@@ -428,14 +438,7 @@ impl Owner {
     fn start_run(&mut self, vertex: VertexId, request: Box<RunRequest>) {
         let arming = self.armings.get(vertex.index()).copied().unwrap_or(0);
         let Some(record) = self.record(vertex) else {
-            // A hidden resource has nothing that could run.
-            return self.shared.inbox.input(Input::RunEnded {
-                vertex,
-                result: crate::machine::RunResult {
-                    checked: false,
-                    ..crate::machine::RunResult::ok()
-                },
-            });
+            return self.run_hidden(vertex, &request);
         };
         let cancellation = Cancellation::new();
         record.cancellation = Some(cancellation.clone());
@@ -458,6 +461,29 @@ impl Owner {
                 self.shared.runtime.spawn(run_as_task(self.shared.clone(), run));
             }
         }
+    }
+
+    /// The run of a hidden resource, of which there is nothing that could be looked at: what it exports is written.
+    fn run_hidden(&mut self, vertex: VertexId, request: &RunRequest) {
+        let result = RunResult {
+            checked: false,
+            ..RunResult::ok()
+        };
+        let cancellation = Cancellation::new();
+        let exporting = self.shared.begin_export(request);
+        let (inbox, runtime) = (&self.shared.inbox, &self.shared.runtime);
+        match exporting.end(vertex, result, &cancellation, inbox, runtime) {
+            Some(answer) => inbox.push(answer),
+            None => drop(self.hidden_runs.insert(vertex, cancellation)),
+        }
+    }
+
+    /// How a run in progress is told to stop.
+    fn cancellation(&mut self, vertex: VertexId) -> Option<&Cancellation> {
+        if self.hidden_runs.contains_key(&vertex) {
+            return self.hidden_runs.get(&vertex);
+        }
+        self.record(vertex)?.cancellation.as_ref()
     }
 
     #[expect(
@@ -506,6 +532,9 @@ impl Owner {
             let _ = hook.join();
         }
         self.forget_served();
+        if let Some(exporter) = &self.shared.exporter {
+            exporter.end(PATIENCE_AT_END);
+        }
         if let Some(state) = &self.shared.state {
             state.release();
         }

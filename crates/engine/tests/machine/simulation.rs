@@ -12,7 +12,7 @@ use setpoint_engine::machine::{
     RunResult, VertexId, VertexState,
 };
 use setpoint_engine::{
-    CancelCause, Drift, DriftValue, Event, EventKind, Failure, FailureReason, RunSummary, Sent,
+    CancelCause, Drift, DriftValue, Event, EventKind, ExportKey, Failure, FailureReason, RunSummary, Sent,
 };
 use setpoint_graph::{DesiredResource, MetaName, MetaParameters, ResourceId};
 use setpoint_value::Value;
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     /// Goes on even after it was interrupted.
     pub(crate) immortal: bool,
     pub(crate) untransferred: bool,
+    /// What it exports could not be written.
+    pub(crate) not_exported: Option<&'static str>,
     /// Of a group: the drifts are of this member, and so is the failure.
     pub(crate) member: Option<&'static str>,
 }
@@ -57,6 +59,7 @@ impl Run {
             stubborn: false,
             immortal: false,
             untransferred: false,
+            not_exported: None,
             member: None,
         }
     }
@@ -164,6 +167,8 @@ pub(crate) struct Simulation {
     pub(crate) events: Vec<Arc<Event>>,
     seen: usize,
     pub(crate) requests: Vec<(String, RunRequest)>,
+    /// Which records the running graph came to export, and which no more, swap by swap.
+    pub(crate) exports: Vec<(Vec<ExportKey>, Vec<ExportKey>)>,
     pub(crate) converged: Vec<bool>,
     pub(crate) exit: Option<ExitReport>,
     edges: BTreeSet<(String, String)>,
@@ -200,6 +205,7 @@ impl Simulation {
             events: Vec::new(),
             seen: 0,
             requests: Vec::new(),
+            exports: Vec::new(),
             converged: Vec::new(),
             exit: None,
             edges: BTreeSet::new(),
@@ -541,6 +547,7 @@ impl Simulation {
                     }
                 }
             }
+            Action::Export { wanted, unwanted } => self.exports.push((wanted, unwanted)),
             Action::Converged(converged) => self.converged.push(converged),
             Action::Exit(report) => {
                 assert!(self.exit.is_none(), "ends twice");
@@ -708,8 +715,9 @@ impl Simulation {
             },
             sent,
             transferred: !run.untransferred,
+            not_exported: run.not_exported.map(Failure::new),
             checked: request.check == Check::Call,
-            restart_interval: false,
+            ..RunResult::ok()
         };
         let key = self.later(run.takes, Input::RunEnded { vertex, result });
         self.requests.push((
@@ -719,6 +727,7 @@ impl Simulation {
                 received: request.received.clone(),
                 members: request.members.clone(),
                 notifies: request.notifies.clone(),
+                exports: request.exports.clone(),
                 ..*request
             },
         ));

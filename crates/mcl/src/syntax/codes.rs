@@ -19,5 +19,4 @@ setpoint_diagnostics::codes! {
     BAD_INTERPOLATION = "E0030" "T1" INTERPOLATE "a string with a malformed `${…}`";
     BAD_ESCAPE = "E0031" "T2" INTERPOLATE "a string with an unknown escape";
     OLD_DEFAULT = "W0001" "" PARSE "a default in the older spelling";
-    NO_EFFECT = "W0002" "" PARSE "a meta parameter that has no effect yet";
 }

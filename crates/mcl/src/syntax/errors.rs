@@ -174,17 +174,6 @@ pub(super) fn old_default(span: Span, is_replaceable: bool) -> Diagnostic {
     }
 }
 
-/// A meta parameter that is accepted and does nothing. `missing` says what does not happen.
-pub(super) fn no_effect(span: Span, name: &str, missing: &str) -> Diagnostic {
-    Diagnostic::warning(
-        &codes::NO_EFFECT,
-        span,
-        format!("`Meta:{name}` has no effect yet"),
-    )
-    .label(missing)
-    .help("leave it out, or set it to `false`, until it does something")
-}
-
 /// A body item without its comma. `last` is the value's last operand, `end` where the comma belongs.
 pub(super) fn missing_comma(last: Span, end: u32) -> Diagnostic {
     Diagnostic::error(

@@ -1,7 +1,6 @@
 //! Statements, blocks and resource bodies.
 
 use setpoint_diagnostics::Span;
-use setpoint_graph::MetaName;
 
 use super::ast::{
     Arguments, Bind, Block, BodyItem, BodyItemKind, Class, Edge, EdgeEndpoint, ExprId, ExprKind, Func,
@@ -752,7 +751,6 @@ impl Parser<'_> {
             let name = self.plain_name("the name of a meta parameter")?;
             let (condition, value) = self.item_value()?;
             self.end_of_item(value)?;
-            self.check_effect(&name, value);
             (BodyItemKind::Meta { name, value }, condition)
         } else {
             self.rocket()?;
@@ -809,27 +807,11 @@ impl Parser<'_> {
     ) -> Result<BodyItem> {
         self.end_of_item(value)?;
         self.check_meta(&word);
-        if let ExprKind::Struct(fields) = &self.ast.expr(value).kind {
-            for field in fields.clone() {
-                self.check_effect(&field.name, field.value);
-            }
-        }
         Ok(BodyItem {
             kind: BodyItemKind::MetaStruct { value },
             condition,
             span: self.since(start),
         })
-    }
-
-    /// Says that a meta parameter has no effect, unless `false` is written, which asks for none.
-    fn check_effect(&mut self, name: &Name, value: ExprId) {
-        let missing = MetaName::parse(&name.text).and_then(MetaName::without_effect);
-        if let Some(missing) = missing
-            && !matches!(self.ast.expr(value).kind, ExprKind::Bool(false))
-        {
-            self.diagnostics
-                .push(errors::no_effect(name.span, &name.text, missing));
-        }
     }
 
     fn check_meta(&mut self, word: &Name) {

@@ -86,6 +86,11 @@ impl Process {
                 });
             }
         }
+        let is_right = |role: Role| {
+            let status = status.iter().find(|status| status.id == role.id());
+            status.is_some_and(|status| status.state == VertexState::Clean)
+        };
+        self.judge_store(host, helped, is_right)?;
         for arrow in self
             .program
             .arrows
@@ -108,7 +113,7 @@ impl Process {
     }
 
     /// Where a resource is, by itself or in a group, and what is known of it there.
-    fn part(&self, role: Role) -> Option<(&Vertex, &Part)> {
+    pub(super) fn part(&self, role: Role) -> Option<(&Vertex, &Part)> {
         let mut vertices = self.vertices.iter().flatten();
         vertices.find_map(|vertex| Some((vertex, vertex.parts.iter().find(|part| part.role == role)?)))
     }
@@ -161,6 +166,17 @@ impl Process {
             // It has no edges, whatever has the same name.
             return Ok(());
         }
+        self.judge_settled(role)
+    }
+
+    /// Whether what is hidden may export.
+    pub(super) fn judge_hidden(&self, request: &RunRequest) -> Result<(), Broken> {
+        let exported = request.exports.first().and_then(|resource| Role::of(&resource.id));
+        let wanted = exported.filter(|role| self.graph.hidden.contains_key(&role.id()));
+        wanted.map_or(Ok(()), |role| self.judge_settled(role))
+    }
+
+    fn judge_settled(&self, role: Role) -> Result<(), Broken> {
         for ancestor in each(self.ancestors[role.place()]) {
             let id = ancestor.id();
             if !self.graph.resources.contains_key(&id) {

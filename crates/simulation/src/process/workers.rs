@@ -85,9 +85,19 @@ impl Process {
                 }
             }
             Coming::RunEnded { role } => self.run_ended(host, role),
+            Coming::Store => {
+                self.begin_store(host);
+                Ok(())
+            }
+            Coming::Stored => self.end_store(host),
             Coming::HiddenRunEnded(vertex) => {
+                let Some((exported, not_exported)) = self.end_export(vertex) else {
+                    return Ok(());
+                };
                 let result = RunResult {
                     checked: false,
+                    exported,
+                    not_exported,
                     ..RunResult::ok()
                 };
                 self.step(host, Input::RunEnded { vertex, result })
@@ -116,13 +126,22 @@ impl Process {
 
     fn run_ended(&mut self, host: &mut Host, role: Role) -> Result<(), Broken> {
         let notified = self.notified[role.place()];
+        let running = self.vertices[role.place()]
+            .as_ref()
+            .filter(|vertex| vertex.run.is_some());
+        let Some(id) = running.map(|vertex| vertex.id) else {
+            return Ok(());
+        };
+        let Some((exported, not_exported)) = self.end_export(id) else {
+            return Ok(());
+        };
         let Some(vertex) = &mut self.vertices[role.place()] else {
             return Ok(());
         };
         let Some(run) = vertex.run.take() else {
             return Ok(());
         };
-        let succeeded = run.outcome == Planned::Succeeds;
+        let succeeded = run.outcome == Planned::Succeeds && not_exported.is_none();
         vertex.clean = succeeded && !vertex.dirtied;
         if run.repairs() {
             for part in &run.parts {
@@ -180,9 +199,10 @@ impl Process {
             drifts: run.drifts(),
             outcome: fails,
             sent: run.checked.then(|| run.parts[0].sent()),
-            transferred: true,
             checked: run.checked,
-            restart_interval: false,
+            exported,
+            not_exported,
+            ..RunResult::ok()
         };
         if run.repairs() && host.faults[role.place()].echoes {
             self.later(host.now, Coming::Watches(vec![role]));
@@ -232,6 +252,7 @@ impl Process {
             Action::Run { vertex, request } => self.run(host, vertex, *request),
             Action::Cancel { vertex, cause } => {
                 let timeout = matches!(cause, CancelCause::Timeout(_));
+                self.cancel_export(host, vertex);
                 if let Some((role, _)) = self.vertex(vertex)
                     && !host.faults[role.place()].stubborn
                 {
@@ -240,6 +261,7 @@ impl Process {
                 Ok(())
             }
             Action::Interrupt { vertex } => {
+                self.cancel_export(host, vertex);
                 if let Some((role, _)) = self.vertex(vertex) {
                     self.end_early(host, role, false);
                 }
@@ -278,6 +300,7 @@ impl Process {
                 }
                 Ok(())
             }
+            Action::Export { wanted, unwanted } => self.retarget(host, wanted, unwanted),
             Action::Converged(_) => Ok(()),
             Action::Exit(_) => {
                 hold(Rule::Stops, !self.exited, || "the process ends twice".to_owned())?;
@@ -443,6 +466,8 @@ impl Process {
         self.statistics.runs += 1;
         hold(Rule::Pause, !self.paused, || "a run starts in a pause".to_owned())?;
         if request.check == Check::SkipAsOk {
+            self.judge_hidden(&request)?;
+            self.begin_export(host, id, &request)?;
             self.later(host.now, Coming::HiddenRunEnded(id));
             return Ok(());
         }
@@ -533,6 +558,7 @@ impl Process {
             self.coming.insert(end, Coming::RunEnded { role });
         }
         vertex.run = Some(underway);
+        self.begin_export(host, id, &request)?;
         self.judge_running(role)
     }
 

@@ -215,9 +215,6 @@ impl Subject<'_> {
                     &format!("{} {}, default {}", self.name(), name.ty(), default),
                     name.doc(),
                 );
-                if let Some(nothing) = name.without_effect() {
-                    let _ = writeln!(out, "        It has no effect in this version: {nothing}.");
-                }
                 out.push('\n');
             }
             Subject::Module(module) => module_page(module, &visible(module), false, out),

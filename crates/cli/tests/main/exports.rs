@@ -1,0 +1,290 @@
+//! What hosts export to each other and collect, by processes that share a store.
+
+use serde_json::Value as Json;
+use setpoint_testing::{Finished, Hermetic, Running};
+
+use crate::end_to_end::text;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+/// A working directory for each host, with one store for both.
+fn place() -> Hermetic {
+    let place = Hermetic::new();
+    let made = |what: std::io::Result<()>| what.expect("the place is empty and writable");
+    made(std::fs::create_dir(place.path("world")));
+    for host in ["db", "web"] {
+        made(std::fs::create_dir(place.path(host)));
+        let link = place.path(host).join("world");
+        made(std::os::unix::fs::symlink(place.path("world"), link));
+    }
+    place
+}
+
+fn arguments(place: &Hermetic, host: &str) -> Vec<String> {
+    let prefix = place.path(host).display().to_string();
+    ["run", "--no-raise-limits", "--hostname", host, "--prefix", &prefix]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// Runs a host to its end.
+fn run(place: &Hermetic, host: &str, further: &[&str], program: &str) -> Finished {
+    let program = write(place, host, program);
+    let all = arguments(place, host);
+    let further = further.iter().map(|argument| (*argument).to_owned());
+    let all: Vec<String> = all.into_iter().chain(further).chain([program]).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    place.run(BINARY, &all)
+}
+
+/// The program of a host, with `PLACE/` where all its files are.
+fn write(place: &Hermetic, host: &str, program: &str) -> String {
+    let root = place.path("").display().to_string();
+    let program = program.replace("PLACE/", &root);
+    let path = place.write(&format!("{host}.mcl"), program);
+    path.display().to_string()
+}
+
+/// A host that runs on, and its events.
+struct Host(Running);
+
+impl Host {
+    fn start(place: &Hermetic, host: &str, program: &str) -> Host {
+        let program = write(place, host, program);
+        let mut command = place.command(BINARY);
+        command.args(arguments(place, host));
+        command.args(["--json", "--watch", &program]);
+        Host(Running::start(command))
+    }
+
+    fn event(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
+        let line = self.0.wait_for(what, |line| {
+            let event: Json = serde_json::from_str(line).expect("every line is one JSON object");
+            wanted(&event)
+        });
+        serde_json::from_str(&line).expect("it was read before")
+    }
+
+    /// Waits for an event of a resource.
+    fn of(&mut self, kind: &str, name: &str, event: &str) -> Json {
+        self.event(&format!("`{event}` of {kind}[{name}]"), |found| {
+            found["kind"] == kind && found["name"] == name && found["event"] == event
+        })
+    }
+
+    fn stop(self) {
+        self.0.signal("TERM");
+        let (status, errors) = self.0.finish();
+        assert_eq!(status.code(), Some(0), "{errors}");
+    }
+}
+
+/// The records in the store: their paths without the place.
+fn records(place: &Hermetic) -> Vec<String> {
+    fn below(directory: &std::path::Path, found: &mut Vec<String>) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.path() {
+                path if path.is_dir() => below(&path, found),
+                path => found.push(path.display().to_string()),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(&place.path("world/_exports"), &mut found);
+    let root = place.path("world/_exports").display().to_string();
+    for path in &mut found {
+        *path = path.trim_start_matches(&root).to_owned();
+    }
+    found.sort();
+    found
+}
+
+/// Exports a line for the configuration of everybody.
+const EXPORTS: &str = "\
+file \"PLACE/db.line\" {
+	content => \"database = db\\n\",
+	Meta:export => [\"*\",],
+	Meta:hidden => true,
+}
+file \"PLACE/own\" {
+	content => \"for web\\n\",
+	Meta:export => [\"web\", \"other\",],
+}
+";
+
+/// Collects all of it.
+const COLLECTS: &str = "\
+import \"world/collect\"
+collect file collect.res(\"file\") {
+	state => \"exists\",
+}
+";
+
+#[test]
+fn what_one_host_exports_another_has_while_it_does() {
+    let place = place();
+    let mut web = Host::start(&place, "web", COLLECTS);
+    web.event("the first graph", |event| event["event"] == "graph swapped");
+    let mut db = Host::start(&place, "db", EXPORTS);
+    let root = place.path("").display().to_string();
+    let (line, own) = (format!("{root}db.line"), format!("{root}own"));
+    let told = db.of("file", &line, "exported");
+    assert_eq!(told["to"], serde_json::json!(["*"]));
+    // What is hidden is not made on the host that exports it, and on the other one it is.
+    web.of("file", &line, "repaired");
+    assert_eq!(text(&place.path("db.line")), "database = db\n");
+    web.of("file", &own, "watching");
+
+    // Another content is another record, and nothing else is written.
+    let changed = EXPORTS.replace("= db", "= db.example");
+    write(&place, "db", &changed);
+    db.of("file", &line, "exported");
+    web.of("file", &line, "repaired");
+    assert_eq!(text(&place.path("db.line")), "database = db.example\n");
+
+    // What is no longer exported is gone there too; with the record of another host it stays.
+    write(&place, "db", &changed.replace("[\"web\", \"other\",]", "[\"other\",]"));
+    let left = db.of("file", &own, "unexported");
+    assert_eq!(left["to"], serde_json::json!(["web"]));
+    web.of("file", &own, "removed");
+    write(&place, "db", "");
+    db.of("file", &line, "unexported");
+    web.of("file", &line, "removed");
+    assert_eq!(records(&place), [""; 0]);
+    // A file that is no longer managed stays.
+    assert_eq!(text(&place.path("db.line")), "database = db.example\n");
+    web.stop();
+    db.stop();
+}
+
+#[test]
+fn an_export_comes_after_what_the_resource_waits_for_and_has_what_it_receives() {
+    let place = place();
+    let program = "\
+exec \"PLACE/key\" {
+	cmd => \"cat PLACE/pipe; echo the key\",
+	shell => \"/bin/sh\",
+	ifcmd => \"test ! -e PLACE/done\",
+}
+file \"PLACE/known\" {
+	state => \"exists\",
+	Meta:export => [\"*\",],
+	Meta:hidden => true,
+}
+Exec[\"PLACE/key\"].stdout -> File[\"PLACE/known\"].content
+";
+    let made = std::process::Command::new("mkfifo").arg(place.path("pipe")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let mut db = Host::start(&place, "db", program);
+    let root = place.path("").display().to_string();
+    db.of("exec", &format!("{root}key"), "started run");
+    assert_eq!(records(&place), [""; 0]);
+    std::fs::write(place.path("pipe"), "").unwrap();
+    db.of("file", &format!("{root}known"), "exported");
+    let collects = "collect file \"PLACE/known\" {}\n";
+    let web = run(&place, "web", &["--once"], collects);
+    assert_eq!((web.code, text(&place.path("known"))), (0, "the key\n".to_owned()), "{}", web.stderr);
+    db.stop();
+}
+
+#[test]
+fn a_process_that_ends_leaves_its_exports_and_the_next_takes_back_what_it_does_not_want() {
+    let place = place();
+    let db = run(&place, "db", &["--once"], EXPORTS);
+    assert_eq!(db.code, 0, "{}", db.stderr);
+    let own: Vec<String> = records(&place);
+    assert_eq!(own.len(), 3, "{own:?}");
+    // Those of another host are its own.
+    let other = EXPORTS.replace("db.line", "web.line");
+    assert_eq!(run(&place, "web", &["--once"], &other).code, 0);
+    assert_eq!(records(&place).len(), 6);
+    // A host that is killed leaves them, too.
+    let mut killed = Host::start(&place, "db", EXPORTS);
+    killed.event("quiet", |event| event["event"] == "converged");
+    killed.0.signal("KILL");
+    drop(killed.0.finish());
+    assert_eq!(records(&place).len(), 6);
+
+    // Where nothing may be changed, nothing is.
+    let fewer = EXPORTS.replace(", \"other\",]", ",]");
+    let noop = run(&place, "db", &["--once", "--noop"], &fewer);
+    assert_eq!((noop.code, records(&place).len()), (0, 6), "{}", noop.stderr);
+    let db = run(&place, "db", &["--once"], &fewer);
+    assert_eq!(db.code, 0, "{}", db.stderr);
+    assert_eq!(records(&place).len(), 5);
+    let wrong = run(&place, "db", &["--once"], "file {\n");
+    assert_eq!((wrong.code, records(&place).len()), (1, 5), "no program takes nothing back");
+    let empty = run(&place, "db", &["--once"], "");
+    assert_eq!((empty.code, records(&place).len()), (0, 3), "{}", empty.stderr);
+}
+
+#[test]
+fn what_may_only_report_is_neither_exported_nor_taken_back() {
+    let place = place();
+    assert_eq!(run(&place, "db", &["--once"], EXPORTS).code, 0);
+    let before = records(&place);
+    let noop = EXPORTS.replace("Meta:hidden => true", "Meta:noop => true").replace("= db", "= other");
+    let root = place.path("").display().to_string();
+    let ran = run(&place, "db", &["--once"], &noop);
+    assert_eq!((ran.code, records(&place)), (0, before.clone()), "{}", ran.stderr);
+    let record = before.iter().find(|path| path.contains("db.line")).unwrap();
+    let record = text(&place.path(&format!("world/_exports{record}")));
+    assert!(record.contains("database = db\\n"), "{record} of {root}");
+}
+
+#[test]
+fn a_secret_is_not_exported() {
+    let place = place();
+    let program = "\
+file \"PLACE/secret\" {
+	content => sensitive(\"correct horse\"),
+	mode => \"0600\",
+	Meta:export => [\"*\",],
+}
+";
+    let ran = run(&place, "db", &["--once", "--json"], program);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let all = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(all.contains("`content` is sensitive"), "{all}");
+    assert!(!all.contains("correct horse"), "{all}");
+    // It is made all the same, here.
+    assert_eq!(text(&place.path("secret")), "correct horse");
+    assert_eq!(records(&place), [""; 0]);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_fails_who_exports_and_nobody_else() {
+    let place = place();
+    std::fs::remove_dir(place.path("world")).unwrap();
+    place.write("world", "no directory");
+    let program = EXPORTS.to_owned() + "file \"PLACE/alone\" {\n\tcontent => \"alone\\n\",\n}\n";
+    let mut db = Host::start(&place, "db", &program);
+    let root = place.path("").display().to_string();
+    let own = format!("{root}own");
+    let fails = db.of("file", &own, "backing off");
+    let error = fails["error"].as_str().unwrap_or_default();
+    assert!(error.starts_with(&format!("export file[{own}] for ")), "{error}");
+    assert_eq!(text(&place.path("alone")), "alone\n");
+    assert_eq!(text(&place.path("own")), "for web\n");
+    // What is there again is used again, without help.
+    std::fs::remove_file(place.path("world")).unwrap();
+    std::fs::create_dir(place.path("world")).unwrap();
+    db.of("file", &own, "exported");
+    db.event("quiet", |event| event["event"] == "converged");
+    assert_eq!(records(&place).len(), 3);
+    db.stop();
+}
+
+#[test]
+fn names_that_no_file_could_have_are_exported_and_collected() {
+    let place = place();
+    let name = format!("/{}/../ä\\n\u{7f}%", "long ".repeat(100));
+    let program = format!("print \"{name}\" {{\n\tmsg => \"hello\",\n\tMeta:export => [\"*\",],\n}}\n");
+    let db = run(&place, "db", &["--once"], &program);
+    assert_eq!(db.code, 0, "{}", db.stderr);
+    let collects = "import \"world/collect\"\ncollect print collect.res(\"print\") {}\n";
+    let web = run(&place, "web", &["--once"], collects);
+    assert!(web.stdout.contains("hello") || web.stderr.contains("hello"), "{}{}", web.stdout, web.stderr);
+    let empty = run(&place, "db", &["--once"], "");
+    assert_eq!((empty.code, records(&place)), (0, Vec::new()), "{}", empty.stderr);
+}
