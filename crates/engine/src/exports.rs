@@ -45,7 +45,10 @@ impl ExportKey {
     pub fn of(resource: &DesiredResource) -> impl Iterator<Item = ExportKey> {
         let hosts = &resource.meta.export;
         let first = |place: usize, host: &String| !hosts[..place].contains(host);
-        let hosts = hosts.iter().enumerate().filter(move |(place, host)| first(*place, host));
+        let hosts = hosts
+            .iter()
+            .enumerate()
+            .filter(move |(place, host)| first(*place, host));
         hosts.map(|(_, host)| ExportKey {
             resource: resource.id.clone(),
             to: host.as_str().into(),
@@ -339,7 +342,11 @@ mod tests {
         exports.offer(&key("b"), "1", 2);
         assert_eq!(exports.next(8).len(), 2);
         let answers = exports.done(vec![failed()]);
-        assert_eq!(answers.iter().filter(|(_, result)| result.is_err()).count(), 2, "no answer is a failure");
+        assert_eq!(
+            answers.iter().filter(|(_, result)| result.is_err()).count(),
+            2,
+            "no answer is a failure"
+        );
         assert_eq!(exports.offer(&key("a"), "1", 3), Offered::Waits);
         exports.retarget(vec![], vec![key("b")]);
         assert_eq!(exports.next(8), [write("a", "1"), remove("b")]);

@@ -38,10 +38,12 @@ use crate::machine::{
     VertexStatus,
 };
 use crate::prepare::{Inquirer, Kinds, Preparation, Preparer};
-use crate::{EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles};
+use crate::{
+    EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles,
+};
 use execute::{Job, Run, Task};
-use exporting::{Exporter, Exporting};
 pub(crate) use execute::{guarded, guarded_future};
+use exporting::{Exporter, Exporting};
 pub use inbox::StatusPart;
 use inbox::{Inbox, Message, Question, WatchId};
 use owner::Owner;

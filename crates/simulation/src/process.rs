@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use setpoint_diagnostics::{FileId, Span};
-use setpoint_engine::{ExportChange, ExportKey, Exports, Failure};
 use setpoint_engine::machine::{Input, Machine, Options, StopStage, VertexId, VertexState};
+use setpoint_engine::{ExportChange, ExportKey, Exports, Failure};
 use setpoint_graph::{DesiredGraph, DesiredResource, MetaParameters, Parameters};
 
 use self::exporting::Exporting;

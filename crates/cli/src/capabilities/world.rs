@@ -25,9 +25,7 @@ use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace};
 use setpoint_host::watch::{Depth, Follow};
 use setpoint_resources::SharedStrings;
-use setpoint_value::{
-    Awaited, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
-};
+use setpoint_value::{Awaited, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
 use sha2::{Digest, Sha256};
 
 use super::background::Threads;
@@ -100,7 +98,6 @@ impl LocalWorld {
         let content = (!hosts.is_empty()).then_some(lines);
         self.member.put(&["schedules", namespace], content.as_deref())
     }
-
 }
 
 impl SharedStrings for LocalWorld {
@@ -254,7 +251,6 @@ impl Member {
             WorldQuery::Exports(kind) => WorldAnswer::Exports(self.exports(kind)?),
         })
     }
-
 }
 
 /// What puts a text into a file, whose directory is made.

@@ -553,7 +553,8 @@ pub(super) fn waiting_text(names: &[String], since: Duration) -> String {
         (names, 0..2) => format!("waiting for {}", some_of(names)),
         (names, _) => format!("waiting for {} ({})", some_of(names), duration_text(since)),
     }
-}/// Whom something is exported to.
+}
+/// Whom something is exported to.
 fn hosts(to: &[Arc<str>]) -> String {
     let names: Vec<String> = to
         .iter()
@@ -564,5 +565,3 @@ fn hosts(to: &[Arc<str>]) -> String {
         .collect();
     some_of(&names)
 }
-
-

@@ -22,9 +22,16 @@ fn place() -> Hermetic {
 
 fn arguments(place: &Hermetic, host: &str) -> Vec<String> {
     let prefix = place.path(host).display().to_string();
-    ["run", "--no-raise-limits", "--hostname", host, "--prefix", &prefix]
-        .map(str::to_owned)
-        .to_vec()
+    [
+        "run",
+        "--no-raise-limits",
+        "--hostname",
+        host,
+        "--prefix",
+        &prefix,
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 /// Runs a host to its end.
@@ -143,7 +150,11 @@ fn what_one_host_exports_another_has_while_it_does() {
     assert_eq!(text(&place.path("db.line")), "database = db.example\n");
 
     // What is no longer exported is gone there too; with the record of another host it stays.
-    write(&place, "db", &changed.replace("[\"web\", \"other\",]", "[\"other\",]"));
+    write(
+        &place,
+        "db",
+        &changed.replace("[\"web\", \"other\",]", "[\"other\",]"),
+    );
     let left = db.of("file", &own, "unexported");
     assert_eq!(left["to"], serde_json::json!(["web"]));
     web.of("file", &own, "removed");
@@ -173,7 +184,9 @@ file \"PLACE/known\" {
 }
 Exec[\"PLACE/key\"].stdout -> File[\"PLACE/known\"].content
 ";
-    let made = std::process::Command::new("mkfifo").arg(place.path("pipe")).status();
+    let made = std::process::Command::new("mkfifo")
+        .arg(place.path("pipe"))
+        .status();
     assert!(made.is_ok_and(|status| status.success()));
     let mut db = Host::start(&place, "db", program);
     let root = place.path("").display().to_string();
@@ -183,7 +196,12 @@ Exec[\"PLACE/key\"].stdout -> File[\"PLACE/known\"].content
     db.of("file", &format!("{root}known"), "exported");
     let collects = "collect file \"PLACE/known\" {}\n";
     let web = run(&place, "web", &["--once"], collects);
-    assert_eq!((web.code, text(&place.path("known"))), (0, "the key\n".to_owned()), "{}", web.stderr);
+    assert_eq!(
+        (web.code, text(&place.path("known"))),
+        (0, "the key\n".to_owned()),
+        "{}",
+        web.stderr
+    );
     db.stop();
 }
 
@@ -213,7 +231,11 @@ fn a_process_that_ends_leaves_its_exports_and_the_next_takes_back_what_it_does_n
     assert_eq!(db.code, 0, "{}", db.stderr);
     assert_eq!(records(&place).len(), 5);
     let wrong = run(&place, "db", &["--once"], "file {\n");
-    assert_eq!((wrong.code, records(&place).len()), (1, 5), "no program takes nothing back");
+    assert_eq!(
+        (wrong.code, records(&place).len()),
+        (1, 5),
+        "no program takes nothing back"
+    );
     let empty = run(&place, "db", &["--once"], "");
     assert_eq!((empty.code, records(&place).len()), (0, 3), "{}", empty.stderr);
 }
@@ -223,7 +245,9 @@ fn what_may_only_report_is_neither_exported_nor_taken_back() {
     let place = place();
     assert_eq!(run(&place, "db", &["--once"], EXPORTS).code, 0);
     let before = records(&place);
-    let noop = EXPORTS.replace("Meta:hidden => true", "Meta:noop => true").replace("= db", "= other");
+    let noop = EXPORTS
+        .replace("Meta:hidden => true", "Meta:noop => true")
+        .replace("= db", "= other");
     let root = place.path("").display().to_string();
     let ran = run(&place, "db", &["--once"], &noop);
     assert_eq!((ran.code, records(&place)), (0, before.clone()), "{}", ran.stderr);
@@ -284,7 +308,12 @@ fn names_that_no_file_could_have_are_exported_and_collected() {
     assert_eq!(db.code, 0, "{}", db.stderr);
     let collects = "import \"world/collect\"\ncollect print collect.res(\"print\") {}\n";
     let web = run(&place, "web", &["--once"], collects);
-    assert!(web.stdout.contains("hello") || web.stderr.contains("hello"), "{}{}", web.stdout, web.stderr);
+    assert!(
+        web.stdout.contains("hello") || web.stderr.contains("hello"),
+        "{}{}",
+        web.stdout,
+        web.stderr
+    );
     let empty = run(&place, "db", &["--once"], "");
     assert_eq!((empty.code, records(&place)), (0, Vec::new()), "{}", empty.stderr);
 }

@@ -134,14 +134,17 @@ impl Machine {
             self.emit_of(slot, drift.member.as_ref(), what);
         }
         self.tell_exported(slot, std::mem::take(&mut result.exported));
+        let mut attempted = "finish";
         if let (Ok(()), Some(failure)) = (&result.outcome, result.not_exported.take()) {
+            attempted = "export";
             result.outcome = Err(failure);
         }
         if run.timed_out && result.outcome.is_err() {
             let after = Duration::from_millis(resource.meta.timeout).as_secs_f64();
-            result.outcome = Err(Failure::new(format!("finish: timeout after {after} seconds")));
+            result.outcome = Err(Failure::new(format!(
+                "{attempted}: timeout after {after} seconds"
+            )));
         }
-
         for (member, failure) in &result.failed_members {
             let error = failure.chain().into();
             self.emit_of(slot, Some(member), EventKind::MemberFailed { error });

@@ -16,8 +16,8 @@ use setpoint_host::watch::WatchToken;
 use setpoint_value::Value;
 use tokio::runtime::RuntimeFlavor;
 
-use super::inbox::{Message, WatchId};
 use super::exporting::Exporting;
+use super::inbox::{Message, WatchId};
 use super::pool::{Lane, Work};
 use super::watching::{Watches, arm, rearm};
 use super::{Shared, commits, records};
@@ -489,7 +489,15 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
     let taken = run.cell.instance().take();
     let result = match taken {
         Some(mut instance) => {
-            let result = run_instance(shared, &run, &mut instance, lane, &mut replacement, &mut exporting).await;
+            let result = run_instance(
+                shared,
+                &run,
+                &mut instance,
+                lane,
+                &mut replacement,
+                &mut exporting,
+            )
+            .await;
             if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
                 rearm(shared, &run.cell, watch, &instance);
             }

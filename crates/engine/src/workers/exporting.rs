@@ -188,7 +188,9 @@ impl Exporter {
     fn done(&self, changes: &[ExportChange], results: Vec<Written>, inbox: &Inbox) -> Option<Failure> {
         let gone = changes.iter().zip(&results);
         let taken_back = gone.clone().filter(|(change, _)| change.data.is_none());
-        let failed = taken_back.clone().find_map(|(_, result)| result.as_ref().err().cloned());
+        let failed = taken_back
+            .clone()
+            .find_map(|(_, result)| result.as_ref().err().cloned());
         let left = taken_back.filter(|(_, result)| result.is_ok());
         let left: Vec<ExportKey> = left.map(|(change, _)| change.key.clone()).collect();
         if !left.is_empty() {

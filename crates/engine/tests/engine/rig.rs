@@ -180,7 +180,16 @@ impl Graph {
     }
 
     pub(crate) fn keep(self, name: &str, content: &str) -> Graph {
-        self.with("keep", name, &[("content", Value::str(content))], |_| {})
+        self.keep_as(name, content, |_| {})
+    }
+
+    pub(crate) fn keep_as(
+        self,
+        name: &str,
+        content: &str,
+        change: impl FnOnce(&mut MetaParameters),
+    ) -> Graph {
+        self.with("keep", name, &[("content", Value::str(content))], change)
     }
 
     pub(crate) fn edge(mut self, from: (&str, &str), to: (&str, &str), notify: bool, send: bool) -> Graph {

@@ -54,16 +54,25 @@ fn a_swap_says_which_records_come_and_go() {
     assert_eq!(swapped(&mut sim), None, "nothing is exported, and nothing was");
     sim.swap(&Graph::new(&["b"]).with("a", to(&["x", "y", "x"])));
     let (wanted, unwanted) = swapped(&mut sim).unwrap();
-    assert_eq!((wanted, unwanted), (vec!["a x".to_owned(), "a y".to_owned()], none()));
+    assert_eq!(
+        (wanted, unwanted),
+        (vec!["a x".to_owned(), "a y".to_owned()], none())
+    );
     sim.swap(&Graph::new(&["b"]).with("a", to(&["y", "*"])));
     let (wanted, unwanted) = swapped(&mut sim).unwrap();
-    assert_eq!((wanted, unwanted), (
-        vec!["a y".to_owned(), "a *".to_owned()],
-        vec!["a x".to_owned(), "a y".to_owned()],
-    ));
+    assert_eq!(
+        (wanted, unwanted),
+        (
+            vec!["a y".to_owned(), "a *".to_owned()],
+            vec!["a x".to_owned(), "a y".to_owned()],
+        )
+    );
     sim.swap(&Graph::new(&["b"]));
     let (wanted, unwanted) = swapped(&mut sim).unwrap();
-    assert_eq!((wanted, unwanted), (none(), vec!["a y".to_owned(), "a *".to_owned()]));
+    assert_eq!(
+        (wanted, unwanted),
+        (none(), vec!["a y".to_owned(), "a *".to_owned()])
+    );
 }
 
 #[test]
@@ -227,10 +236,20 @@ fn an_export_alone_is_no_repair_and_notifies_nobody() {
         },
     });
     sim.settle();
-    let told = |what: &str| sim.events.iter().filter(|event| event.what.name() == what).count();
+    let told = |what: &str| {
+        sim.events
+            .iter()
+            .filter(|event| event.what.name() == what)
+            .count()
+    };
     assert_eq!(told("exported"), 1);
     assert_eq!(told("refresh pending") + told("drift"), 0);
-    assert!(sim.machine.status().iter().all(|status| status.state == VertexState::Clean));
+    assert!(
+        sim.machine
+            .status()
+            .iter()
+            .all(|status| status.state == VertexState::Clean)
+    );
     // What is taken back is told, whether or not it is still there.
     sim.step(Input::Unexported(vec![key]));
     let last = sim.events.last().unwrap();

@@ -29,9 +29,16 @@ const AT_A_TIME: usize = 3;
 
 impl Process {
     /// A run begins to export.
-    pub(super) fn begin_export(&mut self, host: &Host, vertex: VertexId, request: &RunRequest) -> Result<(), Broken> {
+    pub(super) fn begin_export(
+        &mut self,
+        host: &Host,
+        vertex: VertexId,
+        request: &RunRequest,
+    ) -> Result<(), Broken> {
         let noop = request.noop && !request.exports.is_empty();
-        hold(Rule::Exported, !noop, || "something is exported under noop".to_owned())?;
+        hold(Rule::Exported, !noop, || {
+            "something is exported under noop".to_owned()
+        })?;
         let mut exporting = Exporting::default();
         for resource in &request.exports {
             let data = number(resource).to_string();
@@ -63,7 +70,11 @@ impl Process {
 
     /// A run is told to stop: it waits for the store no longer.
     pub(super) fn cancel_export(&mut self, host: &Host, vertex: VertexId) {
-        if let Some(exporting) = self.exporting.get_mut(&vertex).filter(|exporting| exporting.left > 0) {
+        if let Some(exporting) = self
+            .exporting
+            .get_mut(&vertex)
+            .filter(|exporting| exporting.left > 0)
+        {
             exporting.left = 0;
             exporting.failed = true;
             self.go_on(host, vertex);
@@ -123,7 +134,11 @@ impl Process {
             return;
         }
         self.storing = changes;
-        let fails = if host.store_fails > 0 { FAILING_TAKES } else { Duration::ZERO };
+        let fails = if host.store_fails > 0 {
+            FAILING_TAKES
+        } else {
+            Duration::ZERO
+        };
         self.later(host.now + host.store_takes + fails, Coming::Stored);
     }
 
@@ -154,7 +169,14 @@ impl Process {
         for ((vertex, key), result) in self.exports.done(results.collect()) {
             self.answered(host, vertex, Some(key).filter(|_| result.is_ok()), result.is_ok());
         }
-        self.wake_store(host, if fails { Duration::from_secs(1) } else { Duration::ZERO });
+        self.wake_store(
+            host,
+            if fails {
+                Duration::from_secs(1)
+            } else {
+                Duration::ZERO
+            },
+        );
         match left.is_empty() {
             true => Ok(()),
             false => self.step(host, Input::Unexported(left)),
@@ -163,7 +185,11 @@ impl Process {
 
     fn answered(&mut self, host: &Host, vertex: VertexId, written: Option<ExportKey>, succeeded: bool) {
         // Of a run that is over the answer concerns nobody.
-        if let Some(exporting) = self.exporting.get_mut(&vertex).filter(|exporting| exporting.left > 0) {
+        if let Some(exporting) = self
+            .exporting
+            .get_mut(&vertex)
+            .filter(|exporting| exporting.left > 0)
+        {
             exporting.left -= 1;
             exporting.failed |= !succeeded;
             exporting.written.extend(written);
@@ -193,14 +219,21 @@ impl Process {
     /// Whether everything that was there before and is wanted is still there.
     pub(super) fn judge_kept(&self, host: &Host, before: &BTreeSet<ExportKey>) -> Result<(), Broken> {
         let wanted = self.exported_keys();
-        let lost = before.iter().find(|key| wanted.contains(key) && !host.store.contains_key(key));
+        let lost = before
+            .iter()
+            .find(|key| wanted.contains(key) && !host.store.contains_key(key));
         hold(Rule::Exported, lost.is_none(), || {
             format!("{} left the store because the process ended", shown(lost))
         })
     }
 
     /// In the end: who is right has exported what it is, and nothing else is exported.
-    pub(super) fn judge_store(&self, host: &Host, helped: bool, is_right: impl Fn(Role) -> bool) -> Result<(), Broken> {
+    pub(super) fn judge_store(
+        &self,
+        host: &Host,
+        helped: bool,
+        is_right: impl Fn(Role) -> bool,
+    ) -> Result<(), Broken> {
         if self.options.noop {
             return Ok(());
         }
@@ -231,7 +264,8 @@ impl Process {
                     to: to.as_str().into(),
                 };
                 let stored = host.store.get(&key);
-                let right = stored.is_some() && content.is_none_or(|content| stored == Some(&content.to_string()));
+                let right =
+                    stored.is_some() && content.is_none_or(|content| stored == Some(&content.to_string()));
                 hold(Rule::Exported, right, || {
                     format!("{} is exported as {stored:?}, and is {content:?}", wanted.role)
                 })?;

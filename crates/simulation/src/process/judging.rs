@@ -171,7 +171,10 @@ impl Process {
 
     /// Whether what is hidden may export.
     pub(super) fn judge_hidden(&self, request: &RunRequest) -> Result<(), Broken> {
-        let exported = request.exports.first().and_then(|resource| Role::of(&resource.id));
+        let exported = request
+            .exports
+            .first()
+            .and_then(|resource| Role::of(&resource.id));
         let wanted = exported.filter(|role| self.graph.hidden.contains_key(&role.id()));
         wanted.map_or(Ok(()), |role| self.judge_settled(role))
     }

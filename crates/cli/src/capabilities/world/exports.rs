@@ -8,7 +8,9 @@ use setpoint_engine::{ExportChange, ExportKey, ExportStore, Failure, async_trait
 use setpoint_host::files::{AbsolutePath, FileError, Replaced};
 use setpoint_value::Exported;
 
-use super::{EVERYONE, LocalWorld, Member, content, escaped, file_name, is_absence, remove, replacement, unescaped};
+use super::{
+    EVERYONE, LocalWorld, Member, content, escaped, file_name, is_absence, remove, replacement, unescaped,
+};
 
 /// What is done with the directory of exports, in messages.
 const READ: &str = "read what this host exports, at";
@@ -122,7 +124,9 @@ impl Member {
             });
         }
         let replaced = self.host.committer.replace_many(requests);
-        let mut replaced = replaced.into_iter().map(|result: Result<Replaced, FileError>| result.map(drop));
+        let mut replaced = replaced
+            .into_iter()
+            .map(|result: Result<Replaced, FileError>| result.map(drop));
         let all = changes.iter().zip(results);
         let results = all.map(|(change, result)| {
             let result = result.or_else(|| replaced.next()).unwrap_or(Ok(()));
@@ -151,7 +155,11 @@ fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in entries {
         let entry = entry?;
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with('_')) {
+        if entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with('_'))
+        {
             paths.push(entry.path());
         }
     }
