@@ -551,7 +551,7 @@ async fn run_instance(
     exporting: &mut Exporting,
 ) -> RunResult {
     if let Err(result) = before_run(run, instance) {
-        return result;
+        return *result;
     }
     // Beside the check.
     *exporting = shared.begin_export(&run.request);
@@ -588,7 +588,7 @@ async fn run_instance(
 }
 
 /// Takes received values over. An error is the end of the run.
-fn before_run(run: &Run, instance: &mut Instance) -> Result<(), RunResult> {
+fn before_run(run: &Run, instance: &mut Instance) -> Result<(), Box<RunResult>> {
     let request = &run.request;
     let members = request.members.iter();
     let members = members.filter(|member| !member.transfer.is_empty());
@@ -610,18 +610,18 @@ fn before_run(run: &Run, instance: &mut Instance) -> Result<(), RunResult> {
         Ok(())
     });
     if let Err(failure) = taken.and_then(|taken| taken) {
-        return Err(RunResult {
+        return Err(Box::new(RunResult {
             transferred: false,
             checked: false,
             ..RunResult::failed(failure)
-        });
+        }));
     }
     match request.check {
         Check::Call => Ok(()),
-        Check::SkipAsOk | Check::SkipAsDrift => Err(RunResult {
+        Check::SkipAsOk | Check::SkipAsDrift => Err(Box::new(RunResult {
             checked: false,
             ..RunResult::ok()
-        }),
+        })),
     }
 }
 

@@ -166,6 +166,7 @@ pub(crate) struct Simulation {
     pub(crate) content: BTreeMap<String, Option<Value>>,
     pub(crate) events: Vec<Arc<Event>>,
     seen: usize,
+    steps: usize,
     pub(crate) requests: Vec<(String, RunRequest)>,
     /// Which records the running graph came to export, and which no more, swap by swap.
     pub(crate) exports: Vec<(Vec<ExportKey>, Vec<ExportKey>)>,
@@ -204,6 +205,7 @@ impl Simulation {
             content: BTreeMap::new(),
             events: Vec::new(),
             seen: 0,
+            steps: 0,
             requests: Vec::new(),
             exports: Vec::new(),
             converged: Vec::new(),
@@ -359,7 +361,12 @@ impl Simulation {
         for action in actions.list {
             self.act(action);
         }
-        if let Err(error) = self.machine.check() {
+        // It looks at everything, so not after each step of a large graph.
+        self.steps += 1;
+        let few = self.model.len() < 1_000;
+        if (few || self.steps.is_multiple_of(500))
+            && let Err(error) = self.machine.check()
+        {
             panic!("{error}\n{}", self.trace(40));
         }
         if let Some(deadline) = self.deadline {
