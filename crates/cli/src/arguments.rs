@@ -226,7 +226,7 @@ pub(crate) struct ModuleArguments {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DownloadPatience {
     /// Seconds that git may take for one module
-    #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "300")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seconds, default_value = "300")]
     pub(crate) download_timeout: Duration,
 }
 

@@ -9,8 +9,10 @@ use crate::failure::exit_code;
 pub(crate) enum Health {
     /// Something has failed, or is in the way of something.
     Wrong,
-    /// Something must still be looked at, or waits for other machines.
+    /// Something must still be looked at.
     UnderWay,
+    /// Nothing is under way here, but something waits for what is outside this machine.
+    Awaiting,
     /// Something is wrong that may not be repaired.
     WouldRepair,
     Right,
@@ -35,8 +37,10 @@ impl Health {
         // What is blocked and nothing has failed waits, in the end, for other machines.
         if failed + failing + silent + fighting > 0 || (blocked > 0 && awaiting == 0) {
             Health::Wrong
-        } else if blocked + awaiting + finishing + running + waiting + starting > 0 {
+        } else if finishing + running + waiting + starting > 0 {
             Health::UnderWay
+        } else if blocked + awaiting > 0 {
+            Health::Awaiting
         } else if would_repair > 0 {
             Health::WouldRepair
         } else {
@@ -48,7 +52,7 @@ impl Health {
     pub(crate) fn code(self) -> u8 {
         match self {
             Health::Wrong => exit_code::WRONG,
-            Health::UnderWay => exit_code::UNDER_WAY,
+            Health::UnderWay | Health::Awaiting => exit_code::UNDER_WAY,
             Health::WouldRepair => exit_code::CHANGED,
             Health::Right => exit_code::DONE,
         }
@@ -60,6 +64,7 @@ impl Health {
         match self {
             Health::Wrong => format!("wrong: {text}"),
             Health::UnderWay => format!("under way: {text}"),
+            Health::Awaiting => format!("waiting for another machine: {text}"),
             Health::WouldRepair => format!("not right, and nothing is repaired: {text}"),
             Health::Right => format!("right: {}", resources(counts.right)),
         }

@@ -294,6 +294,8 @@ impl Running {
             }
             self.printed.clone_from(&execution.printed);
         }
+        // The engine tells itself what it rejects.
+        let mut engine_told = false;
         if let Some(desired) = compilation.desired.as_ref().filter(|_| !found.has_errors()) {
             let is_new = self.submitted != Some(desired.graph.generation);
             let generation = desired.graph.generation;
@@ -325,6 +327,7 @@ impl Running {
                         }
                     }
                     Ok(Submitted::Rejected(rejected)) => {
+                        engine_told = true;
                         found.extend(rejected.into_iter().map(|finding| finding.tell(&LANGUAGE)));
                     }
                     // The engine has ended; so does everything.
@@ -338,8 +341,10 @@ impl Running {
                 .reporter
                 .diagnostics(&told(&found), &self.model.shown_sources());
             if found.has_errors() && self.submitted.is_some() {
-                let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
-                self.surroundings.engine.reject(messages.join("\n"));
+                if !engine_told {
+                    let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+                    self.surroundings.engine.reject(messages.join("\n"));
+                }
                 let text =
                     "the machine is kept as the last good execution wants it, until the model recovers";
                 output.say(Importance::Warning, text);

@@ -223,6 +223,8 @@ impl Work {
         let mut found = step.diagnostics;
         // What a loop or class comes to in each round is one mistake.
         found.merge(sources);
+        // The engine tells itself what it rejects.
+        let mut engine_told = false;
         if let Some(mut graph) = step.graph.filter(|_| !found.has_errors()) {
             let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
             // Held until the answer is there: no graph of an older program comes after one of a newer.
@@ -244,6 +246,7 @@ impl Work {
                     }
                 }
                 Ok(Submitted::Rejected(rejected)) => {
+                    engine_told = true;
                     found.extend(rejected.into_iter().map(|finding| finding.tell(language)));
                 }
                 // The engine has ended; so does everything.
@@ -254,9 +257,12 @@ impl Work {
         // What is still wrong was told when it began to be.
         if found != *told {
             self.reporter.diagnostics(&found, sources);
-            if found.has_errors() && *has_graph {
+            // A new text that never has a graph leaves the machine to the one before.
+            if found.has_errors() && !engine_told && (*has_graph || self.number > 1) {
                 let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
                 self.engine.reject(messages.join("\n"));
+            }
+            if found.has_errors() && *has_graph {
                 let text = "the machine is kept as the last good values want it, until the program recovers";
                 output.say(Importance::Warning, text);
             }

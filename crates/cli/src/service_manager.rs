@@ -137,7 +137,7 @@ impl ServiceManager {
             return;
         };
         let mut line = Health::of(summary.counts).line(summary.counts);
-        if summary.paused {
+        if summary.paused.is_some() {
             line = format!("paused; {line}");
         }
         if program.get().wrong.is_some() {

@@ -32,7 +32,7 @@ use json::ToJson;
 pub(crate) use json::{Reason, SCHEMA};
 pub(crate) use lines::Narrator;
 use people::Screen;
-pub(crate) use recap::duration_text;
+pub(crate) use recap::span_text;
 pub(crate) use schema::{event_names, lines_schema, never_null};
 
 /// How much a person wants to see.

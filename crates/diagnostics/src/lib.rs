@@ -28,6 +28,6 @@ pub use documents::{Document, Documents, Overlay};
 pub use fix::{apply, fixes};
 pub use loader::{LoadError, Loader, MemoryLoader};
 pub use render::{RenderStyle, render};
-pub use similar::{closest, did_you_mean};
+pub use similar::{Closest, closest, did_you_mean};
 pub use source::{FileId, Places, Position, SourceFile, SourceMap, Span, Utf16Position};
 pub use visible::{visible, visible_lines, without_system_numbers};

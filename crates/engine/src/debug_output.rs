@@ -112,6 +112,27 @@ impl DebugSelection {
             .collect()
     }
 
+    /// Whether a kind or function of this name is one of them.
+    #[must_use]
+    pub fn has_name(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Whether this resource is one of them by itself, and not only as one of all or of its kind.
+    #[must_use]
+    pub fn has_resource(&self, id: &ResourceId) -> bool {
+        self.resources.contains(id)
+    }
+
+    /// Each of the others that these include, as it is written: because all are meant, or its kind is.
+    #[must_use]
+    pub fn covered(&self, others: &DebugSelection) -> Vec<String> {
+        let names = others.names.iter().filter(|name| self.all || self.has_name(name));
+        let is_covered = |id: &&ResourceId| self.all || self.has_name(&id.kind) || self.has_resource(id);
+        let resources = others.resources.iter().filter(is_covered);
+        names.cloned().chain(resources.map(ToString::to_string)).collect()
+    }
+
     /// The kinds and functions among them, by their names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)

@@ -157,7 +157,8 @@ pub struct Machine {
     /// How many vertices of an exclusive kind are going away, by the kind's first chunk; and who waits for that.
     exclusive_leaving: FxHashMap<&'static str, usize>,
     exclusive_waiting: Vec<u32>,
-    paused: bool,
+    /// Since when no runs begin, because somebody asked for a pause.
+    paused: Option<Duration>,
     stopping: Option<Stopping>,
     reversals: Reversals,
     convergence: Convergence,
@@ -202,7 +203,7 @@ impl Machine {
             counts: StandingCounts::default(),
             exclusive_leaving: FxHashMap::default(),
             exclusive_waiting: Vec::new(),
-            paused: false,
+            paused: None,
             stopping: None,
             reversals: Reversals::default(),
             convergence: Convergence::default(),
@@ -313,12 +314,13 @@ impl Machine {
             Input::Unexported(left) => self.unexported(left),
             Input::Poke(id) => self.poke(&id),
             Input::Pause => {
-                if !std::mem::replace(&mut self.paused, true) {
+                if self.paused.is_none() {
+                    self.paused = Some(self.now);
                     self.emit(None, EventKind::Paused);
                 }
             }
             Input::Resume => {
-                if std::mem::replace(&mut self.paused, false) {
+                if self.paused.take().is_some() {
                     self.emit(None, EventKind::Resumed);
                 }
             }

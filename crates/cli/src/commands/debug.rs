@@ -1,8 +1,9 @@
 //! `setpoint debug`: of whom a running process says more.
 
 use clap::{Args, Subcommand};
+use setpoint_diagnostics::visible;
 
-use crate::control::client::Client;
+use crate::control::client::{Client, missing};
 use crate::control::protocol::{Answer, Ask};
 use crate::failure::{Failure, exit_code};
 use crate::output::Output;
@@ -46,13 +47,36 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
         Some(Change::Off { whom }) => (Vec::new(), whom.clone()),
     };
     client.ask(Ask::Debug { on, off })?;
-    let Answer::Debug { on, .. } = client.answer()? else {
+    let Answer::Debug {
+        on,
+        still_on,
+        unknown,
+        ..
+    } = client.answer()?
+    else {
         return Err(client.strange());
     };
+    for resource in &unknown {
+        output.warning(missing(resource, "debug output is wanted of it when it comes"));
+    }
+    for word in &still_on {
+        let by = match on.iter().any(|on| on == "all") {
+            true => "all",
+            false => "its kind",
+        };
+        output.warning(format!(
+            "debug output of `{}` goes on, because it is wanted of {by}\n  \
+             help: `setpoint debug off` ends all; then `setpoint debug on` names those that you want",
+            visible(word)
+        ));
+    }
     let text = match on.as_slice() {
         [] => "debug output of nobody\n".to_owned(),
         words => words.iter().map(|word| format!("{word}\n")).collect(),
     };
     output.print(&text)?;
-    Ok(exit_code::DONE)
+    Ok(match still_on.is_empty() {
+        true => exit_code::DONE,
+        false => exit_code::WRONG,
+    })
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use setpoint_engine::Event;
 
-use crate::control::client::Client;
+use crate::control::client::{Client, missing};
 use crate::control::protocol::{Answer, Ask};
 use crate::failure::{Failure, exit_code};
 use crate::output::Importance;
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     follow: bool,
 
     /// Only events after the one of this number; 0: from the oldest that is kept [default: all that are kept; with --follow those that come]
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = event_number)]
     since: Option<u64>,
 
     /// Print them as JSON, one object a line, as `setpoint run --json` does
@@ -64,6 +64,12 @@ struct Line<'a> {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let output = &session.output;
     let mut client = Client::connect(&arguments.process)?;
+    // Who follows may wait for a resource that comes with a later graph, and may have misspelt it.
+    for resource in arguments.resources.iter().filter(|_| arguments.follow) {
+        if let Err(unknown) = client.look_for(resource)? {
+            output.warning(missing(&unknown, "its events are shown when it comes"));
+        }
+    }
     client.ask(Ask::Events {
         since: arguments.since,
         follow: arguments.follow,
@@ -106,6 +112,11 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     }
     output.say(Importance::Notice, "the process has ended");
     Ok(exit_code::DONE)
+}
+
+fn event_number(text: &str) -> Result<u64, String> {
+    let wrong = |_| "the number of an event is a whole number, and 0 stands before the first".to_owned();
+    text.parse().map_err(wrong)
 }
 
 /// The lines of an event, with its time and number.

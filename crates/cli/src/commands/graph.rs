@@ -72,7 +72,7 @@ pub(super) struct Arguments {
     sets: Vec<String>,
 
     /// Seconds that a source has to give its first value
-    #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "10")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = parse_seconds, default_value = "10")]
     timeout: Duration,
 }
 

@@ -7,12 +7,17 @@ use crate::control::protocol::{Answer, Ask};
 use crate::failure::{Failure, exit_code};
 use crate::output::{Importance, Output};
 use crate::prefix::ProcessArguments;
+use crate::view::span_text;
 
 /// Let a running `setpoint run` change nothing until `setpoint resume`
 ///
 /// What is under way comes to its end, and nothing new begins. What happens meanwhile is noticed, and looked at afterwards.
 #[derive(Debug, Args)]
 pub(super) struct PauseArguments {
+    /// Say nothing but what went wrong
+    #[arg(short, long)]
+    quiet: bool,
+
     #[command(flatten)]
     process: ProcessArguments,
 }
@@ -20,6 +25,10 @@ pub(super) struct PauseArguments {
 /// Let a running `setpoint run` go on after `setpoint pause`
 #[derive(Debug, Args)]
 pub(super) struct ResumeArguments {
+    /// Say nothing but what went wrong
+    #[arg(short, long)]
+    quiet: bool,
+
     #[command(flatten)]
     process: ProcessArguments,
 }
@@ -27,12 +36,15 @@ pub(super) struct ResumeArguments {
 pub(super) fn pause(output: &Output, arguments: &PauseArguments) -> Result<u8, Failure> {
     let mut client = Client::connect(&arguments.process)?;
     client.ask(Ask::Pause {})?;
-    match client.answer()? {
-        Answer::Pause {
-            was_paused: false, ..
-        } => {}
-        Answer::Pause { was_paused: true, .. } => output.say(Importance::Notice, "it was paused already"),
-        _ => return Err(client.strange()),
+    let Answer::Pause { was_paused, .. } = client.answer()? else {
+        return Err(client.strange());
+    };
+    if !arguments.quiet {
+        let text = match was_paused {
+            false => "paused: no runs begin until `setpoint resume`",
+            true => "it was paused already",
+        };
+        output.say(Importance::Notice, text);
     }
     Ok(exit_code::DONE)
 }
@@ -40,12 +52,21 @@ pub(super) fn pause(output: &Output, arguments: &PauseArguments) -> Result<u8, F
 pub(super) fn resume(output: &Output, arguments: &ResumeArguments) -> Result<u8, Failure> {
     let mut client = Client::connect(&arguments.process)?;
     client.ask(Ask::Resume {})?;
-    match client.answer()? {
-        Answer::Resume { was_paused: true, .. } => {}
-        Answer::Resume {
-            was_paused: false, ..
-        } => output.say(Importance::Notice, "it was not paused"),
-        _ => return Err(client.strange()),
+    let Answer::Resume {
+        was_paused,
+        paused_for,
+        ..
+    } = client.answer()?
+    else {
+        return Err(client.strange());
+    };
+    if !arguments.quiet {
+        let text = match (was_paused, paused_for) {
+            (true, Some(span)) => format!("resumed, after a pause of {}", span_text(span)),
+            (true, None) => "resumed".to_owned(),
+            (false, _) => "it was not paused".to_owned(),
+        };
+        output.say(Importance::Notice, text);
     }
     Ok(exit_code::DONE)
 }

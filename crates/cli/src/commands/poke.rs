@@ -1,6 +1,7 @@
 //! `setpoint poke`: looks at resources again.
 
 use clap::Args;
+use setpoint_diagnostics::visible;
 
 use crate::control::client::Client;
 use crate::control::protocol::{Answer, Ask};
@@ -17,6 +18,10 @@ pub(super) struct Arguments {
     #[arg(value_name = "KIND[NAME]", required = true)]
     resources: Vec<String>,
 
+    /// Say nothing but what went wrong
+    #[arg(short, long)]
+    quiet: bool,
+
     #[command(flatten)]
     process: ProcessArguments,
 }
@@ -29,11 +34,16 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
     let Answer::Poke { paused, .. } = client.answer()? else {
         return Err(client.strange());
     };
-    if paused {
-        output.say(
-            Importance::Notice,
-            "it is looked at after `setpoint resume`: there is a pause",
-        );
+    if !arguments.quiet {
+        let (what, is) = match arguments.resources.as_slice() {
+            [one] => (visible(one).into_owned(), "is"),
+            all => (format!("{} resources", all.len()), "are"),
+        };
+        let when = match paused {
+            false => "again",
+            true => "after `setpoint resume`: there is a pause",
+        };
+        output.say(Importance::Notice, format!("{what} {is} looked at {when}"));
     }
     Ok(exit_code::DONE)
 }

@@ -13,6 +13,10 @@ use crate::prefix::ProcessArguments;
 /// Waits until the new program is in use. If it is wrong, the old one stays in use, and the exit code is 1.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
+    /// Say nothing but what went wrong
+    #[arg(short, long)]
+    quiet: bool,
+
     #[command(flatten)]
     process: ProcessArguments,
 }
@@ -24,7 +28,9 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
     client.set_patience(None)?;
     match client.answer()? {
         Answer::Reload { wrong: None, .. } => {
-            output.say(Importance::Notice, "the program was read again");
+            if !arguments.quiet {
+                output.say(Importance::Notice, "the program was read again");
+            }
             Ok(exit_code::DONE)
         }
         Answer::Reload {

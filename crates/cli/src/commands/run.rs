@@ -86,7 +86,7 @@ pub(super) struct Arguments {
     converger_status_file: Option<PathBuf>,
 
     /// End with an error after so many seconds; 0: never
-    #[arg(long, value_name = "N", value_parser = parse_whole::<u64>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole::<u64>)]
     max_runtime: Option<u64>,
 
     /// Let at most N resources run at the same time, by a semaphore `:N` on each of them
@@ -94,7 +94,7 @@ pub(super) struct Arguments {
     sema: Option<i64>,
 
     /// Runs that may be under way at the same time
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_JOBS, value_parser = parse_whole::<NonZeroU32>)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = DEFAULT_JOBS, value_parser = parse_whole::<NonZeroU32>)]
     jobs: NonZeroU32,
 
     /// How often resources that do not say are tried again; -1: forever
@@ -102,7 +102,7 @@ pub(super) struct Arguments {
     meta_retry: Option<i16>,
 
     /// Milliseconds between the tries of resources that do not say
-    #[arg(long, value_name = "MS", value_parser = parse_whole::<u64>)]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, value_parser = parse_whole::<u64>)]
     meta_delay: Option<u64>,
 
     /// Make no automatic edges

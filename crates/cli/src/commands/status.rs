@@ -1,6 +1,5 @@
 //! `setpoint status`: how a running process keeps its machine.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
@@ -15,7 +14,7 @@ use crate::failure::{Failure, exit_code};
 use crate::health::{Health, counts_text, resources, standing_text};
 use crate::output::Output;
 use crate::prefix::ProcessArguments;
-use crate::view::duration_text;
+use crate::view::span_text;
 
 /// Show how a running `setpoint run` keeps this machine
 ///
@@ -71,13 +70,12 @@ struct Shown {
     host: HostStatus,
     /// By what needs attention first, and by identity.
     resources: Vec<ResourceStatus>,
-    /// Those that wait for something outside this machine.
-    awaiting: BTreeSet<String>,
     /// How many of those that were asked about stand how.
     counts: StandingCounts,
     /// Whether only some resources were asked about.
     is_part: bool,
     lists_all: bool,
+    health: Health,
 }
 
 impl Shown {
@@ -128,15 +126,19 @@ impl Shown {
                 )));
             }
         }
-        let awaiting = resources.iter().filter(|row| row.standing == Standing::Awaiting);
-        let awaiting = awaiting
-            .map(|row| format!("{}[{}]", row.kind, row.name))
-            .collect();
+        let mut judged = counts;
+        if is_part {
+            // What blocks them may not be among them: then it says itself what it waits for.
+            let awaits = |row: &&ResourceStatus| row.standing == Standing::Blocked && row.behind_awaits;
+            let awaiting = resources.iter().filter(awaits).count();
+            judged.blocked -= awaiting;
+            judged.awaiting += awaiting;
+        }
         Ok(Shown {
             hello: client.hello.clone(),
             host,
             resources,
-            awaiting,
+            health: Health::of(judged),
             counts,
             is_part,
             lists_all,
@@ -146,7 +148,7 @@ impl Shown {
     /// What a monitor is told.
     fn code(&self) -> u8 {
         let host = &self.host;
-        let health = Health::of(self.counts);
+        let health = self.health;
         if self.is_part || health == Health::Wrong {
             return health.code();
         }
@@ -218,9 +220,12 @@ impl Shown {
                 (format!("stopping: {counts}"), YELLOW)
             }
             exit_code::UNDER_WAY if !self.is_part && host.paused => (format!("paused: {counts}"), YELLOW),
-            exit_code::UNDER_WAY => (format!("under way: {counts}"), YELLOW),
-            exit_code::CHANGED => (format!("not right, and nothing is repaired: {counts}"), YELLOW),
-            _ => (format!("right: {}", resources(self.counts.right)), GREEN),
+            // The graph that comes is what is under way.
+            exit_code::UNDER_WAY if matches!(self.health, Health::Right | Health::WouldRepair) => {
+                (format!("under way: {counts}"), YELLOW)
+            }
+            exit_code::DONE => (self.health.line(self.counts), GREEN),
+            _ => (self.health.line(self.counts), YELLOW),
         };
         let _ = writeln!(out, "{style}{verdict}{style:#}");
         if self.is_part {
@@ -257,7 +262,9 @@ impl Shown {
             facts.push("repairs nothing (`--noop`)".to_owned());
         }
         if host.paused {
-            facts.push("paused: no runs begin until `setpoint resume`".to_owned());
+            let since = host.paused_since.map(|at| format!(" for {}", self.ago(at)));
+            let since = since.unwrap_or_default();
+            facts.push(format!("paused{since}: no runs begin until `setpoint resume`"));
         }
         match (host.repairs, host.repaired) {
             (1, Some(at)) => facts.push(format!("1 repair, {} ago", self.ago(at))),
@@ -296,10 +303,14 @@ impl Shown {
             _ => format!("for {since}"),
         }];
         if let Some(until) = row.until {
-            let left = duration_text(seconds(until - self.host.time));
-            details.push(match row.does {
+            let left = span_text(until - self.host.time);
+            let when = match row.does {
                 Doing::BackingOff => format!("next try in {left}"),
                 _ => format!("looked at again in {left} at the latest"),
+            };
+            details.push(match self.host.paused {
+                true => format!("{when}, but not before `setpoint resume`"),
+                false => when,
             });
         }
         if row.does == Doing::Running && row.standing == Standing::Failing {
@@ -335,7 +346,7 @@ impl Shown {
             }
             (Standing::Blocked, _) => {
                 let behind = behind();
-                match self.awaiting.contains(&behind) {
+                match row.behind_awaits {
                     true => format!("waits for {behind}, which waits for something outside this machine"),
                     false => format!("waits for {behind}, which has failed"),
                 }
@@ -348,6 +359,7 @@ impl Shown {
                 names => format!("waits for the semaphores {}", names.join(", ")),
             },
             (_, Doing::Limited) => "its events come faster than its limit".to_owned(),
+            (_, Doing::Ready) if self.host.paused => "waits for `setpoint resume`".to_owned(),
             (_, Doing::Ready) => "waits for its turn".to_owned(),
             (_, Doing::WaitingToBeAdded) => "waits until what it replaces is gone".to_owned(),
             _ => return None,
@@ -356,7 +368,7 @@ impl Shown {
     }
 
     fn ago(&self, moment: f64) -> String {
-        duration_text(seconds(self.host.time - moment))
+        span_text(self.host.time - moment)
     }
 }
 
@@ -395,10 +407,6 @@ fn title(standing: Standing) -> &'static str {
         Standing::Failing => "failing, and tried again",
         other => standing_text(other),
     }
-}
-
-fn seconds(span: f64) -> std::time::Duration {
-    std::time::Duration::try_from_secs_f64(span.max(0.0)).unwrap_or_default()
 }
 
 const RED: Style = AnsiColor::BrightRed.on_default().bold();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use setpoint_diagnostics::visible;
 
-use super::protocol::{Answer, Ask, ErrorCode, Hello, PROTOCOL, Request};
+use super::protocol::{Answer, Ask, ErrorCode, Hello, PROTOCOL, Request, Unknown};
 use super::socket;
 use crate::failure::{Failure, system_text};
 use crate::prefix::{OF_ROOT, ProcessArguments};
@@ -95,6 +95,29 @@ impl Client {
     pub(crate) fn answer(&mut self) -> Result<Answer, Failure> {
         let line = self.line()?.ok_or_else(|| self.went())?;
         self.read(&line)
+    }
+
+    /// Whether a resource, `KIND[NAME]`, is there; if not, what is probably meant.
+    pub(crate) fn look_for(&mut self, resource: &str) -> Result<Result<(), Unknown>, Failure> {
+        self.ask(Ask::Status {
+            resources: vec![resource.to_owned()],
+            kinds: Vec::new(),
+            standings: Some(Vec::new()),
+        })?;
+        let line = self.line()?.ok_or_else(|| self.went())?;
+        if let Ok(Answer::Error {
+            code: ErrorCode::UnknownResource,
+            help,
+            ..
+        }) = serde_json::from_str(&line)
+        {
+            let resource = resource.to_owned();
+            return Ok(Err(Unknown { resource, help }));
+        }
+        match self.read(&line)? {
+            Answer::Status { .. } => Ok(Ok(())),
+            _ => Err(self.strange()),
+        }
     }
 
     /// What a line says. That the process refuses is a failure.
@@ -183,6 +206,15 @@ impl Client {
             None => format!("the process of {}", self.place.display()),
         }
     }
+}
+
+/// Says that a resource is not there, and what that means for what was asked.
+pub(crate) fn missing(unknown: &Unknown, meaning: &str) -> String {
+    let mut text = format!("there is no resource {}: {meaning}", visible(&unknown.resource));
+    if let Some(help) = &unknown.help {
+        text.push_str(&format!("\n  help: {}", visible(help)));
+    }
+    text
 }
 
 /// Connects. The kernel lets one wait for a process that does not take connections any more, and that is not waited for.

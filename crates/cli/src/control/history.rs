@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use setpoint_engine::{Event, EventKind};
+use setpoint_graph::ResourceId;
 
 /// Events that are kept at most.
 const MOST_EVENTS: usize = 4096;
@@ -34,6 +35,11 @@ impl History {
     /// Number of the newest; 0 before the first.
     pub(super) fn newest(&self) -> u64 {
         self.newest
+    }
+
+    /// The resources that they are of.
+    pub(super) fn identities(&self) -> impl Iterator<Item = ResourceId> {
+        self.events.iter().filter_map(|event| event.identity())
     }
 
     /// The first event after the one of this number, or the gap that is in its place.

@@ -49,7 +49,7 @@ pub(crate) enum Ask {
         /// Whether to go on with what comes.
         #[serde(default)]
         follow: bool,
-        /// Only those of these resources; gaps always come.
+        /// Only those of these resources; gaps always come. Without `follow`, one that is not there and that has no event here is an error.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         resources: Vec<String>,
         /// Only those of resources of these kinds.
@@ -59,7 +59,7 @@ pub(crate) enum Ask {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         events: Vec<String>,
     },
-    /// Ends another request of this client.
+    /// Ends another request of this client, which is answered its last line: `events`, of where it has come to, or an error `cancelled`.
     Cancel {
         /// The id of that request.
         of: u64,
@@ -75,7 +75,7 @@ pub(crate) enum Ask {
     Resume {},
     /// Reads the program again. The answer comes when that is done.
     Reload {},
-    /// Changes of whom debug output is wanted, and answers of whom it is. First `off`, then `on`.
+    /// Changes of whom debug output is wanted, and answers of whom it is. First `off`, then `on`. A resource need not be there yet.
     Debug {
         /// Kinds, resources and functions, or `all`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -177,6 +177,9 @@ pub(crate) enum Answer {
         id: u64,
         /// Whether there was a pause.
         was_paused: bool,
+        /// For how many seconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        paused_for: Option<f64>,
     },
     /// The program was read again.
     Reload {
@@ -192,6 +195,12 @@ pub(crate) enum Answer {
         id: u64,
         /// Of these.
         on: Vec<String>,
+        /// Those of `off` of whom it is wanted nevertheless: because it is of all, or of all resources of their kind.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        still_on: Vec<String>,
+        /// Resources that were asked for and are not there. They count when they come.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unknown: Vec<Unknown>,
     },
     /// The request is refused. It has no further answer.
     Error {
@@ -226,6 +235,8 @@ pub(crate) enum ErrorCode {
     UnknownEvent,
     /// A request of this id is under way.
     IdInUse,
+    /// The request was ended by `cancel`.
+    Cancelled,
     /// Too many requests of this client are under way.
     TooManyRequests,
     /// Too many clients are connected. The connection ends.
@@ -238,6 +249,16 @@ pub(crate) enum ErrorCode {
     NotAnswering,
     /// The engine has ended.
     Ended,
+}
+
+/// A resource that is not there.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Unknown {
+    /// Which, `KIND[NAME]`.
+    pub(crate) resource: String,
+    /// What is probably meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) help: Option<String>,
 }
 
 /// Who answers.
@@ -269,6 +290,9 @@ pub(crate) struct HostStatus {
     pub(crate) converged: Option<bool>,
     /// Whether no runs begin, because somebody asked for a pause.
     pub(crate) paused: bool,
+    /// Since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) paused_since: Option<f64>,
     /// Whether all repairs are forbidden.
     pub(crate) noop: bool,
     /// Whether a new graph is on its way.
@@ -327,6 +351,9 @@ pub(crate) struct ResourceStatus {
     /// The resource that it waits for, or that blocks it, `KIND[NAME]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) behind: Option<String>,
+    /// Whether what blocks it has not failed, but waits for something outside this machine.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) behind_awaits: bool,
     /// The semaphores that it needs, if it waits for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) semaphores: Vec<String>,

@@ -1,122 +1,42 @@
 //! What a request is answered.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value as Json};
 use setpoint_diagnostics::did_you_mean;
-use setpoint_engine::machine::{Standing, StandingSet, StopStage, Summary, VertexState, VertexStatus};
+use setpoint_engine::machine::{Standing, StandingSet, StopStage, Summary, VertexStatus};
 use setpoint_engine::{DebugSelection, Event};
-use setpoint_graph::{DesiredResource, ResourceId, json};
+use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId, json};
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use super::events::Filter;
-use super::protocol::{
-    Answer, Ask, Doing, ErrorCode, HostStatus, Place, REQUESTS, Request, ResourceStatus, seconds,
-};
+use super::names::{meant_instead, resource_named};
+use super::protocol::{Answer, Ask, ErrorCode, HostStatus, Request, Unknown, seconds};
+use super::refusal::{Refusal, Stop};
+use super::row::row;
 use super::server::Shared;
 use crate::program_state::{Accepted, Reloaded};
 use crate::view::event_names;
 
-/// Why nothing more is answered.
-pub(super) enum Stop {
-    /// The request is refused.
-    Refused(Refusal),
-    /// The client is gone.
-    Gone,
-}
-
-/// Why a request is refused.
-pub(super) struct Refusal {
-    pub(super) id: Option<u64>,
-    pub(super) code: ErrorCode,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-}
-
-impl Refusal {
-    pub(super) fn new(code: ErrorCode, message: impl Into<String>) -> Refusal {
-        Refusal {
-            id: None,
-            code,
-            message: message.into(),
-            help: None,
-        }
-    }
-
-    pub(super) fn of(mut self, id: u64) -> Refusal {
-        self.id = Some(id);
-        self
-    }
-
-    fn helped(mut self, help: Option<String>) -> Refusal {
-        self.help = help;
-        self
-    }
-
-    pub(super) fn answer(self) -> Answer {
-        Answer::Error {
-            id: self.id,
-            code: self.code,
-            message: self.message,
-            help: self.help,
-        }
-    }
-}
-
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Stop {
-        Stop::Refused(refusal)
-    }
-}
-
-/// Reads a line of a client.
-pub(super) fn parse(line: &[u8]) -> Result<Request, Refusal> {
-    let not_one = |why: String| {
-        Refusal::new(ErrorCode::NotARequest, format!("this is no request: {why}")).helped(Some(
-            r#"a request is a line such as {"id":1,"request":"status"}"#.to_owned(),
-        ))
-    };
-    let mut fields: Map<String, Json> =
-        serde_json::from_slice(line).map_err(|error| not_one(error.to_string()))?;
-    let id = fields.get("id").and_then(Json::as_u64);
-    let id = id.ok_or_else(|| not_one("`id` must be a whole number, not negative".to_owned()))?;
-    fields.remove("id");
-    let name = fields.get("request").and_then(Json::as_str);
-    let name = name.ok_or_else(|| not_one("`request` must be a text".to_owned()).of(id))?;
-    if !REQUESTS.contains(&name) {
-        let help = did_you_mean(name, REQUESTS);
-        let help = help.unwrap_or_else(|| format!("there are {}", REQUESTS.join(", ")));
-        let message = format!("there is no request `{name}`");
-        return Err(Refusal::new(ErrorCode::UnknownRequest, message)
-            .helped(Some(help))
-            .of(id));
-    }
-    let name = name.to_owned();
-    let ask = serde_json::from_value(Json::Object(fields)).map_err(|error| {
-        let message = format!("the request `{name}` is wrong: {error}");
-        Refusal::new(ErrorCode::Invalid, message).of(id)
-    })?;
-    Ok(Request { id, ask })
-}
-
 /// Rows in one line: few enough that a line is written at once.
 const ROWS: usize = 256;
+
+/// Unknown resources of one request for which it is looked up what may be meant.
+const HELPED: usize = 8;
 
 /// How long the engine has for an answer.
 const ENGINE_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Bytes of an error that a row shows. The events have all of it.
-const LONGEST_ERROR: usize = 4096;
-
-/// Answers a request, line by line.
+/// Answers a request, line by line. Of `events`, `reached` holds how far it has come.
 pub(super) async fn answer(
     shared: &Rc<Shared>,
     request: Request,
     lines: &Sender<String>,
+    reached: &Cell<u64>,
 ) -> Result<(), Stop> {
     let at = Answering {
         shared,
@@ -138,13 +58,13 @@ pub(super) async fn answer(
             events,
         } => {
             let filter = at.filter(&resources, kinds, events)?;
-            at.events(since, follow, &filter).await
+            at.events(since, follow, &filter, reached).await
         }
         // Whoever reads the lines does that.
         Ask::Cancel { .. } => Ok(()),
         Ask::Poke { resources } => at.poke(&resources).await,
         Ask::Pause {} => {
-            let was_paused = at.summary().await?.paused;
+            let was_paused = at.summary().await?.paused.is_some();
             shared.served.engine.pause();
             at.say(&Answer::Pause {
                 id: at.id,
@@ -153,11 +73,13 @@ pub(super) async fn answer(
             .await
         }
         Ask::Resume {} => {
-            let was_paused = at.summary().await?.paused;
+            let summary = at.summary().await?;
             shared.served.engine.resume();
+            let paused_for = summary.paused.map(|since| summary.now.saturating_sub(since));
             at.say(&Answer::Resume {
                 id: at.id,
-                was_paused,
+                was_paused: paused_for.is_some(),
+                paused_for: paused_for.map(seconds),
             })
             .await
         }
@@ -224,11 +146,7 @@ impl Answering<'_> {
             }
         } else {
             let ids = self.named(resources)?;
-            let mut vertices = self.asked(engine.status_of(ids.clone())).await?;
-            let there: BTreeSet<&ResourceId> = vertices.iter().map(|status| &status.id).collect();
-            if let Some(missing) = ids.iter().find(|id| !there.contains(id)) {
-                return Err(self.unknown(missing).await?.into());
-            }
+            let mut vertices = self.there(&ids).await?;
             vertices.retain(is_wanted);
             self.rows(&vertices, program.accepted.as_ref()).await?;
         }
@@ -237,7 +155,8 @@ impl Answering<'_> {
             time: seconds(summary.now),
             counts: summary.counts,
             converged: summary.converged,
-            paused: summary.paused,
+            paused: summary.paused.is_some(),
+            paused_since: summary.paused.map(seconds),
             noop: summary.noop,
             new_graph: summary.new_graph,
             busy: summary.busy,
@@ -302,37 +221,35 @@ impl Answering<'_> {
         Ok(())
     }
 
+    /// How these resources are. One that is not there is refused.
+    async fn there(&self, ids: &[ResourceId]) -> Result<Vec<VertexStatus>, Stop> {
+        let vertices = self
+            .asked(self.shared.served.engine.status_of(ids.to_vec()))
+            .await?;
+        let there: BTreeSet<&ResourceId> = vertices.iter().map(|status| &status.id).collect();
+        match ids.iter().find(|id| !there.contains(id)) {
+            Some(missing) => Err(self.unknown(missing).await?),
+            None => Ok(vertices),
+        }
+    }
+
     /// Says that a resource is not there.
-    async fn unknown(&self, id: &ResourceId) -> Result<Refusal, Stop> {
-        // As the program has it: a running graph has one resource for all that are applied together.
-        let graph = match self.shared.served.program.get().accepted {
-            Some(accepted) => accepted.graph.clone(),
+    async fn unknown(&self, id: &ResourceId) -> Result<Stop, Stop> {
+        let message = format!("there is no resource {id}");
+        let help = meant_instead(&self.known_graph().await?, id).await;
+        let refusal = Refusal::new(ErrorCode::UnknownResource, message).helped(help);
+        Ok(refusal.of(self.id).into())
+    }
+
+    /// The graph as the program has it: a running one has one resource for all that are applied together.
+    async fn known_graph(&self) -> Result<DesiredGraph, Stop> {
+        match self.shared.served.program.get().accepted {
+            Some(accepted) => Ok(accepted.graph),
             None => {
                 let running = self.asked(self.shared.served.engine.graph()).await?;
-                running.unwrap_or_default()
+                Ok(running.unwrap_or_default())
             }
-        };
-        let of_kind = || graph.resources.keys().filter(|other| other.kind == id.kind);
-        let help = match of_kind().next() {
-            Some(_) => {
-                let found = setpoint_diagnostics::closest(&id.name, of_kind().map(|other| &*other.name));
-                found.map(|name| format!("did you mean `{}[{name}]`?", id.kind))
-            }
-            None => {
-                let kinds: BTreeSet<&str> = graph.resources.keys().map(|other| &*other.kind).collect();
-                let close = setpoint_diagnostics::closest(&id.kind, kinds.iter().copied());
-                let meant = close.filter(|kind| graph.resource(kind, &id.name).is_some());
-                match (meant, close) {
-                    (Some(kind), _) => Some(format!("did you mean `{kind}[{}]`?", id.name)),
-                    (None, Some(kind)) => Some(format!("did you mean the kind `{kind}`?")),
-                    (None, None) => None,
-                }
-            }
-        };
-        let message = format!("there is no resource {id}");
-        Ok(Refusal::new(ErrorCode::UnknownResource, message)
-            .helped(help)
-            .of(self.id))
+        }
     }
 
     async fn graph(&self) -> Result<(), Stop> {
@@ -406,44 +323,74 @@ impl Answering<'_> {
         })
     }
 
-    async fn events(&self, since: Option<u64>, follow: bool, filter: &Filter) -> Result<(), Stop> {
+    /// Tells events, and keeps in `reached` how far: the number of the newest that was told or is not wanted.
+    async fn events(
+        &self,
+        since: Option<u64>,
+        follow: bool,
+        filter: &Filter,
+        reached: &Cell<u64>,
+    ) -> Result<(), Stop> {
         let newest = || self.shared.history.borrow().newest();
         // What has happened until now belongs to the answer, although it may not be here yet.
         let happened = match follow && since.is_none() {
             true => newest(),
             false => newest().max(self.summary().await?.newest_event),
         };
-        let mut at = match since {
+        if !follow {
+            self.have_happened(filter).await?;
+        }
+        match since {
             Some(since) if since > happened => {
                 let message = format!("there is no event {since} yet: the newest is {happened}");
                 return Err(self.refuse(ErrorCode::UnknownEvent, message));
             }
-            Some(since) => since,
-            None if follow => newest(),
-            None => 0,
-        };
+            Some(since) => reached.set(since),
+            None if follow => reached.set(newest()),
+            None => reached.set(0),
+        }
         loop {
             let changed = self.shared.news.notified();
             tokio::pin!(changed);
             // Before looking, so that nothing that comes meanwhile is missed.
             changed.as_mut().enable();
             loop {
-                let next = self.shared.history.borrow().after(at);
+                let next = self.shared.history.borrow().after(reached.get());
                 let Some(event) = next else { break };
-                at = event.seq;
                 if filter.wants(&event) {
                     self.event(&event).await?;
                 }
+                reached.set(event.seq);
             }
             if (!follow && newest() >= happened) || self.shared.has_ended.get() {
                 return self
                     .say(&Answer::Events {
                         id: self.id,
-                        newest: at,
+                        newest: reached.get(),
                     })
                     .await;
             }
             changed.await;
+        }
+    }
+
+    /// Refuses resources that are not there and that no kept event is of. Whoever follows may wait for one that comes later.
+    async fn have_happened(&self, filter: &Filter) -> Result<(), Stop> {
+        let mut missing = filter.resources.clone();
+        let there = self
+            .shared
+            .served
+            .engine
+            .status_of(missing.iter().cloned().collect());
+        for status in self.asked(there).await? {
+            missing.remove(&status.id);
+        }
+        for id in self.shared.history.borrow().identities() {
+            missing.remove(&id);
+        }
+        match missing.first() {
+            Some(id) => Err(self.unknown(id).await?),
+            None => Ok(()),
         }
     }
 
@@ -459,15 +406,11 @@ impl Answering<'_> {
     async fn poke(&self, names: &[String]) -> Result<(), Stop> {
         let engine = &self.shared.served.engine;
         let ids = self.named(names)?;
-        let there = self.asked(engine.status_of(ids.clone())).await?;
-        let there: BTreeSet<ResourceId> = there.into_iter().map(|status| status.id).collect();
-        if let Some(missing) = ids.iter().find(|id| !there.contains(id)) {
-            return Err(self.unknown(missing).await?.into());
-        }
+        self.there(&ids).await?;
         for id in ids {
             engine.poke(id);
         }
-        let paused = self.summary().await?.paused;
+        let paused = self.summary().await?.paused.is_some();
         self.say(&Answer::Poke { id: self.id, paused }).await
     }
 
@@ -505,157 +448,57 @@ impl Answering<'_> {
         };
         let (on, off) = (read(on)?, read(off)?);
         let served = &self.shared.served;
-        let wanted = on.names().map(str::to_owned);
-        let kinds = on.resources().map(|id| id.kind.to_string());
-        for name in wanted.chain(kinds) {
-            if let Err(help) = served.names.find(&name) {
+        let before = served.debug.selection();
+        // What is on may be turned off, whatever it is called.
+        let unknown_names = on
+            .names()
+            .chain(off.names().filter(|name| !before.has_name(name)));
+        let kinds = on.resources().chain(off.resources()).map(|id| &*id.kind);
+        for name in unknown_names.chain(kinds) {
+            if let Err(help) = served.names.find(name) {
                 let message = format!("there is neither a kind nor a function `{name}`");
                 let refusal = Refusal::new(ErrorCode::Invalid, message).helped(help);
                 return Err(refusal.of(self.id).into());
             }
         }
+        let off_in_vain = off.resources().filter(|id| !before.has_resource(id));
+        let asked = on.resources().chain(off_in_vain).cloned().collect();
+        let unknown = self.not_there(asked).await?;
         served.debug.change(|selection| {
             selection.remove(&off);
             selection.add(on);
         });
-        let on = served.debug.selection().words();
-        self.say(&Answer::Debug { id: self.id, on }).await
-    }
-}
-
-/// The resource that is written so, `KIND[NAME]`.
-pub(crate) fn resource_named(text: &str) -> Option<ResourceId> {
-    let (kind, rest) = text.split_once('[')?;
-    let name = rest.strip_suffix(']')?;
-    let is_one = !kind.is_empty() && !name.is_empty() && !kind.contains(char::is_whitespace);
-    is_one.then(|| ResourceId::new(kind.to_lowercase(), name))
-}
-
-fn row(status: &VertexStatus, accepted: Option<&Accepted>) -> ResourceStatus {
-    let wanted = accepted.and_then(|accepted| {
-        let graph = &accepted.graph;
-        let visible = graph.resources.get(&status.id).filter(|_| !status.hidden);
-        visible.or_else(|| graph.hidden.get(&status.id)?.first())
-    });
-    let place = wanted.and_then(|wanted| {
-        let (file, position) = accepted?.places.place(wanted.span)?;
-        Some(Place {
-            file: file.to_owned(),
-            line: position.line,
-            col: position.column,
+        let selection = served.debug.selection();
+        let still_on = selection.covered(&off);
+        let on = selection.words();
+        self.say(&Answer::Debug {
+            id: self.id,
+            on,
+            still_on,
+            unknown,
         })
-    });
-    let (mut until, mut behind, mut semaphores) = (None, None, Vec::new());
-    let does = match &status.state {
-        VertexState::WaitingToBeAdded => Doing::WaitingToBeAdded,
-        VertexState::Starting => Doing::Starting,
-        VertexState::Clean => Doing::Watching,
-        VertexState::WaitingFor(other) | VertexState::BlockedBy(other) => {
-            behind = Some(other.to_string());
-            Doing::WaitingForAnother
-        }
-        VertexState::Awaiting => Doing::Awaiting,
-        VertexState::Ready => Doing::Ready,
-        VertexState::WaitingForSemaphore => {
-            semaphores = wanted.map(|wanted| wanted.meta.sema.clone()).unwrap_or_default();
-            Doing::WaitingForSemaphore
-        }
-        VertexState::LimitedUntil(moment) => {
-            until = Some(seconds(*moment));
-            Doing::Limited
-        }
-        VertexState::BackingOffUntil(moment) => {
-            until = Some(seconds(*moment));
-            Doing::BackingOff
-        }
-        VertexState::Running(_) => Doing::Running,
-        VertexState::FailedForGood => Doing::Failed,
-        VertexState::Finishing => Doing::Finishing,
-    };
-    ResourceStatus {
-        kind: status.id.kind.to_string(),
-        name: status.id.name.to_string(),
-        group: status.group.as_ref().map(ToString::to_string),
-        standing: status.standing,
-        since: seconds(status.since),
-        does,
-        error: status.error.as_deref().map(shortened),
-        until,
-        behind,
-        semaphores,
-        noop: status.noop,
-        hidden: status.hidden,
-        reversal: status.reversal,
-        refresh_pending: status.refresh_pending,
-        place,
-    }
-}
-
-fn shortened(error: &str) -> String {
-    if error.len() <= LONGEST_ERROR {
-        return error.to_owned();
-    }
-    let mut end = LONGEST_ERROR;
-    while !error.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", &error[..end])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_resources_are_read_whatever_they_hold() {
-        let read = |text: &str| resource_named(text).map(|id| id.to_string());
-        assert_eq!(read("File[/a]").as_deref(), Some("file[/a]"));
-        assert_eq!(read("exec[a[b] c]").as_deref(), Some("exec[a[b] c]"));
-        for wrong in ["", "file", "file[", "[x]", "file[]", "a b[c]", "file[x] "] {
-            assert_eq!(read(wrong), None, "{wrong}");
-        }
+        .await
     }
 
-    #[test]
-    fn what_is_no_request_is_said_to_be_none() {
-        let refused = |line: &str| {
-            let refusal = parse(line.as_bytes()).expect_err("it is none");
-            (refusal.id, refusal.code, refusal.help.unwrap_or_default())
-        };
-        assert_eq!(refused("garbage").1, ErrorCode::NotARequest);
-        assert_eq!(refused("[1]").1, ErrorCode::NotARequest);
-        assert_eq!(refused(r#"{"request":"status"}"#).1, ErrorCode::NotARequest);
-        assert_eq!(
-            refused(r#"{"id":-1,"request":"status"}"#).1,
-            ErrorCode::NotARequest
-        );
-        let (id, code, help) = refused(r#"{"id":7,"request":"statsu"}"#);
-        assert_eq!(
-            (id, code, &*help),
-            (Some(7), ErrorCode::UnknownRequest, "did you mean `status`?")
-        );
-        for wrong in [
-            r#"{"id":7,"request":"status","kindd":[]}"#,
-            r#"{"id":7,"request":"poke"}"#,
-            r#"{"id":7,"request":"status","standings":["wrong"]}"#,
-        ] {
-            assert_eq!(
-                (refused(wrong).0, refused(wrong).1),
-                (Some(7), ErrorCode::Invalid),
-                "{wrong}"
-            );
+    /// Those of these resources that are not in the graph, which may be a mistake, or come later.
+    async fn not_there(&self, mut ids: BTreeSet<ResourceId>) -> Result<Vec<Unknown>, Stop> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
         }
-        let right = parse(br#"{"id":7,"request":"events","follow":true}"#);
-        assert!(matches!(
-            right,
-            Ok(Request {
-                id: 7,
-                ask: Ask::Events {
-                    follow: true,
-                    since: None,
-                    ..
-                }
-            })
-        ));
+        let there = self.shared.served.engine.status_of(ids.iter().cloned().collect());
+        for status in self.asked(there).await? {
+            ids.remove(&status.id);
+        }
+        let graph = self.known_graph().await?;
+        let mut unknown = Vec::new();
+        for (at, id) in ids.iter().enumerate() {
+            let help = match at < HELPED {
+                true => meant_instead(&graph, id).await,
+                false => None,
+            };
+            let resource = id.to_string();
+            unknown.push(Unknown { resource, help });
+        }
+        Ok(unknown)
     }
 }

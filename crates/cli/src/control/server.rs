@@ -22,7 +22,9 @@ use tokio::time::{sleep, timeout};
 use super::history::History;
 use super::names::Names;
 use super::protocol::{Answer, Ask, ErrorCode, Hello, LONGEST_REQUEST, Request};
-use super::requests::{Refusal, Stop, answer, parse};
+use super::reading::parse;
+use super::refusal::{Refusal, Stop};
+use super::requests::answer;
 use super::socket::{NAME, SocketFile, bind};
 use crate::failure::{Failure, system_text};
 use crate::output::Output;
@@ -251,17 +253,18 @@ async fn converse(shared: &Rc<Shared>, from: OwnedReadHalf, lines: Sender<String
                 break;
             }
         }
-        let refused = match parse(&line) {
-            Ok(request) => requests.take(shared, request, &lines),
-            Err(refusal) => Some(refusal.answer()),
+        let said = match parse(&line) {
+            Ok(Some(request)) => requests.take(shared, request, &lines),
+            Ok(None) => Vec::new(),
+            Err(refusal) => vec![refusal.answer()],
         };
-        if let Some(answer) = refused
-            && send(&lines, &answer).await.is_err()
-        {
+        if send_all(&lines, &said).await.is_err() {
             break;
         }
     }
     // What only goes on until it is cancelled goes with the client; the rest is answered, if there is still somebody to hear it.
+    let ended = requests.end_following();
+    let _ = send_all(&lines, &ended).await;
     requests.finish(writer).await;
 }
 
@@ -274,39 +277,75 @@ struct Requests {
 
 struct UnderWay {
     task: AbortHandle,
-    follows: bool,
+    what: What,
+    /// How far `events` has come.
+    reached: Rc<Cell<u64>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Events { follows: bool },
+    Other,
+}
+
+impl UnderWay {
+    /// Ends it, and gives its last line.
+    fn end(self, id: u64) -> Answer {
+        self.task.abort();
+        match self.what {
+            What::Events { .. } => Answer::Events {
+                id,
+                newest: self.reached.get(),
+            },
+            What::Other => Refusal::new(ErrorCode::Cancelled, "the request was cancelled")
+                .of(id)
+                .answer(),
+        }
+    }
 }
 
 impl Requests {
     /// Begins with a request. Answers what is to be said at once.
-    fn take(&mut self, shared: &Rc<Shared>, request: Request, lines: &Sender<String>) -> Option<Answer> {
+    fn take(&mut self, shared: &Rc<Shared>, request: Request, lines: &Sender<String>) -> Vec<Answer> {
         let id = request.id;
+        let refused = |code: ErrorCode, message: String| vec![Refusal::new(code, message).of(id).answer()];
         if let Ask::Cancel { of } = request.ask {
-            let under_way = self.by_id.remove(&of);
-            let was_under_way = under_way.is_some_and(|under_way| {
-                under_way.task.abort();
-                true
-            });
-            return Some(Answer::Cancel { id, was_under_way });
+            let ended = self.by_id.remove(&of).map(|under_way| under_way.end(of));
+            let was_under_way = ended.is_some();
+            let answer = Answer::Cancel { id, was_under_way };
+            return ended.into_iter().chain([answer]).collect();
         }
         if self.by_id.contains_key(&id) {
-            let message = format!("a request with the id {id} is under way");
-            return Some(Refusal::new(ErrorCode::IdInUse, message).of(id).answer());
+            return refused(
+                ErrorCode::IdInUse,
+                format!("a request with the id {id} is under way"),
+            );
         }
+        let (what, reached) = match request.ask {
+            Ask::Events { since, follow, .. } => {
+                let newest = || shared.history.borrow().newest();
+                let begin = since.unwrap_or_else(|| if follow { newest() } else { 0 });
+                (What::Events { follows: follow }, begin)
+            }
+            _ => (What::Other, 0),
+        };
         if self.by_id.len() >= MOST_REQUESTS {
-            let message = format!("{MOST_REQUESTS} requests are under way");
-            return Some(Refusal::new(ErrorCode::TooManyRequests, message).of(id).answer());
+            return refused(
+                ErrorCode::TooManyRequests,
+                format!("{MOST_REQUESTS} requests are under way"),
+            );
         }
-        let follows = matches!(request.ask, Ask::Events { follow: true, .. });
         let (shared, lines) = (shared.clone(), lines.clone());
+        let reached = Rc::new(Cell::new(reached));
+        let so_far = reached.clone();
         let task = self.tasks.spawn_local(async move {
-            if let Err(Stop::Refused(mut refusal)) = answer(&shared, request, &lines).await {
+            if let Err(Stop::Refused(mut refusal)) = answer(&shared, request, &lines, &so_far).await {
                 refusal.id.get_or_insert(id);
                 let _ = send(&lines, &refusal.answer()).await;
             }
         });
-        self.by_id.insert(id, UnderWay { task, follows });
-        None
+        self.by_id.insert(id, UnderWay { task, what, reached });
+        Vec::new()
     }
 
     fn tidy(&mut self) {
@@ -314,10 +353,15 @@ impl Requests {
         self.by_id.retain(|_, under_way| !under_way.task.is_finished());
     }
 
+    /// Ends what would go on for ever, and gives the last lines.
+    fn end_following(&mut self) -> Vec<Answer> {
+        self.tidy();
+        let follows = |under_way: &UnderWay| under_way.what == What::Events { follows: true };
+        let ended = self.by_id.extract_if(.., |_, under_way| follows(under_way));
+        ended.map(|(id, under_way)| under_way.end(id)).collect()
+    }
+
     async fn finish(mut self, writer: &JoinHandle<()>) {
-        for under_way in self.by_id.values().filter(|under_way| under_way.follows) {
-            under_way.task.abort();
-        }
         while !writer.is_finished() && self.tasks.join_next().await.is_some() {}
     }
 }
@@ -325,6 +369,13 @@ impl Requests {
 async fn send(lines: &Sender<String>, answer: &Answer) -> Result<(), ()> {
     let line = serde_json::to_string(answer).unwrap_or_default();
     lines.send(line).await.map_err(|_| ())
+}
+
+async fn send_all(lines: &Sender<String>, answers: &[Answer]) -> Result<(), ()> {
+    for answer in answers {
+        send(lines, answer).await?;
+    }
+    Ok(())
 }
 
 /// Writes lines to a client, until there are no more or it takes none.

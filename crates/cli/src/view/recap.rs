@@ -291,6 +291,11 @@ pub(crate) fn duration_text(duration: Duration) -> String {
     }
 }
 
+/// A span in seconds, as it goes over the socket.
+pub(crate) fn span_text(seconds: f64) -> String {
+    duration_text(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! Asking a running process, and telling it what to do: the commands, and the socket itself.
+//! Asking a running process, and telling it what to do: the commands.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{Read, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -9,18 +8,17 @@ use serde_json::{Value as Json, json};
 use setpoint_testing::{Finished, Hermetic, Running, repository};
 
 use crate::end_to_end::{Engine, text};
-use crate::events::validate;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
 /// A command that speaks with the process of a place.
-fn ask(place: &Hermetic, words: &[&str]) -> Finished {
+pub(crate) fn ask(place: &Hermetic, words: &[&str]) -> Finished {
     let prefix = place.path("prefix").display().to_string();
     let words: Vec<&str> = words.iter().copied().chain(["--prefix", &prefix]).collect();
     place.run(BINARY, &words)
 }
 
-fn status(place: &Hermetic, words: &[&str]) -> (i32, Json) {
+pub(crate) fn status(place: &Hermetic, words: &[&str]) -> (i32, Json) {
     let words: Vec<&str> = ["status", "--json"].iter().chain(words).copied().collect();
     let finished = ask(place, &words);
     let json = serde_json::from_str(&finished.stdout);
@@ -30,59 +28,8 @@ fn status(place: &Hermetic, words: &[&str]) -> (i32, Json) {
     )
 }
 
-/// A client of the socket that does what it likes.
-struct Raw(BufReader<UnixStream>);
-
-impl Raw {
-    fn connect(place: &Hermetic) -> Raw {
-        let stream = UnixStream::connect(place.path("prefix/control.sock")).expect("a process listens");
-        stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .expect("the socket works");
-        Raw(BufReader::new(stream))
-    }
-
-    fn say(&mut self, line: &str) {
-        self.0
-            .get_mut()
-            .write_all(format!("{line}\n").as_bytes())
-            .expect("the socket works");
-    }
-
-    fn line(&mut self) -> Json {
-        let mut line = String::new();
-        self.0.read_line(&mut line).expect("the socket works");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
-    }
-
-    /// The code of the next error, whatever comes before it.
-    fn error(&mut self) -> Json {
-        loop {
-            let line = self.line();
-            if line["answer"] == "error" {
-                return line["code"].clone();
-            }
-        }
-    }
-
-    /// The lines of an answer up to the last.
-    fn answer(&mut self, id: u64) -> Vec<Json> {
-        let mut lines = Vec::new();
-        loop {
-            let line = self.line();
-            let is_last = ["status", "graph", "events", "poke", "error"]
-                .iter()
-                .any(|last| line["answer"] == *last && line["id"] == id);
-            lines.push(line);
-            if is_last {
-                return lines;
-            }
-        }
-    }
-}
-
 /// A program of which one file fails for as long as there is no directory for it.
-fn failing(place: &Hermetic) -> String {
+pub(crate) fn failing(place: &Hermetic) -> String {
     let at = |name: &str| place.path(name).display().to_string();
     let (motd, app) = (at("machine/etc/motd"), at("machine/srv/app/config"));
     std::fs::create_dir_all(place.path("machine/etc")).expect("the socket works");
@@ -94,7 +41,7 @@ fn failing(place: &Hermetic) -> String {
 }
 
 /// Waits until the resource has failed.
-fn started(place: &Hermetic, program: &str) -> Engine {
+pub(crate) fn started(place: &Hermetic, program: &str) -> Engine {
     let mut engine = Engine::start(place, &["--converger-timeout", "0", program]);
     engine.event("the end of the work", |event| event["event"] == "converged");
     engine
@@ -290,6 +237,26 @@ fn names_that_are_not_there_are_answered_with_those_that_are_meant() {
             64,
         ),
         (
+            vec!["events".to_owned(), "exec[strat]".to_owned()],
+            "there is no resource exec[strat]\n  help: did you mean `exec[start]`?".to_owned(),
+            1,
+        ),
+        (
+            vec!["events".to_owned(), "--since=-1".to_owned()],
+            "the number of an event is a whole number, and 0 stands before the first".to_owned(),
+            64,
+        ),
+        (
+            vec!["events".to_owned(), "--since".to_owned(), "-1".to_owned()],
+            "the number of an event is a whole number, and 0 stands before the first".to_owned(),
+            64,
+        ),
+        (
+            vec!["debug".to_owned(), "off".to_owned(), "exce".to_owned()],
+            "there is neither a kind nor a function `exce`\n  help: did you mean `exec`?".to_owned(),
+            64,
+        ),
+        (
             vec!["status".to_owned(), "--kind".to_owned(), "exce".to_owned()],
             "there is no kind `exce`\n  help: did you mean `exec`?".to_owned(),
             64,
@@ -420,17 +387,21 @@ fn a_pause_lets_nothing_begin_until_it_ends() {
     let mut engine = started(&place, &program);
     let motd = place.path("machine/etc/motd");
     let id = format!("file[{}]", motd.display());
-    assert_eq!(ask(&place, &["pause"]).code, 0);
-    assert!(ask(&place, &["pause"]).stderr.contains("paused already"));
+    let pause = || {
+        let finished = ask(&place, &["pause"]);
+        assert_eq!((finished.code, &*finished.stdout), (0, ""), "{}", finished.stderr);
+        finished.stderr
+    };
+    assert_eq!(pause(), "paused: no runs begin until `setpoint resume`\n");
+    assert_eq!(pause(), "it was paused already\n");
     std::fs::write(&motd, "wrong").unwrap();
     engine.event("it is noticed", |event| {
         event["event"] == "dirty" && event["name"] == *motd.to_str().unwrap()
     });
     let poked = ask(&place, &["poke", &id]);
-    assert!(
-        poked.stderr.contains("after `setpoint resume`"),
-        "{}",
-        poked.stderr
+    assert_eq!(
+        poked.stderr,
+        "file[$DIR/machine/etc/motd] is looked at after `setpoint resume`: there is a pause\n"
     );
     let paused = ask(&place, &["status"]);
     assert_eq!(paused.code, 3, "{}", paused.stdout);
@@ -439,10 +410,139 @@ fn a_pause_lets_nothing_begin_until_it_ends() {
         "{}",
         paused.stdout
     );
+    for wanted in [
+        ": no runs begin until `setpoint resume`; ",
+        "; paused for ",
+        "file[$DIR/machine/etc/motd]: waits for `setpoint resume`\n",
+    ] {
+        assert!(paused.stdout.contains(wanted), "{}", paused.stdout);
+    }
     assert_eq!(text(&motd), "wrong");
-    assert_eq!(ask(&place, &["resume"]).code, 0);
+    let resumed = ask(&place, &["resume"]);
+    assert_eq!(resumed.code, 0);
+    assert!(
+        resumed.stderr.starts_with("resumed, after a pause of "),
+        "{}",
+        resumed.stderr
+    );
     engine.repaired_until("file", motd.to_str().unwrap(), || text(&motd) == "welcome\n");
-    assert!(ask(&place, &["resume"]).stderr.contains("it was not paused"));
+    assert_eq!(ask(&place, &["resume"]).stderr, "it was not paused\n");
+    assert_eq!(
+        ask(&place, &["poke", &id]).stderr,
+        "file[$DIR/machine/etc/motd] is looked at again\n"
+    );
+    let both = ask(&place, &["poke", &id, "exec[start]"]);
+    assert_eq!(both.stderr, "2 resources are looked at again\n");
+    for words in [&["pause"][..], &["poke", &id], &["resume"], &["reload"]] {
+        let words: Vec<&str> = words.iter().copied().chain(["--quiet"]).collect();
+        let finished = ask(&place, &words);
+        assert_eq!((finished.code, &*finished.stderr), (0, ""), "{words:?}");
+    }
+    engine.stop();
+}
+
+#[test]
+fn a_pause_holds_back_what_failed_too() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let mut told = String::new();
+    // It may be amid a try when the pause begins.
+    while !told.contains("next try in") {
+        assert_eq!(ask(&place, &["resume", "-q"]).code, 0);
+        assert_eq!(ask(&place, &["pause", "-q"]).code, 0);
+        told = ask(&place, &["status"]).stdout;
+    }
+    let (_, after) = told.split_once("; next try in ").expect("it was found");
+    assert!(after.contains(", but not before `setpoint resume`; "), "{told}");
+    engine.stop();
+}
+
+#[test]
+fn who_follows_a_resource_that_is_not_there_is_told_so_and_sees_it_come() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    std::fs::create_dir_all(place.path("machine/srv/app")).unwrap();
+    let engine = started(&place, &program);
+    let mut follow = place.command(BINARY);
+    follow.args(["events", "--follow", "exec[strat]", "exec[start]", "--prefix"]);
+    follow.arg(place.path("prefix"));
+    let mut follow = Running::start(follow);
+    // Until it listens, what happens is not for it.
+    while follow.drain().is_empty() {
+        assert_eq!(ask(&place, &["poke", "exec[start]"]).code, 0);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let right = text(program.as_ref());
+    std::fs::write(
+        &program,
+        right.replace(
+            "exec \"start\"",
+            "exec \"strat\" { cmd => \"/bin/true\", }\nexec \"start\"",
+        ),
+    )
+    .unwrap();
+    assert_eq!(ask(&place, &["reload"]).code, 0);
+    follow.wait_for("its coming", |line| {
+        line.contains("exec[strat]: came into the program")
+    });
+    engine.stop();
+    let (status, errors) = follow.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    let wanted = "warning: there is no resource exec[strat]: its events are shown when it comes\n  help: did you mean `exec[start]`?\n";
+    assert!(errors.starts_with(wanted), "{errors}");
+}
+
+#[test]
+fn events_of_what_has_left_are_still_told() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let mut engine = started(&place, &program);
+    let right = text(program.as_ref());
+    std::fs::write(&program, right.split("\n\nfile").next().unwrap()).unwrap();
+    assert_eq!(ask(&place, &["reload"]).code, 0);
+    engine.event("its leaving", |event| {
+        event["event"] == "removed" && event["name"] == "start"
+    });
+    assert_eq!(ask(&place, &["status", "exec[start]"]).code, 1);
+    let told = ask(&place, &["events", "exec[start]"]);
+    assert_eq!(told.code, 0, "{}", told.stderr);
+    assert!(
+        told.stdout.contains("exec[start]: came into the program"),
+        "{}",
+        told.stdout
+    );
+    engine.stop();
+}
+
+#[test]
+fn a_new_text_that_is_rejected_is_one_event_whatever_is_wrong_with_it() {
+    let place = Hermetic::new();
+    let program = failing(&place);
+    let engine = started(&place, &program);
+    let cases = [
+        ("file $nothing {}\n", "`$nothing` is not defined here"),
+        // What the evaluator finds, and what the engine finds.
+        (
+            "import \"os\"\nprint \"a\" { msg => os.readfile(\"/no/such/file\"), }\n",
+            "/no/such/file",
+        ),
+        ("file \"relative\" {}\n", "the path is not absolute: `relative`"),
+    ];
+    for (number, (wrong, _)) in cases.iter().enumerate() {
+        std::fs::write(&program, wrong).unwrap();
+        assert_eq!(ask(&place, &["reload"]).code, 1, "{number}");
+    }
+    let told = ask(&place, &["events", "--event", "graph rejected"]);
+    assert_eq!(told.code, 0, "{}", told.stderr);
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines.len(), cases.len(), "{}", told.stdout);
+    for (line, (_, why)) in lines.iter().zip(cases) {
+        assert!(
+            line.contains(" a new graph is rejected: ") && line.contains(why),
+            "{line}"
+        );
+    }
     engine.stop();
 }
 
@@ -501,6 +601,27 @@ fn debug_output_is_turned_on_and_off_while_it_runs() {
     );
     assert_eq!(ask(&place, &["debug", "off", "file"]).stdout, "exec[start]\n");
     assert_eq!(ask(&place, &["debug", "off"]).stdout, "debug output of nobody\n");
+    // One that is not there may come with a later graph, or be misspelt.
+    let early = ask(&place, &["debug", "on", "exec[strat]"]);
+    assert_eq!((early.code, &*early.stdout), (0, "exec[strat]\n"));
+    assert_eq!(
+        early.stderr,
+        "warning: there is no resource exec[strat]: debug output is wanted of it when it comes\n  \
+         help: did you mean `exec[start]`?\n"
+    );
+    let off = ask(&place, &["debug", "off", "exec[strat]"]);
+    assert_eq!((&*off.stdout, &*off.stderr), ("debug output of nobody\n", ""));
+    // Of one among all nobody can be relieved.
+    for (on, off, by) in [("all", "file", "all"), ("exec", "exec[start]", "its kind")] {
+        assert_eq!(ask(&place, &["debug", "on", on]).code, 0);
+        let off_alone = ask(&place, &["debug", "off", off]);
+        assert_eq!((off_alone.code, off_alone.stdout), (1, format!("{on}\n")));
+        let wanted = format!(
+            "debug output of `{off}` goes on, because it is wanted of {by}\n  help: `setpoint debug off` ends all;"
+        );
+        assert!(off_alone.stderr.contains(&wanted), "{}", off_alone.stderr);
+        assert_eq!(ask(&place, &["debug", "off"]).code, 0);
+    }
     engine.stop();
 }
 
@@ -620,225 +741,4 @@ fn a_long_prefix_is_no_hindrance() {
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     engine.signal("TERM");
     assert_eq!(engine.finish().0.code(), Some(0));
-}
-
-/// A line of the socket against the schema in the reference.
-fn validate_line(schema: &Json, side: &str, line: &Json) {
-    let name = line[side].as_str().unwrap_or_default();
-    let sorts = schema["$defs"][side]["oneOf"].as_array().expect("sorts of lines");
-    let sort = sorts.iter().find(|sort| sort["title"] == name);
-    let sort = sort.unwrap_or_else(|| panic!("no {side} `{name}` in the schema"));
-    if let Err(error) = validate(sort, line) {
-        panic!("{line}: {error}");
-    }
-}
-
-#[test]
-fn every_line_of_the_socket_is_as_the_schema_says() {
-    let schema: Json =
-        serde_json::from_str(&text(&repository().join("docs/reference/control.schema.json"))).unwrap();
-    let place = Hermetic::new();
-    let program = failing(&place);
-    let engine = started(&place, &program);
-    let mut client = Raw::connect(&place);
-    let hello = client.line();
-    assert_eq!(
-        (&hello["answer"], &hello["protocol"]),
-        (&json!("hello"), &json!(1))
-    );
-    validate_line(&schema, "answer", &hello);
-    let motd = format!("file[{}]", place.path("machine/etc/motd").display());
-    let requests = [
-        json!({"request": "status"}),
-        json!({"request": "status", "standings": []}),
-        json!({"request": "status", "resources": [motd], "standings": ["right"]}),
-        json!({"request": "graph"}),
-        json!({"request": "events", "since": 0, "events": ["repaired", "backing off"]}),
-        json!({"request": "events", "follow": true}),
-        json!({"request": "cancel", "of": 5}),
-        json!({"request": "poke", "resources": [motd]}),
-        json!({"request": "poke", "resources": ["file[nothing]"]}),
-        json!({"request": "pause"}),
-        json!({"request": "resume"}),
-        json!({"request": "debug", "on": ["exec"]}),
-        json!({"request": "reload"}),
-        json!({"request": "nothing"}),
-    ];
-    let count = requests.len();
-    for (id, mut request) in requests.into_iter().enumerate() {
-        request["id"] = id.into();
-        if request["request"] != "nothing" {
-            validate_line(&schema, "request", &request);
-        }
-        client.say(&request.to_string());
-    }
-    // All are under way at a time, and each answer says whose it is.
-    let mut ended = std::collections::BTreeSet::new();
-    let mut seen = std::collections::BTreeSet::new();
-    while ended.len() < count - 1 {
-        let line = client.line();
-        validate_line(&schema, "answer", &line);
-        let sort = line["answer"].as_str().unwrap().to_owned();
-        if !["resources", "graph-resources", "graph-edges", "event"].contains(&&*sort) {
-            ended.insert(line["id"].as_u64().unwrap());
-        }
-        seen.insert(sort);
-    }
-    let wanted = [
-        "cancel",
-        "debug",
-        "error",
-        "event",
-        "events",
-        "graph",
-        "graph-edges",
-        "graph-resources",
-        "pause",
-        "poke",
-        "reload",
-        "resources",
-        "resume",
-        "status",
-    ];
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), wanted);
-    engine.stop();
-}
-
-#[test]
-fn the_graph_is_that_of_setpoint_graph() {
-    let place = Hermetic::new();
-    let program = failing(&place);
-    let engine = started(&place, &program);
-    let mut client = Raw::connect(&place);
-    client.say(r#"{"id":1,"request":"graph"}"#);
-    let lines = client.answer(1);
-    let all = |sort: &str, field: &str| -> Vec<Json> {
-        let of = lines.iter().filter(|line| line["answer"] == sort);
-        of.flat_map(|line| line[field].as_array().cloned().unwrap_or_default())
-            .collect()
-    };
-    let printed = place.run(BINARY, &["graph", "--format", "json", &program]);
-    // Names of files are those of the machine here, and there as the program names them.
-    let mut printed: Json = serde_json::from_str(
-        &printed
-            .stdout
-            .replace("$DIR", &place.directory().display().to_string()),
-    )
-    .unwrap();
-    for row in printed["resources"].as_array_mut().unwrap() {
-        row["span"]["file"] = program.clone().into();
-    }
-    assert_eq!(json!(all("graph-resources", "resources")), printed["resources"]);
-    assert_eq!(json!(all("graph-edges", "edges")), printed["edges"]);
-    engine.stop();
-}
-
-#[test]
-fn garbage_is_answered_and_harms_nobody() {
-    let place = Hermetic::new();
-    let program = failing(&place);
-    let engine = started(&place, &program);
-    let mut client = Raw::connect(&place);
-    client.line();
-    for (line, code) in [
-        ("garbage", "not-a-request"),
-        ("", "not-a-request"),
-        ("\u{0}\u{1b}[31m", "not-a-request"),
-        (&"[".repeat(10_000), "not-a-request"),
-        (r#"{"id":1,"request":"halt"}"#, "unknown-request"),
-        (r#"{"id":1,"request":"poke","resources":"x"}"#, "invalid"),
-    ] {
-        client.say(line);
-        assert_eq!(client.line()["code"], code, "{line:.40}");
-    }
-    // A request goes on in spite of it, and an id is used once at a time.
-    client.say(r#"{"id":2,"request":"events","follow":true}"#);
-    client.say(r#"{"id":2,"request":"status"}"#);
-    assert_eq!(client.error(), "id-in-use");
-    for id in 3..40 {
-        client.say(&format!(r#"{{"id":{id},"request":"events","follow":true}}"#));
-    }
-    assert_eq!(client.error(), "too-many-requests");
-    let mut long = Raw::connect(&place);
-    long.line();
-    let _ = long.0.get_mut().write_all(&vec![b'x'; 70_000]);
-    assert_eq!(long.line()["code"], "too-long");
-    let crowd: Vec<Raw> = (0..70).map(|_| Raw::connect(&place)).collect();
-    let said: Vec<Json> = crowd.into_iter().map(|mut one| one.line()).collect();
-    assert!(said.iter().any(|line| line["code"] == "too-many-clients"));
-    engine.stop();
-}
-
-#[test]
-fn a_client_that_never_reads_holds_nobody_and_finds_a_gap() {
-    let place = Hermetic::new();
-    let resources: String = (0..1500).map(|n| format!("test \"t{n}\" {{}}\n")).collect();
-    let program = place.write("many.mcl", resources).display().to_string();
-    let engine = started(&place, &program);
-    let mut lazy = Raw::connect(&place);
-    lazy.say(r#"{"id":1,"request":"events","since":0,"follow":true}"#);
-    lazy.say(r#"{"id":2,"request":"status"}"#);
-    // Others are served, and so is the engine, whatever it has in its queue.
-    let names: Vec<String> = (0..1500).map(|n| format!("\"test[t{n}]\"")).collect();
-    let mut busy = Raw::connect(&place);
-    for round in 0..4 {
-        let id = round + 1;
-        busy.say(&format!(
-            r#"{{"id":{id},"request":"poke","resources":[{}]}}"#,
-            names.join(",")
-        ));
-        assert_eq!(busy.answer(id).last().unwrap()["answer"], "poke");
-    }
-    let (code, json) = status(&place, &[]);
-    assert!([0, 3].contains(&code), "{json}");
-    let mut next = 1;
-    let mut gaps = 0;
-    let newest = json["status"]["newest_event"].as_u64().unwrap();
-    while next <= newest {
-        let line = lazy.line();
-        if line["answer"] != "event" {
-            continue;
-        }
-        let (event, seq) = (&line["event"], line["event"]["seq"].as_u64().unwrap());
-        let lost = event["lost"]
-            .as_u64()
-            .filter(|_| event["event"] == "gap")
-            .unwrap_or(1);
-        gaps += u64::from(event["event"] == "gap");
-        assert_eq!(seq, next + lost - 1, "nothing is missing in silence: {event}");
-        next = seq + 1;
-    }
-    assert!(gaps > 0, "{newest} events");
-    engine.stop();
-}
-
-#[test]
-fn nothing_sensitive_goes_over_the_socket() {
-    let place = Hermetic::new();
-    let file = place.path("secret").display().to_string();
-    let program = format!(
-        "$s = sensitive(\"hunter2\")\nfile \"{file}\" {{\n\tcontent => $s,\n\tmode => \"0600\",\n}}\n\
-         exec \"fails\" {{\n\tcmd => \"/bin/false\",\n\tenv => {{\"A\" => $s,}},\n}}\nprint \"shown\" {{\n\tmsg => $s,\n}}\n\
-         exec \"says\" {{\n\tcmd => \"echo $A >&2; exit 3\",\n\tshell => \"/bin/sh\",\n\tenv => {{\"A\" => $s,}},\n}}\n"
-    );
-    let program = place.write("p.mcl", program).display().to_string();
-    let engine = started(&place, &program);
-    assert_eq!(ask(&place, &["debug", "on", "all"]).stdout, "all\n");
-    let mut client = Raw::connect(&place);
-    let mut said = String::new();
-    for request in [r#""status""#, r#""graph""#, r#""events","since":0"#] {
-        client.say(&format!(r#"{{"id":1,"request":{request}}}"#));
-        for line in client.answer(1) {
-            said.push_str(&line.to_string());
-        }
-    }
-    for words in [&["status", "--all"][..], &["events"]] {
-        said.push_str(&ask(&place, words).stdout);
-    }
-    assert!(
-        said.contains("$sensitive") && said.contains("(sensitive)"),
-        "{said}"
-    );
-    assert!(!said.contains("hunter2"), "{said}");
-    engine.stop();
 }

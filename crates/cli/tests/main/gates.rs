@@ -131,6 +131,32 @@ fn a_machine_goes_on_when_another_one_has_settled_what_it_waits_for() {
     web.event("convergence", |event| event["event"] == "converged");
     assert_eq!(text(&place.path("alone")), "alone\n");
     assert!(!place.path("app").exists());
+    // Whoever asks is told the same: not that something is under way here, and not that something has failed.
+    let prefix = place.path("web").display().to_string();
+    let status = |further: &[&str]| {
+        let words: Vec<&str> = ["status", "--prefix", &prefix]
+            .iter()
+            .chain(further)
+            .copied()
+            .collect();
+        place.run(BINARY, &words)
+    };
+    let all = status(&[]);
+    assert_eq!(all.code, 3, "{}", all.stdout);
+    let counts = "1 waiting for something outside this machine, 1 blocked, 1 right";
+    let wanted = format!("waiting for another machine: {counts}\n");
+    assert!(all.stdout.starts_with(&wanted), "{}", all.stdout);
+    for wanted in [
+        "\nnothing under way (converged)",
+        "  gate[db/file[database]]: file[database] is not settled on db yet\n",
+        "  file[app]: waits for gate[db/file[database]], which waits for something outside this machine\n",
+    ] {
+        assert!(all.stdout.contains(wanted), "{}", all.stdout);
+    }
+    let blocked = status(&["file[app]"]);
+    assert_eq!(blocked.code, 3, "{}", blocked.stdout);
+    let wanted = "waiting for another machine: 1 blocked\n\nblocked\n  file[app]: waits for gate[db/file[database]], which waits";
+    assert!(blocked.stdout.starts_with(wanted), "{}", blocked.stdout);
 
     let db = run(&place, "db", &["--once"]);
     assert_eq!(db.code, 0, "{}", db.stderr);

@@ -7,6 +7,7 @@
 mod book;
 mod commands;
 mod control;
+mod control_socket;
 mod core_library;
 mod debug_output;
 mod end_to_end;

@@ -284,7 +284,7 @@ impl Machine {
             }
             Queue::Turn { .. } => {
                 let full = self.running >= self.options.jobs.max(1);
-                if !self.paused && !full {
+                if self.paused.is_none() && !full {
                     return Err("ready but not started".to_owned());
                 }
                 Ok(())

@@ -223,7 +223,7 @@ impl Machine {
 
     /// Starts what is first in the ready queue, or finds another place for it. False when nothing may start.
     fn dispatch(&mut self) -> bool {
-        if self.paused || self.running >= self.options.jobs.max(1) {
+        if self.paused.is_some() || self.running >= self.options.jobs.max(1) {
             return false;
         }
         let Some((round, _, ticket, slot)) = self.ready.queue.pop_first() else {

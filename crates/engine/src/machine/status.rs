@@ -166,8 +166,8 @@ pub struct Summary {
     pub swapped: Option<Duration>,
     /// Whether the host is converged; none if nobody wanted to know.
     pub converged: Option<bool>,
-    /// Whether no runs begin, because somebody asked for a pause.
-    pub paused: bool,
+    /// Since when no runs begin, if somebody asked for a pause.
+    pub paused: Option<Duration>,
     /// Whether all repairs are forbidden.
     pub noop: bool,
     /// Whether a new graph, or news for one, is on its way.
@@ -205,6 +205,8 @@ pub struct VertexStatus {
     pub reversal: bool,
     /// Whether a notification waits for it.
     pub refresh_pending: bool,
+    /// Whether what blocks it has not failed, but waits for something outside this machine.
+    pub behind_awaits: bool,
     /// Why it failed last, if it has not succeeded since.
     pub error: Option<Arc<str>>,
 }
@@ -328,8 +330,14 @@ impl Machine {
             hidden: vertex.hidden,
             reversal: resource.meta.is_reversal,
             refresh_pending: pending,
+            behind_awaits: self.is_behind_one_that_awaits(vertex),
             error: error.or_else(fight),
         })
+    }
+
+    fn is_behind_one_that_awaits(&self, vertex: &Vertex) -> bool {
+        let by = vertex.blocked_by();
+        by.is_some_and(|by| self.vertex(by).seen.standing == Some(Standing::Awaiting))
     }
 
     /// How things are as a whole at this moment. A machine at rest has not been told the time for long, and whoever asks reckons from it how
@@ -344,7 +352,7 @@ impl Machine {
             generation: self.graph.as_ref().map(|graph| graph.generation),
             swapped: self.swapped.map(|at| self.shown_time(at)),
             converged: self.options.converge.map(|_| convergence.converged),
-            paused: self.paused,
+            paused: self.paused.map(|at| self.shown_time(at)),
             noop: self.options.noop,
             new_graph: convergence.preparing || convergence.sources_busy,
             busy: convergence.guarded,

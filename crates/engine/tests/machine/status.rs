@@ -181,11 +181,11 @@ fn a_summary_tells_what_holds_for_the_whole_host() {
         (after.swapped, after.repairs, after.repaired),
         (Some(at(0)), 1, Some(at(0)))
     );
-    assert!(after.generation.is_some() && !after.paused && after.stopping.is_none());
+    assert!(after.generation.is_some() && after.paused.is_none() && after.stopping.is_none());
     sim.step(Input::Pause);
     sim.step(Input::SourcesBusy(true));
     let paused = summary(&sim);
-    assert!(paused.paused && paused.new_graph && !paused.noop);
+    assert!(paused.paused == Some(paused.now) && paused.new_graph && !paused.noop);
     assert!(paused.newest_event > after.newest_event);
     sim.step(Input::SourcesBusy(false));
     sim.advance(s(2));

@@ -87,7 +87,7 @@ fn control() -> String {
          ```sh\nsudo socat - UNIX-CONNECT:/var/lib/setpoint/control.sock <<< '{{\"id\":1,\"request\":\"status\",\"standings\":[\"failed\",\"failing\"]}}'\n```\n\n\
          Everything has its bounds. A line of a client has at most 64 KiB; there are at most 64 clients, and 32 requests of one under way. The newest 4096 events \
          are kept (fewer if they are large). A client that reads too slowly finds a `gap` in the events, and one that takes nothing for two minutes is \
-         given up. No client holds up the process, whatever it does. Who closes its side for writing ends what it follows, and still gets all other answers.\n\n\
+         given up. No client holds up the process, whatever it does. Blank lines are nothing. Who closes its side for writing ends what it follows, as by `cancel`, and still gets all other answers.\n\n\
          Sensitive values are `(sensitive)` or `{{\"$sensitive\": true}}` in all lines. Fields that may be absent are marked with `?`.\n",
         crate::control::protocol::PROTOCOL,
     );

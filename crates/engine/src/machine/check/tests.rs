@@ -343,7 +343,7 @@ const BROKEN: &[Broken] = &[
         |m| vertex!(m, "a").seen.obstructs = Some(0),
         "blocked by something else than what it waits for",
     ),
-    (paused, |m| m.paused = false, "ready but not started"),
+    (paused, |m| m.paused = None, "ready but not started"),
     (full, |m| m.options.jobs = 3, "ready but not started"),
     (quiet, |m| m.counts.right -= 1, "is counted"),
 ];
