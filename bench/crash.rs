@@ -17,6 +17,8 @@ const SERVICES: usize = 8;
 const UNDONE: usize = 16;
 /// Exported files.
 const EXPORTED: usize = 6;
+/// Who exports.
+const HOSTNAME: &str = "crash";
 
 fn main() {
     let arguments = Arguments::read();
@@ -58,6 +60,7 @@ fn main() {
         host.changes,
         host.commands_run()
     );
+    println!("what was exported, and what no longer, was right at each end");
     println!(
         "{} files were undone, each once; none was half-written",
         host.undone
@@ -87,7 +90,7 @@ struct Host<'a> {
 
 impl<'a> Host<'a> {
     fn new(place: &'a Place, files: usize) -> Host<'a> {
-        for name in ["files", "services", "undone", "collected"] {
+        for name in ["files", "services", "undone"] {
             fs::create_dir_all(place.path(name)).expect("make a directory");
         }
         let host = Host {
@@ -115,7 +118,8 @@ impl<'a> Host<'a> {
 
     fn arguments(&self, program: &Path) -> Vec<String> {
         let prefix = self.place.path("prefix");
-        ["run", "--once", "--prefix", text(&prefix), text(program)]
+        let alone = ["run", "--once", "--hostname", HOSTNAME, "--prefix", text(&prefix), text(program)];
+        alone
             .map(str::to_owned)
             .to_vec()
     }
@@ -185,6 +189,15 @@ impl<'a> Host<'a> {
                 "print \"member {index}\" {{\n\tmsg => \"{version}\",\n}}"
             );
         }
+        for index in (0..EXPORTED).filter(|index| self.exported[*index]) {
+            let path = self.place.path(&format!("exported/{index}"));
+            let content = exported(index, version);
+            let _ = writeln!(
+                program,
+                "file \"{}\" {{\n\tcontent => \"{content}\",\n\tMeta:export => [\"*\",],\n\tMeta:hidden => true,\n}}",
+                path.display()
+            );
+        }
         let path = self.place.path("program.mcl");
         fs::write(&path, program).expect("write the program");
         path
@@ -216,6 +229,10 @@ impl<'a> Host<'a> {
                 found.len()
             );
         }
+        for (path, record) in self.records() {
+            let whole = record.ends_with('}') && record.contains("exported content ");
+            assert!(whole, "round {round}: {path} is half-written: {record}");
+        }
         for index in 0..UNDONE {
             let found = fs::read_to_string(self.undone_path(index)).expect("a file that is always there");
             assert!(
@@ -223,6 +240,18 @@ impl<'a> Host<'a> {
                 "round {round}: file {index} holds what nobody wanted: {found:?}"
             );
         }
+    }
+
+    /// What other hosts could collect: the path and the text of each record.
+    fn records(&self) -> Vec<(String, String)> {
+        let directory = format!("prefix/world/_exports/_file/_%2a/_{HOSTNAME}");
+        let entries = fs::read_dir(self.place.path(&directory)).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+        let read = ours.map(|entry| {
+            let text = fs::read_to_string(entry.path()).expect("nobody else takes records back");
+            (entry.path().display().to_string(), text)
+        });
+        read.collect()
     }
 
     /// A run came to its end: everything is as wanted, and everybody knows.
@@ -234,6 +263,14 @@ impl<'a> Host<'a> {
                 Some(long(index, self.version)),
                 "round {round}: file {index}"
             );
+        }
+        let records = self.records();
+        let wanted: Vec<usize> = (0..EXPORTED).filter(|index| self.exported[*index]).collect();
+        assert_eq!(records.len(), wanted.len(), "round {round}: {records:?}");
+        for index in wanted {
+            let content = exported(index, self.version);
+            let found = records.iter().filter(|(_, record)| record.contains(&content)).count();
+            assert_eq!(found, 1, "round {round}: the export of {index} is not what there is: {records:?}");
         }
         for (index, configuration) in self.configurations.iter().enumerate() {
             let log =
@@ -282,6 +319,12 @@ fn long(index: usize, version: usize) -> String {
 
 fn managed(index: usize, version: usize) -> String {
     format!("file {index} of program {version}\n")
+}
+
+/// Half of them stay what they are.
+fn exported(index: usize, version: usize) -> String {
+    let version = if index.is_multiple_of(2) { version } else { 0 };
+    format!("exported content {index} of {version};")
 }
 
 fn own(index: usize, version: usize) -> String {
