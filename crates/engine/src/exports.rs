@@ -27,8 +27,13 @@ pub trait ExportStore: Send + Sync {
     async fn exported(&self) -> Result<Vec<ExportKey>, Failure>;
 
     /// Writes records and takes records back; in one transaction where the store has such. One answer for each change, in their order.
-    /// It is called again when it has answered, so that changes never overtake each other.
+    /// It is called again when it has answered, so that changes never overtake each other. A record that is as it shall be need not be written.
     async fn change(&self, changes: Vec<ExportChange>) -> Vec<Result<(), Failure>>;
+
+    /// How many changes it takes at a time: what etcd takes in one transaction, if nothing else is said.
+    fn at_a_time(&self) -> usize {
+        128
+    }
 }
 
 /// Which record: of which resource, for whom.
@@ -249,6 +254,23 @@ impl<W> Exports<W> {
         answers
     }
 
+    /// Everybody who waits, for the store gives no answer. What is to be done stays to be done.
+    pub fn give_up(&mut self) -> Vec<W> {
+        let mut released = Vec::new();
+        for change in &self.under_way {
+            if let Some(record) = self.records.get_mut(&change.key) {
+                released.append(&mut record.waiting);
+            }
+        }
+        for key in self.pending.values() {
+            let next = self.records.get_mut(key).and_then(|record| record.next.as_mut());
+            if let Some(next) = next {
+                released.append(&mut next.waiting);
+            }
+        }
+        released
+    }
+
     /// Whether there is something to be done, or under way.
     #[must_use]
     pub fn is_busy(&self) -> bool {
@@ -401,6 +423,7 @@ mod tests {
         Offer(u8, u8),
         Begin(u8),
         Done(u8),
+        GiveUp,
         Restart,
     }
 
@@ -411,6 +434,7 @@ mod tests {
             6 => (0..4u8, 0..3u8).prop_map(|(key, data)| Move::Offer(key, data)),
             4 => (1..3u8).prop_map(Move::Begin),
             4 => any::<u8>().prop_map(Move::Done),
+            1 => Just(Move::GiveUp),
             1 => Just(Move::Restart),
         ];
         prop::collection::vec(one, 0..60)
@@ -488,6 +512,11 @@ mod tests {
                         for (waited, _) in exports.done(results) {
                             prop_assert!(waiting.remove(&waited));
                         }
+                    }
+                    Move::GiveUp => {
+                        let released: BTreeSet<u64> = exports.give_up().into_iter().collect();
+                        prop_assert_eq!(&released, &waiting, "all who wait are told");
+                        waiting.clear();
                     }
                     Move::Restart => {
                         exports = Exports::default();

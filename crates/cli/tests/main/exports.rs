@@ -317,3 +317,33 @@ fn names_that_no_file_could_have_are_exported_and_collected() {
     let empty = run(&place, "db", &["--once"], "");
     assert_eq!((empty.code, records(&place)), (0, Vec::new()), "{}", empty.stderr);
 }
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_where_it_is_collected_and_mended_by_who_exports_it() {
+    let place = place();
+    assert_eq!(run(&place, "db", &["--once"], EXPORTS).code, 0);
+    let collects = COLLECTS.replace("state => \"exists\",", "");
+    let mut web = Host::start(&place, "web", &collects);
+    web.event("quiet", |event| event["event"] == "converged");
+    let record = records(&place).into_iter().find(|path| path.contains("db.line"));
+    let record = place.path(&format!("world/_exports{}", record.unwrap()));
+    std::fs::write(&record, "half").unwrap();
+    let rejected = web.event("a graph that is refused", |event| {
+        event["event"] == "graph rejected"
+    });
+    let text = rejected["diagnostics"].as_str().unwrap_or_default();
+    assert!(
+        text.contains("of the host `db` cannot be collected: its text is damaged"),
+        "{text}"
+    );
+    // What runs, runs on, until the record is right again.
+    let root = place.path("").display().to_string();
+    std::fs::write(place.path("db.line"), "drift").unwrap();
+    web.of("file", &format!("{root}db.line"), "repaired");
+    assert_eq!(
+        run(&place, "db", &["--once"], &EXPORTS.replace("= db", "= new")).code,
+        0
+    );
+    web.of("file", &format!("{root}db.line"), "repaired");
+    web.stop();
+}

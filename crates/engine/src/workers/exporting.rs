@@ -3,6 +3,8 @@
 //! A run does not end before what it exports is written. It waits as a task, so that a store that is slow or away holds no thread; and
 //! not for ever, for then the resource would no longer be looked after.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,11 +19,8 @@ use crate::{
     Cancellation, ExportChange, ExportKey, ExportStore, Exports, Failure, FailureReason, Level, Offered,
 };
 
-/// How long a run waits for the store.
+/// How long runs wait for a store that gives no answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Records that are written at a time: what etcd takes in one transaction.
-const AT_A_TIME: usize = 128;
 
 /// After a failure, how long before what nobody waits for is tried again: this long at first, then twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -146,7 +145,7 @@ impl Exporter {
             }
             let mut failed = None;
             if !knows_former {
-                match store.exported().await {
+                match self.answer(store.exported()).await {
                     Ok(left) => {
                         self.exports.lock().found(left);
                         self.set(|state| state.knows_former = true);
@@ -154,9 +153,9 @@ impl Exporter {
                     Err(failure) => failed = Some(failure),
                 }
             }
-            let changes = self.exports.lock().next(AT_A_TIME);
+            let changes = self.exports.lock().next(store.at_a_time());
             if !changes.is_empty() {
-                let results = store.change(changes.clone()).await;
+                let results = self.answer(store.change(changes.clone())).await;
                 failed = self.done(&changes, results, &inbox).or(failed);
             }
             let is_busy = self.exports.lock().is_busy();
@@ -173,6 +172,24 @@ impl Exporter {
                 self.rest();
                 self.news.notified().await;
             }
+        }
+    }
+
+    /// Waits for an answer of the store. Who waits for it too is not kept waiting for ever.
+    async fn answer<T>(&self, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        loop {
+            if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut answer).await {
+                return answer;
+            }
+            let after = PATIENCE.as_secs();
+            let why =
+                Failure::new("export").because(format!("the store gives no answer for {after} seconds"));
+            let released = self.exports.lock().give_up();
+            for waiting in released {
+                let _ = waiting.send(Err(why.clone()));
+            }
+            self.set(|state| state.is_idle = true);
         }
     }
 
@@ -245,10 +262,6 @@ impl Exporting {
                 let written = tokio::select! {
                     written = written => written.unwrap_or_else(|_| Err(Failure::new("export").because("the engine ends"))),
                     () = cancellation.cancelled() => Err(Failure::new("export").because("it was cancelled")),
-                    () = tokio::time::sleep(PATIENCE) => {
-                        let after = PATIENCE.as_secs();
-                        Err(Failure::new("export").because(format!("the store gives no answer for {after} seconds")))
-                    }
                 };
                 match written {
                     Ok(()) => result.exported.push(key),

@@ -36,6 +36,11 @@ impl ExportStore for LocalWorld {
         // After a panic there are no answers, and then all have failed.
         tokio::task::spawn_blocking(change).await.unwrap_or_default()
     }
+
+    /// As many as are committed together.
+    fn at_a_time(&self) -> usize {
+        1024
+    }
 }
 
 /// A record, as its file has it.
@@ -50,10 +55,13 @@ impl Record {
         format!("{}\n{}\n{data}", escaped(to), escaped(name))
     }
 
-    /// The record of a file; none if there is no such file, or it is none of ours.
-    fn read(path: &Path) -> io::Result<Option<Record>> {
-        let text = content(path)?;
-        Ok(text.and_then(|text| {
+    /// The record of a file for a host; none if there is no such file. One that nobody can read has the name of its file and no
+    /// data, so that whoever collects it hears that it is damaged.
+    fn read(path: &Path, to: &str) -> io::Result<Option<Record>> {
+        let Some(text) = content(path)? else {
+            return Ok(None);
+        };
+        let read = || {
             let (to, rest) = text.split_once('\n')?;
             let (name, data) = rest.split_once('\n')?;
             Some(Record {
@@ -61,7 +69,14 @@ impl Record {
                 name: unescaped(name)?,
                 data: data.to_owned(),
             })
-        }))
+        };
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let file = file.unwrap_or_default();
+        Ok(Some(read().unwrap_or_else(|| Record {
+            to: to.to_owned(),
+            name: unescaped(&file).unwrap_or(file),
+            data: String::new(),
+        })))
     }
 }
 
@@ -74,7 +89,7 @@ impl Member {
             for host in super::names(directory.as_path())? {
                 for file in entries(&directory.as_path().join(file_name(&host)))? {
                     // Whoever takes it back between is no longer there.
-                    if let Some(record) = Record::read(&file)? {
+                    if let Some(record) = Record::read(&file, to)? {
                         found.insert((record.name, host.clone()), record.data);
                     }
                 }
@@ -91,9 +106,10 @@ impl Member {
         let mut found = Vec::new();
         let directory = self.path(&["exports"]);
         for kind in super::names(directory.as_path())? {
-            for to in entries(self.path(&["exports", &kind]).as_path())? {
-                for file in entries(&to.join(file_name(&self.hostname)))? {
-                    if let Some(record) = Record::read(&file)? {
+            for directory in entries(self.path(&["exports", &kind]).as_path())? {
+                let to = directory.file_name().and_then(|name| unescaped(name.to_str()?));
+                for file in entries(&directory.join(file_name(&self.hostname)))? {
+                    if let Some(record) = Record::read(&file, to.as_deref().unwrap_or_default())? {
                         found.push(ExportKey {
                             resource: setpoint_graph::ResourceId::new(kind.as_str(), record.name),
                             to: record.to.into(),
@@ -110,8 +126,15 @@ impl Member {
         let mut requests = Vec::new();
         for ExportChange { key, data } in changes {
             let path = self.export_path(key);
-            let request = match data {
-                Some(data) => replacement(path, &Record::write(&key.to, &key.resource.name, data)).map(Some),
+            let record = data
+                .as_ref()
+                .map(|data| Record::write(&key.to, &key.resource.name, data));
+            let request = match record {
+                // What another process wrote already wakes nobody again.
+                Some(record) if content(path.as_path()).is_ok_and(|there| there == Some(record.clone())) => {
+                    Ok(None)
+                }
+                Some(record) => replacement(path, &record).map(Some),
                 None => remove(&path).map(|()| None),
             };
             results.push(match request {
