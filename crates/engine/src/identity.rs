@@ -203,8 +203,10 @@ pub enum WantedOrder {
 /// With how many of the wanted identities there is an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedReach {
-    /// With each that is found.
+    /// With the first resource that is found of each.
     Each,
+    /// With all resources that are found of each. Only for identities that match when their keys are equal.
+    All,
     /// With the first that is found.
     First,
 }

@@ -1,5 +1,6 @@
 //! What a resource declares to be watched. The engine and the hubs of `host` do the watching.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -27,6 +28,26 @@ pub enum Watch {
     Tick(Duration),
     /// A loop of the kind's own.
     Own(OwnWatch),
+    /// Something that another hub than the engine's watches for many, and calls back. It costs no task.
+    Hub(HubWatch),
+}
+
+/// Begins to watch at a hub, each time the watch is armed.
+pub struct HubWatch(Box<dyn FnOnce(HubWatcher) -> Result<HubGuard, Failure> + Send>);
+
+/// Ends a watch at a hub when it is dropped.
+pub type HubGuard = Box<dyn Any + Send + Sync>;
+
+/// What a hub is given that watches for a resource. None of it waits.
+pub struct HubWatcher {
+    /// The resource's handle.
+    pub handle: Handle,
+    /// Called with what happened, in few words: the first call says that the watch is armed.
+    pub event: Box<dyn Fn(&str) + Send + Sync>,
+    /// Called when it cannot be watched any more.
+    pub failed: Box<dyn Fn(Failure) + Send + Sync>,
+    /// A line for the log.
+    pub log: LogLine,
 }
 
 /// A kind's own watch loop, started each time the watch is armed.
@@ -78,6 +99,25 @@ impl Watch {
     {
         Watch::Own(OwnWatch(Box::new(move |watcher| Box::pin(run(watcher)))))
     }
+
+    /// Something that a hub watches. `begin` answers what ends that when it is dropped; it may be called on any thread, and must not wait.
+    #[must_use]
+    pub fn hub<G: Any + Send + Sync>(
+        begin: impl FnOnce(HubWatcher) -> Result<G, Failure> + Send + 'static,
+    ) -> Watch {
+        let begin = |watcher| begin(watcher).map(|guard| Box::new(guard) as HubGuard);
+        Watch::Hub(HubWatch(Box::new(begin)))
+    }
+}
+
+impl HubWatch {
+    /// Begins to watch, until the answer is dropped.
+    ///
+    /// # Errors
+    /// When that cannot be watched.
+    pub fn begin(self, watcher: HubWatcher) -> Result<HubGuard, Failure> {
+        (self.0)(watcher)
+    }
 }
 
 impl OwnWatch {
@@ -99,6 +139,7 @@ impl fmt::Debug for Watch {
                 .finish(),
             Watch::Tick(period) => f.debug_tuple("Tick").field(period).finish(),
             Watch::Own(_) => f.write_str("Own"),
+            Watch::Hub(_) => f.write_str("Hub"),
         }
     }
 }

@@ -10,6 +10,8 @@
 //! | [`watch`] | one inotify instance for all watched paths |
 //! | [`processes`] | commands in groups of their own, with their output; commands that run on |
 //! | [`mounts`] | which file system a path is on, without touching it |
+//! | [`bus`] | one connection to each message bus, and who follows what is said there |
+//! | [`systemd`] | the service managers: units, jobs, and news of both |
 //! | [`users`] | accounts by name or number |
 //! | [`state`] | our own private directories, versioned files, and the lock on them |
 //!
@@ -21,12 +23,14 @@
     reason = "this crate is where the machine is read and changed"
 )]
 
+pub mod bus;
 pub mod files;
 mod machine;
 pub mod mounts;
 pub mod processes;
 pub mod state;
 pub mod sync;
+pub mod systemd;
 pub mod users;
 pub mod watch;
 

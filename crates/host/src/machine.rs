@@ -1,7 +1,9 @@
 //! Everything that is shared, in one place to hand around.
 
+use crate::bus::{Bus, BusAddress};
 use crate::files::{Committer, VerifiedFiles};
 use crate::processes::Processes;
+use crate::systemd::ServiceManagers;
 use crate::users::Users;
 use crate::watch::WatchHub;
 use std::ffi::OsString;
@@ -21,17 +23,28 @@ pub struct Host {
     pub processes: Processes,
     /// Knows users and groups.
     pub users: Arc<Users>,
+    /// The system's message bus.
+    pub system_bus: Bus,
+    /// The message bus of our own user.
+    pub session_bus: Bus,
+    /// The service managers.
+    pub service_managers: Arc<ServiceManagers>,
 }
 
 impl Host {
     /// The real machine. Programs are looked up along `search_path`, which has the form of the variable `PATH`.
     pub fn new(search_path: impl Into<OsString>) -> io::Result<Self> {
+        let system_bus = Bus::new(BusAddress::System);
+        let session_bus = Bus::new(BusAddress::Session);
         Ok(Self {
             committer: Arc::new(Committer::new()),
             verified: Arc::new(VerifiedFiles::new()),
             watches: WatchHub::new()?,
             processes: Processes::new(search_path),
             users: Arc::new(Users::new()),
+            service_managers: Arc::new(ServiceManagers::new(&system_bus, &session_bus)),
+            system_bus,
+            session_bus,
         })
     }
 }

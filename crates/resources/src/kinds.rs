@@ -8,6 +8,7 @@ mod noop;
 mod panic;
 mod print;
 mod settled;
+mod svc;
 mod test;
 mod timer;
 mod value;
@@ -18,6 +19,7 @@ use setpoint_engine::KindSpec;
 pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
     &exec::Exec::SPEC,
+    &svc::Svc::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,
     &timer::Timer::SPEC,

@@ -8,6 +8,22 @@ pub static FILE: Sort = Sort::exact("file").managed_by_one(Managed {
     aliases: with_and_without_slash,
 });
 
+/// Files by the directory of drop-ins that they are in, with its trailing slash.
+pub static DROP_IN: Sort = Sort::exact("file in a directory of drop-ins");
+
+/// Services of a service manager.
+pub static SERVICE: Sort = Sort::exact("service");
+
+/// Timer units by the unit that they start.
+pub static TIMER_UNIT: Sort = Sort::exact("timer unit");
+
+/// A name that means something on one service manager: the system's, or with `session` that of our own user.
+#[must_use]
+pub fn of_service_manager(sort: &'static Sort, session: bool, name: &str) -> Identity {
+    let manager = if session { "session" } else { "system" };
+    sort.identity(format!("{manager}:{name}").into_bytes())
+}
+
 /// Files that a package contains, by path.
 pub static PACKAGE_FILE: Sort = Sort::exact("file of a package");
 

@@ -599,7 +599,7 @@ fn watcher(subject: &Subject) -> (Watching, setpoint_engine::WatchFuture) {
         .into_iter()
         .find_map(|watch| match watch {
             Watch::Own(own) => Some(own),
-            Watch::Path { .. } | Watch::Tick(_) => None,
+            Watch::Path { .. } | Watch::Tick(_) | Watch::Hub(_) => None,
         });
     let watching = Watching {
         events: Arc::default(),
@@ -698,7 +698,7 @@ fn paths_are_watched_and_trees_below() {
         .iter()
         .map(|watch| match watch {
             Watch::Path { path, depth, .. } => (path.to_string(), *depth),
-            Watch::Tick(_) | Watch::Own(_) => panic!("{watch:?}"),
+            Watch::Tick(_) | Watch::Own(_) | Watch::Hub(_) => panic!("{watch:?}"),
         })
         .collect();
     let entry = |path: &str| (path.to_owned(), Depth::Entry);

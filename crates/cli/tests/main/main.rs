@@ -21,6 +21,7 @@ mod function_system;
 mod function_walk_through;
 mod gates;
 mod growing;
+mod host_kinds;
 mod hostile;
 mod hung_file_system;
 mod included_programs;

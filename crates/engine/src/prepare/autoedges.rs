@@ -433,6 +433,14 @@ impl AutomaticEdges {
         holders.copied().min_by_key(|holder| &self.member(*holder).id)
     }
 
+    /// All who have an identity, in the order of names.
+    fn all(&self, number: u32, except: u32) -> SmallVec<[u32; 1]> {
+        let holders = self.identities.get(number).holders.iter().copied();
+        holders
+            .filter(|holder| *holder != except && self.member(*holder).takes_part)
+            .collect()
+    }
+
     fn drop_edges(&mut self, place: u32, delta: &mut BTreeMap<Pair, i32>) {
         let Some(member) = &mut self.members[place as usize] else {
             return;
@@ -465,17 +473,22 @@ impl AutomaticEdges {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
         for want in &member.wants {
             for number in &want.identities {
-                let Some(found) = self.first(*number, place) else {
-                    continue;
+                let found: SmallVec<[u32; 1]> = match want.reach {
+                    WantedReach::All => self.all(*number, place),
+                    WantedReach::Each | WantedReach::First => {
+                        self.first(*number, place).into_iter().collect()
+                    }
                 };
-                let pair = match want.order {
-                    WantedOrder::FoundFirst => (found, place),
-                    WantedOrder::FoundAfter => (place, found),
-                };
-                if !pairs.contains(&pair) {
-                    pairs.push(pair);
+                for found in &found {
+                    let pair = match want.order {
+                        WantedOrder::FoundFirst => (*found, place),
+                        WantedOrder::FoundAfter => (place, *found),
+                    };
+                    if !pairs.contains(&pair) {
+                        pairs.push(pair);
+                    }
                 }
-                if want.reach == WantedReach::First {
+                if want.reach == WantedReach::First && !found.is_empty() {
                     break;
                 }
             }

@@ -19,7 +19,7 @@ use tokio::runtime::RuntimeFlavor;
 use super::exporting::Exporting;
 use super::inbox::{Message, WatchId};
 use super::pool::{Lane, Work};
-use super::watching::{Watches, arm, rearm};
+use super::watching::{ArmedWatches, Watches, arm, rearm};
 use super::{Shared, commits, records};
 use crate::apply::Replacement;
 use crate::batch::Batch;
@@ -92,7 +92,7 @@ pub(super) enum Task {
         watch: WatchId,
     },
     /// Ends watches by being dropped.
-    Disarm(Vec<setpoint_host::watch::WatchHandle>),
+    Disarm(ArmedWatches),
     Run(Run),
     Cleanup {
         vertex: VertexId,

@@ -1,4 +1,4 @@
-//! Arming and ending the watches of a vertex: paths at the hub, loops of a kind's own as tasks, intervals by the machine.
+//! Arming and ending the watches of a vertex: paths at the hub, what other hubs watch, loops of a kind's own as tasks, intervals by the machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,38 +14,52 @@ use super::execute::{Cell, Job, guarded, guarded_future};
 use super::inbox::{Message, WatchId};
 use super::pool::Lane;
 use crate::machine::Armed;
-use crate::{Failure, Instance, Level, OwnWatch, Watch, Watcher};
+use crate::{
+    Failure, Handle, HubGuard, HubWatch, HubWatcher, Instance, Level, LogLine, OwnWatch, Watch, Watcher,
+};
 
 /// The watches of one vertex.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Watches {
     /// The arming that is wanted; what an earlier one brings is dropped.
     pub(super) arming: u32,
-    paths: Vec<WatchHandle>,
-    /// What these watch, unless there is something beside paths.
+    armed: ArmedWatches,
+    /// What the paths of these watch, unless there is something beside paths.
     declared: Option<Vec<DeclaredPath>>,
     loops: Vec<Loop>,
     /// Loops that were told to end.
     ending: Vec<JoinHandle<()>>,
 }
 
+/// What ends watches when it is dropped.
+#[derive(Default)]
+pub(super) struct ArmedWatches {
+    paths: Vec<WatchHandle>,
+    hubs: Vec<HubGuard>,
+}
+
+impl ArmedWatches {
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.hubs.is_empty()
+    }
+}
+
 type DeclaredPath = (AbsolutePath, Depth, Follow);
 
-#[derive(Debug)]
 struct Loop {
     cancellation: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Watches {
-    /// Ends them. The handles are for somebody who has the time to drop them.
-    pub(super) fn end(&mut self) -> Vec<WatchHandle> {
+    /// Ends them. The answer is for somebody who has the time to drop it.
+    pub(super) fn end(&mut self) -> ArmedWatches {
         for ended in self.loops.drain(..) {
             ended.cancellation.cancel();
             self.ending.push(ended.task);
         }
         self.declared = None;
-        std::mem::take(&mut self.paths)
+        std::mem::take(&mut self.armed)
     }
 
     /// The first path that is watched, if nothing else is.
@@ -63,7 +77,7 @@ impl Watches {
 /// What is told when all parts of a watch are armed.
 struct Arming {
     watch: WatchId,
-    /// Loops whose first event has not come.
+    /// Loops and hubs whose first event has not come.
     left: AtomicUsize,
     armed: Armed,
     /// Only the first arming is an answer to the machine.
@@ -108,7 +122,7 @@ pub(super) fn rearm(shared: &Arc<Shared>, cell: &Cell, watch: WatchId, instance:
 fn only_paths(declared: &[Watch]) -> Option<Vec<DeclaredPath>> {
     let path = |watch: &Watch| match watch {
         Watch::Path { path, depth, follow } => Some((path.clone(), *depth, *follow)),
-        Watch::Tick(_) | Watch::Own(_) => None,
+        Watch::Tick(_) | Watch::Own(_) | Watch::Hub(_) => None,
     };
     declared.iter().map(path).collect()
 }
@@ -123,8 +137,9 @@ fn build(
     lane: Option<&Lane<Job>>,
 ) -> Result<Option<Message>, Failure> {
     let declared_paths = only_paths(&declared);
-    let mut paths = Vec::new();
+    let mut made = ArmedWatches::default();
     let mut own: Vec<OwnWatch> = Vec::new();
+    let mut hubs: Vec<HubWatch> = Vec::new();
     let mut tick: Option<Duration> = None;
     for declared in declared {
         match declared {
@@ -133,25 +148,30 @@ fn build(
                     .subscriber
                     .watch(&path, depth, follow, WatchToken(watch.token()))
                     .map_err(|error| Failure::new("watch").on(&path).because(error))?;
-                paths.push(handle);
+                made.paths.push(handle);
             }
             Watch::Tick(period) => tick = Some(tick.map_or(period, |other| other.min(period))),
             Watch::Own(watch) => own.push(watch),
+            Watch::Hub(watch) => hubs.push(watch),
         }
     }
     let arming = Arc::new(Arming {
         watch,
-        // One for ourselves, given back when all loops are known.
-        left: AtomicUsize::new(own.len() + 1),
+        // One for ourselves, given back when all of them are known.
+        left: AtomicUsize::new(own.len() + hubs.len() + 1),
         armed: Armed {
             interval: tick,
             ticks: tick.is_some(),
         },
         answers: lane.is_some(),
     });
-    if let Some(lane) = lane.filter(|_| !own.is_empty()) {
-        // What a loop says must not overtake what was answered before it began.
+    if let Some(lane) = lane.filter(|_| !own.is_empty() || !hubs.is_empty()) {
+        // What a loop or a hub says must not overtake what was answered before it began.
         lane.hand_over();
+    }
+    for hub in hubs {
+        let begun = guarded("begin to watch", || begin_hub(shared, cell, hub, &arming));
+        made.hubs.push(begun.and_then(|begun| begun)?);
     }
     let mut watches = cell.watches();
     if watches.arming != watch.arming {
@@ -159,7 +179,7 @@ fn build(
         return Ok(None);
     }
     let replaced = watches.end();
-    watches.paths = paths;
+    watches.armed = made;
     watches.declared = declared_paths;
     let secret = instance.has_sensitive();
     let loops = own
@@ -180,31 +200,13 @@ fn start_loop(
 ) -> Loop {
     let cancellation = CancellationToken::new();
     let watch = arming.watch;
-    let first = AtomicBool::new(true);
-    let (inbox, arming) = (shared.clone(), arming.clone());
-    let event = move |what: &str| {
-        if first.swap(false, Ordering::AcqRel) && arming.answers {
-            inbox.inbox.push_all(arming.one_armed());
-        } else {
-            inbox.inbox.push(Message::WatchEvent(watch, Some(what.into())));
-        }
-    };
-    let logger = shared.clone();
     let handle = shared.handle(&cell.resource.id);
-    let debugged = handle.clone();
     let watcher = Watcher {
-        handle,
         has_sensitive,
         cancellation: cancellation.clone(),
-        event: Box::new(event),
-        log: Box::new(move |level, message| {
-            if level == Level::Debug && !debugged.debug() {
-                return;
-            }
-            logger
-                .inbox
-                .push(Message::WatchLog(watch, level, message.to_owned()));
-        }),
+        event: event(shared, arming),
+        log: log(shared, watch, &handle),
+        handle,
     };
     let (shared, token) = (shared.clone(), cancellation.clone());
     let task = shared.runtime.clone().spawn(async move {
@@ -219,4 +221,49 @@ fn start_loop(
         shared.inbox.push(Message::WatchFailed(watch, failure));
     });
     Loop { cancellation, task }
+}
+
+fn begin_hub(
+    shared: &Arc<Shared>,
+    cell: &Cell,
+    hub: HubWatch,
+    arming: &Arc<Arming>,
+) -> Result<HubGuard, Failure> {
+    let watch = arming.watch;
+    let handle = shared.handle(&cell.resource.id);
+    let failing = shared.clone();
+    hub.begin(HubWatcher {
+        event: event(shared, arming),
+        failed: Box::new(move |failure| failing.inbox.push(Message::WatchFailed(watch, failure))),
+        log: log(shared, watch, &handle),
+        handle,
+    })
+}
+
+/// What tells events; the first is the arming.
+fn event(shared: &Arc<Shared>, arming: &Arc<Arming>) -> Box<dyn Fn(&str) + Send + Sync> {
+    let first = AtomicBool::new(true);
+    let (shared, arming) = (shared.clone(), arming.clone());
+    Box::new(move |what| {
+        if first.swap(false, Ordering::AcqRel) && arming.answers {
+            shared.inbox.push_all(arming.one_armed());
+        } else {
+            shared
+                .inbox
+                .push(Message::WatchEvent(arming.watch, Some(what.into())));
+        }
+    })
+}
+
+/// What logs lines of a watch.
+fn log(shared: &Arc<Shared>, watch: WatchId, handle: &Handle) -> LogLine {
+    let (shared, handle) = (shared.clone(), handle.clone());
+    Box::new(move |level, message| {
+        if level == Level::Debug && !handle.debug() {
+            return;
+        }
+        shared
+            .inbox
+            .push(Message::WatchLog(watch, level, message.to_owned()));
+    })
 }

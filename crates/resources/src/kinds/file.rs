@@ -21,7 +21,7 @@ use setpoint_value::Value;
 
 use mode::Mode;
 
-use crate::sorts::FILE;
+use crate::sorts::{DROP_IN, FILE};
 
 /// A regular file, a directory or a symbolic link.
 ///
@@ -165,7 +165,9 @@ impl Resource for File {
     }
 
     fn identities(&self) -> Vec<Identity> {
-        vec![identity(&self.effective())]
+        let own = identity(&self.effective());
+        let drop_in = drop_in(&own);
+        std::iter::once(own).chain(drop_in).collect()
     }
 
     fn wanted(&self) -> Vec<Wanted> {
@@ -366,6 +368,17 @@ fn identity(path: &[u8]) -> Identity {
     }
 }
 
+/// What a file is beside, if it is in a directory of drop-ins (`nginx.service.d/`): whoever reads those wants all of them.
+fn drop_in(path: &Identity) -> Option<Identity> {
+    let end = path.key.strip_suffix(b"/").unwrap_or(&path.key).len();
+    let slash = path.key[..end].iter().rposition(|byte| *byte == b'/')?;
+    let directory = path.beginning(slash + 1);
+    directory.key.ends_with(b".d/").then_some(Identity {
+        sort: &DROP_IN,
+        key: directory.key,
+    })
+}
+
 /// The directories above a path, nearest first, each with a trailing slash.
 fn ancestors(path: &Identity) -> Vec<Identity> {
     let end = path.key.strip_suffix(b"/").unwrap_or(&path.key).len();
@@ -376,6 +389,17 @@ fn ancestors(path: &Identity) -> Vec<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_in_a_directory_of_drop_ins_is_found_by_it() {
+        let of = |path: &[u8]| drop_in(&identity(path)).map(|found| found.key.to_vec());
+        assert_eq!(
+            of(b"/etc/a.service.d/b.conf"),
+            Some(b"/etc/a.service.d/".to_vec())
+        );
+        assert_eq!(of(b"/etc/a.service.d/"), None);
+        assert_eq!(of(b"/etc/a"), None);
+    }
 
     #[test]
     fn ancestors_go_from_the_nearest_to_the_root() {

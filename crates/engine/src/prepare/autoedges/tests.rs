@@ -88,6 +88,7 @@ fn changes_one_by_one_give_what_all_at_once_gives() {
                         wanting(WantedOrder::FoundFirst, WantedReach::Each, some(&PLACE)),
                         wanting(WantedOrder::FoundAfter, WantedReach::First, some(&PLACE)),
                         wanting(WantedOrder::FoundFirst, WantedReach::First, some(&PART)),
+                        wanting(WantedOrder::FoundFirst, WantedReach::All, some(&PLACE)),
                     ];
                     let takes_part = random(6) > 0;
                     let interests = Interests {

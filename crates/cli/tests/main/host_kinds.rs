@@ -1,0 +1,109 @@
+//! What holds for every kind that keeps a part of the machine right, on a real machine: a run that may not repair changes nothing and tells
+//! what is wrong, a run repairs it, a second one finds nothing, and what drifts while it runs is repaired when it happens.
+//!
+//! A kind is tried with each of its rows. All rows run on one machine, one after the other.
+
+use std::time::Instant;
+
+use serde_json::Value as Json;
+use setpoint_testing::Hermetic;
+
+use crate::end_to_end::{Engine, run_command};
+use crate::place::{Place, shell};
+
+/// A resource on a machine that is not as it wants.
+struct Row {
+    /// What is told of it when it fails.
+    name: &'static str,
+    program: &'static str,
+    /// Which resource of the program is looked at: kind and name.
+    resource: (&'static str, &'static str),
+    /// Shell commands that bring the machine into a state that is wrong.
+    prepare: &'static str,
+    /// A shell command that prints what the resource is about. Nothing that may not repair changes that.
+    digest: &'static str,
+    /// What that prints when all is right.
+    right: &'static str,
+    /// Shell commands after which it is not right any more.
+    drift: &'static str,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        name: "a service that shall run and start by itself",
+        program: "svc \"sleeper\" {\n\tstate => \"running\",\n\tstartup => \"enabled\",\n}\n",
+        resource: ("svc", "sleeper"),
+        prepare: "printf '[Service]\\nExecStart=/bin/sleep 1000\\n[Install]\\nWantedBy=fixture.target\\n' \
+                  > /etc/systemd/system/sleeper.service; systemctl daemon-reload",
+        digest: "systemctl show sleeper -P ActiveState; systemctl is-enabled sleeper || true",
+        right: "active\nenabled",
+        drift: "systemctl stop sleeper",
+    },
+    Row {
+        name: "a service that shall not run, nor ever start",
+        program: "svc \"unwanted\" {\n\tstate => \"stopped\",\n\tmasked => true,\n}\n",
+        resource: ("svc", "unwanted"),
+        prepare: "printf '[Service]\\nExecStart=/bin/sleep 1000\\n' > /run/systemd/system/unwanted.service; \
+                  systemctl daemon-reload; systemctl start unwanted",
+        digest: "systemctl show unwanted -P ActiveState; systemctl is-enabled unwanted || true",
+        right: "inactive\nmasked",
+        drift: "systemctl unmask unwanted",
+    },
+];
+
+/// The events of a run that ends by itself.
+fn events(place: &Hermetic, arguments: &[&str]) -> Vec<Json> {
+    let output = run_command(place, arguments).output().unwrap();
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let parsed = lines.lines().map(|line| serde_json::from_str(line).unwrap());
+    parsed.collect()
+}
+
+/// The fields that a resource found wrong.
+fn drifts(events: &[Json], (kind, name): (&str, &str)) -> Vec<String> {
+    let of_it = |event: &&Json| event["event"] == "drift" && event["kind"] == kind && event["name"] == name;
+    let fields = events
+        .iter()
+        .filter(of_it)
+        .map(|event| event["field"].to_string());
+    fields.collect()
+}
+
+fn try_row(row: &Row) {
+    let Row {
+        name,
+        program,
+        resource,
+        ..
+    } = row;
+    let place = Hermetic::new();
+    let main = place.write("main.mcl", program);
+    let main = main.to_str().unwrap();
+    shell(row.prepare);
+    let wrong = shell(row.digest);
+    assert_ne!(wrong, row.right, "{name}: it is wrong at the beginning");
+    let looked = events(&place, &["--once", "--noop", main]);
+    assert!(!drifts(&looked, *resource).is_empty(), "{name}: {looked:?}");
+    assert_eq!(shell(row.digest), wrong, "{name}: looking changes nothing");
+    let repaired = events(&place, &["--once", main]);
+    assert_eq!(shell(row.digest), row.right, "{name}: {repaired:?}");
+    let again = events(&place, &["--once", main]);
+    assert_eq!(drifts(&again, *resource), [""; 0], "{name}: a second run");
+
+    let mut engine = Engine::start(&place, &[main]);
+    let (kind, of) = *resource;
+    engine.event("the first look", |event| {
+        event["event"] == "run ended" && event["kind"] == kind && event["name"] == of
+    });
+    shell(row.drift);
+    let begun = Instant::now();
+    engine.repaired_until(kind, of, || shell(row.digest) == row.right);
+    println!("{name}: repaired in {} ms", begun.elapsed().as_millis());
+    engine.stop();
+}
+
+#[test]
+fn each_is_looked_at_repaired_left_alone_and_followed() {
+    let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
+    Place::machine(test).run(|| ROWS.iter().for_each(try_row));
+}

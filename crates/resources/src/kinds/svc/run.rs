@@ -1,0 +1,329 @@
+//! A run: what the manager says of a unit is compared with what shall be, and brought there in the order in which the steps need each other.
+//!
+//! Unmask, enable or disable, start or stop, serve a notification, mask. After each change of links the manager reads its files; after each job the unit is read again, for
+//! `done` does not mean that a service is still there a moment later.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use setpoint_engine::{Apply, Attempting, Failure, Level};
+use setpoint_host::systemd::{ActiveState, Job, JobResult, ServiceManager, Unit, UnitFileChanges, UnitName};
+
+use super::{OnRefresh, Startup, State, Svc};
+
+/// How long a job is waited for until that is said, again and again.
+const SAID: Duration = Duration::from_secs(10);
+
+struct Run<'a, 'b> {
+    svc: &'a Svc,
+    manager: &'a ServiceManager,
+    name: UnitName,
+    /// As it was read last.
+    unit: Unit,
+    apply: &'a mut Apply<'b>,
+}
+
+/// Brings a service into its state.
+pub(super) async fn run(svc: &Svc, manager: &ServiceManager, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    let name = UnitName::service(&svc.name).attempting("use the name", &svc.name)?;
+    let unit = read(svc, manager, &name).await?;
+    let mut run = Run {
+        svc,
+        manager,
+        name,
+        unit,
+        apply,
+    };
+    if !run.unit.is_found() && svc.masked != Some(true) {
+        return run.not_found();
+    }
+    run.unmask().await?;
+    run.startup().await?;
+    if !run.state().await? && run.apply.refresh_pending() {
+        run.refresh().await?;
+    }
+    run.mask().await
+}
+
+async fn read(svc: &Svc, manager: &ServiceManager, name: &UnitName) -> Result<Unit, Failure> {
+    let with_files = svc.startup.is_some() || svc.masked.is_some();
+    let unit = manager.unit(name, with_files).await;
+    unit.attempting("ask systemd about", name)
+}
+
+impl Run<'_, '_> {
+    async fn read(&mut self) -> Result<(), Failure> {
+        self.unit = read(self.svc, self.manager, &self.name).await?;
+        Ok(())
+    }
+
+    fn failure(&self, attempted: &'static str) -> Failure {
+        Failure::new(attempted).on(&self.name)
+    }
+
+    /// There is no unit of this name. That is right if nothing needs one; and an earlier resource may bring it.
+    fn not_found(&mut self) -> Result<(), Failure> {
+        let running = *self.svc.state == Some(State::Running);
+        let enabled = *self.svc.startup == Some(Startup::Enabled);
+        if (running || enabled) && self.apply.may_repair() {
+            let directory = if self.svc.session {
+                "`~/.config/systemd/user` for one"
+            } else {
+                "`/etc/systemd/system` for one"
+            };
+            let why = format!("systemd finds no unit file of this name, in {directory}");
+            return Err(self.failure("find").because(why));
+        }
+        if enabled {
+            let _ = self.apply.drift("startup", "not found", "enabled");
+        }
+        if running {
+            let _ = self.apply.drift("state", "not found", "running");
+        }
+        Ok(())
+    }
+
+    async fn unmask(&mut self) -> Result<(), Failure> {
+        if self.svc.masked != Some(false) || !self.unit.file_state.starts_with("masked") {
+            return Ok(());
+        }
+        let is = self.unit.file_state.clone();
+        if self.apply.drift("masked", is, "not masked") {
+            for runtime in [false, true] {
+                let changes = self.manager.unmask(&self.name, runtime).await;
+                self.files_changed(changes, "unmask").await?;
+            }
+            if self.unit.file_state.starts_with("masked") {
+                let why = format!("systemd says that it is `{}` all the same", self.unit.file_state);
+                return Err(self.failure("unmask").because(why));
+            }
+        }
+        Ok(())
+    }
+
+    async fn startup(&mut self) -> Result<(), Failure> {
+        let Some(wanted) = *self.svc.startup else {
+            return Ok(());
+        };
+        let Some(is) = self.wrong_startup(wanted) else {
+            return Ok(());
+        };
+        let (attempted, word) = match wanted {
+            Startup::Enabled => ("enable", "enabled"),
+            Startup::Disabled => ("disable", "disabled"),
+        };
+        if let Some(why) = self.cannot(wanted)
+            && self.apply.may_repair()
+        {
+            return Err(self.failure(attempted).because(why));
+        }
+        if !self.apply.drift("startup", is.clone(), word) {
+            return Ok(());
+        }
+        let changes = match wanted {
+            Startup::Enabled => self.manager.enable(&self.name).await,
+            Startup::Disabled => self.manager.disable(&self.name, is.ends_with("-runtime")).await,
+        };
+        self.files_changed(changes, attempted).await?;
+        match self.wrong_startup(wanted) {
+            None => Ok(()),
+            Some(is) => {
+                let why = format!("systemd says that it is `{is}` all the same");
+                Err(self.failure(attempted).because(why))
+            }
+        }
+    }
+
+    /// What the startup is, unless it is as wanted.
+    fn wrong_startup(&self, wanted: Startup) -> Option<String> {
+        let is = self.unit.file_state.as_str();
+        let right = match wanted {
+            Startup::Enabled => matches!(is, "enabled" | "enabled-runtime" | "alias"),
+            Startup::Disabled => !matches!(is, "enabled" | "enabled-runtime" | "alias" | "generated"),
+        };
+        (!right).then(|| match is {
+            "" => "no unit file".to_owned(),
+            is => is.to_owned(),
+        })
+    }
+
+    /// Why the startup cannot be changed to this, if it cannot.
+    fn cannot(&self, wanted: Startup) -> Option<String> {
+        let is = self.unit.file_state.as_str();
+        let why = match (wanted, is) {
+            (Startup::Enabled, "static" | "indirect") => {
+                "its unit file has no `WantedBy`, `RequiredBy` or `Alias` in a section `[Install]`; what wants it starts it"
+            }
+            (Startup::Enabled, "generated") => "systemd generates it from something else at each start",
+            (Startup::Enabled, "transient") => {
+                "it was made while the machine runs, and is gone at its next start"
+            }
+            (Startup::Enabled, is) if is.starts_with("masked") => {
+                "it is masked; `masked => false` takes the mask away"
+            }
+            (Startup::Disabled, "generated") => {
+                "systemd generates it from something else at each start; `masked => true` keeps it from starting"
+            }
+            _ => return None,
+        };
+        Some(format!("it is `{is}`: {why}"))
+    }
+
+    /// Brings it to run or not. Whether something was wrong.
+    async fn state(&mut self) -> Result<bool, Failure> {
+        match *self.svc.state {
+            None => Ok(false),
+            Some(State::Running) => self.start().await,
+            Some(State::Stopped) => self.stop().await,
+        }
+    }
+
+    async fn start(&mut self) -> Result<bool, Failure> {
+        self.let_others_finish().await?;
+        if self.unit.active_state.is_running() {
+            return Ok(false);
+        }
+        if self.unit.is_masked() && self.svc.masked != Some(false) && self.apply.may_repair() {
+            let why = "it is masked; `masked => false` takes the mask away";
+            return Err(self.failure("start").because(why));
+        }
+        if !self.apply.drift("state", self.unit.running(), "running") {
+            return Ok(true);
+        }
+        self.job("StartUnit", "start").await?;
+        self.read().await?;
+        let why = match self.unit.active_state {
+            ActiveState::Failed => "it failed at once; `systemctl status` and the journal say why",
+            ActiveState::Inactive if !self.unit.conditions_held => {
+                "a condition of its unit file does not hold"
+            }
+            _ => return Ok(true),
+        };
+        Err(self.failure("start").because(why))
+    }
+
+    /// Waits for what was asked for already: a start that somebody else has begun is not begun again.
+    async fn let_others_finish(&mut self) -> Result<(), Failure> {
+        let on_its_way = matches!(
+            self.unit.active_state,
+            ActiveState::Activating | ActiveState::Deactivating
+        );
+        if !on_its_way || !self.apply.may_repair() {
+            return Ok(());
+        }
+        let job = self.manager.job(&self.unit).await;
+        if let Some(job) = job.attempting("ask systemd about the job of", &self.name)? {
+            // However that ends, how the unit is then counts.
+            let _ = self.wait(job, "wait for").await?;
+            self.read().await?;
+        }
+        Ok(())
+    }
+
+    async fn stop(&mut self) -> Result<bool, Failure> {
+        if !self.unit.active_state.is_running() {
+            return Ok(false);
+        }
+        if !self.apply.drift("state", self.unit.running(), "stopped") {
+            return Ok(true);
+        }
+        self.job("StopUnit", "stop").await?;
+        self.read().await?;
+        Ok(true)
+    }
+
+    /// Serves a notification.
+    async fn refresh(&mut self) -> Result<(), Failure> {
+        let on_refresh = self.svc.on_refresh.unwrap_or(OnRefresh::ReloadOrRestart);
+        let (method, attempted, word) = match on_refresh {
+            OnRefresh::ReloadOrRestart => ("ReloadOrTryRestartUnit", "reload", "reload-or-restart"),
+            OnRefresh::Reload => ("ReloadUnit", "reload", "reload"),
+            OnRefresh::Restart => ("RestartUnit", "restart", "restart"),
+            OnRefresh::TryRestart => ("TryRestartUnit", "restart", "try-restart"),
+        };
+        if !self.apply.drift("reload", "notified", word) {
+            return Ok(());
+        }
+        let starts = on_refresh == OnRefresh::Restart;
+        if !self.unit.active_state.is_running() && !starts {
+            self.apply
+                .log(Level::Debug, "does not run, so nothing is to be reloaded");
+            return Ok(());
+        }
+        self.job(method, attempted).await?;
+        self.read().await?;
+        if self.unit.active_state == ActiveState::Failed {
+            let why = "it failed at once; `systemctl status` and the journal say why";
+            return Err(self.failure(attempted).because(why));
+        }
+        Ok(())
+    }
+
+    async fn mask(&mut self) -> Result<(), Failure> {
+        if self.svc.masked != Some(true) || self.unit.file_state == "masked" {
+            return Ok(());
+        }
+        let is = match self.unit.file_state.as_str() {
+            "masked-runtime" => "masked-runtime",
+            _ => "not masked",
+        };
+        if self.apply.drift("masked", is, "masked") {
+            let changes = self.manager.mask(&self.name).await;
+            self.files_changed(changes, "mask").await?;
+        }
+        Ok(())
+    }
+
+    /// Links to unit files were changed: the manager reads them, and says how the unit is now.
+    async fn files_changed(
+        &mut self,
+        changes: Result<UnitFileChanges, setpoint_host::bus::BusError>,
+        attempted: &'static str,
+    ) -> Result<(), Failure> {
+        let changes = changes.attempting(attempted, &self.name)?;
+        if !changes.is_empty() {
+            self.reload_manager().await?;
+            self.read().await?;
+        }
+        Ok(())
+    }
+
+    async fn reload_manager(&mut self) -> Result<(), Failure> {
+        let reloaded = self.manager.reload().await;
+        reloaded.map_err(|error| Failure::new("make systemd read its unit files again").because(error))
+    }
+
+    /// Has the manager do a job, and waits for its end.
+    async fn job(&mut self, method: &str, attempted: &'static str) -> Result<(), Failure> {
+        if self.unit.needs_reload {
+            self.reload_manager().await?;
+        }
+        let job = self.manager.enqueue(method, &self.name).await;
+        let job = job.attempting(attempted, &self.name)?;
+        match self.wait(job, attempted).await? {
+            // How the unit is says whether a forgotten one was done.
+            None | Some(JobResult::Done) => Ok(()),
+            Some(result) => Err(self.failure(attempted).because(result.to_string())),
+        }
+    }
+
+    /// How a job ended; nothing if the manager was started anew and has forgotten it.
+    async fn wait(&mut self, job: Job, attempted: &'static str) -> Result<Option<JobResult>, Failure> {
+        let mut result = pin!(job.result());
+        loop {
+            tokio::select! {
+                ended = &mut result => {
+                    let ended = ended.attempting(attempted, &self.name)?;
+                    return Ok(ended.ok());
+                }
+                () = self.apply.cancellation().cancelled() => {
+                    return Err(Failure::cancelled(attempted).on(&self.name));
+                }
+                () = tokio::time::sleep(SAID) => {
+                    let line = format!("waits until systemd has done its job: {attempted} {}", self.name);
+                    self.apply.log(Level::Info, line);
+                }
+            }
+        }
+    }
+}
