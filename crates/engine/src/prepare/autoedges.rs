@@ -434,7 +434,7 @@ impl AutomaticEdges {
     }
 
     /// All who have an identity, in the order of names.
-    fn all(&self, number: u32, except: u32) -> SmallVec<[u32; 1]> {
+    fn everyone(&self, number: u32, except: u32) -> SmallVec<[u32; 1]> {
         let holders = self.identities.get(number).holders.iter().copied();
         holders
             .filter(|holder| *holder != except && self.member(*holder).takes_part)
@@ -474,7 +474,7 @@ impl AutomaticEdges {
         for want in &member.wants {
             for number in &want.identities {
                 let found: SmallVec<[u32; 1]> = match want.reach {
-                    WantedReach::All => self.all(*number, place),
+                    WantedReach::All => self.everyone(*number, place),
                     WantedReach::Each | WantedReach::First => {
                         self.first(*number, place).into_iter().collect()
                     }

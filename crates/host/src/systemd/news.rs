@@ -3,7 +3,7 @@
 //! There is one of this for each manager while somebody watches a unit or waits for something. The signals of units come one by one. Of changed files the manager
 //! says only that there were some, so it is asked how all watched units are, in two questions, and not more often than costs it a tenth of its time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
@@ -312,14 +312,14 @@ impl Followed {
         if header.message_type() != MessageType::Signal {
             return;
         }
-        let sender = header.sender().map(|sender| sender.as_str());
+        let sender = header.sender().map(zbus::names::UniqueName::as_str);
         let path = header.path().map_or("", |path| path.as_str());
         let member = header.member().map_or("", |member| member.as_str());
         let interface = header.interface().map_or("", |interface| interface.as_str());
         match (interface, member) {
             (BUS, "NameOwnerChanged") if sender == Some(BUS) => self.owner_changed(message),
             (PROPERTIES, "PropertiesChanged") if self.is_of_manager(sender) => {
-                self.unit_changed(path, message)
+                self.unit_changed(path, message);
             }
             (MANAGER, "JobRemoved") if self.is_of_manager(sender) => {
                 let body = message.body();
@@ -464,7 +464,7 @@ impl Followed {
         }
         let link = self.link().await?;
         let listed: Vec<Listed> = link.call(manager("ListUnitsByNames"), &texts(&names)).await?;
-        let mut files: HashMap<String, String> = HashMap::new();
+        let mut files: BTreeMap<String, String> = BTreeMap::new();
         if !with_files.is_empty() {
             let nothing: &[&str] = &[];
             let arguments = (nothing, texts(&with_files));
