@@ -47,8 +47,19 @@ pub(crate) struct Said {
 pub(crate) struct End {
     /// Lines of their own.
     pub(crate) said: Vec<Said>,
-    /// Whether how things stand is told, and what stands before it: `stopped`.
-    pub(crate) recap: Option<&'static str>,
+    /// What is known of how the resources stand; none if that is not told.
+    pub(crate) recap: Option<Stood>,
+}
+
+/// How the resources stood in the end, as far as the engine says it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stood {
+    /// What goes before it: `stopped`.
+    pub(crate) before: &'static str,
+    /// How many failed.
+    pub(crate) failed: usize,
+    /// How many could not be looked at because of those.
+    pub(crate) blocked: usize,
 }
 
 /// What a view is told beside events.

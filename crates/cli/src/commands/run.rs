@@ -32,7 +32,7 @@ use crate::known_files::KnownFiles;
 use crate::later::RunLater;
 use crate::model::{ModelCompilation, ModelWork};
 use crate::model_run;
-use crate::output::{End, Importance, Output, Said, headed};
+use crate::output::{End, Importance, Output, Said, Stood, headed};
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::process::{harden, warn_of_foreign_text};
 use crate::program_state::ProgramState;
@@ -430,13 +430,17 @@ impl Ended {
         }
     }
 
-    /// What goes before how the resources stand; none if that says nothing.
-    fn recap(&self) -> Option<&'static str> {
-        match &self.report.as_ref()?.reason {
-            _ if self.program_is_wrong => None,
-            ExitReason::Stopped => Some("stopped: "),
-            _ => Some(""),
-        }
+    /// How the resources stand; none if that says nothing.
+    fn recap(&self) -> Option<Stood> {
+        let report = self.report.as_ref().filter(|_| !self.program_is_wrong)?;
+        Some(Stood {
+            before: match &report.reason {
+                ExitReason::Stopped => "stopped: ",
+                _ => "",
+            },
+            failed: report.failed.len(),
+            blocked: report.blocked.len(),
+        })
     }
 
     /// What went wrong with the run as a whole.

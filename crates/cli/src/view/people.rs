@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::recap::{Counts, Recap, duration_text};
 use super::{Verbosity, ViewOptions, Written};
 use crate::Assembly;
-use crate::output::{End, Importance, Output, Prefix, Said, ToView, headed, lines};
+use crate::output::{End, Importance, Output, Prefix, Said, Stood, ToView, headed, lines};
 
 /// Makes text of events and messages.
 pub(super) struct Screen {
@@ -27,6 +27,10 @@ pub(super) struct Screen {
     about: Subjects,
     /// The counts that were told last, when the machine came to rest.
     told: Option<Counts>,
+    /// How many events were missed: what is counted from events is wrong then, and is not told.
+    missed: u64,
+    /// How many were when the machine came to rest last.
+    missed_at_rest: u64,
 }
 
 impl Screen {
@@ -41,11 +45,16 @@ impl Screen {
             begun: Instant::now(),
             about: Subjects::default(),
             told: None,
+            missed: 0,
+            missed_at_rest: 0,
         }
     }
 
     fn take(&mut self, event: &Event, text: &mut String) {
         self.progress.take(event);
+        if let EventKind::Gap { lost } = event.what {
+            self.missed += lost;
+        }
         self.recap.take(event);
         let mut said = self.narrator.take(event);
         if matches!(event.what, EventKind::Converged) {
@@ -75,6 +84,12 @@ impl Screen {
             return None;
         }
         self.recap.begin_anew();
+        let importance = Importance::Notice;
+        if self.missed > 0 {
+            let is_news = std::mem::replace(&mut self.missed_at_rest, self.missed) != self.missed;
+            let text = "at rest, watching; `setpoint status` tells how the resources stand".to_owned();
+            return is_news.then_some(Said { importance, text });
+        }
         // Whatever was repaired is right now.
         let standing = Counts {
             right: counts.right + counts.repaired,
@@ -88,7 +103,6 @@ impl Screen {
             0 => format!("right: {}, watching", resources(standing.right)),
             _ => format!("watching: {}", standing.text()),
         };
-        let importance = Importance::Notice;
         Some(Said { importance, text })
     }
 
@@ -97,24 +111,38 @@ impl Screen {
         self.progress.clear();
         let mut said = end.said;
         // With `--json` it has seen no events, and the recap is one itself.
-        if let Some(before) = end.recap
+        if let Some(stood) = end.recap
             && !self.options.json
             && self.options.verbosity > Verbosity::Quiet
         {
-            let counts = self.recap.counts();
             let failed = match self.recap.failed() {
                 names if names.is_empty() => String::new(),
                 names => format!("; failed: {names}"),
             };
             let took = duration_text(self.begun.elapsed());
-            said.push(Said {
-                importance: Importance::Notice,
-                text: format!("{before}{} in {took}{failed}", counts.text()),
-            });
+            let before = stood.before;
+            let text = match self.missed {
+                0 => format!("{before}{} in {took}{failed}", self.recap.counts().text()),
+                _ => format!(
+                    "{before}{} in {took}; too much happened to count the rest",
+                    uncounted(stood)
+                ),
+            };
+            let importance = Importance::Notice;
+            said.push(Said { importance, text });
         }
         let mut text = String::new();
         self.say(&said, &About::default(), &mut text);
         text
+    }
+}
+
+/// What is told when events were missed: what the engine itself says.
+fn uncounted(stood: Stood) -> String {
+    match (stood.failed, stood.blocked) {
+        (0, 0) => "nothing failed".to_owned(),
+        (failed, 0) => format!("{failed} failed"),
+        (failed, blocked) => format!("{failed} failed, {blocked} blocked"),
     }
 }
 
@@ -179,5 +207,68 @@ pub(super) fn show(mut told: Receiver<ToView>, output: &Output, mut screen: Scre
         let text = screen.end(end);
         screen.progress.write(&text);
         written.count();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(seq: u64, what: EventKind) -> Event {
+        let about = match &what {
+            EventKind::Gap { .. } | EventKind::Converged => None,
+            _ => Some("a"),
+        };
+        Event {
+            what,
+            time: Duration::ZERO,
+            seq,
+            kind: about.map(|_| "noop".into()),
+            name: about.map(Into::into),
+            group: None,
+        }
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_counted() {
+        let options = ViewOptions {
+            json: false,
+            verbosity: Verbosity::Normal,
+            stays: true,
+        };
+        let mut screen = Screen::new(&Assembly::standard(), options, Prefix::Nothing);
+        let members = Vec::new();
+        let mut text = String::new();
+        let added = EventKind::Added {
+            reversal: false,
+            members,
+        };
+        screen.take(&event(1, added), &mut text);
+        screen.take(&event(9, EventKind::Gap { lost: 7 }), &mut text);
+        screen.take(&event(10, EventKind::Converged), &mut text);
+        screen.take(&event(11, EventKind::Converged), &mut text);
+        let rest = "at rest, watching; `setpoint status` tells how the resources stand\n";
+        assert_eq!(text.matches(rest).count(), 1, "{text}");
+        for (failed, blocked, told) in [
+            (0, 0, "nothing failed"),
+            (2, 0, "2 failed"),
+            (2, 3, "2 failed, 3 blocked"),
+        ] {
+            let before = "";
+            let stood = Stood {
+                before,
+                failed,
+                blocked,
+            };
+            let said = screen.end(End {
+                said: Vec::new(),
+                recap: Some(stood),
+            });
+            assert!(said.starts_with(told), "{said}");
+            assert!(
+                said.ends_with("; too much happened to count the rest\n"),
+                "{said}"
+            );
+        }
     }
 }

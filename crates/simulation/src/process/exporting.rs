@@ -246,7 +246,9 @@ impl Process {
             if wanted.meta.noop || !(helped || is_right(wanted.role)) {
                 continue;
             }
-            let part = self.part(wanted.role).map(|(_, part)| part.wanted);
+            // Of what is hidden there is nothing but perhaps what undoes one that is gone.
+            let part = self.part(wanted.role).filter(|_| !wanted.meta.hidden);
+            let part = part.map(|(_, part)| part.wanted);
             let receives = self
                 .program
                 .arrows
