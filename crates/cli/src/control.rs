@@ -24,5 +24,6 @@ mod server;
 mod socket;
 
 pub(crate) use names::Names;
+pub use reading::refuse_request;
 pub(crate) use schema::lines_schema;
 pub(crate) use server::{Served, Server, listen};

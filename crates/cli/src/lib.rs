@@ -59,6 +59,8 @@ use setpoint_host::processes::Launcher;
 
 pub use assembly::Assembly;
 pub use capabilities::{LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects};
+#[doc(hidden)]
+pub use control::refuse_request;
 pub use directory_loader::DirectoryLoader;
 pub use failure::exit_code;
 pub use pages::{PAGES, page};

@@ -28,6 +28,8 @@ pub struct RunInput<'a> {
     pub handle: &'a Handle,
     /// Whether repairs are allowed: not under `noop`, nor in `plan`.
     pub repair: bool,
+    /// Whether the resource is what undoes one that left the program: nobody can set other parameters of it.
+    pub undoes: bool,
     /// Whether a notification waits.
     pub refresh: bool,
     /// All parameters that are received.
@@ -331,6 +333,12 @@ impl<'a> Apply<'a> {
         self.input.repair
     }
 
+    /// Whether the resource is what undoes one that left the program. Its parameters are in a record, so no advice to set one helps.
+    #[must_use]
+    pub fn undoes(&self) -> bool {
+        self.input.undoes
+    }
+
     /// Whether a parameter holds a sensitive value.
     #[must_use]
     pub fn is_sensitive(&self, parameter: &str) -> bool {
@@ -461,6 +469,7 @@ impl<'a> Apply<'a> {
         let mut part = Apply::new(RunInput {
             handle,
             repair: self.input.repair && !noop,
+            undoes: self.input.undoes,
             refresh: self.input.refresh,
             received,
             members: self.input.members,

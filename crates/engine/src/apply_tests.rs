@@ -151,6 +151,7 @@ fn run(lamp: &mut Instance, repair: bool, listener: &Listener) -> Outcome {
     let mut apply = Apply::new(RunInput {
         handle: &handle,
         repair,
+        undoes: false,
         refresh: false,
         received: &[],
         members: &[],

@@ -771,6 +771,9 @@ fn the_reverse_brings_old_bytes_back() {
     ])
     .unwrap();
     assert_eq!(removed.get("state"), Some(&text("absent")));
+    // A tree that comes in the place of the file would go with it.
+    let alone = reverse(&[exists(), ("recurse", yes()), ("force", yes())]).unwrap();
+    assert_eq!((alone.get("recurse"), alone.get("force")), (None, Some(&yes())));
     let check = spec("file").schema.check;
     assert_eq!(check(&path, &removed, &MetaParameters::default()), []);
     let restored = reverse(&[absent()]).unwrap();

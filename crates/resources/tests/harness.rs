@@ -333,6 +333,7 @@ impl Subject {
         let input = RunInput {
             handle: &self.handle,
             repair,
+            undoes: false,
             refresh: self.refresh,
             received: &self.received,
             members: &[],

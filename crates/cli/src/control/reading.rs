@@ -43,6 +43,14 @@ pub(super) fn parse(line: &[u8]) -> Result<Option<Request>, Refusal> {
     Ok(Some(Request { id, ask }))
 }
 
+/// What a client is answered at once to a line that is no request, as a line; none if it is one, or blank. For whoever tries the reading with
+/// any bytes.
+#[must_use]
+pub fn refuse_request(line: &[u8]) -> Option<String> {
+    let refusal = parse(line).err()?;
+    serde_json::to_string(&refusal.answer()).ok()
+}
+
 fn not_one(why: impl std::fmt::Display) -> Refusal {
     let help = r#"a request is a line such as {"id":1,"request":"status"}"#;
     Refusal::new(ErrorCode::NotARequest, format!("this is no request: {why}")).helped(Some(help.to_owned()))

@@ -296,6 +296,98 @@ fn what_cannot_be_undone_is_not_applied() {
 }
 
 #[test]
+fn a_directory_that_came_in_the_place_of_a_file_stays_and_what_to_do_is_said() {
+    // Contents come back, and a file that was not there is removed.
+    for parameters in [
+        "\tcontent => \"new\",\n",
+        "\tstate => \"exists\",\n\trecurse => true,\n",
+    ] {
+        let place = Hermetic::new();
+        let file = place.write("file", "old");
+        let name = file.display().to_string();
+        once(&place, &reversed(&file, parameters));
+        std::fs::remove_file(&file).unwrap();
+        place.write("file/kept", "mine");
+        let program = place.write("p.mcl", NOTHING).display().to_string();
+        let mut engine = Engine::start(&place, &[&program]);
+        let failed = engine.event("the failure", |event| event["event"] == "backing off");
+        let why = failed["error"].as_str().unwrap_or_default();
+        assert!(
+            why.ends_with(": it is a directory now, which is not undone: move it away"),
+            "{why}"
+        );
+        assert_eq!(text(&file.join("kept")), "mine");
+        assert_eq!(records(&place).len(), 1);
+        std::fs::rename(&file, place.path("aside")).unwrap();
+        engine.event("the end", |event| {
+            event["event"] == "removed" && event["name"] == name.as_str()
+        });
+        assert_eq!(records(&place), Vec::<PathBuf>::new());
+        assert_eq!(text(&place.path("aside/kept")), "mine");
+        assert_eq!(file.exists(), parameters.contains("content"));
+        engine.stop();
+    }
+}
+
+#[test]
+fn what_is_undone_is_at_the_path_as_it_leads_now() {
+    let place = Hermetic::new();
+    let file = place.write("app/config", "old");
+    once(&place, &reversed(&file, "\tcontent => \"new\",\n"));
+    // Whoever we are has moved the directory, and put a link in its place: as for a program's own file, it is followed.
+    let link = |to: &str| std::os::unix::fs::symlink(place.path(to), place.path("app")).unwrap();
+    std::fs::rename(place.path("app"), place.path("moved")).unwrap();
+    link("moved");
+    once(&place, NOTHING);
+    assert_eq!(text(&place.path("moved/config")), "old");
+    assert!(place.path("app").is_symlink());
+    assert_eq!(records(&place), Vec::<PathBuf>::new());
+
+    // The link of somebody else is not.
+    if !crate::control::is_root() {
+        return;
+    }
+    once(&place, &reversed(&file, "\tcontent => \"new\",\n"));
+    std::fs::remove_file(place.path("app")).unwrap();
+    place.write("victim/config", "victim's");
+    link("victim");
+    std::os::unix::fs::lchown(place.path("app"), Some(65534), None).unwrap();
+    let program = place.write("p.mcl", NOTHING).display().to_string();
+    let refused = run(&place, &["--once", &program]);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let why = "failed to follow the link $DIR/app/config: uid 65534 controls it";
+    assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    assert_eq!(text(&place.path("victim/config")), "victim's");
+    assert_eq!(records(&place).len(), 1, "it is tried again");
+}
+
+#[test]
+fn another_name_for_a_path_is_another_resource_with_a_record_of_its_own() {
+    let place = Hermetic::new();
+    let file = place.write("file", "old");
+    let named = |name: &str, content: &str| {
+        let path = file.display();
+        format!(
+            "file \"{name}\" {{\n\tpath => \"{path}\",\n\tcontent => \"{content}\",\n\tMeta:reverse => true,\n}}\n"
+        )
+    };
+    once(&place, &named("one", "first"));
+    once(&place, &named("two", "second"));
+    assert_eq!(text(&file), "second", "who is in the program has the last word");
+    assert_eq!(records(&place).len(), 1, "the first is undone");
+    // What the second found may be what the first had written, or what undoing the first brought back.
+    once(&place, NOTHING);
+    assert!(["first", "old"].contains(&&*text(&file)), "{}", text(&file));
+    assert_eq!(records(&place), Vec::<PathBuf>::new());
+    // The name is kept, and so is the record.
+    place.write("file", "old");
+    once(&place, &named("one", "first"));
+    once(&place, &named("one", "second"));
+    once(&place, NOTHING);
+    assert_eq!(text(&file), "old");
+}
+
+#[test]
 fn a_resource_waits_until_there_is_space_for_its_record() {
     let place = Hermetic::new();
     let mounted = crate::staying_right::Mounted::small(&place, "prefix");

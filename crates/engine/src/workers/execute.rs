@@ -567,6 +567,7 @@ async fn run_instance(
     let input = RunInput {
         handle: &handle,
         repair: !run.request.noop,
+        undoes: run.cell.resource.meta.is_reversal,
         refresh: run.request.refresh,
         received: &run.request.received,
         members: &run.request.members,

@@ -67,10 +67,7 @@ pub(super) fn reverse(file: &File, received: &[&str]) -> Result<Option<Parameter
     let texts = parameters
         .into_iter()
         .map(|(name, bytes)| (name, Text::new(bytes).encode()));
-    let flags = [("recurse", file.recurse), ("force", file.force)];
-    let flags = flags
-        .into_iter()
-        .filter(|(_, set)| *set)
-        .map(|(name, _)| (name, Value::Bool(true)));
-    Ok(Some(Parameters::new(texts.chain(flags))))
+    // Not `recurse`: what is undone is one file, and a tree that somebody has put in its place is not.
+    let force = file.force.then_some(("force", Value::Bool(true)));
+    Ok(Some(Parameters::new(texts.chain(force))))
 }

@@ -5,6 +5,7 @@
 //! completed without further reports.
 
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use setpoint_engine::{Apply, DriftValue, Failure, Level, Text};
@@ -17,6 +18,9 @@ use sha2::{Digest, Sha256};
 use super::metadata::Identities;
 use super::mode::Mode;
 use super::{File, Presence, SECRETS, path};
+
+/// What is said of a directory that somebody put where a file is to be undone: no parameter can help there.
+const DIRECTORY_STAYS: &str = "it is a directory now, which is not undone: move it away";
 
 /// A run in progress.
 pub(super) struct Run<'r, 'a> {
@@ -229,7 +233,13 @@ impl<'r, 'a> Run<'r, 'a> {
         if self.file.recurse {
             entry.remove_tree()?;
         } else if self.occupant.own.is_some_and(|own| own.is_directory()) {
-            entry.remove_directory()?;
+            entry.remove_directory().map_err(|error| {
+                let is_full = error.kind() == ErrorKind::DirectoryNotEmpty;
+                match is_full && self.apply.undoes() {
+                    true => self.failed("remove").because(DIRECTORY_STAYS),
+                    false => error.into(),
+                }
+            })?;
         } else {
             entry.remove_file()?;
         }
@@ -381,9 +391,14 @@ impl<'r, 'a> Run<'r, 'a> {
     fn target(&mut self) -> Result<Option<Stat>, Failure> {
         match self.occupant.found {
             Some(found) if found.is_directory() && self.file.force => Ok(None),
-            Some(found) if found.is_directory() => Err(self
-                .failed("replace the contents of")
-                .because("it is a directory, and `force` is not set")),
+            Some(found) if found.is_directory() => {
+                Err(self
+                    .failed("replace the contents of")
+                    .because(match self.apply.undoes() {
+                        true => DIRECTORY_STAYS,
+                        false => "it is a directory, and `force` is not set",
+                    }))
+            }
             Some(found) if !found.is_regular() => Err(self
                 .failed("replace the contents of")
                 .because(format!("it is a {}", found.file_type))),
