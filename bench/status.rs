@@ -50,9 +50,11 @@ fn main() {
         place.run(&["--version"]);
     });
     println!("starting the program and ending it (--version): {bare}");
+    let first = format!("file[{}]", files.path(0).display());
     for question in [
         &["status"][..],
         &["status", "--json"],
+        &["status", &first],
         &["status", "file[/none]"],
         &["status", "--all", "--json"],
     ] {

@@ -1,10 +1,11 @@
 //! `setpoint status`: how a running process keeps its machine.
 
 use std::fmt::Write;
+use std::io;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::machine::{Standing, StandingCounts};
 
@@ -54,7 +55,7 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
     let status = Shown::fetch(&mut client, arguments)?;
     let code = status.code();
     let printed = match arguments.json {
-        true => output.print(&format!("{}\n", status.json())),
+        true => output.print_written(|out| status.write_json(out)),
         false => output.print_styled(&status.text()),
     };
     match printed {
@@ -76,6 +77,15 @@ struct Shown {
     is_part: bool,
     lists_all: bool,
     health: Health,
+}
+
+/// The same as JSON.
+#[derive(Serialize)]
+struct Whole<'a> {
+    process: &'a Hello,
+    status: &'a HostStatus,
+    resources: &'a [ResourceStatus],
+    exit_code: u8,
 }
 
 impl Shown {
@@ -163,13 +173,15 @@ impl Shown {
         }
     }
 
-    fn json(&self) -> serde_json::Value {
-        json!({
-            "process": self.hello,
-            "status": self.host,
-            "resources": self.resources,
-            "exit_code": self.code(),
-        })
+    fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let whole = Whole {
+            process: &self.hello,
+            status: &self.host,
+            resources: &self.resources,
+            exit_code: self.code(),
+        };
+        serde_json::to_writer(&mut *out, &whole)?;
+        writeln!(out)
     }
 
     fn text(&self) -> String {

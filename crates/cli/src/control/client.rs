@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use setpoint_diagnostics::visible;
 
-use super::protocol::{Answer, Ask, ErrorCode, Hello, PROTOCOL, Request, Unknown};
+use super::protocol::{Answer, Ask, ErrorCode, Hello, PROTOCOL, Request, ResourceStatus, Unknown};
 use super::socket;
 use crate::failure::{Failure, system_text};
 use crate::prefix::{OF_ROOT, ProcessArguments};
@@ -22,6 +22,16 @@ const GREETS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Bytes of a line of the process.
 const LONGEST_ANSWER: u64 = 64 << 20;
+
+/// How lines with resources begin as this version writes them.
+const ROWS_BEGIN: &str = r#"{"answer":"resources","#;
+
+/// What is in such a line.
+#[derive(Deserialize)]
+struct Rows {
+    id: u64,
+    resources: Vec<ResourceStatus>,
+}
 
 /// A connection to a running process.
 pub(crate) struct Client {
@@ -122,6 +132,12 @@ impl Client {
 
     /// What a line says. That the process refuses is a failure.
     pub(crate) fn read(&self, line: &str) -> Result<Answer, Failure> {
+        // The long lines: serde reads what has its sort in a field twice.
+        if line.starts_with(ROWS_BEGIN)
+            && let Ok(Rows { id, resources }) = serde_json::from_str(line)
+        {
+            return Ok(Answer::Resources { id, resources });
+        }
         match serde_json::from_str(line) {
             Ok(Answer::Error {
                 code, message, help, ..

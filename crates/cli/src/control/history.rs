@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use setpoint_engine::{Event, EventKind};
+use setpoint_engine::{Event, EventKind, ResourceName};
 use setpoint_graph::ResourceId;
+
+use super::events::members;
 
 /// Events that are kept at most.
 const MOST_EVENTS: usize = 4096;
@@ -37,9 +39,11 @@ impl History {
         self.newest
     }
 
-    /// The resources that they are of.
+    /// The resources that they are of, also as part of others.
     pub(super) fn identities(&self) -> impl Iterator<Item = ResourceId> {
-        self.events.iter().filter_map(|event| event.identity())
+        let members = |event: &Arc<Event>| members(event).iter().map(ResourceName::id).collect::<Vec<_>>();
+        let events = self.events.iter();
+        events.flat_map(move |event| members(event).into_iter().chain(event.identity()))
     }
 
     /// The first event after the one of this number, or the gap that is in its place.

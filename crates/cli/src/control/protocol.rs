@@ -49,7 +49,7 @@ pub(crate) enum Ask {
         /// Whether to go on with what comes.
         #[serde(default)]
         follow: bool,
-        /// Only those of these resources; gaps always come. Without `follow`, one that is not there and that has no event here is an error.
+        /// Only those of these resources, and of those as part of which they are applied; gaps always come. Without `follow`, one that is not there and that has no event here is an error.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         resources: Vec<String>,
         /// Only those of resources of these kinds.

@@ -57,8 +57,8 @@ pub(super) async fn answer(
             kinds,
             events,
         } => {
-            let filter = at.filter(&resources, kinds, events)?;
-            at.events(since, follow, &filter, reached).await
+            let mut filter = at.filter(&resources, kinds, events)?;
+            at.events(since, follow, &mut filter, reached).await
         }
         // Whoever reads the lines does that.
         Ask::Cancel { .. } => Ok(()),
@@ -317,6 +317,7 @@ impl Answering<'_> {
         }
         self.known(&kinds)?;
         Ok(Filter {
+            groups: BTreeSet::new(),
             resources: self.named(resources)?.into_iter().collect(),
             kinds: kinds.into_iter().collect(),
             events: events.into_iter().collect(),
@@ -328,7 +329,7 @@ impl Answering<'_> {
         &self,
         since: Option<u64>,
         follow: bool,
-        filter: &Filter,
+        filter: &mut Filter,
         reached: &Cell<u64>,
     ) -> Result<(), Stop> {
         let newest = || self.shared.history.borrow().newest();
@@ -337,8 +338,9 @@ impl Answering<'_> {
             true => newest(),
             false => newest().max(self.summary().await?.newest_event),
         };
+        let missing = self.find_groups(filter).await?;
         if !follow {
-            self.have_happened(filter).await?;
+            self.have_happened(missing).await?;
         }
         match since {
             Some(since) if since > happened => {
@@ -357,7 +359,7 @@ impl Answering<'_> {
             loop {
                 let next = self.shared.history.borrow().after(reached.get());
                 let Some(event) = next else { break };
-                if filter.wants(&event) {
+                if filter.takes(&event) {
                     self.event(&event).await?;
                 }
                 reached.set(event.seq);
@@ -374,16 +376,25 @@ impl Answering<'_> {
         }
     }
 
-    /// Refuses resources that are not there and that no kept event is of. Whoever follows may wait for one that comes later.
-    async fn have_happened(&self, filter: &Filter) -> Result<(), Stop> {
+    /// Notes as part of whom the wanted resources are applied now. Answers those that are not there.
+    async fn find_groups(&self, filter: &mut Filter) -> Result<BTreeSet<ResourceId>, Stop> {
         let mut missing = filter.resources.clone();
-        let there = self
-            .shared
-            .served
-            .engine
-            .status_of(missing.iter().cloned().collect());
+        if missing.is_empty() {
+            return Ok(missing);
+        }
+        let wanted = missing.iter().cloned().collect();
+        let there = self.shared.served.engine.status_of(wanted);
         for status in self.asked(there).await? {
             missing.remove(&status.id);
+            filter.groups.extend(status.group);
+        }
+        Ok(missing)
+    }
+
+    /// Refuses resources that are not there and that no kept event is of. Whoever follows may wait for one that comes later.
+    async fn have_happened(&self, mut missing: BTreeSet<ResourceId>) -> Result<(), Stop> {
+        if missing.is_empty() {
+            return Ok(());
         }
         for id in self.shared.history.borrow().identities() {
             missing.remove(&id);

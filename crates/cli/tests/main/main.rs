@@ -20,6 +20,7 @@ mod function_examples;
 mod function_system;
 mod function_walk_through;
 mod gates;
+mod groups;
 mod growing;
 mod host_kinds;
 mod hostile;
