@@ -295,6 +295,16 @@ impl<'a> Apply<'a> {
         Ok(())
     }
 
+    /// Replaces a file and returns when the new contents are durable: for what must be in place before the run goes on. Blocks. It goes
+    /// through [`Apply::drift`] before.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn replace_at_once(&mut self, request: Replace) -> Result<Replaced, Failure> {
+        let request = request.written_by(self.writer.clone());
+        Ok(self.handle().committer().replace(request)?)
+    }
+
     /// The entry at a path. Runs that are made together open its directory once.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ mod exec;
 mod exit;
 mod file;
 mod gate;
+mod json_edit;
 mod noop;
 mod panic;
 mod print;
@@ -20,6 +21,7 @@ pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
+    &json_edit::JsonEdit::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,
     &timer::Timer::SPEC,

@@ -52,6 +52,15 @@ const ROWS: &[Row] = &[
         right: "inactive\nmasked",
         drift: "systemctl unmask unwanted",
     },
+    Row {
+        name: "an entry of a JSON document",
+        program: "json:edit \"/etc/daemon.json\" {\n\tedits => [\".log.level = \\\"warn\\\"\"],\n}\n",
+        resource: ("json:edit", "/etc/daemon.json"),
+        prepare: "printf '{\"log\": {\"level\": \"info\"}}' > /etc/daemon.json",
+        digest: "cat /etc/daemon.json",
+        right: "{\"log\": {\"level\": \"warn\"}}",
+        drift: "printf '{\"log\": {}}' > /etc/daemon.json",
+    },
 ];
 
 /// The events of a run that ends by itself.

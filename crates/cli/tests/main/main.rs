@@ -26,6 +26,7 @@ mod host_kinds;
 mod hostile;
 mod hung_file_system;
 mod included_programs;
+mod json_edit;
 mod known_files;
 mod language_server;
 mod linter;

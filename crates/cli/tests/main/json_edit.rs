@@ -1,0 +1,178 @@
+//! The kind `json:edit`, by the real program.
+
+use setpoint_testing::{Finished, Hermetic, Running};
+
+use crate::end_to_end::text;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+fn write(place: &Hermetic, program: &str) -> String {
+    let root = place.path("").display().to_string();
+    let program = place.write("p.mcl", program.replace("PLACE/", &root));
+    program.display().to_string()
+}
+
+fn run(place: &Hermetic, further: &[&str], program: &str) -> Finished {
+    let program = write(place, program);
+    let prefix = place.path("prefix").display().to_string();
+    let mut all = vec!["run", "--once", "--no-raise-limits", "--prefix", &prefix];
+    all.extend(further);
+    all.push(&program);
+    place.run(BINARY, &all)
+}
+
+/// As an administrator would have it.
+const PROGRAM: &str = "\
+json:edit \"PLACE/daemon.json\" {
+	edits => [
+		\".log.level = \\\"warn\\\"\",
+		\".dns = [\\\"10.0.0.1\\\", \\\"10.0.0.2\\\"]\",
+		\"del(.debug)\",
+	],
+}
+";
+
+const DOCUMENT: &str =
+    "{\n  \"debug\": true,\n  \"log\": { \"level\": \"info\", \"size\": 1.50 },\n  \"z\" : [1,2]\n}\n";
+
+const EDITED: &str = "{\n  \"log\": { \"level\": \"warn\", \"size\": 1.50 },\n  \"z\" : [1,2],\n  \"dns\": [\"10.0.0.1\", \"10.0.0.2\"]\n}\n";
+
+#[test]
+fn what_is_not_edited_stays_and_what_is_right_is_not_written() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let place = Hermetic::new();
+    let path = place.write("daemon.json", DOCUMENT);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let noop = run(&place, &["--noop"], PROGRAM);
+    assert_eq!(
+        (noop.code, text(&path)),
+        (0, DOCUMENT.to_owned()),
+        "{}",
+        noop.stderr
+    );
+    assert!(noop.stderr.contains("would repair .log.level"), "{}", noop.stderr);
+    let first = run(&place, &[], PROGRAM);
+    assert_eq!(
+        (first.code, text(&path)),
+        (0, EDITED.to_owned()),
+        "{}",
+        first.stderr
+    );
+    assert!(first.stderr.contains("1 repaired"), "{}", first.stderr);
+    let stat = std::fs::metadata(&path).unwrap();
+    assert_eq!(stat.permissions().mode() & 0o7777, 0o640);
+    let second = run(&place, &[], PROGRAM);
+    assert!(second.stderr.contains("1 right"), "{}", second.stderr);
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().ino(),
+        stat.ino(),
+        "it was not written"
+    );
+}
+
+#[test]
+fn drift_is_repaired_and_so_is_a_document_that_comes_back() {
+    let place = Hermetic::new();
+    let path = place.write("daemon.json", DOCUMENT);
+    let program = write(&place, PROGRAM);
+    let prefix = place.path("prefix").display().to_string();
+    let mut command = place.command(BINARY);
+    command.args([
+        "run",
+        "--json",
+        "--no-raise-limits",
+        "--prefix",
+        &prefix,
+        &program,
+    ]);
+    let mut running = Running::start(command);
+    let event = |name: &'static str| move |line: &str| line.starts_with(&format!("{{\"event\":\"{name}\""));
+    running.wait_for("the first repair", event("converged"));
+    std::fs::write(&path, DOCUMENT).unwrap();
+    running.wait_for("the second repair", event("repaired"));
+    running.wait_for("rest", event("converged"));
+    assert_eq!(text(&path), EDITED);
+    // What is no document is left alone, and told.
+    std::fs::write(&path, "{\"a\": }\n").unwrap();
+    let told = running.wait_for("a failure", event("backing off"));
+    assert!(
+        told.contains("it is not valid JSON: expected value at line 1 column 7"),
+        "{told}"
+    );
+    assert_eq!(text(&path), "{\"a\": }\n");
+    std::fs::remove_file(&path).unwrap();
+    let told = running.wait_for("a failure", |line| {
+        event("backing off")(line) && line.contains("no such file")
+    });
+    assert!(
+        told.contains("a `file` resource before this one can make it"),
+        "{told}"
+    );
+    std::fs::write(&path, "{}").unwrap();
+    running.wait_for("the last repair", event("repaired"));
+    running.wait_for("rest", event("converged"));
+    let made = "{\n\t\"log\": {\n\t\t\"level\": \"warn\"\n\t},\n\t\"dns\": [\"10.0.0.1\", \"10.0.0.2\"]\n}";
+    assert_eq!(text(&path), made);
+    running.signal("TERM");
+    assert_eq!(running.finish().0.code(), Some(0));
+}
+
+#[test]
+fn edits_of_one_document_by_many_are_all_made() {
+    let place = Hermetic::new();
+    let path = place.write("many.json", "{}");
+    let edits: String = (0..50)
+        .map(|number| {
+            format!(
+                "json:edit \"edit {number}\" {{\n\tstore => \"file://PLACE/many.json\",\n\tedits => [\".k{number} = {number}\"],\n}}\n"
+            )
+        })
+        .collect();
+    let edits = edits.replace("file://PLACE/", &format!("file://{}", place.path("").display()));
+    let ran = run(&place, &[], &edits);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("50 repaired"), "{}", ran.stderr);
+    let document: serde_json::Value = serde_json::from_str(&text(&path)).unwrap();
+    assert_eq!(document.as_object().unwrap().len(), 50);
+    assert_eq!(document["k49"], 49);
+}
+
+#[test]
+fn a_key_of_the_shared_store_is_a_document_too() {
+    let place = Hermetic::new();
+    let program = "json:edit \"etcd:///app/config\" {\n\tedits => [\".a.b = true\"],\n}\n";
+    let first = run(&place, &[], program);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let key = place.path("prefix/world/_strings/_app%2fconfig");
+    assert_eq!(text(&key), "{\n\t\"a\": {\n\t\t\"b\": true\n\t}\n}\n");
+    assert!(run(&place, &[], program).stderr.contains("1 right"));
+}
+
+#[test]
+fn what_is_secret_stays_so_and_what_is_in_the_way_is_told() {
+    let place = Hermetic::new();
+    let path = place.write("s.json", "{\"token\": \"old secret\", \"list\": [1]}");
+    let secret =
+        "json:edit \"PLACE/s.json\" {\n\tedits => [sensitive(\".token = \\\"correct horse\\\"\")],\n}\n";
+    let ran = run(&place, &["--json"], secret);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(text(&path).contains("correct horse"));
+    let all = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(
+        !all.contains("correct horse") && !all.contains("old secret"),
+        "{all}"
+    );
+
+    let wrong = "json:edit \"PLACE/s.json\" {\n\tedits => [\".a = 1\", \".list.x = 1\"],\n}\n";
+    let ran = run(&place, &[], wrong);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let told = "failed to edit .list.x in $DIR/s.json: .list is not an object";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(!text(&path).contains("\"a\""), "all edits are made, or none");
+
+    std::os::unix::fs::symlink(&path, place.path("link.json")).unwrap();
+    let link = "json:edit \"PLACE/link.json\" {\n\tedits => [\".a = 1\"],\n}\n";
+    let ran = run(&place, &[], link);
+    assert!(ran.stderr.contains("it is a symbolic link"), "{}", ran.stderr);
+    assert_eq!(ran.code, 1);
+}

@@ -1,0 +1,271 @@
+//! The `json:edit` kind: some entries of a JSON document, while the rest of it stays as it is.
+//!
+//! The document keeps its order, its indentation and whatever else is not edited (`document`). A file is replaced as a whole, with its owner and
+//! mode. Edits of one file by several resources follow each other: what is read is what the one before has written.
+
+mod document;
+mod edit;
+
+use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use setpoint_engine::{Apply, Attempting, DriftValue, Failure, Handle, Resource, Text, Watch, async_trait};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{AbsolutePath, Replace};
+use setpoint_host::watch::{Depth, Follow};
+
+use crate::SharedStore;
+use document::{Before, Document};
+use edit::{Edit, What, shown};
+
+/// Some entries of a JSON document.
+///
+/// What is not edited stays as it is, byte by byte. Only values count: a document that says the same in another layout is right.
+#[derive(Debug, Resource)]
+#[resource(kind = "json:edit")]
+pub(crate) struct JsonEdit {
+    /// The document: an absolute path, `file:///path`, or `etcd:///key` for a key of the store that hosts share. Unset: the resource's name.
+    ///
+    /// A file must be there; a key that is not is taken for an empty object.
+    store: Text,
+    /// The edits, in order: `.path = value` with any JSON value, or `del(.path)`.
+    ///
+    /// A path is made of names behind dots, and of others in brackets: `.log["max-size"]`. Objects that are missing on the way are made.
+    edits: Vec<String>,
+    #[name]
+    name: Text,
+    /// Where it is, and the edits, as they were read.
+    #[state]
+    read: Option<(Place, Vec<Edit>)>,
+    #[state]
+    shared: Option<SharedStore>,
+}
+
+/// Where a document is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Place {
+    File(AbsolutePath),
+    /// A key of the shared store.
+    Key(String),
+}
+
+impl Place {
+    fn read(text: &Text) -> Result<Place, String> {
+        let Some(uri) = text.as_str() else {
+            let path = std::ffi::OsStr::from_bytes(text.as_bytes());
+            return AbsolutePath::new(path)
+                .map(Place::File)
+                .map_err(|error| error.to_string());
+        };
+        let Some((scheme, rest)) = uri.split_once(":").filter(|_| !uri.starts_with('/')) else {
+            return match AbsolutePath::new(uri) {
+                Ok(path) => Ok(Place::File(path)),
+                Err(_) => Err(format!(
+                    "`{uri}` is not an absolute path, `file:///path` or `etcd:///key`"
+                )),
+            };
+        };
+        if scheme != "file" && scheme != "etcd" {
+            return Err(format!(
+                "documents are not found by `{scheme}:`, only by a path, `file:` and `etcd:`"
+            ));
+        }
+        let path = match rest.strip_prefix("//") {
+            Some(path) if path.starts_with('/') => path,
+            _ => {
+                return Err(format!(
+                    "`{scheme}:` is followed by three slashes, as no host is named"
+                ));
+            }
+        };
+        if path.contains(['?', '#']) {
+            return Err(
+                "a query or a fragment means nothing here; write `?` as `%3F` and `#` as `%23`".to_owned(),
+            );
+        }
+        let path = percent_encoding::percent_decode_str(path).decode_utf8();
+        let path = path.map_err(|_| "it is not valid UTF-8".to_owned())?;
+        match scheme {
+            "file" => AbsolutePath::new(&*path)
+                .map(Place::File)
+                .map_err(|error| error.to_string()),
+            _ => match &path[1..] {
+                "" => Err("a key is missing after `etcd:///`".to_owned()),
+                key => Ok(Place::Key(key.to_owned())),
+            },
+        }
+    }
+}
+
+impl JsonEdit {
+    fn place(&self) -> Result<Place, String> {
+        let store = match self.store.is_empty() {
+            true => &self.name,
+            false => &self.store,
+        };
+        Place::read(store)
+    }
+}
+
+#[async_trait]
+impl Resource for JsonEdit {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        if let Err(message) = self.place() {
+            invalid.push(Invalid::parameter("store", message));
+        }
+        if self.edits.is_empty() {
+            invalid.push(Invalid::parameter("edits", "at least one edit is needed"));
+        }
+        for text in &self.edits {
+            if let Err(wrong) = Edit::read(text) {
+                let message = format!("`{text}`: {}", wrong.message);
+                let help = wrong.help.map(ToOwned::to_owned);
+                invalid.push(Invalid::parameter("edits", message).help_if(help));
+            }
+        }
+    }
+
+    fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
+        let attempted = "use the document";
+        let place = self.place().map_err(|why| Failure::new(attempted).because(why))?;
+        let edits = self.edits.iter().map(|text| Edit::read(text));
+        let edits: Result<Vec<Edit>, _> = edits.collect();
+        let edits = edits.map_err(|wrong| Failure::new("read the edits").because(wrong.message))?;
+        if let Place::Key(_) = place {
+            self.shared = Some(handle.extension::<SharedStore>()?.clone());
+        }
+        self.read = Some((place, edits));
+        Ok(())
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let watch = match (self.place(), &self.shared) {
+            (Ok(Place::File(path)), _) => Watch::Path {
+                path,
+                depth: Depth::Entry,
+                follow: Follow::Target,
+            },
+            (Ok(Place::Key(key)), Some(shared)) => shared.watch(&key),
+            _ => return Vec::new(),
+        };
+        vec![watch]
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let Some((place, edits)) = &self.read else {
+            return Ok(());
+        };
+        let _turn = Turn::take(place);
+        let text = match (place, &self.shared) {
+            (Place::File(path), _) => Some(read_file(path)?),
+            (Place::Key(key), Some(shared)) => shared.get(key)?,
+            (Place::Key(_), None) => None,
+        };
+        let at = place.to_string();
+        let document = text
+            .as_deref()
+            .map_or_else(|| Ok(Document::empty()), Document::read);
+        let mut document = document.map_err(|why| Failure::new("read the document").on(&at).because(why))?;
+        let mut repairs = false;
+        for edit in edits {
+            repairs |= edit_one(&mut document, edit, &at, apply)?;
+        }
+        if !repairs {
+            return Ok(());
+        }
+        match (place, &self.shared) {
+            (Place::File(path), _) => {
+                let request = Replace::bytes(path.clone(), document.text().into_bytes());
+                apply.replace_at_once(request)?;
+            }
+            (Place::Key(key), Some(shared)) => shared.set(key, &document.text())?,
+            (Place::Key(_), None) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Makes one edit, if the document is not as it says. Answers whether it is to be written.
+fn edit_one(document: &mut Document, edit: &Edit, at: &str, apply: &mut Apply<'_>) -> Result<bool, Failure> {
+    let done = match &edit.what {
+        What::Set(value) => document.set(&edit.path, value),
+        What::Delete => document.remove(&edit.path),
+    };
+    let before = done.map_err(|depth| {
+        let in_the_way = shown(edit.path.get(..depth).unwrap_or_default());
+        let attempted = format!("edit {} in", edit.shown_path());
+        Failure::new(attempted)
+            .on(at)
+            .because(format!("{in_the_way} is not an object"))
+    })?;
+    let Some(Before(before)) = before else {
+        return Ok(false);
+    };
+    let is = before.map_or(DriftValue::Absent, DriftValue::from);
+    let want = match &edit.what {
+        What::Set(value) => DriftValue::from(value.compact()),
+        What::Delete => DriftValue::Absent,
+    };
+    Ok(apply.drift(edit.shown_path(), is, want))
+}
+
+/// The text of a file, which must be there and be no link: what a link leads to can be named itself.
+fn read_file(path: &AbsolutePath) -> Result<String, Failure> {
+    let attempted = "read the document";
+    let failed = |why: &'static str| Failure::new(attempted).on(path).because(why);
+    let entry = setpoint_host::files::Entry::at(path).attempting(attempted, path)?;
+    match entry.stat().attempting(attempted, path)? {
+        None => {
+            return Err(failed(
+                "there is no such file; a `file` resource before this one can make it",
+            ));
+        }
+        Some(stat) if stat.is_link() => {
+            return Err(failed("it is a symbolic link; name the file that it leads to"));
+        }
+        Some(stat) if !stat.is_regular() => return Err(failed("it is not a regular file")),
+        Some(_) => {}
+    }
+    let bytes = entry.read().attempting(attempted, path)?;
+    String::from_utf8(bytes).map_err(|_| failed("it is not valid UTF-8"))
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::File(path) => write!(f, "{path}"),
+            Place::Key(key) => write!(f, "the shared key {key}"),
+        }
+    }
+}
+
+/// Documents that are being edited.
+static BEING_EDITED: Mutex<Option<HashSet<Place>>> = Mutex::new(None);
+
+/// One of them no longer is.
+static LEFT: Condvar = Condvar::new();
+
+/// The right to edit a document: from reading it until what was edited is written, so that no edit overwrites another.
+struct Turn<'a>(&'a Place);
+
+impl Turn<'_> {
+    /// Waits until nobody else of this process edits the document.
+    fn take(place: &Place) -> Turn<'_> {
+        let mut edited = BEING_EDITED.lock().unwrap_or_else(PoisonError::into_inner);
+        while !edited.get_or_insert_default().insert(place.clone()) {
+            edited = LEFT.wait(edited).unwrap_or_else(PoisonError::into_inner);
+        }
+        Turn(place)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut edited = BEING_EDITED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(edited) = edited.as_mut() {
+            edited.remove(self.0);
+        }
+        LEFT.notify_all();
+    }
+}
