@@ -4,6 +4,7 @@
 //! takes everything that a bus says and hands it to those whom it concerns: who follows costs neither a task nor a connection.
 //! A bus whose last follower has gone is left.
 
+mod direct;
 mod error;
 mod serve;
 
@@ -199,8 +200,8 @@ impl Shared {
             BusAddress::Session => Builder::session(),
             BusAddress::At(address) => Builder::address(address.as_str()),
             BusAddress::Direct(path) => {
-                let stream = std::os::unix::net::UnixStream::connect(path);
-                Builder::unix_stream(stream.map_err(|error| self.unreachable(error))?).p2p()
+                let socket = direct::Direct::connect(path).await;
+                Builder::socket(socket.map_err(|error| self.unreachable(error))?).p2p()
             }
         };
         let connection = match tokio::time::timeout(CONNECTING, builder.build()).await {
@@ -311,13 +312,19 @@ impl Link {
     }
 
     fn failed(&self, error: &zbus::Error) -> BusError {
-        if self.connection.is_closed() {
+        let name = error::name(error);
+        // Who was asked has left the bus, or the bus itself is going.
+        let has_left = ["NoReply", "Disconnected"].into_iter().any(|gone| {
+            name.strip_prefix("org.freedesktop.DBus.Error.")
+                .is_some_and(|short| short == gone)
+        });
+        if has_left || self.connection.is_closed() {
             return BusError::Lost {
                 bus: self.bus.clone(),
             };
         }
         BusError::Refused {
-            name: error::name(error),
+            name,
             reason: error::told(error).into(),
         }
     }

@@ -25,7 +25,7 @@ pub use jobs::{Job, JobResult, UnknownJob};
 pub use news::{UnitNews, UnitWatch};
 pub use unit::{ActiveState, InvalidUnitName, Unit, UnitName};
 
-use crate::bus::{Bus, BusAddress, BusError, Link, Method};
+use crate::bus::{ANSWERING, Bus, BusAddress, BusError, Link, Method};
 use crate::sync::Mutex;
 use news::Followed;
 
@@ -125,19 +125,13 @@ impl ServiceManager {
     /// When the manager does not tell. A unit of which it finds no file is no error.
     pub async fn unit(&self, name: &UnitName, file_state: bool) -> Result<Unit, BusError> {
         let followed = self.followed()?;
-        let link = followed.link().await?;
-        let method = Method {
-            service: SERVICE,
-            path: &name.object_path(),
-            interface: "org.freedesktop.DBus.Properties",
-            name: "GetAll",
+        let mut tries = Tries::default();
+        let unit = loop {
+            let link = followed.link().await?;
+            if let Some(read) = tries.take(read(&link, name, file_state).await).await {
+                break read?;
+            }
         };
-        let properties = link.call(method, &UNIT).await?;
-        let mut unit = Unit::read(properties);
-        if file_state {
-            // What the unit itself says of it may be from before somebody changed it.
-            unit.file_state = file_state_of(&link, name).await?;
-        }
         followed.was_read(name, &unit, file_state);
         Ok(unit)
     }
@@ -148,8 +142,30 @@ impl ServiceManager {
     /// When the manager refuses it. How it ends is the job's to tell.
     pub async fn enqueue(&self, method: &str, unit: &UnitName) -> Result<Job, BusError> {
         let followed = self.followed()?;
-        let link = followed.link().await?;
-        jobs::enqueue(followed, &link, method, unit).await
+        let mut tries = Tries::default();
+        loop {
+            let link = followed.link().await?;
+            let job = jobs::enqueue(followed.clone(), &link, method, unit).await;
+            if let Some(job) = tries.take(job).await {
+                return job;
+            }
+        }
+    }
+
+    /// Keeps a unit loaded that nothing else keeps, so that what came of its start can be read, until [`ServiceManager::release`].
+    ///
+    /// # Errors
+    /// When the manager refuses it, as it does where there is no bus.
+    pub async fn hold(&self, unit: &UnitName) -> Result<(), BusError> {
+        self.ask("RefUnit", &unit.as_str()).await
+    }
+
+    /// Lets a unit go that was held.
+    ///
+    /// # Errors
+    /// When the manager refuses it.
+    pub async fn release(&self, unit: &UnitName) -> Result<(), BusError> {
+        self.ask("UnrefUnit", &unit.as_str()).await
     }
 
     /// The job that a unit waits for, to be waited for too.
@@ -212,8 +228,7 @@ impl ServiceManager {
             return Ok(());
         }
         let all = reloads.asked.load(Ordering::Acquire);
-        let link = self.followed()?.link().await?;
-        let () = link.call_within(RELOADING, manager("Reload"), &()).await?;
+        let () = self.ask_within(RELOADING, "Reload", &()).await?;
         *served = all;
         Ok(())
     }
@@ -223,8 +238,24 @@ impl ServiceManager {
         method: &str,
         arguments: &(impl Serialize + DynamicType + Sync),
     ) -> Result<A, BusError> {
-        let link = self.followed()?.link().await?;
-        link.call(manager(method), arguments).await
+        self.ask_within(ANSWERING, method, arguments).await
+    }
+
+    async fn ask_within<A: DeserializeOwned + Type>(
+        &self,
+        limit: Duration,
+        method: &str,
+        arguments: &(impl Serialize + DynamicType + Sync),
+    ) -> Result<A, BusError> {
+        let followed = self.followed()?;
+        let mut tries = Tries::default();
+        loop {
+            let link = followed.link().await?;
+            let answer = link.call_within(limit, manager(method), arguments).await;
+            if let Some(answer) = tries.take(answer).await {
+                return answer;
+            }
+        }
     }
 
     fn followed(&self) -> Result<Arc<Followed>, BusError> {
@@ -246,6 +277,41 @@ fn manager(name: &str) -> Method<'_> {
         interface: MANAGER,
         name,
     }
+}
+
+/// How often something is asked that gets no answer because the manager or the bus is started anew, and the pause before each further time.
+const TRIES: u32 = 20;
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// Counts how often something was asked. All that the manager is asked here is as right when it is asked twice.
+#[derive(Default)]
+struct Tries(u32);
+
+impl Tries {
+    /// The answer, unless it is to be asked for again, after a moment that has passed then.
+    async fn take<T>(&mut self, answer: Result<T, BusError>) -> Option<Result<T, BusError>> {
+        self.0 += 1;
+        if self.0 == TRIES || !matches!(answer, Err(BusError::Lost { .. })) {
+            return Some(answer);
+        }
+        tokio::time::sleep(MOMENT).await;
+        None
+    }
+}
+
+async fn read(link: &Link, name: &UnitName, file_state: bool) -> Result<Unit, BusError> {
+    let method = Method {
+        service: SERVICE,
+        path: &name.object_path(),
+        interface: "org.freedesktop.DBus.Properties",
+        name: "GetAll",
+    };
+    let mut unit = Unit::read(link.call(method, &UNIT).await?);
+    if file_state {
+        // What the unit itself says of it may be from before somebody changed it.
+        unit.file_state = file_state_of(link, name).await?;
+    }
+    Ok(unit)
 }
 
 /// Whether a unit is enabled, in the words of the manager; empty if it has no file.

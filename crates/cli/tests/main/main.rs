@@ -56,6 +56,7 @@ mod screens;
 mod secrets;
 mod service;
 mod staying_right;
+mod svc;
 mod trust;
 mod undoing;
 mod yaml;

@@ -16,10 +16,10 @@ pub enum BusError {
         /// Why.
         reason: Arc<str>,
     },
-    /// The connection ended before there was an answer.
-    #[error("the connection to {bus} ended before there was an answer")]
+    /// The connection ended, or who was asked left the bus, before there was an answer.
+    #[error("the connection over {bus} ended before there was an answer")]
     Lost {
-        /// To which one.
+        /// Over which one.
         bus: Arc<str>,
     },
     /// Who was asked refused, or is not there.

@@ -62,9 +62,16 @@ pub(super) struct Followed {
     units: Mutex<Units>,
     jobs: Mutex<Jobs>,
     following: Mutex<Vec<(Way, Following)>>,
-    /// Why there is no bus.
-    no_bus: Mutex<Option<BusError>>,
+    /// Why there is no bus, and why the manager itself cannot be reached either; none: it is not known, or they can.
+    closed: Mutex<Closed>,
     own: Weak<Followed>,
+}
+
+/// The ways that are closed.
+#[derive(Default)]
+struct Closed {
+    bus: Option<BusError>,
+    direct: Option<BusError>,
 }
 
 /// How the manager is heard.
@@ -119,7 +126,7 @@ impl Followed {
             units: Mutex::default(),
             jobs: Mutex::default(),
             following: Mutex::default(),
-            no_bus: Mutex::default(),
+            closed: Mutex::default(),
             own: own.clone(),
         });
         followed.follow(Way::Bus)?;
@@ -244,8 +251,8 @@ impl Followed {
         // What was said while nobody listened is not known.
         self.jobs().forget();
         self.standing.send_replace(Standing::Connected(link));
+        *self.closed.lock() = Closed::default();
         if way == Way::Bus {
-            *self.no_bus.lock() = None;
             self.leave(Way::Direct);
         }
         for watcher in self.watchers() {
@@ -282,15 +289,24 @@ impl Followed {
         {
             return;
         }
-        if way == Way::Bus && self.direct.is_some() {
-            // What the other way answers decides, but what is said is why there is no bus.
-            let known = self.no_bus.lock().replace(error.clone()).is_some();
-            if self.follow(Way::Direct).is_ok() && !known {
-                return;
-            }
+        let mut closed = self.closed.lock();
+        match way {
+            Way::Bus => closed.bus = Some(error.clone()),
+            Way::Direct => closed.direct = Some(error.clone()),
         }
-        let no_bus = self.no_bus.lock().clone();
-        let error = no_bus.as_ref().unwrap_or(error);
+        // What is said is why there is no bus.
+        let said = match (&closed.bus, &closed.direct) {
+            (Some(bus), Some(_)) => Some(bus.clone()),
+            (Some(bus), None) if self.direct.is_none() => Some(bus.clone()),
+            _ => None,
+        };
+        drop(closed);
+        if way == Way::Bus
+            && let Err(error) = self.follow(Way::Direct)
+        {
+            return self.unreachable(Way::Direct, &error);
+        }
+        let Some(error) = &said else { return };
         self.standing.send_replace(Standing::Unreachable(error.clone()));
         for watcher in self.watchers() {
             if !watcher.is_armed.load(std::sync::atomic::Ordering::Acquire) {

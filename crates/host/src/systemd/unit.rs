@@ -204,7 +204,7 @@ pub struct Unit {
     pub needs_reload: bool,
     /// The number of the job that waits or is done for it.
     pub job: Option<u32>,
-    /// Whether what its file makes a condition held when it was started last.
+    /// Whether what its file makes a condition held when it was started last, as far as that is known.
     pub conditions_held: bool,
     /// Whether it knows how to read its configuration again.
     pub can_reload: bool,
@@ -221,6 +221,10 @@ impl Unit {
                 properties.get(name).map(|value| &**value),
                 Some(Variant::Bool(true))
             )
+        };
+        let number = |name: &str| match properties.get(name).map(|value| &**value) {
+            Some(Variant::U64(number)) => *number,
+            _ => 0,
         };
         // Pairs: the number of a job and its path, the name of an error and its text.
         let pair = |name: &str| match properties.get(name).map(|value| &**value) {
@@ -244,7 +248,8 @@ impl Unit {
             file_state: text("UnitFileState"),
             needs_reload: truth("NeedDaemonReload"),
             job,
-            conditions_held: truth("ConditionResult"),
+            // Of a unit that was not started since it was loaded nothing is known.
+            conditions_held: truth("ConditionResult") || number("ConditionTimestamp") == 0,
             can_reload: truth("CanReload"),
         }
     }

@@ -190,8 +190,14 @@ impl Run<'_, '_> {
         if !self.apply.drift("state", self.unit.running(), "running") {
             return Ok(true);
         }
-        self.job("StartUnit", "start").await?;
-        self.read().await?;
+        // A service that has ended is forgotten at once, and why it has with it, unless somebody holds it. That is not possible everywhere.
+        let is_held = self.manager.hold(&self.name).await.is_ok();
+        let started = self.job("StartUnit", "start").await;
+        let read = self.read().await;
+        if is_held {
+            let _ = self.manager.release(&self.name).await;
+        }
+        started.and(read)?;
         let why = match self.unit.active_state {
             ActiveState::Failed => "it failed at once; `systemctl status` and the journal say why",
             ActiveState::Inactive if !self.unit.conditions_held => {

@@ -1,0 +1,527 @@
+//! The kind `svc` with a real systemd: what a run does and refuses, notifications, and what is seen while it watches, whatever becomes of the bus and of systemd.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use setpoint_testing::Hermetic;
+
+use crate::end_to_end::{Engine, run_command, text};
+use crate::place::{Place, shell};
+
+/// How long anything may take before a test gives up.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Where packages have their unit files: masks and files of the administrator come before them.
+const UNITS: &str = "/usr/lib/systemd/system";
+
+fn unit(name: &str, service: &str) {
+    // However often it is started: what is tried is not the limit that systemd has for that.
+    let text = format!(
+        "[Unit]\nStartLimitIntervalSec=0\n[Service]\n{service}\n[Install]\nWantedBy=fixture.target\n"
+    );
+    std::fs::write(format!("{UNITS}/{name}.service"), text).expect("unit files can be written");
+}
+
+fn property(name: &str, property: &str) -> String {
+    shell(&format!("systemctl show {name} -P {property}"))
+}
+
+fn event(line: &str) -> Json {
+    serde_json::from_str(line).expect("every line is one JSON object")
+}
+
+/// What one run says of the first resource of kind `svc` in a program: the differences, and the failure if there is one.
+fn once(program: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
+    let place = Hermetic::new();
+    let main = place.write("main.mcl", program);
+    let mut all = vec!["--once"];
+    all.extend(arguments);
+    all.push(main.to_str().expect("the place has a plain name"));
+    let output = run_command(&place, &all)
+        .output()
+        .expect("the program can be started");
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let events = lines.lines().map(event);
+    let mut found = (Vec::new(), None);
+    for event in events.filter(|event| event["kind"] == "svc") {
+        if event["event"] == "drift" {
+            let shown = |side: &str| event[side].as_str().unwrap_or_default().to_owned();
+            found
+                .0
+                .push(format!("{}: {} → {}", shown("field"), shown("is"), shown("want")));
+        } else if let Some(error) = event["error"].as_str() {
+            found.1.get_or_insert_with(|| error.to_owned());
+        }
+    }
+    found
+}
+
+/// A run that finds this, and does not fail.
+fn finds(program: &str, arguments: &[&str], wanted: &[&str]) {
+    let (drifts, error) = once(program, arguments);
+    assert_eq!(drifts, wanted, "{program}: {error:?}");
+    assert_eq!(error, None, "{program}");
+}
+
+/// A run that fails and says this.
+fn fails(program: &str, wanted: &str) {
+    let (_, error) = once(program, &[]);
+    assert_eq!(error.as_deref(), Some(wanted), "{program}");
+}
+
+#[test]
+fn a_run_brings_services_into_their_states_or_says_why_not() {
+    let test = "svc::a_run_brings_services_into_their_states_or_says_why_not";
+    Place::machine(test).run(|| {
+        unit("sleeper", "ExecStart=/bin/sleep 1000");
+        std::fs::write(
+            "/etc/systemd/system/fixed.service",
+            "[Service]\nExecStart=/bin/sleep 1000\n",
+        )
+        .unwrap();
+        unit("broken", "ExecStart=/no/such/program\nType=exec");
+        unit("short", "ExecStart=/bin/true\nType=oneshot");
+        unit("slow", "ExecStartPre=/bin/sleep 0.5\nExecStart=/bin/sleep 1000");
+        unit("instance@", "ExecStart=/bin/sleep %i");
+        std::fs::write(
+            "/etc/systemd/system/conditional.service",
+            "[Unit]\nConditionPathExists=/no/such/path\n[Service]\nExecStart=/bin/sleep 1000\n",
+        )
+        .unwrap();
+        shell("systemctl daemon-reload");
+
+        // Nothing of it is managed, or all is right already.
+        finds("svc \"sleeper\" {}", &[], &[]);
+        let off = r#"svc "sleeper" { state => "stopped", startup => "disabled", masked => false, }"#;
+        finds(off, &[], &[]);
+        // On and off again, and each time a second run finds nothing.
+        let on = r#"svc "sleeper" { state => "running", startup => "enabled", }"#;
+        let to_on = ["startup: disabled → enabled", "state: inactive (dead) → running"];
+        finds(on, &["--noop"], &to_on);
+        finds(on, &[], &to_on);
+        finds(on, &[], &[]);
+        assert_eq!(property("sleeper", "ActiveState"), "active");
+        finds(off, &[], &["startup: enabled → disabled", "state: active (running) → stopped"]);
+        finds(off, &[], &[]);
+        // Links that last until the next start of the machine count, and are removed.
+        shell("systemctl enable --runtime sleeper");
+        finds(r#"svc "sleeper" { startup => "enabled", }"#, &[], &[]);
+        finds(off, &[], &["startup: enabled-runtime → disabled"]);
+        finds(off, &[], &[]);
+
+        // Masks.
+        shell("systemctl mask --runtime sleeper");
+        finds(off, &[], &["masked: masked-runtime → not masked"]);
+        finds(off, &[], &[]);
+        // The unit file itself is in the way of a mask.
+        let (_, error) = once(r#"svc "fixed" { masked => true, }"#, &[]);
+        assert!(error.unwrap().contains("exists"), "systemd says what is in the way");
+        shell("mv /etc/systemd/system/fixed.service /usr/lib/systemd/system/; systemctl daemon-reload; systemctl start fixed");
+        let never = r#"svc "fixed" { state => "stopped", startup => "disabled", masked => true, }"#;
+        let to_never = ["state: active (running) → stopped", "masked: not masked → masked"];
+        finds(never, &["--noop"], &to_never);
+        finds(never, &[], &to_never);
+        finds(never, &[], &[]);
+        fails(
+            r#"svc "fixed" { state => "running", }"#,
+            "start fixed.service: it is masked; `masked => false` takes the mask away",
+        );
+        fails(
+            r#"svc "fixed" { startup => "enabled", }"#,
+            "enable fixed.service: it is `masked`: it is masked; `masked => false` takes the mask away",
+        );
+        let again = r#"svc "fixed" { state => "running", masked => false, }"#;
+        finds(
+            again,
+            &[],
+            &["masked: masked → not masked", "state: inactive (dead) → running"],
+        );
+        // What nobody has heard of can be masked too.
+        finds(r#"svc "unheard" { masked => true, }"#, &[], &["masked: not masked → masked"]);
+        finds(r#"svc "unheard" { masked => true, }"#, &[], &[]);
+
+        // What cannot be enabled.
+        fails(
+            r#"svc "fixed" { startup => "enabled", }"#,
+            "enable fixed.service: it is `static`: its unit file has no `WantedBy`, `RequiredBy` or `Alias` in a section `[Install]`; what wants it starts it",
+        );
+        finds(r#"svc "fixed" { startup => "disabled", }"#, &[], &[]);
+
+        // What is not there.
+        finds(r#"svc "nothing" { state => "stopped", startup => "disabled", }"#, &[], &[]);
+        let nothing = r#"svc "nothing" { state => "running", startup => "enabled", }"#;
+        fails(
+            nothing,
+            "find nothing.service: systemd finds no unit file of this name, in `/etc/systemd/system` for one",
+        );
+        finds(
+            nothing,
+            &["--noop"],
+            &["startup: not found → enabled", "state: not found → running"],
+        );
+
+        // Instances; a oneshot service, which is started in each run; and what does not start.
+        finds(r#"svc "instance@777" { state => "running", startup => "enabled", }"#, &[], &to_on);
+        assert!(text(Path::new(&format!("/proc/{}/cmdline", property("instance@777", "MainPID")))).contains("777"));
+        finds(r#"svc "instance@777" { state => "running", startup => "enabled", }"#, &[], &[]);
+        let short = r#"svc "short" { state => "running", }"#;
+        finds(short, &[], &["state: inactive (dead) → running"]);
+        finds(short, &[], &["state: inactive (dead) → running"]);
+        fails(
+            r#"svc "broken" { state => "running", }"#,
+            "start broken.service: its job failed; `systemctl status` and the journal say why",
+        );
+        fails(
+            r#"svc "conditional" { state => "running", }"#,
+            "start conditional.service: a condition of its unit file does not hold",
+        );
+        // A start that somebody else has begun is waited for.
+        shell("systemctl start --no-block slow");
+        finds(r#"svc "slow" { state => "running", }"#, &[], &[]);
+        assert_eq!(property("slow", "ActiveState"), "active");
+
+        // A run that takes too long is given up, and the job goes on.
+        unit("forever", "ExecStartPre=/bin/sleep 1000\nExecStart=/bin/sleep 1000\nTimeoutStartSec=infinity");
+        shell("systemctl daemon-reload");
+        let (_, error) = once(r#"svc "forever" { state => "running", Meta:timeout => 300, }"#, &[]);
+        let error = error.unwrap();
+        assert!(error.contains("timeout"), "{error}");
+        assert_eq!(property("forever", "ActiveState"), "activating");
+    });
+}
+
+#[test]
+fn a_notification_reloads_or_restarts_what_runs() {
+    let test = "svc::a_notification_reloads_or_restarts_what_runs";
+    Place::machine(test).run(|| {
+        // It can reload: that is counted.
+        let counts = "ExecStart=/bin/sleep 1000\nExecReload=/bin/sh -c 'echo >> /srv/reloads'";
+        unit("reloads", counts);
+        unit("plain", "ExecStart=/bin/sleep 1000");
+        unit("asleep", "ExecStart=/bin/sleep 1000");
+        shell("systemctl daemon-reload; systemctl start reloads plain");
+        let reloads = || text(Path::new("/srv/reloads")).lines().count();
+        let notified = |name: &str, parameters: &str| {
+            let file = "/srv/configuration";
+            let _ = std::fs::remove_file(file);
+            let program = format!(
+                "file \"{file}\" {{ content => \"new\\n\", Notify => Svc[\"{name}\"], }}\nsvc \"{name}\" {{ {parameters} }}\n"
+            );
+            once(&program, &[])
+        };
+        let reloaded = |word: &str| (vec![format!("reload: notified → {word}")], None);
+        assert_eq!(notified("reloads", ""), reloaded("reload-or-restart"));
+        assert_eq!(reloads(), 1);
+        assert_eq!(
+            notified("reloads", "state => \"running\", on_refresh => \"reload\","),
+            reloaded("reload")
+        );
+        assert_eq!(reloads(), 2);
+        let process = || property("plain", "MainPID");
+        let before = process();
+        assert_eq!(notified("plain", ""), reloaded("reload-or-restart"));
+        let after = process();
+        assert_ne!(before, after, "it cannot reload");
+        let (_, error) = notified("plain", "on_refresh => \"reload\",");
+        assert_eq!(process(), after);
+        assert!(error.is_some(), "systemd refuses to reload it");
+        assert_eq!(notified("plain", "on_refresh => \"try-restart\","), reloaded("try-restart"));
+        assert_ne!(process(), after);
+        let before = property("reloads", "MainPID");
+        assert_eq!(notified("reloads", "on_refresh => \"restart\","), reloaded("restart"));
+        assert_ne!(property("reloads", "MainPID"), before);
+        assert_eq!(reloads(), 2);
+
+        // A unit file that was edited is read before that.
+        unit("plain", "ExecStart=/bin/sleep 2000");
+        assert_eq!(property("plain", "NeedDaemonReload"), "yes");
+        assert_eq!(notified("plain", ""), reloaded("reload-or-restart"));
+        let command = text(Path::new(&format!("/proc/{}/cmdline", process())));
+        assert!(command.contains("2000"), "{command}");
+
+        // What does not run is not started, but by `restart`; and what the run has just started has read everything.
+        for on_refresh in ["reload-or-restart", "reload", "try-restart"] {
+            let parameters = format!("on_refresh => \"{on_refresh}\",");
+            assert_eq!(notified("asleep", &parameters), reloaded(on_refresh));
+            assert_eq!(property("asleep", "ActiveState"), "inactive");
+        }
+        let started = (vec!["state: inactive (dead) → running".to_owned()], None);
+        assert_eq!(notified("asleep", "state => \"running\","), started);
+        shell("systemctl stop asleep");
+        assert_eq!(notified("asleep", "on_refresh => \"restart\","), reloaded("restart"));
+        assert_eq!(property("asleep", "ActiveState"), "active");
+    });
+}
+
+/// A program that runs beside a test.
+struct Followed {
+    engine: Engine,
+    /// Where its program is.
+    _place: Hermetic,
+}
+
+impl Followed {
+    /// Waits until the first runs have ended.
+    fn start(program: &str) -> Followed {
+        let place = Hermetic::new();
+        let main = place.write("main.mcl", program);
+        let main = main.to_str().expect("the place has a plain name");
+        let mut engine = Engine::start(&place, &[main]);
+        engine.event("convergence", |event| event["event"] == "converged");
+        Followed {
+            engine,
+            _place: place,
+        }
+    }
+
+    /// How long it takes until a service that is made to drift is right again.
+    fn repairs(&mut self, name: &str, drift: &str, holds: impl Fn() -> bool) -> Duration {
+        shell(drift);
+        let begun = Instant::now();
+        self.engine.repaired_until("svc", name, holds);
+        begun.elapsed()
+    }
+}
+
+fn runs(name: &str) -> bool {
+    property(name, "ActiveState") == "active"
+}
+
+#[test]
+fn what_happens_to_services_is_seen_when_it_happens() {
+    let test = "svc::what_happens_to_services_is_seen_when_it_happens";
+    Place::machine(test).run(|| {
+        unit("kept", "ExecStart=/bin/sleep 1000");
+        unit("quiet", "ExecStart=/bin/sleep 1000");
+        unit("short", "ExecStart=/bin/true\nType=oneshot");
+        shell("systemctl daemon-reload");
+        let program = "
+            svc \"kept\" { state => \"running\", startup => \"enabled\", masked => false, }
+            svc \"quiet\" { state => \"stopped\", }
+            svc \"short\" { state => \"running\", }
+            svc \"later\" { state => \"running\", }
+        ";
+        let mut followed = {
+            let place = Hermetic::new();
+            let main = place.write("main.mcl", program);
+            let mut engine = Engine::start(&place, &[main.to_str().unwrap()]);
+            engine.event("the one that is not there", |event| {
+                event["kind"] == "svc" && event["name"] == "later" && event["error"].is_string()
+            });
+            Followed {
+                engine,
+                _place: place,
+            }
+        };
+        let mut slowest = Duration::ZERO;
+        for _ in 0..10 {
+            slowest = slowest.max(followed.repairs("kept", "systemctl stop kept", || runs("kept")));
+            slowest = slowest.max(followed.repairs("quiet", "systemctl start quiet", || !runs("quiet")));
+        }
+        assert!(slowest < Duration::from_secs(5), "{slowest:?}");
+        followed.repairs("kept", "systemctl kill -s KILL kept", || runs("kept"));
+        let enabled = || shell("systemctl is-enabled kept || true") == "enabled";
+        followed.repairs("kept", "systemctl disable kept", enabled);
+        let process = property("kept", "MainPID");
+        let unmasked = || shell("systemctl is-enabled kept || true") != "masked";
+        followed.repairs("kept", "systemctl mask kept", unmasked);
+        assert_eq!(property("kept", "MainPID"), process, "it was not touched");
+
+        // A unit that appears: its file is seen before systemd was told.
+        unit("later", "ExecStart=/bin/sleep 1000");
+        followed.engine.repaired_until("svc", "later", || runs("later"));
+
+        // What does no harm is no drift: reads of all units, restarts by others, and a oneshot service that has run.
+        let engine = &mut followed.engine;
+        engine.event("quiet", |event| event["event"] == "converged");
+        let mut running = followed.engine.into_running();
+        running.drain();
+        shell("systemctl daemon-reload; systemctl restart kept; systemctl reload-or-restart later; systemctl start short");
+        // Something that is drift says when all of that was seen.
+        shell("systemctl start quiet");
+        let mut wrong = Vec::new();
+        running.wait_for("the drift that was made", |line| {
+            let event = event(line);
+            let drifted = event["event"] == "drift";
+            wrong.extend((drifted && event["name"] != "quiet").then(|| line.to_owned()));
+            drifted && event["name"] == "quiet"
+        });
+        assert_eq!(wrong, [""; 0]);
+        running.signal("TERM");
+        running.finish();
+        assert!(
+            shell("journalctl -u short -o cat --no-pager | grep -c Starting || true")
+                .parse::<u32>()
+                .unwrap()
+                <= 3,
+            "a oneshot service is no loop"
+        );
+    });
+}
+
+#[test]
+fn a_bus_or_a_manager_that_is_started_anew_is_found_again() {
+    let test = "svc::a_bus_or_a_manager_that_is_started_anew_is_found_again";
+    Place::machine(test).run(|| {
+        unit("kept", "ExecStart=/bin/sleep 1000");
+        shell("systemctl daemon-reload");
+        let mut followed = Followed::start("svc \"kept\" { state => \"running\", }\n");
+        let stop = "systemctl stop kept";
+        followed.repairs("kept", stop, || runs("kept"));
+        shell("systemctl daemon-reexec");
+        followed.repairs("kept", stop, || runs("kept"));
+        shell("systemctl restart dbus");
+        followed.repairs("kept", stop, || runs("kept"));
+        // What happens while there is no way to it is seen afterwards.
+        followed.repairs("kept", "systemctl stop kept; systemctl daemon-reexec", || {
+            runs("kept")
+        });
+        // Without any bus the manager's own socket is as good.
+        shell("systemctl stop dbus.socket dbus.service");
+        followed.repairs("kept", stop, || runs("kept"));
+        shell("systemctl daemon-reexec");
+        followed.repairs("kept", stop, || runs("kept"));
+        shell("systemctl start dbus.socket dbus.service");
+        followed.repairs("kept", stop, || runs("kept"));
+        shell("systemctl restart dbus");
+        followed.repairs("kept", stop, || runs("kept"));
+        followed.engine.stop();
+    });
+}
+
+#[test]
+fn a_service_that_ends_again_and_again_is_a_failure_that_is_told() {
+    let test = "svc::a_service_that_ends_again_and_again_is_a_failure_that_is_told";
+    Place::machine(test).run(|| {
+        std::fs::write(
+            format!("{UNITS}/crashing.service"),
+            "[Unit]\nStartLimitIntervalSec=100\nStartLimitBurst=4\n\
+             [Service]\nExecStart=/bin/sh -c 'sleep 0.1; exit 3'\nRestart=always\nRestartSec=50ms\n",
+        )
+        .unwrap();
+        unit("instead", "ExecStart=/bin/sleep 1000");
+        shell("systemctl daemon-reload");
+        let program = "svc \"crashing\" { state => \"running\", Meta:retry => 2, Meta:delay => 100, }
+            svc \"instead\" { state => \"running\", }
+        ";
+        let place = Hermetic::new();
+        let main = place.write("main.mcl", program);
+        let mut engine = Engine::start(&place, &[main.to_str().unwrap()]);
+        let failed = engine.event("the end of all tries", |event| {
+            event["event"] == "failed for good" && event["name"] == "crashing"
+        });
+        let error = failed["error"].as_str().unwrap();
+        assert!(error.starts_with("start crashing.service: "), "{error}");
+        // The others are kept right.
+        shell("systemctl stop instead");
+        engine.repaired_until("svc", "instead", || runs("instead"));
+        engine.stop();
+    });
+}
+
+#[test]
+fn services_of_our_own_user_are_those_of_its_manager() {
+    let test = "svc::services_of_our_own_user_are_those_of_its_manager";
+    Place::machine(test).run(|| {
+        let program = "svc \"mine\" { state => \"running\", startup => \"enabled\", session => true, }\n";
+        // Before there is a manager: that is said, and it is found when it is there.
+        let place = Hermetic::new();
+        let main = place.write("main.mcl", program);
+        let mut engine = Engine::start(&place, &[main.to_str().unwrap()]);
+        let failed = engine.event("a failure", |event| event["error"].is_string());
+        let error = failed["error"].as_str().unwrap();
+        assert!(
+            error.contains("the bus of our own user cannot be reached"),
+            "{error}"
+        );
+        let user = "/root/.config/systemd/user";
+        std::fs::create_dir_all(user).unwrap();
+        std::fs::write(
+            format!("{user}/mine.service"),
+            "[Service]\nExecStart=/bin/sleep 1000\n[Install]\nWantedBy=default.target\n",
+        )
+        .unwrap();
+        shell("loginctl enable-linger root; systemctl start user@0.service");
+        let own = "XDG_RUNTIME_DIR=/run/user/0 systemctl --user";
+        let runs = || shell(&format!("{own} show mine -P ActiveState || true")) == "active";
+        engine.repaired_until("svc", "mine", runs);
+        assert_eq!(shell(&format!("{own} is-enabled mine")), "enabled");
+        shell(&format!("{own} stop mine"));
+        engine.repaired_until("svc", "mine", runs);
+        assert_eq!(
+            property("mine", "LoadState"),
+            "not-found",
+            "the system has no such service"
+        );
+        engine.stop();
+    });
+}
+
+#[test]
+fn without_systemd_that_is_said() {
+    let (_, error) = once("svc \"sshd\" { state => \"running\", }", &[]);
+    if Path::new("/run/systemd/system").is_dir() {
+        eprintln!("skipped: systemd runs on this machine");
+        return;
+    }
+    let wanted = "use systemd: it does not run on this machine: `/run/systemd/system` is not a directory";
+    assert_eq!(error.as_deref(), Some(wanted));
+}
+
+/// What a running process costs: threads, and processor time in hundredths of a second.
+fn cost(process: u32) -> (usize, u64) {
+    let stat = text(Path::new(&format!("/proc/{process}/stat")));
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let number = |at: usize| {
+        fields[at]
+            .parse::<u64>()
+            .expect("the kernel writes a number there")
+    };
+    (number(17) as usize, number(11) + number(12))
+}
+
+#[test]
+fn five_hundred_services_cost_nothing_at_rest() {
+    let test = "svc::five_hundred_services_cost_nothing_at_rest";
+    Place::machine(test).run(|| {
+        unit("many@", "ExecStart=/bin/sleep 1000");
+        unit("kept", "ExecStart=/bin/sleep 1000");
+        shell("systemctl daemon-reload");
+        let many: String = (0..500)
+            .map(|number| {
+                format!("svc \"many@{number}\" {{ state => \"stopped\", startup => \"disabled\", }}\n")
+            })
+            .collect();
+        let program = format!("svc \"kept\" {{ state => \"running\", }}\n{many}");
+        let place = Hermetic::new();
+        let main = place.write("main.mcl", &program);
+        let mut engine = Engine::start(&place, &[main.to_str().unwrap()]);
+        engine.event("convergence", |event| event["event"] == "converged");
+        let mut running = engine.into_running();
+        running.drain();
+        // It comes to rest: a whole second that costs nothing.
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let (threads, before) = cost(running.id());
+            std::thread::sleep(Duration::from_secs(1));
+            let (_, after) = cost(running.id());
+            assert!(threads < 40, "no thread for each: {threads}");
+            assert!(
+                Instant::now() < deadline,
+                "it costs {} ms a second",
+                (after - before) * 10
+            );
+            if after == before {
+                break;
+            }
+        }
+        let mut engine = Engine::of(running);
+        shell("systemctl stop kept");
+        engine.repaired_until("svc", "kept", || runs("kept"));
+        let process = engine.into_running();
+        process.signal("TERM");
+        process.finish();
+    });
+}
