@@ -27,6 +27,7 @@ mod hostile;
 mod hung_file_system;
 mod included_programs;
 mod json_edit;
+mod jumping_clock;
 mod known_files;
 mod language_server;
 mod linter;
