@@ -20,6 +20,7 @@ use std::io;
 use std::sync::Arc;
 
 use setpoint_host::Host;
+use setpoint_host::bus::{Bus, BusAddress};
 use setpoint_value::{
     Background, Capabilities, Clock, Deploy, Effects, Files, FunctionLog, HostFacts, HttpResponses, Network,
     Random, Values, WorldReader,
@@ -70,7 +71,7 @@ impl RealCapabilities {
             files: CopiesToBe::new(files, deploy.clone()),
             background,
             clock,
-            facts: RealFacts::new(hostname, kernel.clone(), SystemBus::new(None)),
+            facts: RealFacts::new(hostname, kernel.clone(), SystemBus::new(host.system_bus.clone())),
             network: RealNetwork::new(kernel),
             deploy,
             effects: None,
@@ -119,7 +120,8 @@ impl RealCapabilities {
     /// With a message bus at this address in the place of the system's.
     #[must_use]
     pub fn with_system_bus(mut self, address: &str) -> RealCapabilities {
-        self.facts.set_bus(SystemBus::new(Some(address.to_owned())));
+        let bus = Bus::new(BusAddress::At(address.to_owned()));
+        self.facts.set_bus(SystemBus::new(bus));
         self
     }
 }

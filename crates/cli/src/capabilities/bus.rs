@@ -1,31 +1,27 @@
 //! What the system bus tells: a host name that was set, firmware that waits for a restart.
 //!
-//! One thread and one connection while somebody listens. A bus that is not there, or goes, is looked for again.
+//! It is heard over the connection that resources use too, while somebody listens. A bus that is not there, or goes, is looked for again.
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
+use setpoint_host::bus::{Bus, BusError, Heard, Link, Method};
 use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait_timeout};
 use setpoint_value::{Timer, Wake};
-use tokio::sync::Notify;
-use zbus::conn::Builder;
 use zbus::message::Type as MessageType;
-use zbus::proxy::MethodFlags;
-use zbus::{Connection, MatchRule, Message, MessageStream, OwnedVariant, Proxy, Variant};
+use zbus::{MatchRule, Message, OwnedVariant, Variant};
 
 use super::listeners::{Listeners, Stop};
 
-/// How long to wait for a bus that is not there. Nothing tells when one is started.
-const AGAIN: Duration = Duration::from_secs(5);
 /// How long the first question about firmware may take before the answer is «no».
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a service has to answer.
 const LIMIT: Duration = Duration::from_secs(25);
 
 const FIRMWARE: &str = "org.freedesktop.fwupd";
+const BUS: &str = "org.freedesktop.DBus";
 const HOSTNAME_PATH: &str = "/org/freedesktop/hostname1";
 /// `FWUPD_UPDATE_STATE_NEEDS_REBOOT`.
 const NEEDS_REBOOT: u32 = 4;
@@ -45,21 +41,30 @@ pub(super) struct SystemBus {
 }
 
 struct Shared {
-    /// None: the system's own.
-    address: Option<String>,
+    bus: Bus,
     listeners: Arc<Listeners<Topic>>,
-    firmware: Mutex<Option<bool>>,
+    firmware: Mutex<Firmware>,
     answered: Condvar,
 }
 
+#[derive(Default)]
+struct Firmware {
+    /// Whether some device waits for a restart, if that is known.
+    needed: Option<bool>,
+    /// Whether that is being asked.
+    is_asked: bool,
+    /// Something has changed since it was asked last.
+    ask_again: bool,
+}
+
 impl SystemBus {
-    /// The bus at an address; without one the system's, wherever the environment says that it is.
-    pub(super) fn new(address: Option<String>) -> SystemBus {
+    /// What this bus tells.
+    pub(super) fn new(bus: Bus) -> SystemBus {
         SystemBus {
             shared: Arc::new(Shared {
-                address,
+                bus,
                 listeners: Arc::new(Listeners::new()),
-                firmware: Mutex::new(None),
+                firmware: Mutex::default(),
                 answered: Condvar::new(),
             }),
         }
@@ -72,26 +77,16 @@ impl SystemBus {
     /// When the system gives no thread.
     pub(super) fn listen(&self, topic: Topic, wake: Wake) -> io::Result<Timer> {
         self.shared.listeners.listen(topic, wake, || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
-            *self.shared.firmware() = None;
-            let shared = self.shared.clone();
-            let ending = Arc::new(Notify::new());
-            let end = ending.clone();
-            std::thread::Builder::new()
-                .name("system bus".to_owned())
-                .spawn(move || {
-                    runtime.block_on(async {
-                        tokio::select! {
-                            () = end.notified() => {}
-                            () = shared.serve() => {}
-                        }
-                    });
-                    // Whatever still runs there must not hold up the end.
-                    runtime.shutdown_background();
-                })?;
-            let stop: Stop = Box::new(move || ending.notify_one());
+            self.shared.firmware().needed = None;
+            let shared = Arc::downgrade(&self.shared);
+            let rules = rules().map_err(io::Error::other)?;
+            let following = self.shared.bus.follow(rules.into(), move |heard| {
+                if let Some(shared) = shared.upgrade() {
+                    shared.hear(heard);
+                }
+            });
+            let following = following.map_err(io::Error::other)?;
+            let stop: Stop = Box::new(move || drop(following));
             Ok(stop)
         })
     }
@@ -101,74 +96,77 @@ impl SystemBus {
     pub(super) fn firmware_reboot_needed(&self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         let mut firmware = self.shared.firmware();
-        while firmware.is_none() {
+        while firmware.needed.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
             firmware = wait_timeout(&self.shared.answered, firmware, left).0;
         }
-        firmware.unwrap_or(false)
+        firmware.needed.unwrap_or(false)
     }
 }
 
 impl Shared {
-    fn firmware(&self) -> MutexGuard<'_, Option<bool>> {
+    fn firmware(&self) -> MutexGuard<'_, Firmware> {
         self.firmware.lock()
     }
 
     fn set_firmware(&self, needed: bool) {
-        let before = self.firmware().replace(needed);
+        let before = self.firmware().needed.replace(needed);
         self.answered.notify_all();
         if before != Some(needed) {
             self.listeners.tell(&Topic::Firmware);
         }
     }
 
-    /// Never ends by itself.
-    async fn serve(self: &Arc<Self>) {
-        loop {
-            // Why there is no bus, or none any more, changes nothing: it is looked for again.
-            let _ = self.follow().await;
-            self.set_firmware(false);
-            tokio::time::sleep(AGAIN).await;
-        }
-    }
-
-    /// Follows one connection to its end.
-    async fn follow(self: &Arc<Self>) -> zbus::Result<()> {
-        let builder = match &self.address {
-            Some(address) => Builder::address(address.as_str()),
-            None => Builder::system(),
-        };
-        let connection = builder.method_timeout(LIMIT).build().await?;
-        let mut messages = MessageStream::from(&connection);
-        let bus = zbus::fdo::DBusProxy::new(&connection).await?;
-        for rule in rules()? {
-            bus.add_match_rule(rule).await?;
-        }
-        self.listeners.tell(&Topic::Hostname);
-        // On a task of its own: while it waits for an answer, signals must be taken off the queue.
-        let dirty = Arc::new(Notify::new());
-        dirty.notify_one();
-        let mut asking = tokio::task::JoinSet::new();
-        asking.spawn(self.clone().ask_firmware(connection.clone(), dirty.clone()));
-        while let Some(message) = messages.next().await {
-            match topic(&message?) {
-                Some(Topic::Hostname) => self.listeners.tell(&Topic::Hostname),
-                Some(Topic::Firmware) => dirty.notify_one(),
-                None => {}
+    fn hear(self: &Arc<Self>, heard: Heard<'_>) {
+        match heard {
+            Heard::Connected(_) => {
+                self.listeners.tell(&Topic::Hostname);
+                self.ask_firmware();
             }
+            Heard::Signal(message) => match topic(message) {
+                Some(Topic::Hostname) => self.listeners.tell(&Topic::Hostname),
+                Some(Topic::Firmware) => self.ask_firmware(),
+                None => {}
+            },
+            Heard::Unreachable(_) | Heard::Lost => self.set_firmware(false),
         }
-        Ok(())
     }
 
-    async fn ask_firmware(self: Arc<Self>, connection: Connection, dirty: Arc<Notify>) {
+    /// Asks about firmware, now or when the answer that is waited for has come.
+    fn ask_firmware(self: &Arc<Self>) {
+        let mut firmware = self.firmware();
+        firmware.ask_again = true;
+        if std::mem::replace(&mut firmware.is_asked, true) {
+            return;
+        }
+        drop(firmware);
+        let asking = Shared::ask_while_it_changes(Arc::downgrade(self), self.bus.clone());
+        if self.bus.spawn(asking).is_err() {
+            self.firmware().is_asked = false;
+        }
+    }
+
+    async fn ask_while_it_changes(shared: Weak<Shared>, bus: Bus) {
         loop {
-            dirty.notified().await;
+            {
+                let Some(shared) = shared.upgrade() else { return };
+                let mut firmware = shared.firmware();
+                if !std::mem::take(&mut firmware.ask_again) {
+                    firmware.is_asked = false;
+                    return;
+                }
+            }
             // No daemon, or one that does not answer: nothing is known to wait.
-            let needed = reboot_needed(&connection).await.unwrap_or(false);
-            self.set_firmware(needed);
+            let needed = match bus.link().await {
+                Ok(link) => reboot_needed(&link).await.unwrap_or(false),
+                Err(_) => false,
+            };
+            if let Some(shared) = shared.upgrade() {
+                shared.set_firmware(needed);
+            }
         }
     }
 }
@@ -218,17 +216,27 @@ fn topic(message: &Message) -> Option<Topic> {
     of_firmware.then_some(Topic::Firmware)
 }
 
-async fn reboot_needed(connection: &Connection) -> zbus::Result<bool> {
-    let proxy = Proxy::new(connection, FIRMWARE, "/", FIRMWARE).await?;
+async fn reboot_needed(link: &Link) -> Result<bool, BusError> {
     // Asking must not start the daemon.
-    let call = proxy.call_with_flags("GetDevices", MethodFlags::NO_AUTO_START, &());
-    let answer: Option<Vec<HashMap<String, OwnedVariant>>> = match tokio::time::timeout(LIMIT, call).await {
-        Ok(answer) => answer?,
-        Err(_) => None,
+    let owned = Method {
+        service: BUS,
+        path: "/org/freedesktop/DBus",
+        interface: BUS,
+        name: "NameHasOwner",
     };
+    if !link.call(owned, &FIRMWARE).await? {
+        return Ok(false);
+    }
+    let devices = Method {
+        service: FIRMWARE,
+        path: "/",
+        interface: FIRMWARE,
+        name: "GetDevices",
+    };
+    let answer: Vec<HashMap<String, OwnedVariant>> = link.call_within(LIMIT, devices, &()).await?;
     let waits = |device: &HashMap<String, OwnedVariant>| {
         let state = device.get("UpdateState").map(|state| &**state);
         matches!(state, Some(Variant::U32(NEEDS_REBOOT)))
     };
-    Ok(answer.unwrap_or_default().iter().any(waits))
+    Ok(answer.iter().any(waits))
 }

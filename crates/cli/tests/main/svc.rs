@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
+use crate::book::{examples_of_kinds, snippets};
 use crate::end_to_end::{Engine, run_command, text};
 use crate::place::{Place, shell};
 
@@ -188,6 +189,66 @@ fn a_run_brings_services_into_their_states_or_says_why_not() {
         let error = error.unwrap();
         assert!(error.contains("timeout"), "{error}");
         assert_eq!(property("forever", "ActiveState"), "activating");
+    });
+}
+
+#[test]
+fn the_programs_of_the_book_with_services_make_a_machine_right() {
+    let test = "svc::the_programs_of_the_book_with_services_make_a_machine_right";
+    Place::machine(test).run(|| {
+        let mut count = 0;
+        let of_guides = snippets()
+            .into_iter()
+            .filter(|snippet| snippet.page.starts_with("docs/guide/"));
+        for snippet in of_guides.chain(examples_of_kinds()) {
+            if snippet.language != "mcl" || !snippet.text.contains("svc \"") {
+                continue;
+            }
+            count += 1;
+            let (_, error) = once(&snippet.text, &[]);
+            assert_eq!(error, None, "{}:{}", snippet.page, snippet.line);
+            let (drifts, error) = once(&snippet.text, &[]);
+            assert_eq!(
+                (drifts, error),
+                (Vec::new(), None),
+                "{}:{}",
+                snippet.page,
+                snippet.line
+            );
+        }
+        assert_eq!(count, 3);
+    });
+}
+
+#[test]
+fn files_of_a_unit_come_before_its_service_by_themselves() {
+    let test = "svc::files_of_a_unit_come_before_its_service_by_themselves";
+    Place::machine(test).run(|| {
+        // The names sort behind those of the services, and nothing says an order.
+        let program = r#"
+            svc "edged@7" { state => "running", startup => "enabled", }
+            file "/etc/systemd/system/edged@.service" {
+                content => "[Service]\nExecStart=/bin/sleep 1%i\n[Install]\nWantedBy=fixture.target\n",
+            }
+            file "/etc/systemd/system/edged@.service.d/" { state => "exists", }
+            file "/etc/systemd/system/edged@.service.d/a.conf" {
+                content => "[Service]\nExecStart=\nExecStart=/bin/sleep 2%i\n",
+            }
+            file "/etc/systemd/system/edged@7.service.d/" { state => "exists", }
+            file "/etc/systemd/system/edged@7.service.d/a.conf" {
+                content => "[Service]\nExecStart=\nExecStart=/bin/sleep 3%i\n",
+            }
+            file "/etc/systemd/system/edged@7.service.d/b.conf" {
+                content => "[Service]\nExecStart=\nExecStart=/bin/sleep 4%i\n",
+            }
+        "#;
+        let wanted = ["startup: disabled → enabled", "state: inactive (dead) → running"];
+        finds(program, &[], &wanted);
+        let command = text(Path::new(&format!(
+            "/proc/{}/cmdline",
+            property("edged@7", "MainPID")
+        )));
+        assert!(command.contains("47"), "{command}");
     });
 }
 

@@ -208,13 +208,10 @@ impl Run<'_, '_> {
         Err(self.failure("start").because(why))
     }
 
-    /// Waits for what was asked for already: a start that somebody else has begun is not begun again.
+    /// Waits for what was asked for already: a start that somebody else has begun is not begun again. In the middle of a restart
+    /// a service does not run, and has a job.
     async fn let_others_finish(&mut self) -> Result<(), Failure> {
-        let on_its_way = matches!(
-            self.unit.active_state,
-            ActiveState::Activating | ActiveState::Deactivating
-        );
-        if !on_its_way || !self.apply.may_repair() {
+        if self.unit.active_state.is_running() || !self.apply.may_repair() {
             return Ok(());
         }
         let job = self.manager.job(&self.unit).await;
