@@ -71,7 +71,11 @@ impl RealCapabilities {
             files: CopiesToBe::new(files, deploy.clone()),
             background,
             clock,
-            facts: RealFacts::new(hostname, kernel.clone(), SystemBus::new(host.system_bus.clone())),
+            facts: RealFacts::new(
+                hostname,
+                kernel.clone(),
+                SystemBus::new(host.buses.system.clone()),
+            ),
             network: RealNetwork::new(kernel),
             deploy,
             effects: None,

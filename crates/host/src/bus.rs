@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use zbus::conn::Builder;
 pub use zbus::message::Message;
-use zbus::{DynamicType, MatchRule, OwnedMatchRule, Type};
+use zbus::{DynamicType, MatchRule, OwnedMatchRule, OwnedVariant, Type, Variant};
 
 pub use error::BusError;
 
@@ -43,6 +43,24 @@ pub enum BusAddress {
     At(String),
     /// No bus, but a service itself, which listens at a socket.
     Direct(PathBuf),
+}
+
+/// The buses of this machine.
+#[derive(Debug, Clone)]
+pub struct Buses {
+    /// The system's.
+    pub system: Bus,
+    /// That of our own user.
+    pub session: Bus,
+}
+
+impl Default for Buses {
+    fn default() -> Buses {
+        Buses {
+            system: Bus::new(BusAddress::System),
+            session: Bus::new(BusAddress::Session),
+        }
+    }
 }
 
 /// A message bus. Clones are one and the same.
@@ -114,6 +132,27 @@ pub struct Method<'a> {
     pub interface: &'a str,
     /// Its name.
     pub name: &'a str,
+}
+
+/// The rule for a signal of an object that a service has.
+///
+/// # Panics
+/// When one of these is not of the form that the bus demands: they are constants of the program.
+#[must_use]
+pub fn signals(
+    service: &'static str,
+    path: &'static str,
+    interface: &'static str,
+    member: &'static str,
+) -> MatchRule<'static> {
+    let rule = MatchRule::builder()
+        .msg_type(zbus::message::Type::Signal)
+        .sender(service)
+        .path(path)
+        .interface(interface)
+        .member(member);
+    rule.build()
+        .expect("the constants of the program are names and paths of the bus")
 }
 
 impl Bus {
@@ -303,6 +342,25 @@ impl Link {
         answer.map_err(|error| BusError::Malformed {
             reason: error.to_string().into(),
         })
+    }
+
+    /// The text of a property, which `property` names where a method's name would stand.
+    ///
+    /// # Errors
+    /// When it is refused, or no answer comes within [`ANSWERING`], or the property is no text.
+    pub async fn text_property(&self, property: Method<'_>) -> Result<String, BusError> {
+        let get = Method {
+            interface: "org.freedesktop.DBus.Properties",
+            name: "Get",
+            ..property
+        };
+        let value: OwnedVariant = self.call(get, &(property.interface, property.name)).await?;
+        match &*value {
+            Variant::Str(text) => Ok(text.as_str().to_owned()),
+            _ => Err(BusError::Malformed {
+                reason: format!("`{}` is no text", property.name).into(),
+            }),
+        }
     }
 
     /// Whether it leads to a service itself, without a bus in between.

@@ -9,6 +9,7 @@
 //! | [`files`] | safe walking, reading, comparing, replacing (with shared syncs), removing |
 //! | [`watch`] | one inotify instance for all watched paths |
 //! | [`processes`] | commands in groups of their own, with their output; commands that run on |
+//! | [`kernel_hostname`] | the host name of the kernel, followed |
 //! | [`mounts`] | which file system a path is on, without touching it |
 //! | [`bus`] | one connection to each message bus, and who follows what is said there |
 //! | [`systemd`] | the service managers: units, jobs, and news of both |
@@ -25,6 +26,7 @@
 
 pub mod bus;
 pub mod files;
+pub mod kernel_hostname;
 mod machine;
 pub mod mounts;
 pub mod processes;

@@ -1,6 +1,6 @@
 //! Everything that is shared, in one place to hand around.
 
-use crate::bus::{Bus, BusAddress};
+use crate::bus::Buses;
 use crate::files::{Committer, VerifiedFiles};
 use crate::processes::Processes;
 use crate::systemd::ServiceManagers;
@@ -23,10 +23,8 @@ pub struct Host {
     pub processes: Processes,
     /// Knows users and groups.
     pub users: Arc<Users>,
-    /// The system's message bus.
-    pub system_bus: Bus,
-    /// The message bus of our own user.
-    pub session_bus: Bus,
+    /// The message buses.
+    pub buses: Arc<Buses>,
     /// The service managers.
     pub service_managers: Arc<ServiceManagers>,
 }
@@ -34,17 +32,15 @@ pub struct Host {
 impl Host {
     /// The real machine. Programs are looked up along `search_path`, which has the form of the variable `PATH`.
     pub fn new(search_path: impl Into<OsString>) -> io::Result<Self> {
-        let system_bus = Bus::new(BusAddress::System);
-        let session_bus = Bus::new(BusAddress::Session);
+        let buses = Arc::new(Buses::default());
         Ok(Self {
             committer: Arc::new(Committer::new()),
             verified: Arc::new(VerifiedFiles::new()),
             watches: WatchHub::new()?,
             processes: Processes::new(search_path),
             users: Arc::new(Users::new()),
-            service_managers: Arc::new(ServiceManagers::new(&system_bus, &session_bus)),
-            system_bus,
-            session_bus,
+            service_managers: Arc::new(ServiceManagers::new(&buses)),
+            buses,
         })
     }
 }

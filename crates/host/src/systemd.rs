@@ -25,7 +25,7 @@ pub use jobs::{Job, JobResult, UnknownJob};
 pub use news::{UnitNews, UnitWatch};
 pub use unit::{ActiveState, InvalidUnitName, Unit, UnitName};
 
-use crate::bus::{ANSWERING, Bus, BusAddress, BusError, Link, Method};
+use crate::bus::{ANSWERING, Bus, BusAddress, BusError, Buses, Link, Method};
 use crate::sync::Mutex;
 use news::Followed;
 
@@ -79,14 +79,14 @@ pub type UnitFileChanges = Vec<(String, String, String)>;
 impl ServiceManagers {
     /// Those of this machine, over buses that others share.
     #[must_use]
-    pub fn new(system: &Bus, session: &Bus) -> ServiceManagers {
+    pub fn new(buses: &Buses) -> ServiceManagers {
         let direct = |path: PathBuf| Some(Bus::new(BusAddress::Direct(path)));
         let is_root = rustix::process::geteuid().is_root();
         let of_system = is_root.then(|| PathBuf::from(PRIVATE)).and_then(direct);
         let of_session = direct(runtime_directory().join("systemd/private"));
         ServiceManagers {
-            system: ServiceManager::new(system.clone(), of_system),
-            session: ServiceManager::new(session.clone(), of_session),
+            system: ServiceManager::new(buses.system.clone(), of_system),
+            session: ServiceManager::new(buses.session.clone(), of_session),
         }
     }
 }

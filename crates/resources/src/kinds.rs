@@ -4,6 +4,7 @@ mod exec;
 mod exit;
 mod file;
 mod gate;
+mod hostname;
 mod json_edit;
 mod noop;
 mod panic;
@@ -21,6 +22,7 @@ pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
+    &hostname::Hostname::SPEC,
     &json_edit::JsonEdit::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,

@@ -61,6 +61,33 @@ const ROWS: &[Row] = &[
         right: "{\"log\": {\"level\": \"warn\"}}",
         drift: "printf '{\"log\": {}}' > /etc/daemon.json",
     },
+    Row {
+        name: "all names of the machine",
+        program: "hostname \"web1.example\" {}\n",
+        resource: ("hostname", "web1.example"),
+        prepare: "hostnamectl set-hostname before; hostnamectl set-hostname --pretty 'Before that'",
+        digest: "cat /etc/hostname; hostname; hostnamectl --pretty",
+        right: "web1.example\nweb1.example\nweb1.example",
+        drift: "echo other > /etc/hostname",
+    },
+    Row {
+        name: "the name that the kernel has",
+        program: "hostname \"transient\" {\n\ttransient_hostname => \"web2\",\n\tstatic_hostname => \"\",\n\tpretty_hostname => \"\",\n}\n",
+        resource: ("hostname", "transient"),
+        prepare: "hostnamectl set-hostname --static ''; hostname before",
+        digest: "hostname",
+        right: "web2",
+        drift: "hostname other",
+    },
+    Row {
+        name: "the name for people",
+        program: "hostname \"pretty\" {\n\tpretty_hostname => \"The ‹web› server\",\n\tstatic_hostname => \"\",\n\ttransient_hostname => \"\",\n}\n",
+        resource: ("hostname", "pretty"),
+        prepare: "hostnamectl set-hostname --pretty 'Before that'",
+        digest: "hostnamectl --pretty",
+        right: "The ‹web› server",
+        drift: "hostnamectl set-hostname --pretty other",
+    },
 ];
 
 /// The events of a run that ends by itself.

@@ -32,7 +32,7 @@ fn event(line: &str) -> Json {
     serde_json::from_str(line).expect("every line is one JSON object")
 }
 
-/// What one run says of the first resource of kind `svc` in a program: the differences, and the failure if there is one.
+/// What one run says of the resources of a program that need a machine of their own: the differences, and the failure if there is one.
 fn once(program: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
     let place = Hermetic::new();
     let main = place.write("main.mcl", program);
@@ -45,7 +45,7 @@ fn once(program: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
     let events = lines.lines().map(event);
     let mut found = (Vec::new(), None);
-    for event in events.filter(|event| event["kind"] == "svc") {
+    for event in events.filter(|event| event["kind"] == "svc" || event["kind"] == "hostname") {
         if event["event"] == "drift" {
             let shown = |side: &str| event[side].as_str().unwrap_or_default().to_owned();
             found
@@ -201,7 +201,9 @@ fn the_programs_of_the_book_with_services_make_a_machine_right() {
             .into_iter()
             .filter(|snippet| snippet.page.starts_with("docs/guide/"));
         for snippet in of_guides.chain(examples_of_kinds()) {
-            if snippet.language != "mcl" || !snippet.text.contains("svc \"") {
+            let needs_a_machine = ["svc \"", "hostname \""];
+            let needs_one = needs_a_machine.iter().any(|kind| snippet.text.contains(kind));
+            if snippet.language != "mcl" || !needs_one {
                 continue;
             }
             count += 1;
@@ -216,7 +218,7 @@ fn the_programs_of_the_book_with_services_make_a_machine_right() {
                 snippet.line
             );
         }
-        assert_eq!(count, 3);
+        assert_eq!(count, 5);
     });
 }
 
