@@ -4,6 +4,10 @@
 //! So a user *named* `1000` loses against uid 1000, and files can belong to a number without an account. Lookups
 //! go through the system's name service, whatever sources it is configured with.
 
+mod local;
+
+pub use local::{LocalAccounts, LocalGroup, LocalShadow, LocalUser};
+
 use crate::files::{Stamp, Stat};
 use crate::sync::Mutex;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
@@ -11,6 +15,7 @@ use rustc_hash::FxHashMap;
 use std::ffi::CString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Accounts that are not in the local files may change without a trace; so nothing is remembered for longer.
@@ -65,6 +70,8 @@ pub enum AccountError {
 #[derive(Debug, Default)]
 pub struct Users {
     known: Mutex<Known>,
+    local: local::LocalFiles,
+    changing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -178,6 +185,21 @@ impl Users {
             .and_then(|name| getgrouplist(&name, Gid::from_raw(account.gid)))
             .map_err(|error| system(text, error))?;
         Ok((account, groups.into_iter().map(Gid::as_raw).collect()))
+    }
+
+    /// The accounts of the local files. They are read again when they have changed. Blocks.
+    pub fn local(&self) -> io::Result<Arc<LocalAccounts>> {
+        self.local.accounts()
+    }
+
+    /// What the local shadow file says of a user; nothing if it says nothing. Only root can read it. Blocks.
+    pub fn local_shadow(&self, name: &str) -> io::Result<Option<LocalShadow>> {
+        local::shadow(name)
+    }
+
+    /// The turn to change accounts: the tools that do lock the files, and do not wait long for each other.
+    pub async fn turn_to_change(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.changing.lock().await
     }
 
     /// What to call a user in a message: the name, or the number if there is none.

@@ -4,6 +4,7 @@ mod exec;
 mod exit;
 mod file;
 mod gate;
+mod group;
 mod hostname;
 mod json_edit;
 mod noop;
@@ -13,6 +14,7 @@ mod settled;
 mod svc;
 mod test;
 mod timer;
+mod user;
 mod value;
 
 use setpoint_engine::KindSpec;
@@ -23,6 +25,8 @@ pub static KINDS: &[&KindSpec] = &[
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
     &hostname::Hostname::SPEC,
+    &user::User::SPEC,
+    &group::Group::SPEC,
     &json_edit::JsonEdit::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account_tools;
 mod kinds;
 mod local_values;
 mod program_exit;

@@ -4,6 +4,7 @@
     reason = "tests read and write files and start processes"
 )]
 
+mod accounts;
 mod book;
 mod commands;
 mod control;

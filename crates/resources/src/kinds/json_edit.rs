@@ -22,6 +22,31 @@ use edit::{Edit, What, shown};
 /// Some entries of a JSON document.
 ///
 /// What is not edited stays as it is, byte by byte. Only values count: a document that says the same in another layout is right.
+///
+/// ```mcl
+/// json:edit "/etc/docker/daemon.json" {
+///     edits => [
+///         ".dns = [\"10.0.0.1\"]",
+///         ".[\"log-opts\"][\"max-size\"] = \"10m\"",
+///         "del(.debug)",
+///     ],
+/// }
+/// ```
+///
+/// A file that need not be there is made before:
+///
+/// ```mcl
+/// exec "empty settings" {
+///     cmd => "echo {} > /etc/app.json",
+///     shell => "/bin/sh",
+///     creates => "/etc/app.json",
+///     Before => Json:Edit["/etc/app.json"],
+/// }
+///
+/// json:edit "/etc/app.json" {
+///     edits => [".log.level = \"warn\""],
+/// }
+/// ```
 #[derive(Debug, Resource)]
 #[resource(kind = "json:edit")]
 pub(crate) struct JsonEdit {
