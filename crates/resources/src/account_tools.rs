@@ -101,7 +101,7 @@ impl Tool {
                 return Err(self.failed(attempted, &finished));
             }
             if !std::mem::replace(&mut is_told, true) {
-                let who = holder().map_or_else(|| "somebody else".to_owned(), |who| who);
+                let who = holder().unwrap_or_else(|| "somebody else".to_owned());
                 apply.log(
                     Level::Warning,
                     format!("{who} has locked the account files; waits"),
