@@ -111,6 +111,11 @@ const EXAMPLES: &[Example] = &[
         converges: true,
         touches: false,
     },
+    example("json:edit", |bench| {
+        let path = bench.path("document.json");
+        std::fs::write(&path, "{\"a\": 1}").unwrap();
+        (path, vec![("edits", texts(&[".b.c = [2]", "del(.a)"]))])
+    }),
     example("print", |_| ("p".to_owned(), vec![("msg", text("hello"))])),
     example("noop", |_| ("n".to_owned(), vec![])),
     example("timer", |_| ("t".to_owned(), vec![("interval", Value::Int(60))])),
@@ -141,7 +146,7 @@ impl Example {
 }
 
 /// Kinds that need a machine of their own: `host_kinds` among the tests of the program has their examples.
-const ON_A_MACHINE: &[&str] = &["svc", "hostname"];
+const ON_A_MACHINE: &[&str] = &["svc", "hostname", "user", "group"];
 
 #[test]
 fn every_kind_has_an_example() {

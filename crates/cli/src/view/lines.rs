@@ -29,6 +29,8 @@ pub(crate) struct Narrator {
     /// Those that left the program and are being undone.
     reversals: FxHashSet<ResourceId>,
     has_graph: bool,
+    /// The process ends: what is taken down has not left the program.
+    is_stopping: bool,
     /// Whether some events are kept from it, so that what a run did is told event by event and not gathered.
     is_partial: bool,
 }
@@ -68,6 +70,7 @@ impl Narrator {
             runs: FxHashMap::default(),
             reversals: FxHashSet::default(),
             has_graph: false,
+            is_stopping: false,
             is_partial: false,
         }
     }
@@ -280,6 +283,7 @@ impl Narrator {
                 problem(Importance::Warning, text)
             }
             EventKind::Stopping { stage, waiting_for } => {
+                self.is_stopping = true;
                 let names: Vec<String> = waiting_for
                     .iter()
                     .map(|name| visible(name).into_owned())
@@ -334,7 +338,7 @@ impl Narrator {
                 {
                     self.awaiting.remove(&id.to_string());
                 }
-                match id.is_some_and(|id| self.reversals.remove(&id)) {
+                match id.is_some_and(|id| self.reversals.remove(&id)) || self.is_stopping {
                     true => Vec::new(),
                     false => info(format!("{who}: left the program")),
                 }

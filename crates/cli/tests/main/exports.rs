@@ -79,6 +79,18 @@ impl Host {
         })
     }
 
+    /// Waits for an event of each of these files, in whatever order they come.
+    fn all_of(&mut self, names: &[&str], event: &str) {
+        let left = std::cell::RefCell::new(names.to_vec());
+        self.event(&format!("`{event}` of {names:?}"), |found| {
+            let mut left = left.borrow_mut();
+            if found["event"] == event {
+                left.retain(|name| found["name"] != *name);
+            }
+            left.is_empty()
+        });
+    }
+
     fn stop(self) {
         self.0.signal("TERM");
         let (status, errors) = self.0.finish();
@@ -104,6 +116,19 @@ fn records(place: &Hermetic) -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// Waits until a file has this content.
+fn becomes(path: &std::path::Path, content: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while std::fs::read_to_string(path).ok().as_deref() != Some(content) {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{} is not {content:?}",
+            path.display()
+        );
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
 }
 
 /// Exports a line for the configuration of everybody.
@@ -138,9 +163,8 @@ fn what_one_host_exports_another_has_while_it_does() {
     let told = db.of("file", &line, "exported");
     assert_eq!(told["to"], serde_json::json!(["*"]));
     // What is hidden is not made on the host that exports it, and on the other one it is.
-    web.of("file", &line, "repaired");
+    web.all_of(&[&line, &own], "run ended");
     assert_eq!(text(&place.path("db.line")), "database = db\n");
-    web.of("file", &own, "watching");
 
     // Another content is another record, and nothing else is written.
     let changed = EXPORTS.replace("= db", "= db.example");
@@ -288,13 +312,12 @@ fn a_store_that_cannot_be_written_fails_who_exports_and_nobody_else() {
     let fails = db.of("file", &own, "backing off");
     let error = fails["error"].as_str().unwrap_or_default();
     assert!(error.starts_with(&format!("export file[{own}] for ")), "{error}");
-    assert_eq!(text(&place.path("alone")), "alone\n");
+    becomes(&place.path("alone"), "alone\n");
     assert_eq!(text(&place.path("own")), "for web\n");
     // What is there again is used again, without help.
     std::fs::remove_file(place.path("world")).unwrap();
     std::fs::create_dir(place.path("world")).unwrap();
-    db.of("file", &own, "exported");
-    db.event("quiet", |event| event["event"] == "converged");
+    db.all_of(&[&own, &format!("{root}db.line")], "exported");
     assert_eq!(records(&place).len(), 3);
     db.stop();
 }

@@ -82,12 +82,15 @@ fn nothing_is_left_of_any_source() {
             "world",
             "world/collect",
         ];
-        // What a process keeps once it has had any runtime and has started a command: the pair of sockets by which signals are
-        // passed on, and the thread that commands are bound to.
+        // What a process keeps once it has had any runtime, has started a command and has been at a bus: the pair of sockets by which signals
+        // are passed on, the thread that commands are bound to, and that of the bus, which others may need again.
         drop(tokio::runtime::Builder::new_current_thread().enable_all().build());
         let mut command = machine.follow(&["os"], "os.system(\"echo\")");
         command.first().unwrap();
         drop(command);
+        let mut bus = machine.follow(&["sys"], "sys.hostname()");
+        bus.first().unwrap();
+        drop(bus);
         let mut before = own();
         wait_until("the first command has ended", || {
             let is_the_same = before == own() && before[2] == 0 && !names().contains("command output");
