@@ -7,6 +7,7 @@ mod gate;
 mod group;
 mod hostname;
 mod json_edit;
+mod line;
 mod noop;
 mod panic;
 mod print;
@@ -27,6 +28,7 @@ pub static KINDS: &[&KindSpec] = &[
     &hostname::Hostname::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,
+    &line::Line::SPEC,
     &json_edit::JsonEdit::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,

@@ -12,9 +12,11 @@
 mod account_tools;
 mod kinds;
 mod local_values;
+mod presence;
 mod program_exit;
 mod shared_store;
 pub mod sorts;
+mod turns;
 mod value_encoding;
 
 pub use kinds::{INTERNAL_KINDS, KINDS};

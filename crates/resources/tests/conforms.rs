@@ -111,6 +111,15 @@ const EXAMPLES: &[Example] = &[
         converges: true,
         touches: false,
     },
+    example("line", |bench| {
+        let path = bench.path("lines");
+        std::fs::write(&path, "one\ntwo").unwrap();
+        let (file, state, content) = (text(&path), text("exists"), text("three"));
+        (
+            "l".to_owned(),
+            vec![("file", file), ("state", state), ("content", content)],
+        )
+    }),
     example("json:edit", |bench| {
         let path = bench.path("document.json");
         std::fs::write(&path, "{\"a\": 1}").unwrap();

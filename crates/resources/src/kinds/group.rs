@@ -1,11 +1,12 @@
 //! The `group` kind: groups of the local files.
 
-use setpoint_engine::{Apply, DriftValue, Failure, Identity, IfSet, Resource, Watch, Words, async_trait};
+use setpoint_engine::{Apply, DriftValue, Failure, Identity, IfSet, Resource, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::users::LocalAccounts;
 
 use crate::account_tools::{Tool, invalid_name, local};
 use crate::kinds::user::watch;
+use crate::presence::{Presence, state_missing};
 use crate::sorts::{Account, GROUP};
 
 /// A group of users of this machine.
@@ -39,26 +40,6 @@ pub(crate) struct Group {
     members: Option<Vec<String>>,
     #[name]
     name: String,
-}
-
-/// What `state` of an account can say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Presence {
-    Exists,
-    Absent,
-}
-
-impl Words for Presence {
-    const ONE: &'static str = "a state";
-
-    fn words() -> impl Iterator<Item = (&'static str, Presence)> {
-        [("exists", Presence::Exists), ("absent", Presence::Absent)].into_iter()
-    }
-}
-
-/// What is wrong with a state that is not set.
-pub(super) fn state_missing() -> Invalid {
-    Invalid::parameter("state", "`state` must be `exists` or `absent`").help("write `state => \"exists\",`")
 }
 
 #[async_trait]

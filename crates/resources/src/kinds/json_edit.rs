@@ -6,9 +6,7 @@
 mod document;
 mod edit;
 
-use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Condvar, Mutex, PoisonError};
 
 use setpoint_engine::{Apply, Attempting, DriftValue, Failure, Handle, Resource, Text, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
@@ -16,6 +14,7 @@ use setpoint_host::files::{AbsolutePath, Replace};
 use setpoint_host::watch::{Depth, Follow};
 
 use crate::SharedStore;
+use crate::turns::Turn;
 use document::{Before, Document};
 use edit::{Edit, What, shown};
 
@@ -68,7 +67,7 @@ pub(crate) struct JsonEdit {
 }
 
 /// Where a document is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone)]
 enum Place {
     File(AbsolutePath),
     /// A key of the shared store.
@@ -181,7 +180,7 @@ impl Resource for JsonEdit {
         let Some((place, edits)) = &self.read else {
             return Ok(());
         };
-        let _turn = Turn::take(place);
+        let _turn = Turn::take(place.to_string());
         let text = match (place, &self.shared) {
             (Place::File(path), _) => Some(read_file(path)?),
             (Place::Key(key), Some(shared)) => shared.get(key)?,
@@ -262,35 +261,5 @@ impl std::fmt::Display for Place {
             Place::File(path) => write!(f, "{path}"),
             Place::Key(key) => write!(f, "the shared key {key}"),
         }
-    }
-}
-
-/// Documents that are being edited.
-static BEING_EDITED: Mutex<Option<HashSet<Place>>> = Mutex::new(None);
-
-/// One of them no longer is.
-static LEFT: Condvar = Condvar::new();
-
-/// The right to edit a document: from reading it until what was edited is written, so that no edit overwrites another.
-struct Turn<'a>(&'a Place);
-
-impl Turn<'_> {
-    /// Waits until nobody else of this process edits the document.
-    fn take(place: &Place) -> Turn<'_> {
-        let mut edited = BEING_EDITED.lock().unwrap_or_else(PoisonError::into_inner);
-        while !edited.get_or_insert_default().insert(place.clone()) {
-            edited = LEFT.wait(edited).unwrap_or_else(PoisonError::into_inner);
-        }
-        Turn(place)
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        let mut edited = BEING_EDITED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(edited) = edited.as_mut() {
-            edited.remove(self.0);
-        }
-        LEFT.notify_all();
     }
 }

@@ -13,8 +13,8 @@ use setpoint_host::files::AbsolutePath;
 use setpoint_host::users::{LocalAccounts, LocalShadow, LocalUser};
 use setpoint_host::watch::{Depth, Follow};
 
-use super::group::{Presence, state_missing};
 use crate::account_tools::{Tool, invalid_name, local};
+use crate::presence::{Presence, state_missing};
 use crate::sorts::{Account, GROUP, USER};
 
 /// An account of this machine.

@@ -1,0 +1,281 @@
+//! The `line` kind: a line, or some consecutive ones, in a text file that others write, too.
+//!
+//! The file is read as bytes, and what is not concerned stays as it is, ends of lines included. Resources that edit one file follow each other.
+
+use setpoint_engine::{
+    Apply, Attempting, DriftValue, Failure, Handle, IfSet, Resource, Text, Watch, async_trait,
+};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{AbsolutePath, Entry, Replace, own_uid, umask};
+
+use crate::presence::{Presence, state_missing};
+use crate::turns::Turn;
+
+/// A line, or a block of consecutive lines, that is in a file or not.
+///
+/// A line that is missing is added at the end. One that shall not be there is removed wherever it is. Everything else in the file stays as it is.
+///
+/// ```mcl
+/// line "our database" {
+///     file => "/etc/hosts",
+///     state => "exists",
+///     content => "192.0.2.7 db",
+/// }
+/// ```
+///
+/// ```mcl
+/// line "no root by password" {
+///     file => "/etc/ssh/sshd_config",
+///     state => "absent",
+///     content => "PermitRootLogin yes",
+/// }
+/// ```
+#[derive(Debug, Resource)]
+#[resource(kind = "line")]
+pub(crate) struct Line {
+    /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
+    file: String,
+    /// Whether the lines are there. It must be set.
+    state: IfSet<Presence>,
+    /// The lines. Without any there is nothing to do.
+    content: Text,
+    /// Whether white space at both ends of `content` is left out.
+    trim: bool,
+    /// Where the file is, if that is known when it is begun with.
+    #[state]
+    found: Option<AbsolutePath>,
+}
+
+#[async_trait]
+impl Resource for Line {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        if !self.file.starts_with(['/', '~']) {
+            let message = "must be an absolute path, or begin with `~`";
+            invalid.push(Invalid::parameter("file", message));
+        } else if self.file.ends_with('/') {
+            invalid.push(Invalid::parameter("file", "must be a file: it ends in a slash"));
+        } else if self.file.starts_with('~') && !self.file.contains('/') {
+            let help = format!("write `{}/NAME`", self.file);
+            invalid.push(Invalid::parameter("file", "is a home and no file in it").help(help));
+        }
+        if self.state.is_none() {
+            invalid.push(state_missing());
+        }
+    }
+
+    fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
+        // The user whose home it is may be made by an earlier resource; then each run says what is missing.
+        self.found = self.path(handle).ok();
+        Ok(())
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        // A home may become another one.
+        let is_home = self.file.starts_with('~');
+        let accounts = is_home.then(|| AbsolutePath::new("/etc/passwd").ok()).flatten();
+        self.found
+            .iter()
+            .cloned()
+            .chain(accounts)
+            .map(Watch::path)
+            .collect()
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let content = match self.trim {
+            true => self.content.as_bytes().trim_ascii(),
+            false => self.content.as_bytes(),
+        };
+        if content.is_empty() {
+            return Ok(());
+        }
+        let path = self.path(apply.handle())?;
+        let _turn = Turn::take(path.as_bytes());
+        let before = read(&path)?;
+        let wanted: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
+        let text = before.as_deref().unwrap_or_default();
+        let after = match *self.state {
+            Some(Presence::Absent) => without(text, &wanted),
+            _ => with(text, &wanted),
+        };
+        let Some(after) = after else {
+            return Ok(());
+        };
+        let shown = DriftValue::from(String::from_utf8_lossy(content).into_owned());
+        let (is, want) = match *self.state {
+            Some(Presence::Absent) => (shown, DriftValue::Absent),
+            _ => (DriftValue::Absent, shown),
+        };
+        if apply.drift("line", is, want) {
+            let mut request = Replace::bytes(path, after);
+            if before.is_none() {
+                request = request.mode(0o600 & !umask());
+            }
+            apply.replace_at_once(request)?;
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    fn path(&self, handle: &Handle) -> Result<AbsolutePath, Failure> {
+        let attempted = "find the file";
+        let path = match self.file.strip_prefix('~').and_then(|rest| rest.split_once('/')) {
+            None => AbsolutePath::new(&self.file),
+            Some((name, below)) => {
+                let own = own_uid().to_string();
+                let name = if name.is_empty() { own.as_str() } else { name };
+                let account = handle.users().account(name).attempting(attempted, &self.file)?;
+                let account = account.ok_or_else(|| {
+                    let why = format!("there is no user `{name}`, whose home it would be in");
+                    Failure::new(attempted).on(&self.file).because(why)
+                })?;
+                AbsolutePath::new(account.home.join(below))
+            }
+        };
+        path.map_err(|error| Failure::new(attempted).on(&self.file).because(error))
+    }
+}
+
+/// The bytes of a file; none if there is none. What a link leads to is the file.
+fn read(path: &AbsolutePath) -> Result<Option<Vec<u8>>, Failure> {
+    let attempted = "read";
+    let entry = match Entry::at(path) {
+        Ok(entry) => entry,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error).attempting(attempted, path),
+    };
+    match entry.stat().attempting(attempted, path)? {
+        None => Ok(None),
+        Some(stat) if stat.is_link() => {
+            let end = entry.follow().attempting(attempted, path)?;
+            end.read().map(Some).attempting(attempted, path)
+        }
+        Some(_) => entry.read().map(Some).attempting(attempted, path),
+    }
+}
+
+/// The lines of a text with their ends; the last one may have none.
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// A line without its end.
+fn bare(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Whether the wanted lines begin a text.
+fn begin(lines: &[&[u8]], wanted: &[&[u8]]) -> bool {
+    lines.len() >= wanted.len()
+        && lines
+            .iter()
+            .zip(wanted)
+            .all(|(line, wanted)| bare(line) == bare(wanted))
+}
+
+/// A text with the wanted lines at its end; none if they are in it.
+fn with(text: &[u8], wanted: &[&[u8]]) -> Option<Vec<u8>> {
+    let lines = lines(text);
+    if lines.windows(wanted.len()).any(|window| begin(window, wanted)) {
+        return None;
+    }
+    let end: &[u8] = match lines.first() {
+        Some(first) if first.ends_with(b"\r\n") => b"\r\n",
+        _ => b"\n",
+    };
+    let mut after = text.to_vec();
+    if !text.is_empty() && !text.ends_with(b"\n") {
+        after.extend_from_slice(end);
+    }
+    for line in wanted {
+        after.extend_from_slice(bare(line));
+        after.extend_from_slice(end);
+    }
+    Some(after)
+}
+
+/// A text without the wanted lines, wherever they are; none if they are nowhere.
+fn without(text: &[u8], wanted: &[&[u8]]) -> Option<Vec<u8>> {
+    let lines = lines(text);
+    let mut after = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < lines.len() {
+        if begin(&lines[at..], wanted) {
+            at += wanted.len();
+        } else {
+            after.extend_from_slice(lines[at]);
+            at += 1;
+        }
+    }
+    (after.len() < text.len()).then_some(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn split(content: &str) -> Vec<&[u8]> {
+        content.as_bytes().split(|byte| *byte == b'\n').collect()
+    }
+
+    fn added(text: &str, content: &str) -> Option<String> {
+        with(text.as_bytes(), &split(content)).map(|text| String::from_utf8(text).unwrap())
+    }
+
+    fn removed(text: &str, content: &str) -> Option<String> {
+        without(text.as_bytes(), &split(content)).map(|text| String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn what_is_missing_comes_at_the_end() {
+        assert_eq!(added("a\nb\n", "b"), None);
+        assert_eq!(added("a\nb\n", "a\nb"), None);
+        assert_eq!(added("a\nx\nb\n", "a\nb").as_deref(), Some("a\nx\nb\na\nb\n"));
+        assert_eq!(added("", "a").as_deref(), Some("a\n"));
+        assert_eq!(
+            added("a", "b").as_deref(),
+            Some("a\nb\n"),
+            "a last line without an end gets one"
+        );
+        assert_eq!(added("a\r\nb\r\n", "c").as_deref(), Some("a\r\nb\r\nc\r\n"));
+        assert_eq!(added("a\r\n", "a"), None);
+        assert_eq!(
+            added("a\n", "a\n").as_deref(),
+            Some("a\na\n\n"),
+            "a line feed at the end wants an empty line"
+        );
+    }
+
+    #[test]
+    fn what_goes_goes_everywhere_and_the_rest_stays_as_it_is() {
+        assert_eq!(removed("a\nb\na\n", "a").as_deref(), Some("b\n"));
+        assert_eq!(removed("a\r\nb\r\nc", "b").as_deref(), Some("a\r\nc"));
+        assert_eq!(removed("a\na\na\n", "a\na").as_deref(), Some("a\n"));
+        assert_eq!(removed("ab\n", "a"), None);
+        assert_eq!(removed("a", "a").as_deref(), Some(""));
+        assert_eq!(removed("", "a"), None);
+    }
+
+    proptest! {
+        /// What is added is there, what is removed is not, and both are done once.
+        #[test]
+        fn once_is_enough(text in "[ab\\r\\n]{0,20}", content in "[ab]{1,2}(\n[ab]{0,2}){0,2}") {
+            let wanted = split(&content);
+            if let Some(text) = with(text.as_bytes(), &wanted) {
+                prop_assert_eq!(with(&text, &wanted), None);
+            }
+            let mut text = text.into_bytes();
+            let mut rounds = 0;
+            while let Some(after) = without(&text, &wanted) {
+                prop_assert!(after.len() < text.len());
+                text = after;
+                rounds += 1;
+                prop_assert!(rounds < 20);
+            }
+        }
+    }
+}
