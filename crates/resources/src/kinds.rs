@@ -13,6 +13,7 @@ mod panic;
 mod print;
 mod settled;
 mod svc;
+mod sysctl;
 mod test;
 mod timer;
 mod user;
@@ -28,6 +29,7 @@ pub static KINDS: &[&KindSpec] = &[
     &hostname::Hostname::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,
+    &sysctl::Sysctl::SPEC,
     &line::Line::SPEC,
     &json_edit::JsonEdit::SPEC,
     &print::Print::SPEC,

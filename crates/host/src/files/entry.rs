@@ -153,6 +153,19 @@ impl Entry {
         self.inherit_from_trusted_only()
     }
 
+    /// Writes to the file here, which must be there, from its beginning and in one call: for files that are none, but parameters of the
+    /// kernel. A link is not followed.
+    pub fn write_parameter(&self, bytes: &[u8]) -> Result<(), FileError> {
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty());
+        let written = file.and_then(|file| rustix::io::write(file, bytes));
+        match written {
+            Ok(length) if length == bytes.len() => Ok(()),
+            Ok(_) => Err(self.failed("write", Errno::IO)),
+            Err(error) => Err(self.failed("write", error)),
+        }
+    }
+
     /// Appends to the regular file here, which is made with this mode if it is missing. A link is not followed, and
     /// what is neither a file nor a name of this directory's own is refused.
     pub fn append(&self, bytes: &[u8], mode: u32) -> Result<(), FileError> {

@@ -1,0 +1,254 @@
+//! The `sysctl` kind: a parameter of the kernel, now and after the next start.
+
+use setpoint_engine::{Apply, Attempting, DriftValue, Failure, Identity, Resource, Text, Watch, async_trait};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{AbsolutePath, Entry, Replace};
+
+use crate::sorts::FILE;
+
+/// A parameter of the kernel, now and after the next start.
+///
+/// The name is dotted, `net.ipv4.ip_forward`. If its first separator is a slash, all are, and dots are part of names: `net/ipv4/conf/eth0.100/forwarding`. Runs of
+/// blanks and tabs count as one blank, as the kernel writes them otherwise than people do.
+///
+/// ```mcl
+/// sysctl "net.ipv4.ip_forward" {
+///     value => "1",
+/// }
+/// ```
+///
+/// Until the next start alone:
+///
+/// ```mcl
+/// sysctl "vm.swappiness" {
+///     value => "10",
+///     persist => false,
+/// }
+/// ```
+#[derive(Debug, Resource)]
+#[resource(kind = "sysctl", autoedge)]
+pub(crate) struct Sysctl {
+    /// The value, as the kernel prints it.
+    value: String,
+    /// Whether it is set now.
+    #[param(default = true)]
+    runtime: bool,
+    /// Whether a file is written from which it is set at each start.
+    #[param(default = true)]
+    persist: bool,
+    /// That file; ends in `.conf`. Unset: `/etc/sysctl.d/99-NAME.conf`.
+    path: Text,
+    #[name]
+    name: String,
+}
+
+#[async_trait]
+impl Resource for Sysctl {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        if let Err(message) = parts(&self.name) {
+            invalid.push(Invalid::new(message));
+        }
+        if self.value.is_empty() {
+            invalid.push(Invalid::parameter("value", "must not be empty"));
+        } else if self.value.trim() != self.value || self.value.contains('\n') {
+            let message = "must have no white space at its ends, and be one line";
+            invalid.push(Invalid::parameter("value", message));
+        }
+        if !self.runtime && !self.persist {
+            let message = "nothing would be set: one of `runtime` and `persist` must be true";
+            invalid.push(Invalid::parameter("persist", message));
+        }
+        if !self.persist {
+            return;
+        }
+        match self.file() {
+            // Of the name it was said already.
+            Err(_) if self.path.is_empty() => {}
+            Err(message) => invalid.push(Invalid::parameter("path", message)),
+            Ok(path) if !path.as_bytes().ends_with(b".conf") => {
+                let message = "must end in `.conf`, or nothing reads it at the start";
+                invalid.push(Invalid::parameter("path", message));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        let file = self.file().ok().filter(|_| self.persist);
+        file.iter()
+            .map(|file| FILE.identity(file.cleaned().as_bytes()))
+            .collect()
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let parameter = self.parameter().ok().filter(|_| self.runtime);
+        let file = self.file().ok().filter(|_| self.persist);
+        parameter.into_iter().chain(file).map(Watch::path).collect()
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        if self.runtime {
+            self.check_runtime(apply)?;
+        }
+        if self.persist {
+            self.check_file(apply)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sysctl {
+    /// Where the kernel has it.
+    fn parameter(&self) -> Result<AbsolutePath, String> {
+        let path = format!("/proc/sys/{}", parts(&self.name)?.join("/"));
+        AbsolutePath::new(path).map_err(|error| error.to_string())
+    }
+
+    /// The file that is read at the start.
+    fn file(&self) -> Result<AbsolutePath, String> {
+        if self.path.is_empty() {
+            let name = parts(&self.name)?.join(".");
+            let path = format!("/etc/sysctl.d/99-{name}.conf");
+            return AbsolutePath::new(path).map_err(|error| error.to_string());
+        }
+        let path = String::from_utf8_lossy(self.path.as_bytes()).into_owned();
+        AbsolutePath::new(&path).map_err(|error| format!("{error}: `{path}`"))
+    }
+
+    fn check_runtime(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let path = self
+            .parameter()
+            .map_err(|why| Failure::new("use the name").because(why))?;
+        let attempted = "read the kernel's parameter";
+        let missing = || {
+            let why = "this kernel has no such parameter; a module that has it may not be loaded";
+            Failure::new(attempted).on(&self.name).because(why)
+        };
+        let entry = match Entry::at(&path) {
+            Err(error) if error.is_not_found() => return Err(missing()),
+            entry => entry.attempting(attempted, &self.name)?,
+        };
+        if entry.stat().attempting(attempted, &self.name)?.is_none() {
+            return Err(missing());
+        }
+        let read = || -> Result<String, Failure> {
+            let bytes = entry.read().attempting(attempted, &self.name)?;
+            Ok(even(&String::from_utf8_lossy(&bytes)))
+        };
+        let is = read()?;
+        let want = even(&self.value);
+        if is == want || !apply.drift("runtime", is, want.as_str()) {
+            return Ok(());
+        }
+        let attempted = "set the kernel's parameter";
+        let line = format!("{}\n", self.value);
+        entry
+            .write_parameter(line.as_bytes())
+            .attempting(attempted, &self.name)?;
+        // The kernel may take a value and keep another one; that would go on for ever.
+        let kept = read()?;
+        match kept == want {
+            true => Ok(()),
+            false => {
+                let why = format!("the kernel was given `{want}` and has `{kept}`");
+                Err(Failure::new(attempted).on(&self.name).because(why))
+            }
+        }
+    }
+
+    fn check_file(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let path = self
+            .file()
+            .map_err(|why| Failure::new("use the path").because(why))?;
+        let attempted = "read";
+        let want = format!("{} = {}\n", self.name, self.value);
+        let is = match Entry::at(&path) {
+            Err(error) if error.is_not_found() => None,
+            entry => {
+                let entry = entry.attempting(attempted, &path)?;
+                match entry.stat().attempting(attempted, &path)? {
+                    None => None,
+                    Some(_) => Some(entry.read().attempting(attempted, &path)?),
+                }
+            }
+        };
+        if is.as_deref() == Some(want.as_bytes()) {
+            return Ok(());
+        }
+        let shown = is
+            .as_ref()
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let is_new = is.is_none();
+        if apply.drift(
+            "persist",
+            shown.map_or(DriftValue::Absent, DriftValue::from),
+            want.as_str(),
+        ) {
+            let request = Replace::bytes(path, want.into_bytes());
+            apply.replace_at_once(request.mode(is_new.then_some(0o644)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The parts of a name, whichever way it is written.
+fn parts(name: &str) -> Result<Vec<&str>, String> {
+    let wrong = |why: &str| Err(format!("`{name}` is not the name of a parameter: {why}"));
+    if name.trim() != name || name.contains(['=', '\n', '\0']) {
+        return wrong("it has no white space at its ends and no `=`");
+    }
+    let separator = name.chars().find(|sign| ['.', '/'].contains(sign)).unwrap_or('.');
+    let parts: Vec<&str> = name.split(separator).collect();
+    if parts
+        .iter()
+        .any(|part| part.is_empty() || [".", ".."].contains(part))
+    {
+        return wrong("a part of it is missing");
+    }
+    match parts.iter().any(|part| part.contains('/')) {
+        true => wrong("where dots separate its parts there is no slash"),
+        false => Ok(parts),
+    }
+}
+
+/// A value with one blank between its words, and none around them.
+fn even(value: &str) -> String {
+    let words: Vec<&str> = value.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_in_both_ways() {
+        assert_eq!(
+            parts("net.ipv4.ip_forward").unwrap(),
+            ["net", "ipv4", "ip_forward"]
+        );
+        assert_eq!(
+            parts("net/ipv4/conf/eth0.100/x").unwrap(),
+            ["net", "ipv4", "conf", "eth0.100", "x"]
+        );
+        for name in [
+            "",
+            ".a",
+            "a.",
+            "a..b",
+            "a.b/c",
+            "a=b",
+            " a",
+            "../../etc/passwd",
+            "a/../b",
+            "/proc/sys/a",
+        ] {
+            assert!(parts(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn blanks_do_not_count() {
+        assert_eq!(even("4096\t131072\t6291456\n"), even("4096 131072  6291456"));
+    }
+}
