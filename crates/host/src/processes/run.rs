@@ -4,7 +4,12 @@ use super::group::Group;
 use super::output::{Output, Stream};
 use super::{Command, Finished, Processes, RunError, Signal, Stop};
 use std::future::pending;
-use tokio::time::{Instant, sleep_until};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// How long a command that is cancelled while it begins is waited for.
+const BEGUN_WITHIN: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(command: &Command, stop: &Stop, processes: &Processes) -> Result<Finished, RunError> {
     if stop.interrupt.is_cancelled() {
@@ -18,12 +23,17 @@ pub(super) async fn run(command: &Command, stop: &Stop, processes: &Processes) -
         });
     }
     let mut output = Output::keeping(command.most_output);
-    // A directory on a disk that hangs must not keep anybody from stopping.
+    // A directory on a disk that hangs must not keep anybody from stopping; but what may have begun already is asked to stop like
+    // any other command, and not killed.
+    let mut starting = pin!(Group::start(command, processes));
     let mut group = tokio::select! {
         biased;
         () = stop.interrupt.cancelled() => return Err(RunError::Interrupted { output: Box::new(output) }),
-        () = stop.cancel.cancelled() => return Err(RunError::Cancelled { output: Box::new(output) }),
-        group = Group::start(command, processes) => group?,
+        group = &mut starting => group?,
+        () = stop.cancel.cancelled() => match timeout(BEGUN_WITHIN, starting).await {
+            Ok(group) => group?,
+            Err(_) => return Err(RunError::Cancelled { output: Box::new(output) }),
+        },
     };
     let mut cancelled = false;
     let mut interrupted = false;
