@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use setpoint_graph::{KindSchema, ResourceId};
+use setpoint_graph::{KindSchema, ResourceId, Secrecy};
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Prepared, Replace, Replaced, Writer};
 use setpoint_host::users::AccountError;
 use setpoint_value::Value;
@@ -400,7 +400,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Publishes the send keys. The last call of a run counts. When any parameter is sensitive, so is what is sent, but
-    /// for keys that are declared with `#[send(reveals_nothing)]`.
+    /// for keys that are declared with `#[send(reveals_nothing)]`; one with `#[send(sensitive)]` always is.
     pub fn send(&mut self, keys: impl Sends) {
         self.publish(keys, false);
     }
@@ -412,9 +412,13 @@ impl<'a> Apply<'a> {
 
     fn publish<S: Sends>(&mut self, keys: S, is_final: bool) {
         let mut keys = keys.into_keys();
-        if self.has_sensitive() {
-            let reveals = |key: &str| S::KEYS.iter().any(|k| k.name == key && !k.reveals_nothing);
-            for (_, value) in keys.iter_mut().filter(|(key, _)| reveals(key)) {
+        let is_secret = |key: &str| match S::KEYS.iter().find(|known| known.name == key)?.secrecy {
+            Secrecy::WithParameters => Some(self.has_sensitive()),
+            Secrecy::Never => Some(false),
+            Secrecy::Always => Some(true),
+        };
+        for (key, value) in &mut keys {
+            if is_secret(key).unwrap_or(true) {
                 *value = value.take().map(Value::sensitive);
             }
         }

@@ -110,9 +110,19 @@ pub struct SendKey {
     pub parameter_type: &'static ParameterType,
     /// Reference documentation.
     pub doc: &'static str,
-    /// Whether it says nothing about the parameters (a count, an exit status), so that it is sent openly even when one of
-    /// them is sensitive.
-    pub reveals_nothing: bool,
+    /// When it is sensitive.
+    pub secrecy: Secrecy,
+}
+
+/// When something that is sent is sensitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrecy {
+    /// When any parameter is.
+    WithParameters,
+    /// Never, as it says nothing about the parameters: a count, an exit status.
+    Never,
+    /// Always: it is a secret that the kind makes.
+    Always,
 }
 
 /// A constant that a kind registers.

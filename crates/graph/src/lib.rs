@@ -39,7 +39,7 @@ pub use check::Violation;
 pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, PrintedGraph, ResourceId};
 pub use diff::{GraphChange, HiddenChange, diff};
 pub use exported::{build_collect, decode_exported, encode_exported};
-pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, SendKey};
+pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, Secrecy, SendKey};
 pub use library::{FunctionFile, FunctionFiles, Library};
 pub use members::{DesiredMembers, Sending};
 pub use meta::{Meta, MetaName, MetaParameters, Written};

@@ -6,7 +6,7 @@ use setpoint_diagnostics::{Diagnostics, FileId, Span};
 use setpoint_graph::{
     DesiredGraph, EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, Invalid, KindSchema,
     MetaItem, MetaName, MetaParameters, ParameterSchema, ParameterType, Parameters, ResourceStatement,
-    SendKey, StatementOutput, build_edge, build_resource,
+    Secrecy, SendKey, StatementOutput, build_edge, build_resource,
 };
 use setpoint_value::{Type, Value};
 
@@ -51,13 +51,13 @@ pub(crate) static TEST: KindSchema = KindSchema {
             name: "hello",
             parameter_type: &ParameterType::Optional(&ParameterType::Str),
             doc: "",
-            reveals_nothing: false,
+            secrecy: Secrecy::WithParameters,
         },
         SendKey {
             name: "answer",
             parameter_type: &INT64,
             doc: "",
-            reveals_nothing: false,
+            secrecy: Secrecy::WithParameters,
         },
     ],
     receives: true,

@@ -13,6 +13,8 @@
 //! | [`mounts`] | which file system a path is on, without touching it |
 //! | [`bus`] | one connection to each message bus, and who follows what is said there |
 //! | [`systemd`] | the service managers: units, jobs, and news of both |
+//! | [`journal`] | the system's log, as its daemons take it |
+//! | [`random`] | unpredictable bytes |
 //! | [`users`] | accounts by name or number |
 //! | [`state`] | our own private directories, versioned files, and the lock on them |
 //!
@@ -26,10 +28,12 @@
 
 pub mod bus;
 pub mod files;
+pub mod journal;
 pub mod kernel_hostname;
 mod machine;
 pub mod mounts;
 pub mod processes;
+pub mod random;
 pub mod state;
 pub mod sync;
 pub mod systemd;

@@ -5,15 +5,20 @@ mod exit;
 mod file;
 mod gate;
 mod group;
+mod gzip;
 mod hostname;
 mod json_edit;
+mod kv;
 mod line;
+mod msg;
 mod noop;
 mod panic;
+mod password;
 mod print;
 mod settled;
 mod svc;
 mod sysctl;
+mod tar;
 mod test;
 mod timer;
 mod user;
@@ -32,6 +37,11 @@ pub static KINDS: &[&KindSpec] = &[
     &sysctl::Sysctl::SPEC,
     &line::Line::SPEC,
     &json_edit::JsonEdit::SPEC,
+    &gzip::Gzip::SPEC,
+    &tar::Tar::SPEC,
+    &password::Password::SPEC,
+    &kv::Kv::SPEC,
+    &msg::Msg::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,
     &timer::Timer::SPEC,

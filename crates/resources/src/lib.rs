@@ -4,12 +4,13 @@
 //! what it watches and how it compares and repairs. To add one: its file, its `mod` line and its line in the table.
 //!
 //! What only some kinds need is a service that whoever assembles the program registers (`setpoint_engine::Extensions`):
-//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`SharedStore`] for `gate` and `settled`. The sorts of identities by which kinds find each other are
+//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`SharedStore`] for `kv`, `gate` and `settled`. The sorts of identities by which kinds find each other are
 //! [`sorts`].
 
 #![forbid(unsafe_code)]
 
 mod account_tools;
+mod derived_file;
 mod kinds;
 mod local_values;
 mod presence;
@@ -22,4 +23,4 @@ mod value_encoding;
 pub use kinds::{INTERNAL_KINDS, KINDS};
 pub use local_values::LocalValues;
 pub use program_exit::ProgramExit;
-pub use shared_store::{SharedStore, SharedStrings};
+pub use shared_store::{SharedKey, SharedStore, SharedStrings};

@@ -5,22 +5,31 @@ use std::sync::Arc;
 
 use setpoint_engine::{Failure, Watch};
 
+/// Where in the store a string is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedKey<'a> {
+    /// One string for all.
+    ForAll(&'a str),
+    /// One of each host, under a common key: that of this host.
+    OfThisHost(&'a str),
+}
+
 /// Strings by key that all machines see.
 pub trait SharedStrings: Send + Sync {
     /// The string of a key, if there is one.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn get(&self, key: &str) -> Result<Option<String>, Failure>;
+    fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure>;
 
-    /// Sets the string of a key.
+    /// Sets the string of a key, or removes it.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn set(&self, key: &str, value: &str) -> Result<(), Failure>;
+    fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure>;
 
     /// How changes of a key are seen.
-    fn watch(&self, key: &str) -> Watch;
+    fn watch(&self, key: SharedKey<'_>) -> Watch;
 }
 
 /// The store as a service of kinds. Clones are one and the same.

@@ -125,6 +125,27 @@ const EXAMPLES: &[Example] = &[
         std::fs::write(&path, "{\"a\": 1}").unwrap();
         (path, vec![("edits", texts(&[".b.c = [2]", "del(.a)"]))])
     }),
+    example("gzip", |bench| {
+        let input = bench.write("input", "to be compressed");
+        (bench.path("output.gz"), vec![("input", text(input))])
+    }),
+    example("tar", |bench| {
+        bench.write("packed/a", "1");
+        bench.write("packed/b/c", "2");
+        let inputs = texts(&[&bench.path("packed")]);
+        (bench.path("output.tar"), vec![("inputs", inputs)])
+    }),
+    example("password", |_| ("p".to_owned(), vec![("saved", yes())])),
+    Example {
+        touches: false,
+        ..example("kv", |_| ("k".to_owned(), vec![("value", text("v"))]))
+    },
+    example("msg", |_| {
+        (
+            "m".to_owned(),
+            vec![("body", text("hello")), ("priority", text("Info"))],
+        )
+    }),
     example("print", |_| ("p".to_owned(), vec![("msg", text("hello"))])),
     example("noop", |_| ("n".to_owned(), vec![])),
     example("timer", |_| ("t".to_owned(), vec![("interval", Value::Int(60))])),

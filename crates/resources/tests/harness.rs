@@ -1,17 +1,18 @@
 //! A machine of one's own: a directory, real host services, and runs of one resource without an engine.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use setpoint_engine::{
     Apply, Busy, Cancellation, Drift, Extensions, Failure, Handle, Instance, KindSpec, Level, Member,
-    Observer, Received, Resource, RunInput, Sent, Services,
+    Observer, Received, Resource, RunInput, Sent, Services, Watch,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
 use setpoint_host::processes::{Launcher, Processes};
 use setpoint_host::users::Users;
-use setpoint_resources::{KINDS, LocalValues, ProgramExit};
+use setpoint_resources::{KINDS, LocalValues, ProgramExit, SharedKey, SharedStore, SharedStrings};
 use setpoint_value::{Map, Type, Value};
 
 /// A directory with everything that a resource needs.
@@ -19,6 +20,8 @@ pub(crate) struct Bench {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) services: Arc<Services>,
     pub(crate) exits: Arc<Mutex<Vec<u8>>>,
+    /// What hosts share.
+    pub(crate) store: Arc<MemoryStore>,
 }
 
 impl Bench {
@@ -38,6 +41,7 @@ impl Bench {
         let exit = ProgramExit::new(move |code| requested.lock().unwrap().push(code));
         let committer = Arc::new(Committer::new());
         let prefix = AbsolutePath::new(directory.path().join("prefix")).unwrap();
+        let store = Arc::<MemoryStore>::default();
         let services = Services {
             program: "setpoint".to_owned(),
             version: "0".to_owned(),
@@ -49,7 +53,8 @@ impl Bench {
                     prefix.join("local/value"),
                     committer.clone(),
                 )))
-                .with(Arc::new(exit)),
+                .with(Arc::new(exit))
+                .with(Arc::new(SharedStore::new(store.clone()))),
             committer,
             verified: Arc::new(VerifiedFiles::new()),
             processes: Processes::new("/usr/bin:/bin").launched_by(Launcher::program(env!(
@@ -63,6 +68,7 @@ impl Bench {
             directory,
             services: Arc::new(services),
             exits,
+            store,
         }
     }
 
@@ -169,6 +175,38 @@ impl Bench {
             received: Vec::new(),
             cancellation: Cancellation::new(),
         }
+    }
+}
+
+/// A store in memory, which nobody watches: strings by key, and after a slash those of this host.
+#[derive(Default)]
+pub(crate) struct MemoryStore(pub(crate) Mutex<BTreeMap<String, String>>);
+
+impl MemoryStore {
+    fn place(key: SharedKey<'_>) -> String {
+        match key {
+            SharedKey::ForAll(key) => key.to_owned(),
+            SharedKey::OfThisHost(key) => format!("{key}/here"),
+        }
+    }
+}
+
+impl SharedStrings for MemoryStore {
+    fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
+        Ok(self.0.lock().unwrap().get(&MemoryStore::place(key)).cloned())
+    }
+
+    fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
+        let mut strings = self.0.lock().unwrap();
+        match value {
+            Some(value) => strings.insert(MemoryStore::place(key), value.to_owned()),
+            None => strings.remove(&MemoryStore::place(key)),
+        };
+        Ok(())
+    }
+
+    fn watch(&self, _: SharedKey<'_>) -> Watch {
+        Watch::Tick(std::time::Duration::from_secs(3600))
     }
 }
 

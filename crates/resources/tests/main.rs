@@ -14,4 +14,5 @@ mod file_tree;
 mod harness;
 mod hello;
 mod kind_walk_through;
+mod made;
 mod small;

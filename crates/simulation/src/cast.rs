@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use setpoint_graph::{KindSchema, ParameterSchema, ParameterType, ResourceId, SendKey};
+use setpoint_graph::{KindSchema, ParameterSchema, ParameterType, ResourceId, Secrecy, SendKey};
 
 /// A resource of the cast, by its place in [`CAST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,7 +128,7 @@ static OUT: [SendKey; 1] = [SendKey {
     name: "out",
     parameter_type: &TEXT,
     doc: "What it sends.",
-    reveals_nothing: false,
+    secrecy: Secrecy::WithParameters,
 }];
 
 static THING: KindSchema = KindSchema {

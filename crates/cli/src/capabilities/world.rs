@@ -24,7 +24,7 @@ use setpoint_engine::{Failure, Watch};
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace};
 use setpoint_host::watch::{Depth, Follow};
-use setpoint_resources::SharedStrings;
+use setpoint_resources::{SharedKey, SharedStrings};
 use setpoint_value::{Awaited, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
 use sha2::{Digest, Sha256};
 
@@ -101,8 +101,8 @@ impl LocalWorld {
 }
 
 impl SharedStrings for LocalWorld {
-    fn get(&self, key: &str) -> Result<Option<String>, Failure> {
-        let path = self.member.path(&["strings", key]);
+    fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
+        let path = self.member.string_path(key);
         let failed = |error| {
             Failure::new("read the store that machines share, at")
                 .on(path.as_path().display())
@@ -111,14 +111,17 @@ impl SharedStrings for LocalWorld {
         content(path.as_path()).map_err(|error: io::Error| failed(error))
     }
 
-    fn set(&self, key: &str, value: &str) -> Result<(), Failure> {
-        let set = self.set_string(key, Some(value));
+    fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
+        let set = match key {
+            SharedKey::ForAll(key) => self.set_string(key, value),
+            SharedKey::OfThisHost(key) => self.set_own_string(key, value),
+        };
         set.map_err(|error| Failure::new("write to the store that machines share").because(error))
     }
 
-    fn watch(&self, key: &str) -> Watch {
+    fn watch(&self, key: SharedKey<'_>) -> Watch {
         Watch::Path {
-            path: self.member.path(&["strings", key]),
+            path: self.member.string_path(key),
             depth: Depth::Entry,
             follow: Follow::Target,
         }
@@ -212,6 +215,13 @@ impl Member {
         let path = self.path(&parts);
         self.files
             .watch(&path.as_path().to_string_lossy(), depth, changed)
+    }
+
+    fn string_path(&self, key: SharedKey<'_>) -> AbsolutePath {
+        match key {
+            SharedKey::ForAll(key) => self.path(&["strings", key]),
+            SharedKey::OfThisHost(key) => self.path(&["hosts", key, &self.hostname]),
+        }
     }
 
     fn path(&self, parts: &[&str]) -> AbsolutePath {

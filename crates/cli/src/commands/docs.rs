@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::did_you_mean;
-use setpoint_graph::{Constant, ConstantValue, KindSchema, ParameterSchema};
+use setpoint_graph::{Constant, ConstantValue, KindSchema, ParameterSchema, Secrecy};
 use setpoint_mcl::writable_parameters;
 use setpoint_value::{Class, FunctionSpec, Module};
 
@@ -126,7 +126,15 @@ fn kind_page(schema: &KindSchema, markdown: bool, out: &mut String) {
             entry(
                 out,
                 markdown,
-                &format!("{} {}", key.name, key.parameter_type.describe()),
+                &format!(
+                    "{} {}{}",
+                    key.name,
+                    key.parameter_type.describe(),
+                    match key.secrecy {
+                        Secrecy::Always => ", sensitive",
+                        Secrecy::WithParameters | Secrecy::Never => "",
+                    }
+                ),
                 key.doc,
             );
         }

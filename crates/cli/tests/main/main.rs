@@ -33,6 +33,7 @@ mod known_files;
 mod language_server;
 mod linter;
 mod mcl_functions;
+mod messages;
 mod mistakes;
 mod mixed_use;
 mod model_tutorial;

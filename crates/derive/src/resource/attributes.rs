@@ -310,6 +310,11 @@ impl Default {
                     Lit::Str(text) => text.value(),
                     other => quote::ToTokens::to_token_stream(other).to_string(),
                 },
+                // Tokens are shown with blanks between them: `- 1`.
+                Expr::Unary(negative) => {
+                    let tokens = quote::ToTokens::to_token_stream(negative);
+                    tokens.into_iter().map(|token| token.to_string()).collect()
+                }
                 other => quote::ToTokens::to_token_stream(other).to_string(),
             },
             Default::Function(path) => {

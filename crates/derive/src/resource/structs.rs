@@ -101,14 +101,14 @@ pub(super) fn sends(input: &DeriveInput) -> syn::Result<TokenStream> {
         };
         let name = plain_name(field_ident);
         let doc = documentation(&field.attrs, field_ident)?;
-        let reveals_nothing = reveals_nothing(&field.attrs)?;
+        let secrecy = secrecy(&field.attrs)?;
         let parameter_type = quote_spanned!(ty.span()=> <#ty as ::setpoint_engine::Sendable>::SENT);
         keys.push(quote! {
             ::setpoint_graph::SendKey {
                 name: #name,
                 parameter_type: &#parameter_type,
                 doc: #doc,
-                reveals_nothing: #reveals_nothing,
+                secrecy: #secrecy,
             }
         });
         values.push(quote!((#name, ::setpoint_engine::Sendable::into_sent(self.#field_ident))));
@@ -127,17 +127,20 @@ pub(super) fn sends(input: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// Whether `#[send(reveals_nothing)]` stands there.
-fn reveals_nothing(attributes: &[Attribute]) -> syn::Result<bool> {
-    let mut found = false;
+/// When a key is sensitive, as `#[send(…)]` says it.
+fn secrecy(attributes: &[Attribute]) -> syn::Result<TokenStream> {
+    let mut found = quote!(WithParameters);
     for attribute in attributes.iter().filter(|a| a.path().is_ident("send")) {
         attribute.parse_nested_meta(|meta| {
-            if !meta.path.is_ident("reveals_nothing") {
-                return Err(meta.error("the one option of `#[send]` is `reveals_nothing`"));
-            }
-            found = true;
+            found = if meta.path.is_ident("reveals_nothing") {
+                quote!(Never)
+            } else if meta.path.is_ident("sensitive") {
+                quote!(Always)
+            } else {
+                return Err(meta.error("the options of `#[send]` are `reveals_nothing` and `sensitive`"));
+            };
             Ok(())
         })?;
     }
-    Ok(found)
+    Ok(quote!(::setpoint_graph::Secrecy::#found))
 }

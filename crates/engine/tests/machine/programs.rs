@@ -6,7 +6,7 @@ use std::sync::Arc;
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_graph::{
     DesiredEdge, DesiredGraph, DesiredMembers, DesiredResource, KindSchema, MetaParameters, ParameterSchema,
-    ParameterType, Parameters, ResourceId, SendKey,
+    ParameterType, Parameters, ResourceId, Secrecy, SendKey,
 };
 use setpoint_value::Value;
 
@@ -27,7 +27,7 @@ const PLAIN: KindSchema = KindSchema {
         name: "out",
         parameter_type: &TEXT,
         doc: "What it sends.",
-        reveals_nothing: false,
+        secrecy: Secrecy::WithParameters,
     }],
     receives: true,
     ..KindSchema::plain("", "", &[])

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use setpoint_diagnostics::{MemoryLoader, SourceMap, Span};
 use setpoint_graph::{
-    Invalid, KindSchema, Library, MetaParameters, ParameterSchema, ParameterType, Parameters, SendKey,
+    Invalid, KindSchema, Library, MetaParameters, ParameterSchema, ParameterType, Parameters, Secrecy,
+    SendKey,
 };
 use setpoint_mcl::analysis::{Analysis, AnalysisOptions, Entry, Expected, Space, Symbol, Target, analyse};
 use setpoint_testing::cases::{Case, Sections, diagnostics_text};
@@ -245,7 +246,7 @@ fn library() -> Library {
         name: "content",
         parameter_type: &ParameterType::Str,
         doc: "Contents.",
-        reveals_nothing: false,
+        secrecy: Secrecy::WithParameters,
     }];
     static FILE: KindSchema = KindSchema {
         kind: "file",

@@ -2,7 +2,7 @@
 
 use setpoint_engine::{Apply, Failure, Handle, Resource, Watch, async_trait};
 
-use crate::SharedStore;
+use crate::{SharedKey, SharedStore};
 
 /// Something that is managed on another machine, and must be settled there before what requires it here.
 ///
@@ -31,7 +31,7 @@ impl Resource for Gate {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let watch = |store: &SharedStore| store.watch(&self.key);
+        let watch = |store: &SharedStore| store.watch(SharedKey::ForAll(&self.key));
         self.store.iter().map(watch).collect()
     }
 
@@ -39,7 +39,10 @@ impl Resource for Gate {
         let Gate {
             machine, resource, ..
         } = self;
-        let settled = apply.handle().extension::<SharedStore>()?.get(&self.key)?;
+        let settled = apply
+            .handle()
+            .extension::<SharedStore>()?
+            .get(SharedKey::ForAll(&self.key))?;
         let missing = match &settled {
             Some(hash) if *hash == self.hash => return Ok(()),
             Some(_) => {

@@ -13,8 +13,8 @@ use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
 use setpoint_host::watch::{Depth, Follow};
 
-use crate::SharedStore;
 use crate::turns::Turn;
+use crate::{SharedKey, SharedStore};
 use document::{Before, Document};
 use edit::{Edit, What, shown};
 
@@ -170,7 +170,7 @@ impl Resource for JsonEdit {
                 depth: Depth::Entry,
                 follow: Follow::Target,
             },
-            (Ok(Place::Key(key)), Some(shared)) => shared.watch(&key),
+            (Ok(Place::Key(key)), Some(shared)) => shared.watch(SharedKey::ForAll(&key)),
             _ => return Vec::new(),
         };
         vec![watch]
@@ -183,7 +183,7 @@ impl Resource for JsonEdit {
         let _turn = Turn::take(place.to_string());
         let text = match (place, &self.shared) {
             (Place::File(path), _) => Some(read_file(path)?),
-            (Place::Key(key), Some(shared)) => shared.get(key)?,
+            (Place::Key(key), Some(shared)) => shared.get(SharedKey::ForAll(key))?,
             (Place::Key(_), None) => None,
         };
         let at = place.to_string();
@@ -203,7 +203,7 @@ impl Resource for JsonEdit {
                 let request = Replace::bytes(path.clone(), document.text().into_bytes());
                 apply.replace_at_once(request)?;
             }
-            (Place::Key(key), Some(shared)) => shared.set(key, &document.text())?,
+            (Place::Key(key), Some(shared)) => shared.set(SharedKey::ForAll(key), Some(&document.text()))?,
             (Place::Key(_), None) => {}
         }
         Ok(())

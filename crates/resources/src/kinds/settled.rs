@@ -2,7 +2,7 @@
 
 use setpoint_engine::{Apply, Failure, Handle, KindSpec, Resource, Watch, async_trait};
 
-use crate::SharedStore;
+use crate::{SharedKey, SharedStore};
 
 /// That something here is settled, told to the machines that wait for it.
 ///
@@ -32,19 +32,19 @@ impl Resource for Settled {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let watch = |store: &SharedStore| store.watch(&self.key);
+        let watch = |store: &SharedStore| store.watch(SharedKey::ForAll(&self.key));
         self.store.iter().map(watch).collect()
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let store = apply.handle().extension::<SharedStore>()?;
-        let said = store.get(&self.key)?;
+        let said = store.get(SharedKey::ForAll(&self.key))?;
         if said.as_ref() == Some(&self.hash) {
             return Ok(());
         }
         let want = format!("other machines that {} is settled", self.resource);
         if apply.drift("settled", said, want) {
-            store.set(&self.key, &self.hash)?;
+            store.set(SharedKey::ForAll(&self.key), Some(&self.hash))?;
         }
         Ok(())
     }

@@ -1,0 +1,180 @@
+//! The `gzip` kind: a file that is another one, or a text, compressed.
+
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder};
+use setpoint_engine::{
+    Apply, Attempting, DriftValue, Failure, IfSet, Resource, Text, Wanted, WantedOrder, WantedReach, Watch,
+    async_trait,
+};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{AbsolutePath, Entry};
+
+use crate::derived_file::{self, Found, Origin};
+use crate::sorts::FILE;
+
+/// A file that holds another one, or a text, compressed with gzip.
+///
+/// Neither a name nor a time is in it, so the same input always makes the same file.
+///
+/// ```mcl
+/// gzip "/srv/www/data.json.gz" {
+///     input => "/srv/www/data.json",
+///     level => $const.res.gzip.level.best_compression,
+/// }
+/// ```
+///
+/// ```mcl
+/// gzip "/srv/www/index.html.gz" {
+///     content => "<h1>hello</h1>\n",
+/// }
+/// ```
+#[derive(Debug, Resource)]
+#[resource(
+    kind = "gzip",
+    autoedge,
+    constants(level(
+        no_compression = 0,
+        best_speed = 1,
+        best_compression = 9,
+        default_compression = -1,
+        huffman_only = -2
+    ))
+)]
+pub(crate) struct Gzip {
+    /// The compressed file. Unset: the resource's name.
+    path: IfSet<AbsolutePath>,
+    /// The file that is compressed. Unset: `content` is.
+    input: IfSet<AbsolutePath>,
+    /// The text that is compressed, if `input` is not set.
+    content: Text,
+    /// From 0, which only wraps, and 1, which is fast, to 9, which makes it small; -1 is 6, and -2 as fast as 1.
+    #[param(default = -1)]
+    level: i64,
+    #[name]
+    name: String,
+}
+
+#[async_trait]
+impl Resource for Gzip {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        match self.path() {
+            Err(message) => invalid.push(Invalid::parameter("path", message)),
+            Ok(path) if path.names_directory() => {
+                invalid.push(Invalid::parameter("path", "must be a file: it ends in a slash"));
+            }
+            Ok(path)
+                if self
+                    .input
+                    .as_ref()
+                    .is_some_and(|input| input.cleaned() == path.cleaned()) =>
+            {
+                invalid.push(Invalid::parameter("input", "is the compressed file itself"));
+            }
+            Ok(_) => {}
+        }
+        if self.input.as_ref().is_some_and(AbsolutePath::names_directory) {
+            let message = "must be a file: it ends in a slash";
+            invalid.push(
+                Invalid::parameter("input", message).help("the kind `tar` makes one file of a directory"),
+            );
+        }
+        if !(-2..=9).contains(&self.level) {
+            invalid.push(Invalid::parameter("level", "must be from -2 to 9"));
+        }
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let input = self.input.iter();
+        vec![Wanted {
+            order: WantedOrder::FoundFirst,
+            identities: input
+                .map(|input| FILE.identity(input.cleaned().as_bytes()))
+                .collect(),
+            reach: WantedReach::Each,
+        }]
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let path = self.path().ok();
+        path.into_iter()
+            .chain(self.input.0.clone())
+            .map(Watch::path)
+            .collect()
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let path = self
+            .path()
+            .map_err(|why| Failure::new("use the path").because(why))?;
+        let level = match self.level {
+            -1 => Compression::default(),
+            -2 => Compression::fast(),
+            level => Compression::new(u32::try_from(level).unwrap_or(6)),
+        };
+        let mut origin = Origin::of(&level.level().to_le_bytes());
+        let input = match &*self.input {
+            Some(input) => {
+                let attempted = "read what is compressed";
+                let entry = Entry::at(input).and_then(|entry| entry.follow());
+                let open = entry
+                    .and_then(|entry| entry.open())
+                    .attempting(attempted, input)?;
+                origin.add_file(open.stat());
+                Input::File(input.clone())
+            }
+            None => {
+                origin.add(self.content.as_bytes());
+                Input::Text(self.content.clone())
+            }
+        };
+        let again = input.clone();
+        let found = derived_file::compare(apply, &path, &origin, |writer| input.compress(level, writer))?;
+        let is = match found {
+            Found::Right => return Ok(()),
+            Found::Nothing => DriftValue::Absent,
+            Found::Other => DriftValue::from("other contents"),
+        };
+        let want = match &*self.input {
+            Some(input) => format!("{input}, compressed"),
+            None => format!("{} bytes, compressed", self.content.as_bytes().len()),
+        };
+        if apply.drift("output", is, want) {
+            derived_file::make(apply, &path, &origin, found, move |writer| {
+                again.compress(level, writer)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Gzip {
+    fn path(&self) -> Result<AbsolutePath, String> {
+        match &*self.path {
+            Some(path) => Ok(path.clone()),
+            None => AbsolutePath::new(&self.name).map_err(|error| format!("{error}: `{}`", self.name)),
+        }
+    }
+}
+
+/// What is compressed.
+#[derive(Clone)]
+enum Input {
+    File(AbsolutePath),
+    Text(Text),
+}
+
+impl Input {
+    fn compress(&self, level: Compression, writer: &mut dyn Write) -> io::Result<()> {
+        let mut encoder = GzBuilder::new().mtime(0).write(writer, level);
+        match self {
+            Input::Text(text) => encoder.write_all(text.as_bytes())?,
+            Input::File(path) => {
+                let open = Entry::at(path).and_then(|entry| entry.follow()?.open());
+                let mut open = open.map_err(io::Error::other)?;
+                io::copy(&mut open, &mut encoder)?;
+            }
+        }
+        encoder.finish().map(drop)
+    }
+}
