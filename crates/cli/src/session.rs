@@ -7,7 +7,7 @@ use setpoint_engine::ExportStore;
 use setpoint_graph::Library;
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
-use setpoint_resources::{LocalValues, SharedStore};
+use setpoint_resources::{LocalValues, SharedElections, SharedStore};
 use setpoint_value::{Capabilities, FunctionLog};
 
 use crate::Assembly;
@@ -124,6 +124,11 @@ impl LocalMachine {
     /// The store that machines share, for kinds.
     pub(crate) fn shared_store(&self) -> SharedStore {
         SharedStore::new(self.world.clone())
+    }
+
+    /// The elections of the machines that share it, for kinds.
+    pub(crate) fn elections(&self) -> SharedElections {
+        SharedElections::new(self.world.clone())
     }
 
     /// What the sources of a compiled program are given. With `effects` they may change the machine.

@@ -15,6 +15,7 @@ mod noop;
 mod panic;
 mod password;
 mod print;
+mod schedule;
 mod settled;
 mod svc;
 mod sysctl;
@@ -41,6 +42,7 @@ pub static KINDS: &[&KindSpec] = &[
     &tar::Tar::SPEC,
     &password::Password::SPEC,
     &kv::Kv::SPEC,
+    &schedule::Schedule::SPEC,
     &msg::Msg::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,

@@ -4,13 +4,14 @@
 //! what it watches and how it compares and repairs. To add one: its file, its `mod` line and its line in the table.
 //!
 //! What only some kinds need is a service that whoever assembles the program registers (`setpoint_engine::Extensions`):
-//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`SharedStore`] for `kv`, `gate` and `settled`. The sorts of identities by which kinds find each other are
+//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`SharedStore`] for `kv`, `gate` and `settled`, [`SharedElections`] for `schedule`. The sorts of identities by which kinds find each other are
 //! [`sorts`].
 
 #![forbid(unsafe_code)]
 
 mod account_tools;
 mod derived_file;
+mod elections;
 mod kinds;
 mod local_values;
 mod presence;
@@ -20,6 +21,7 @@ pub mod sorts;
 mod turns;
 mod value_encoding;
 
+pub use elections::{Candidacy, Elections, Recorded, SharedElections, Strategy, elected};
 pub use kinds::{INTERNAL_KINDS, KINDS};
 pub use local_values::LocalValues;
 pub use program_exit::ProgramExit;

@@ -24,6 +24,12 @@ pub fn of_service_manager(sort: &'static Sort, session: bool, name: &str) -> Ide
     sort.identity(format!("{manager}:{name}").into_bytes())
 }
 
+/// What hosts stand for in elections, by namespace.
+pub static ELECTION: Sort = Sort::exact("election").managed_by_one(Managed {
+    noun: "namespace",
+    aliases: |key| vec![key.to_vec()],
+});
+
 /// Files that a package contains, by path.
 pub static PACKAGE_FILE: Sort = Sort::exact("file of a package");
 

@@ -5,12 +5,14 @@
 //!
 //! ```text
 //! strings/KEY            hosts/NAMESPACE/HOST            schedules/NAMESPACE            exports/KIND/TO/FROM/NAME
+//! candidates/NAMESPACE/HOST                              members/HOST
 //! ```
 //!
 //! An export says in its first two lines, written like names, whom it is for and of which resource it is: the name of a file has not
 //! room for every name. Names are written so that any text is one file name. Each file is replaced as a whole. On one machine nobody shares it; where the
 //! directory lies on a file system that machines share, they are its members.
 
+mod elections;
 mod exports;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use setpoint_engine::{Failure, Watch};
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace};
+use setpoint_host::sync::Mutex;
 use setpoint_host::watch::{Depth, Follow};
 use setpoint_resources::{SharedKey, SharedStrings};
 use setpoint_value::{Awaited, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
@@ -30,6 +33,7 @@ use sha2::{Digest, Sha256};
 
 use super::background::Threads;
 use super::files::FileWatches;
+use elections::Presence;
 
 /// Who stands for all hosts in an export.
 const EVERYONE: &str = "*";
@@ -46,6 +50,8 @@ struct Member {
     host: Arc<Host>,
     files: FileWatches,
     background: Arc<Threads>,
+    /// What says to others that this host is here, once it stands in an election.
+    presence: Mutex<Presence>,
 }
 
 impl LocalWorld {
@@ -67,6 +73,7 @@ impl LocalWorld {
                 host: host.clone(),
                 files: FileWatches::new(host),
                 background: Arc::new(Threads::new()?),
+                presence: Mutex::default(),
             }),
             kinds: kinds.into_iter().collect(),
         })
@@ -87,16 +94,6 @@ impl LocalWorld {
     pub fn set_own_string(&self, namespace: &str, value: Option<&str>) -> io::Result<()> {
         self.member
             .put(&["hosts", namespace, &self.member.hostname], value)
-    }
-
-    /// Says which hosts were chosen for a namespace; none removes the choice.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub fn set_schedule(&self, namespace: &str, hosts: &[&str]) -> io::Result<()> {
-        let lines: String = hosts.iter().map(|host| format!("{}\n", escaped(host))).collect();
-        let content = (!hosts.is_empty()).then_some(lines);
-        self.member.put(&["schedules", namespace], content.as_deref())
     }
 }
 

@@ -716,6 +716,7 @@ fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>) -
         extensions: Extensions::default()
             .with(machine.values.clone())
             .with(Arc::new(machine.shared_store()))
+            .with(Arc::new(machine.elections()))
             .with(host.buses.clone())
             .with(host.service_managers.clone())
             .with(Arc::new(exit)),

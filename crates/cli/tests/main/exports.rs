@@ -1,102 +1,9 @@
 //! What hosts export to each other and collect, by processes that share a store.
 
-use serde_json::Value as Json;
-use setpoint_testing::{Finished, Hermetic, Running};
+use setpoint_testing::Hermetic;
 
 use crate::end_to_end::text;
-
-const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
-
-/// A working directory for each host, with one store for both.
-fn place() -> Hermetic {
-    let place = Hermetic::new();
-    let made = |what: std::io::Result<()>| what.expect("the place is empty and writable");
-    made(std::fs::create_dir(place.path("world")));
-    for host in ["db", "web"] {
-        made(std::fs::create_dir(place.path(host)));
-        let link = place.path(host).join("world");
-        made(std::os::unix::fs::symlink(place.path("world"), link));
-    }
-    place
-}
-
-fn arguments(place: &Hermetic, host: &str) -> Vec<String> {
-    let prefix = place.path(host).display().to_string();
-    [
-        "run",
-        "--no-raise-limits",
-        "--hostname",
-        host,
-        "--prefix",
-        &prefix,
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
-/// Runs a host to its end.
-fn run(place: &Hermetic, host: &str, further: &[&str], program: &str) -> Finished {
-    let program = write(place, host, program);
-    let all = arguments(place, host);
-    let further = further.iter().map(|argument| (*argument).to_owned());
-    let all: Vec<String> = all.into_iter().chain(further).chain([program]).collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    place.run(BINARY, &all)
-}
-
-/// The program of a host, with `PLACE/` where all its files are.
-fn write(place: &Hermetic, host: &str, program: &str) -> String {
-    let root = place.path("").display().to_string();
-    let program = program.replace("PLACE/", &root);
-    let path = place.write(&format!("{host}.mcl"), program);
-    path.display().to_string()
-}
-
-/// A host that runs on, and its events.
-struct Host(Running);
-
-impl Host {
-    fn start(place: &Hermetic, host: &str, program: &str) -> Host {
-        let program = write(place, host, program);
-        let mut command = place.command(BINARY);
-        command.args(arguments(place, host));
-        command.args(["--json", "--watch", &program]);
-        Host(Running::start(command))
-    }
-
-    fn event(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
-        let line = self.0.wait_for(what, |line| {
-            let event: Json = serde_json::from_str(line).expect("every line is one JSON object");
-            wanted(&event)
-        });
-        serde_json::from_str(&line).expect("it was read before")
-    }
-
-    /// Waits for an event of a resource.
-    fn of(&mut self, kind: &str, name: &str, event: &str) -> Json {
-        self.event(&format!("`{event}` of {kind}[{name}]"), |found| {
-            found["kind"] == kind && found["name"] == name && found["event"] == event
-        })
-    }
-
-    /// Waits for an event of each of these files, in whatever order they come.
-    fn all_of(&mut self, names: &[&str], event: &str) {
-        let left = std::cell::RefCell::new(names.to_vec());
-        self.event(&format!("`{event}` of {names:?}"), |found| {
-            let mut left = left.borrow_mut();
-            if found["event"] == event {
-                left.retain(|name| found["name"] != *name);
-            }
-            left.is_empty()
-        });
-    }
-
-    fn stop(self) {
-        self.0.signal("TERM");
-        let (status, errors) = self.0.finish();
-        assert_eq!(status.code(), Some(0), "{errors}");
-    }
-}
+use crate::several_hosts::{Host, becomes, place, run, write};
 
 /// The records in the store: their paths without the place.
 fn records(place: &Hermetic) -> Vec<String> {
@@ -116,19 +23,6 @@ fn records(place: &Hermetic) -> Vec<String> {
     }
     found.sort();
     found
-}
-
-/// Waits until a file has this content.
-fn becomes(path: &std::path::Path, content: &str) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while std::fs::read_to_string(path).ok().as_deref() != Some(content) {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "{} is not {content:?}",
-            path.display()
-        );
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
 }
 
 /// Exports a line for the configuration of everybody.
@@ -243,8 +137,7 @@ fn a_process_that_ends_leaves_its_exports_and_the_next_takes_back_what_it_does_n
     // A host that is killed leaves them, too.
     let mut killed = Host::start(&place, "db", EXPORTS);
     killed.event("quiet", |event| event["event"] == "converged");
-    killed.0.signal("KILL");
-    drop(killed.0.finish());
+    killed.kill();
     assert_eq!(records(&place).len(), 6);
 
     // Where nothing may be changed, nothing is.

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use setpoint_testing::{Finished, Hermetic, Running};
 
 use crate::end_to_end::text;
+use crate::several_hosts::{self, Host, arguments};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -24,33 +25,12 @@ const GATE: &str = "db/file[database]";
 
 /// A project, and a working directory for each machine. They share what is in `world`.
 fn place() -> Hermetic {
-    let place = Hermetic::new();
+    let place = several_hosts::place();
     let root = place.path("").display().to_string();
     place.write("site/project.yml", "name: site\nmodulepath: libs\n");
     place.write("site/files/database", "one\n");
     place.write("site/main.cf", MODEL.replace("PLACE/", &root));
-    let made = |what: std::io::Result<()>| what.expect("the place is empty and writable");
-    made(std::fs::create_dir(place.path("world")));
-    for machine in ["db", "web"] {
-        made(std::fs::create_dir(place.path(machine)));
-        let link = place.path(machine).join("world");
-        made(std::os::unix::fs::symlink(place.path("world"), link));
-    }
     place
-}
-
-fn arguments(place: &Hermetic, machine: &str) -> Vec<String> {
-    let prefix = place.path(machine).display().to_string();
-    [
-        "run",
-        "--no-raise-limits",
-        "--hostname",
-        machine,
-        "--prefix",
-        &prefix,
-    ]
-    .map(str::to_owned)
-    .to_vec()
 }
 
 /// Runs a machine to its end.
@@ -62,39 +42,12 @@ fn run(place: &Hermetic, machine: &str, further: &[&str]) -> Finished {
     place.run(BINARY, &all)
 }
 
-/// A machine that runs on, and its events.
-struct Machine(Running);
-
-impl Machine {
-    fn start(place: &Hermetic, machine: &str, further: &[&str]) -> Machine {
-        let mut command = place.command(BINARY);
-        command.args(arguments(place, machine)).arg("--json");
-        Machine(Running::start({
-            command.args(further).arg("site");
-            command
-        }))
-    }
-
-    fn event(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
-        let line = self.0.wait_for(what, |line| {
-            let event: Json = serde_json::from_str(line).expect("every line is one JSON object");
-            wanted(&event)
-        });
-        serde_json::from_str(&line).expect("it was read before")
-    }
-
-    /// Waits for an event of a resource.
-    fn of(&mut self, kind: &str, name: &str, event: &str) -> Json {
-        self.event(&format!("`{event}` of {kind}[{name}]"), |found| {
-            found["kind"] == kind && found["name"] == name && found["event"] == event
-        })
-    }
-
-    fn stop(self) {
-        self.0.signal("TERM");
-        let (status, errors) = self.0.finish();
-        assert_eq!(status.code(), Some(0), "{errors}");
-    }
+/// A machine that begins to run, and goes on.
+fn start(place: &Hermetic, machine: &str, further: &[&str]) -> Host {
+    let mut command = place.command(BINARY);
+    command.args(arguments(place, machine)).arg("--json");
+    command.args(further).arg("site");
+    Host::of_running(Running::start(command))
 }
 
 /// The graph of a machine.
@@ -122,7 +75,7 @@ fn say_settled(place: &Hermetic, hash: &str) {
 #[test]
 fn a_machine_goes_on_when_another_one_has_settled_what_it_waits_for() {
     let place = place();
-    let mut web = Machine::start(&place, "web", &["--converger-timeout", "0"]);
+    let mut web = start(&place, "web", &["--converger-timeout", "0"]);
     let waits = web.of("gate", GATE, "awaiting");
     assert_eq!(waits["missing"], "file[database] is not settled on db yet");
     let blocked = web.of("file", "app", "blocked by");
@@ -171,7 +124,7 @@ fn a_machine_goes_on_when_another_one_has_settled_what_it_waits_for() {
 fn a_gate_closes_when_other_parameters_are_wanted_until_these_are_settled() {
     let place = place();
     assert_eq!(run(&place, "db", &["--once"]).code, 0);
-    let mut web = Machine::start(&place, "web", &[]);
+    let mut web = start(&place, "web", &[]);
     web.of("file", "app", "repaired");
     // A file that the model reads changes: only what is waited for is another one.
     place.write("site/files/database", "two\n");
@@ -327,11 +280,11 @@ fn a_store_that_cannot_be_read_or_written_is_told_and_tried_again() {
     let place = place();
     let key = place.path(KEY);
     std::fs::create_dir_all(&key).unwrap();
-    let mut web = Machine::start(&place, "web", &[]);
+    let mut web = start(&place, "web", &[]);
     let fails = web.of("gate", GATE, "backing off");
     let error = fails["error"].as_str().unwrap_or_default();
     assert!(error.starts_with("read the store that machines share"), "{error}");
-    let mut db = Machine::start(&place, "db", &[]);
+    let mut db = start(&place, "db", &[]);
     let fails = db.of("settled", GATE, "backing off");
     let error = fails["error"].as_str().unwrap_or_default();
     assert!(error.starts_with("read the store that machines share"), "{error}");

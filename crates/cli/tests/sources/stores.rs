@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use setpoint_resources::{Candidacy, Elections};
 use setpoint_value::{Type, Value};
 
 use crate::machine::Machine;
@@ -130,11 +131,17 @@ fn members_of_the_local_world_see_what_others_write() {
 
     let mut chosen = two.follow(&["world"], "world.schedule(\"ns\")");
     assert_eq!(chosen.first().as_deref(), Ok("[]"));
-    one.world
-        .set_schedule("ns", &["two.example", "host.example"])
-        .unwrap();
+    let both = Candidacy {
+        max: 2,
+        ..Candidacy::default()
+    };
+    two.world.stand("ns", both).unwrap();
+    chosen.becomes("[\"two.example\"]");
+    one.world.stand("ns", both).unwrap();
     chosen.becomes("[\"host.example\", \"two.example\"]");
-    one.world.set_schedule("ns", &[]).unwrap();
+    two.world.withdraw("ns").unwrap();
+    chosen.becomes("[\"host.example\"]");
+    one.world.withdraw("ns").unwrap();
     chosen.becomes("[]");
 }
 

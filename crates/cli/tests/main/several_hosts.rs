@@ -1,0 +1,125 @@
+//! Hosts that share a store: a process each, with its own working directory.
+
+use serde_json::Value as Json;
+use setpoint_testing::{Finished, Hermetic, Running};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
+
+/// A working directory for each of the hosts `db` and `web`, with one store for both.
+pub(crate) fn place() -> Hermetic {
+    let place = Hermetic::new();
+    let made = |what: std::io::Result<()>| what.expect("the place is empty and writable");
+    made(std::fs::create_dir(place.path("world")));
+    for host in ["db", "web"] {
+        made(std::fs::create_dir(place.path(host)));
+        let link = place.path(host).join("world");
+        made(std::os::unix::fs::symlink(place.path("world"), link));
+    }
+    place
+}
+
+/// What a host is run with.
+pub(crate) fn arguments(place: &Hermetic, host: &str) -> Vec<String> {
+    let prefix = place.path(host).display().to_string();
+    [
+        "run",
+        "--no-raise-limits",
+        "--hostname",
+        host,
+        "--prefix",
+        &prefix,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Runs a host to its end.
+pub(crate) fn run(place: &Hermetic, host: &str, further: &[&str], program: &str) -> Finished {
+    let program = write(place, host, program);
+    let all = arguments(place, host);
+    let further = further.iter().map(|argument| (*argument).to_owned());
+    let all: Vec<String> = all.into_iter().chain(further).chain([program]).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    place.run(BINARY, &all)
+}
+
+/// The program of a host, with `PLACE/` where all its files are.
+pub(crate) fn write(place: &Hermetic, host: &str, program: &str) -> String {
+    let root = place.path("").display().to_string();
+    let program = program.replace("PLACE/", &root);
+    let path = place.write(&format!("{host}.mcl"), program);
+    path.display().to_string()
+}
+
+/// A host that runs on, and its events.
+pub(crate) struct Host(Running);
+
+impl Host {
+    /// Begins to run a program, and goes on.
+    pub(crate) fn start(place: &Hermetic, host: &str, program: &str) -> Host {
+        let program = write(place, host, program);
+        let mut command = place.command(BINARY);
+        command.args(arguments(place, host));
+        command.args(["--json", "--watch", &program]);
+        Host(Running::start(command))
+    }
+
+    /// One that was started otherwise.
+    pub(crate) fn of_running(running: Running) -> Host {
+        Host(running)
+    }
+
+    /// Waits for an event.
+    pub(crate) fn event(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
+        let line = self.0.wait_for(what, |line| {
+            let event: Json = serde_json::from_str(line).expect("every line is one JSON object");
+            wanted(&event)
+        });
+        serde_json::from_str(&line).expect("it was read before")
+    }
+
+    /// Waits for an event of a resource.
+    pub(crate) fn of(&mut self, kind: &str, name: &str, event: &str) -> Json {
+        self.event(&format!("`{event}` of {kind}[{name}]"), |found| {
+            found["kind"] == kind && found["name"] == name && found["event"] == event
+        })
+    }
+
+    /// Waits for an event of each of these files, in whatever order they come.
+    pub(crate) fn all_of(&mut self, names: &[&str], event: &str) {
+        let left = std::cell::RefCell::new(names.to_vec());
+        self.event(&format!("`{event}` of {names:?}"), |found| {
+            let mut left = left.borrow_mut();
+            if found["event"] == event {
+                left.retain(|name| found["name"] != *name);
+            }
+            left.is_empty()
+        });
+    }
+
+    /// Kills it at once.
+    pub(crate) fn kill(self) {
+        self.0.signal("KILL");
+        let _ = self.0.finish();
+    }
+
+    /// Ends it politely.
+    pub(crate) fn stop(self) {
+        self.0.signal("TERM");
+        let (status, errors) = self.0.finish();
+        assert_eq!(status.code(), Some(0), "{errors}");
+    }
+}
+
+/// Waits until a file has this content.
+pub(crate) fn becomes(path: &std::path::Path, content: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while std::fs::read_to_string(path).ok().as_deref() != Some(content) {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{} is not {content:?}",
+            path.display()
+        );
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
