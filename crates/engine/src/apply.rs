@@ -104,6 +104,8 @@ pub struct Outcome {
     pub failed_members: Vec<(ResourceId, Failure)>,
     /// Whether the interval of the resource's watch begins anew.
     pub restart_interval: bool,
+    /// Whether the resource is asked again what it watches.
+    pub watch_anew: bool,
     /// Why nothing could be repaired although it was allowed: the run failed with this, whatever it answered.
     pub refused: Option<Failure>,
 }
@@ -442,6 +444,11 @@ impl<'a> Apply<'a> {
         self.outcome.restart_interval = true;
     }
 
+    /// What is to be watched is no longer what it was: the resource is asked again after the run.
+    pub fn watch_anew(&mut self) {
+        self.outcome.watch_anew = true;
+    }
+
     /// Says something in the log. Never a value of a sensitive parameter.
     /// Lines for who searches a mistake are dropped unless debug output of this resource is on.
     pub fn log(&self, level: Level, message: impl AsRef<str>) {
@@ -541,6 +548,7 @@ impl Drop for MemberApply<'_> {
         self.outcome.sent_by_members.extend(part.sent_by_members);
         self.outcome.failed_members.extend(part.failed_members);
         self.outcome.restart_interval |= part.restart_interval;
+        self.outcome.watch_anew |= part.watch_anew;
         if self.outcome.refused.is_none() {
             self.outcome.refused = part.refused;
         }

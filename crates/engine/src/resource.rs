@@ -214,7 +214,7 @@ pub trait Resource: ParameterAccess + Any + Send + Sync {
         None
     }
 
-    /// What to watch; asked again after each run in which a received value changed something.
+    /// What to watch; asked again after each run in which a received value changed something, or that says so ([`Apply::watch_anew`]).
     fn watches(&self) -> Vec<Watch> {
         Vec::new()
     }

@@ -1,5 +1,6 @@
 //! The table of kinds.
 
+mod block;
 mod exec;
 mod exit;
 mod file;
@@ -17,6 +18,7 @@ mod password;
 mod print;
 mod schedule;
 mod settled;
+mod ssh_authorized_key;
 mod svc;
 mod sysctl;
 mod tar;
@@ -37,6 +39,8 @@ pub static KINDS: &[&KindSpec] = &[
     &group::Group::SPEC,
     &sysctl::Sysctl::SPEC,
     &line::Line::SPEC,
+    &block::Block::SPEC,
+    &ssh_authorized_key::SshAuthorizedKey::SPEC,
     &json_edit::JsonEdit::SPEC,
     &gzip::Gzip::SPEC,
     &tar::Tar::SPEC,

@@ -12,12 +12,14 @@
 mod account_tools;
 mod derived_file;
 mod elections;
+mod home_file;
 mod kinds;
 mod local_values;
 mod presence;
 mod program_exit;
 mod shared_store;
 pub mod sorts;
+mod text_lines;
 mod turns;
 mod value_encoding;
 

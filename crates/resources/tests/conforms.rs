@@ -125,6 +125,25 @@ const EXAMPLES: &[Example] = &[
         std::fs::write(&path, "{\"a\": 1}").unwrap();
         (path, vec![("edits", texts(&[".b.c = [2]", "del(.a)"]))])
     }),
+    example("block", |bench| {
+        let file = bench.write("lines", "one\ntwo");
+        let (state, content) = (text("exists"), text("three\n"));
+        (
+            "b".to_owned(),
+            vec![("file", text(file)), ("state", state), ("content", content)],
+        )
+    }),
+    example("ssh:authorized_key", |bench| {
+        let file = bench.path(".ssh/authorized_keys");
+        let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+        let parameters = vec![
+            ("file", text(file)),
+            ("state", text("exists")),
+            ("type", text("ssh-ed25519")),
+            ("key", text(key)),
+        ];
+        ("k".to_owned(), parameters)
+    }),
     example("gzip", |bench| {
         let input = bench.write("input", "to be compressed");
         (bench.path("output.gz"), vec![("input", text(input))])

@@ -7,6 +7,7 @@
 )]
 
 mod conforms;
+mod edits;
 mod exec;
 mod file;
 mod file_ownership;

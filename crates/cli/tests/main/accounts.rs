@@ -279,3 +279,35 @@ fn what_is_in_the_way() {
     });
     engine.stop();
 }
+
+const HOME_OF_A_USER_TO_COME: &str = "\
+user \"later\" {
+	state => \"exists\",
+	create_home => true,
+}
+line \"alias\" {
+	file => \"~later/.aliases\",
+	state => \"exists\",
+	content => \"alias ll='ls -l'\",
+
+	Depend => User[\"later\"],
+}
+";
+
+#[test]
+fn a_file_in_the_home_of_a_user_who_is_made_first_is_watched() {
+    let test = "accounts::a_file_in_the_home_of_a_user_who_is_made_first_is_watched";
+    Place::machine(test).needing(&["useradd"]).run(|| {
+        let place = Hermetic::new();
+        let path = place.write("main.mcl", HOME_OF_A_USER_TO_COME);
+        let path = path.to_str().expect("the place has a plain name");
+        let mut engine = Engine::start(&place, &[path]);
+        let is_there = || shell("cat ~later/.aliases 2>/dev/null || true") == "alias ll='ls -l'";
+        engine.repaired_until("line", "alias", is_there);
+        shell("echo none > ~later/.aliases");
+        engine.repaired_until("line", "alias", || {
+            shell("cat ~later/.aliases") == "none\nalias ll='ls -l'"
+        });
+        engine.stop();
+    });
+}

@@ -202,6 +202,8 @@ pub struct RunResult {
     pub checked: bool,
     /// Whether the interval of its watch begins anew.
     pub restart_interval: bool,
+    /// Whether the resource says that what it watches is no longer what it was.
+    pub watch_anew: bool,
     /// The records that were written for it, and for members.
     pub exported: Vec<ExportKey>,
     /// Why not all of what it exports could be written. Then the run has failed, whatever it made of the machine.
@@ -221,6 +223,7 @@ impl RunResult {
             transferred: true,
             checked: true,
             restart_interval: false,
+            watch_anew: false,
             exported: Vec::new(),
             not_exported: None,
         }

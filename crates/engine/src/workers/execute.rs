@@ -498,7 +498,10 @@ async fn make_run(shared: &Arc<Shared>, run: Run, lane: Option<&Lane<Job>>) {
                 &mut exporting,
             )
             .await;
-            if let Some(watch) = run.watch.filter(|_| has_moved(&run, &result)) {
+            if let Some(watch) = run
+                .watch
+                .filter(|_| result.watch_anew || has_moved(&run, &result))
+            {
                 rearm(shared, &run.cell, watch, &instance);
             }
             *run.cell.instance() = Some(instance);
@@ -660,6 +663,7 @@ fn after_run(ended: Result<Result<(), Failure>, Failure>, outcome: Outcome) -> R
         sent_by_members: outcome.sent_by_members,
         failed_members: outcome.failed_members,
         restart_interval: outcome.restart_interval,
+        watch_anew: outcome.watch_anew,
         ..RunResult::ok()
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! The file is read as bytes, and what is not concerned stays as it is, ends of lines included. Resources that edit one file follow each other.
 
-use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, Handle, IfSet, Resource, Text, Watch, async_trait,
-};
+use setpoint_engine::{Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::files::{AbsolutePath, Entry, Replace, own_uid, umask};
+use setpoint_host::files::{Replace, umask};
 
+use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
+use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
 use crate::turns::Turn;
 
 /// A line, or a block of consecutive lines, that is in a file or not.
@@ -41,44 +41,26 @@ pub(crate) struct Line {
     content: Text,
     /// Whether white space at both ends of `content` is left out.
     trim: bool,
-    /// Where the file is, if that is known when it is begun with.
     #[state]
-    found: Option<AbsolutePath>,
+    found: HomeFile,
 }
 
 #[async_trait]
 impl Resource for Line {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
-        if !self.file.starts_with(['/', '~']) {
-            let message = "must be an absolute path, or begin with `~`";
-            invalid.push(Invalid::parameter("file", message));
-        } else if self.file.ends_with('/') {
-            invalid.push(Invalid::parameter("file", "must be a file: it ends in a slash"));
-        } else if self.file.starts_with('~') && !self.file.contains('/') {
-            let help = format!("write `{}/NAME`", self.file);
-            invalid.push(Invalid::parameter("file", "is a home and no file in it").help(help));
-        }
+        invalid.extend(home_file::refused(&self.file));
         if self.state.is_none() {
             invalid.push(state_missing());
         }
     }
 
     fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
-        // The user whose home it is may be made by an earlier resource; then each run says what is missing.
-        self.found = self.path(handle).ok();
+        self.found.init(&self.file, handle);
         Ok(())
     }
 
     fn watches(&self) -> Vec<Watch> {
-        // A home may become another one.
-        let is_home = self.file.starts_with('~');
-        let accounts = is_home.then(|| AbsolutePath::new("/etc/passwd").ok()).flatten();
-        self.found
-            .iter()
-            .cloned()
-            .chain(accounts)
-            .map(Watch::path)
-            .collect()
+        self.found.watches(&self.file)
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
@@ -89,7 +71,7 @@ impl Resource for Line {
         if content.is_empty() {
             return Ok(());
         }
-        let path = self.path(apply.handle())?;
+        let path = self.found.find(&self.file, apply)?;
         let _turn = Turn::take(path.as_bytes());
         let before = read(&path)?;
         let wanted: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
@@ -117,55 +99,6 @@ impl Resource for Line {
     }
 }
 
-impl Line {
-    fn path(&self, handle: &Handle) -> Result<AbsolutePath, Failure> {
-        let attempted = "find the file";
-        let path = match self.file.strip_prefix('~').and_then(|rest| rest.split_once('/')) {
-            None => AbsolutePath::new(&self.file),
-            Some((name, below)) => {
-                let own = own_uid().to_string();
-                let name = if name.is_empty() { own.as_str() } else { name };
-                let account = handle.users().account(name).attempting(attempted, &self.file)?;
-                let account = account.ok_or_else(|| {
-                    let why = format!("there is no user `{name}`, whose home it would be in");
-                    Failure::new(attempted).on(&self.file).because(why)
-                })?;
-                AbsolutePath::new(account.home.join(below))
-            }
-        };
-        path.map_err(|error| Failure::new(attempted).on(&self.file).because(error))
-    }
-}
-
-/// The bytes of a file; none if there is none. What a link leads to is the file.
-fn read(path: &AbsolutePath) -> Result<Option<Vec<u8>>, Failure> {
-    let attempted = "read";
-    let entry = match Entry::at(path) {
-        Ok(entry) => entry,
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error).attempting(attempted, path),
-    };
-    match entry.stat().attempting(attempted, path)? {
-        None => Ok(None),
-        Some(stat) if stat.is_link() => {
-            let end = entry.follow().attempting(attempted, path)?;
-            end.read().map(Some).attempting(attempted, path)
-        }
-        Some(_) => entry.read().map(Some).attempting(attempted, path),
-    }
-}
-
-/// The lines of a text with their ends; the last one may have none.
-fn lines(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|byte| *byte == b'\n').collect()
-}
-
-/// A line without its end.
-fn bare(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
-
 /// Whether the wanted lines begin a text.
 fn begin(lines: &[&[u8]], wanted: &[&[u8]]) -> bool {
     lines.len() >= wanted.len()
@@ -181,14 +114,9 @@ fn with(text: &[u8], wanted: &[&[u8]]) -> Option<Vec<u8>> {
     if lines.windows(wanted.len()).any(|window| begin(window, wanted)) {
         return None;
     }
-    let end: &[u8] = match lines.first() {
-        Some(first) if first.ends_with(b"\r\n") => b"\r\n",
-        _ => b"\n",
-    };
+    let end = end_of_lines(text);
     let mut after = text.to_vec();
-    if !text.is_empty() && !text.ends_with(b"\n") {
-        after.extend_from_slice(end);
-    }
+    end_last_line(&mut after, end);
     for line in wanted {
         after.extend_from_slice(bare(line));
         after.extend_from_slice(end);

@@ -1,0 +1,222 @@
+//! The `block` kind: some lines of a text file that others write, too, between two marks. Not one of mgmt's kinds.
+//!
+//! The marks say whose lines they are, so that other lines take their place when the resource changes. Nothing outside of the marks is touched.
+
+use setpoint_engine::{Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Watch, async_trait};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{Replace, umask};
+
+use crate::home_file::{self, HomeFile};
+use crate::presence::{Presence, state_missing};
+use crate::text_lines::{bare, end_last_line, end_of_lines, lines, read};
+use crate::turns::Turn;
+
+/// Some lines in a text file that others write, too, between two marks with the resource's name.
+///
+/// When the lines change, those between the marks do; everything else in the file stays as it is.
+///
+/// ```mcl
+/// block "cluster" {
+///     file => "/etc/hosts",
+///     state => "exists",
+///     content => "192.0.2.7 db\n192.0.2.8 web\n",
+/// }
+/// ```
+///
+/// In a file whose comments begin and end, behind a line that is there:
+///
+/// ```mcl
+/// block "limits" {
+///     file => "/etc/app.xml",
+///     state => "exists",
+///     content => "  <limit>10</limit>\n",
+///     comment => "<!--",
+///     comment_end => "-->",
+///     after => "<app>",
+/// }
+/// ```
+#[derive(Debug, Resource)]
+#[resource(kind = "block")]
+pub(crate) struct Block {
+    /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
+    file: String,
+    /// Whether the block is there. It must be set.
+    state: IfSet<Presence>,
+    /// The lines between the marks.
+    content: Text,
+    /// What begins a comment in the file.
+    #[param(default = "#".to_owned())]
+    comment: String,
+    /// What ends a comment, where the end of the line does not.
+    comment_end: String,
+    /// Where a block that is missing comes: behind the last line that is exactly this one. Unset: at the end.
+    after: String,
+    /// Where a block that is missing comes: in front of the first line that is exactly this one.
+    before: String,
+    #[name]
+    name: String,
+    #[state]
+    found: HomeFile,
+}
+
+#[async_trait]
+impl Resource for Block {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        invalid.extend(home_file::refused(&self.file));
+        if self.state.is_none() {
+            invalid.push(state_missing());
+        }
+        if self.name.contains(['\n', '\r']) {
+            invalid.push(Invalid::new("its name is in the marks, so it must be one line"));
+        }
+        let one_line = [
+            ("comment", &self.comment),
+            ("comment_end", &self.comment_end),
+            ("after", &self.after),
+            ("before", &self.before),
+        ];
+        for (parameter, text) in one_line {
+            if text.contains(['\n', '\r']) {
+                invalid.push(Invalid::parameter(parameter, "must be one line"));
+            }
+        }
+        if self.comment.trim().is_empty() {
+            invalid.push(Invalid::parameter(
+                "comment",
+                "must not be empty: the marks are comments",
+            ));
+        }
+        if !self.after.is_empty() && !self.before.is_empty() {
+            invalid.push(Invalid::parameter(
+                "before",
+                "one place is enough: `after` is set, too",
+            ));
+        }
+        let marks = self.marks();
+        let mut content = lines(self.content.as_bytes()).into_iter();
+        if content.any(|line| marks.iter().any(|mark| bare(line) == mark.as_bytes())) {
+            invalid.push(Invalid::parameter(
+                "content",
+                "must not have the marks of the block in it",
+            ));
+        }
+    }
+
+    fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
+        self.found.init(&self.file, handle);
+        Ok(())
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        self.found.watches(&self.file)
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let path = self.found.find(&self.file, apply)?;
+        let _turn = Turn::take(path.as_bytes());
+        let before = read(&path)?;
+        let text = before.as_deref().unwrap_or_default();
+        let failed = |why: String| Failure::new("find the block in").on(&path).because(why);
+        let there = self.find(text).map_err(failed)?;
+        let wanted = (*self.state != Some(Presence::Absent)).then(|| self.block(end_of_lines(text)));
+        let is = there.as_ref().map(|range| &text[range.clone()]);
+        if is == wanted.as_deref() {
+            return Ok(());
+        }
+        let shown = |block: Option<&[u8]>| block.map_or(DriftValue::Absent, DriftValue::content);
+        let mut after = text.to_vec();
+        match (there.clone(), &wanted) {
+            (Some(range), wanted) => drop(after.splice(range, wanted.iter().flatten().copied())),
+            (None, Some(wanted)) => {
+                let at = self.place(text).map_err(failed)?;
+                let rest = after.split_off(at);
+                end_last_line(&mut after, end_of_lines(text));
+                after.extend([wanted.as_slice(), &rest].concat());
+            }
+            (None, None) => return Ok(()),
+        }
+        if apply.drift("content", shown(is), shown(wanted.as_deref())) {
+            let mut request = Replace::bytes(path, after);
+            if before.is_none() {
+                request = request.mode(0o600 & !umask());
+            }
+            apply.replace_at_once(request)?;
+        }
+        Ok(())
+    }
+}
+
+impl Block {
+    /// The lines that begin and end it.
+    fn marks(&self) -> [String; 2] {
+        let end = match self.comment_end.trim() {
+            "" => String::new(),
+            end => format!(" {end}"),
+        };
+        ["begin", "end"]
+            .map(|what| format!("{} setpoint {what}: {}{end}", self.comment.trim_end(), self.name))
+    }
+
+    /// The whole block, marks included, with these ends of lines.
+    fn block(&self, end: &[u8]) -> Vec<u8> {
+        let [begin, finish] = self.marks();
+        let mut block = [begin.as_bytes(), end].concat();
+        for line in lines(self.content.as_bytes()) {
+            block.extend([bare(line), end].concat());
+        }
+        block.extend([finish.as_bytes(), end].concat());
+        block
+    }
+
+    /// Where it is in a text.
+    fn find(&self, text: &[u8]) -> Result<Option<std::ops::Range<usize>>, String> {
+        let [begin, finish] = self.marks();
+        let mut found = None;
+        let mut open = None;
+        let mut at = 0;
+        for line in lines(text) {
+            let next = at + line.len();
+            if bare(line) == begin.as_bytes() {
+                if open.is_some() || found.is_some() {
+                    return Err(format!("the mark `{begin}` is there more than once"));
+                }
+                open = Some(at);
+            } else if bare(line) == finish.as_bytes() {
+                let begun = open
+                    .take()
+                    .ok_or_else(|| format!("the mark `{finish}` has no beginning before it"))?;
+                found = Some(begun..next);
+            }
+            at = next;
+        }
+        match open {
+            Some(_) => Err(format!("the mark `{begin}` has no end after it")),
+            None => Ok(found),
+        }
+    }
+
+    /// Where it is put in if it is missing.
+    fn place(&self, text: &[u8]) -> Result<usize, String> {
+        let missing = |line: &str| format!("there is no line `{line}`, where it would be put in");
+        let mut places = Vec::new();
+        let mut at = 0;
+        for line in lines(text) {
+            places.push((at, at + line.len(), bare(line)));
+            at += line.len();
+        }
+        if !self.after.is_empty() {
+            let found = places
+                .iter()
+                .rev()
+                .find(|(_, _, line)| *line == self.after.as_bytes());
+            return found.map(|(_, end, _)| *end).ok_or_else(|| missing(&self.after));
+        }
+        if !self.before.is_empty() {
+            let found = places.iter().find(|(_, _, line)| *line == self.before.as_bytes());
+            return found
+                .map(|(begin, _, _)| *begin)
+                .ok_or_else(|| missing(&self.before));
+        }
+        Ok(text.len())
+    }
+}
