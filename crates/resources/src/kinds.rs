@@ -1,5 +1,6 @@
 //! The table of kinds.
 
+mod augeas;
 mod block;
 mod exec;
 mod exit;
@@ -42,6 +43,7 @@ pub static KINDS: &[&KindSpec] = &[
     &block::Block::SPEC,
     &ssh_authorized_key::SshAuthorizedKey::SPEC,
     &json_edit::JsonEdit::SPEC,
+    &augeas::Augeas::SPEC,
     &gzip::Gzip::SPEC,
     &tar::Tar::SPEC,
     &password::Password::SPEC,

@@ -5,6 +5,7 @@
 )]
 
 mod accounts;
+mod augeas;
 mod book;
 mod commands;
 mod control;

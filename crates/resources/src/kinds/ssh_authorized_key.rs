@@ -14,6 +14,7 @@ use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_host::users::Account as FoundAccount;
 
 use self::entry::KeyEntry;
+use crate::account_tools::invalid_name;
 use crate::home_file::{self, HomeFile};
 use crate::presence::{Presence, state_missing};
 use crate::sorts::{Account, FILE, USER};
@@ -89,8 +90,7 @@ impl Resource for SshAuthorizedKey {
         if !self.file.is_empty() {
             invalid.extend(home_file::refused(&self.file));
         }
-        if !self.user.is_empty() && !is_account_name(&self.user) {
-            let message = format!("`{}` is not the name of an account", self.user);
+        if let Some(message) = invalid_name(&self.user).filter(|_| !self.user.is_empty()) {
             invalid.push(Invalid::parameter("user", message));
         }
         let parts = [
@@ -356,13 +356,6 @@ fn without(text: &[u8], unwanted: &KeyEntry) -> Option<Edited> {
         }
     }
     (!found.is_empty()).then_some(Edited { text: after, found })
-}
-
-/// Whether an account can have this name.
-fn is_account_name(name: &str) -> bool {
-    let is_first = |sign: char| sign.is_ascii_alphabetic() || sign == '_';
-    let is_further = |sign: char| is_first(sign) || sign.is_ascii_digit() || sign == '-';
-    name.len() <= 31 && name.starts_with(is_first) && name.chars().all(is_further)
 }
 
 #[cfg(test)]

@@ -1,0 +1,59 @@
+//! The kind `augeas`, with the real program on files of a machine of its own.
+
+use setpoint_testing::{Finished, Hermetic};
+
+use crate::end_to_end::run;
+use crate::place::{Place, shell};
+
+/// Sets `path` to `value` in a file, by a lens.
+fn set(lens: &str, file: &str, sets: &[(&str, &str)]) -> Finished {
+    let sets: String = sets
+        .iter()
+        .map(|(path, value)| format!("\t\tstruct{{path => {path:?}, value => {value:?},}},\n"))
+        .collect();
+    let program =
+        format!("augeas \"a\" {{\n\tfile => {file:?},\n\tlens => {lens:?},\n\tsets => [\n{sets}\t],\n}}\n");
+    let place = Hermetic::new();
+    let path = place.write("main.mcl", program);
+    run(
+        &place,
+        &["--once", path.to_str().expect("the place has a plain name")],
+    )
+}
+
+fn fails(finished: &Finished, why: &str) {
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains(why), "{}", finished.stderr);
+}
+
+fn succeeds(finished: &Finished) {
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+}
+
+#[test]
+fn values_are_set_and_what_goes_wrong_is_told() {
+    let test = "augeas::values_are_set_and_what_goes_wrong_is_told";
+    Place::machine(test).needing(&["augtool"]).run(|| {
+        // In a file whose name means something in the language of paths.
+        shell("mkdir -p '/etc/with [brackets] and blanks'; echo '127.0.0.1 localhost' > '/etc/with [brackets] and blanks/hosts'");
+        let file = "/etc/with [brackets] and blanks/hosts";
+        succeeds(&set("Hosts.lns", file, &[("1/canonical", "here"), ("2/ipaddr", "192.0.2.7"), ("2/canonical", "db")]));
+        assert_eq!(shell(&format!("cat '{file}'")), "127.0.0.1 here\n192.0.2.7\tdb");
+        fails(&set("Hosts.lns", file, &[("01/ipaddr", "192.0.2.8"), ("01/canonical", "web")]), "name the place as Augeas numbers it");
+        // A file that is not there yet, and a value of every sign.
+        succeeds(&set("Shellvars.lns", "/etc/new.conf", &[("GREETING", "'it says \"hi\" \\ there'")]));
+        assert_eq!(shell("cat /etc/new.conf"), "GREETING='it says \"hi\" \\ there'");
+        let again = set("Shellvars.lns", "/etc/new.conf", &[("GREETING", "'it says \"hi\" \\ there'")]);
+        assert!(!again.stderr.contains("repaired"), "{}", again.stderr);
+
+        shell("printf 'one\\n[ not closed\\n' > /etc/broken.ini");
+        let before = shell("cat /etc/broken.ini");
+        fails(&set("Puppet.lns", "/etc/broken.ini", &[("main/a", "1")]), "line 1, column 0");
+        assert_eq!(shell("cat /etc/broken.ini"), before);
+        fails(&set("NoSuch.lns", "/etc/hosts", &[("1/canonical", "x")]), "NoSuch.lns");
+        fails(&set("Hosts.lns", "/etc/hosts", &[("1/canonical", "two words")]), "Failed to match tree");
+        fails(&set("Hosts.lns", "/etc/hosts", &[("1/canonical[", "x")]), "/etc/hosts");
+        shell("rm /usr/bin/augtool");
+        fails(&set("Hosts.lns", "/etc/hosts", &[("1/canonical", "x")]), "the package `augeas-tools` has it");
+    });
+}
