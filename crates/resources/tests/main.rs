@@ -10,6 +10,7 @@ mod conforms;
 mod edits;
 mod exec;
 mod file;
+mod file_backup;
 mod file_ownership;
 mod file_tree;
 mod harness;

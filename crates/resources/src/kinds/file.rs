@@ -3,6 +3,7 @@
 //! A path that ends in `/` means a directory. A run goes through the steps state, content, source, fragments (`run`),
 //! owner, group, mode, context (`metadata`); trees are copied and purged in `tree`.
 
+mod backup;
 mod metadata;
 mod mode;
 mod path;
@@ -67,6 +68,9 @@ pub(crate) struct File {
     purge: bool,
     /// Makes the path a symbolic link whose text is `source`.
     symlink: bool,
+    /// A directory in which copies are kept of what this resource replaces or removes: the newest ten of each path. It is made when it is needed. Not one of mgmt's
+    /// parameters.
+    backup: IfSet<AbsolutePath>,
     /// The SELinux context; the empty text means none.
     selinux: Option<Text>,
     #[name]
@@ -132,6 +136,7 @@ impl Resource for File {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
         self.validate_path(invalid);
         self.validate_contents(invalid);
+        self.validate_backup(invalid);
     }
 
     fn doubt(_: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
@@ -273,6 +278,16 @@ impl File {
         if let Err(error) = path::absolute(effective.as_slice()) {
             let shown = String::from_utf8_lossy(&effective);
             invalid.push(Invalid::parameter("path", format!("{error}: `{shown}`")));
+        }
+    }
+
+    fn validate_backup(&self, invalid: &mut Vec<Invalid>) {
+        let (Some(backup), Ok(path)) = (&*self.backup, path::absolute(self.effective())) else {
+            return;
+        };
+        if backup.cleaned().is_at_or_under(&path.cleaned()) {
+            let message = "must not lie in what the resource itself manages";
+            invalid.push(Invalid::parameter("backup", message));
         }
     }
 

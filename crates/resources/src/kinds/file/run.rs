@@ -230,6 +230,10 @@ impl<'r, 'a> Run<'r, 'a> {
                 .failed("remove")
                 .because("it is the root directory, or says `..`"));
         }
+        // A directory goes only if it is empty, or with all that is in it.
+        if self.file.recurse || !found.is_directory() {
+            self.back_up(&entry)?;
+        }
         if self.file.recurse {
             entry.remove_tree()?;
         } else if self.occupant.own.is_some_and(|own| own.is_directory()) {
@@ -269,7 +273,9 @@ impl<'r, 'a> Run<'r, 'a> {
             return Ok(());
         }
         if in_the_way.is_some() {
-            self.entry()?.remove_file()?;
+            let entry = self.entry()?;
+            self.back_up(&entry)?;
+            entry.remove_file()?;
         }
         let mode = self.mode.as_ref().map_or(0o777, |mode| mode.of(0));
         if self.file.recurse {
@@ -472,6 +478,9 @@ impl<'r, 'a> Run<'r, 'a> {
     ) -> Result<(), Failure> {
         self.apply.cancellation().check("replace the contents")?;
         let before = self.occupant.found.filter(Stat::is_regular);
+        if let Some(end) = &self.occupant.end {
+            self.back_up(end)?;
+        }
         if self.occupant.found.is_some_and(|found| found.is_directory()) {
             self.entry()?.remove_tree()?;
         }
@@ -602,6 +611,10 @@ impl<'r, 'a> Run<'r, 'a> {
         in_the_way(self, "make the link")?;
         let request =
             Replace::link(self.path.clone(), wanted).owner(self.identities.owner, self.identities.group);
+        if other.is_some_and(|other| !other.is_directory()) {
+            let entry = self.entry()?;
+            self.back_up(&entry)?;
+        }
         if self.ends_with_replacement() {
             self.report_metadata(FileType::Link)?;
             self.progress = Progress::Ready;
@@ -622,6 +635,7 @@ impl<'r, 'a> Run<'r, 'a> {
         if own.is_directory() {
             entry.remove_directory()?;
         } else {
+            self.back_up(&entry)?;
             entry.remove_file()?;
         }
         Ok(())

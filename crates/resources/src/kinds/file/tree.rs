@@ -125,6 +125,7 @@ impl Run<'_, '_> {
             return self.copy_level(copying, &inner, None, relative, true, depth + 1);
         }
         if there.is_some() {
+            self.back_up(to)?;
             to.remove_file()?;
         }
         to.create_directory(inner.stat()?.mode & 0o777)?;
@@ -183,6 +184,9 @@ impl Run<'_, '_> {
                 return Ok(());
             }
         }
+        if found.is_some() {
+            self.back_up(&to.follow()?)?;
+        }
         if found.is_some_and(|found| found.is_directory()) {
             if own.is_some_and(|own| own.is_directory()) {
                 to.remove_tree()?;
@@ -235,6 +239,9 @@ impl Run<'_, '_> {
                 .drift(field, extra.extent.to_string(), DriftValue::Absent);
         }
         if permitted {
+            for extra in &purged.removed {
+                self.back_up(&Entry::at(&self.path.join(&extra.path))?)?;
+            }
             self.apply.cancellation().check("purge")?;
             purged = destination.purge(Removal::Perform, fate)?;
         }
