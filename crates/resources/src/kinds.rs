@@ -16,6 +16,7 @@ mod msg;
 mod noop;
 mod panic;
 mod password;
+mod pkg;
 mod print;
 mod schedule;
 mod settled;
@@ -35,6 +36,7 @@ pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
+    &pkg::Pkg::SPEC,
     &hostname::Hostname::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,

@@ -195,7 +195,9 @@ impl Example {
 }
 
 /// Kinds that need a machine of their own: `host_kinds` among the tests of the program has their examples.
-const ON_A_MACHINE: &[&str] = &["svc", "hostname", "user", "group", "sysctl", "schedule", "augeas"];
+const ON_A_MACHINE: &[&str] = &[
+    "svc", "hostname", "user", "group", "sysctl", "schedule", "augeas", "pkg",
+];
 
 #[test]
 fn every_kind_has_an_example() {

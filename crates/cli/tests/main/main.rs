@@ -42,6 +42,7 @@ mod model_tutorial;
 mod models;
 mod modules;
 mod neovim;
+mod packages;
 #[path = "../sources/place.rs"]
 #[allow(
     dead_code,
