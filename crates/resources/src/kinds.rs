@@ -17,6 +17,7 @@ mod noop;
 mod panic;
 mod password;
 mod pkg;
+mod pkg_repository;
 mod print;
 mod schedule;
 mod settled;
@@ -37,6 +38,7 @@ pub static KINDS: &[&KindSpec] = &[
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
     &pkg::Pkg::SPEC,
+    &pkg_repository::PkgRepository::SPEC,
     &hostname::Hostname::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,

@@ -297,3 +297,44 @@ fn looking_changes_nothing_and_no_lock_keeps_from_it() {
         assert_eq!(digest(), before);
     });
 }
+
+#[test]
+fn a_repository_is_set_up_with_its_key_before_its_packages() {
+    let test = "packages::a_repository_is_set_up_with_its_key_before_its_packages";
+    let machine = Place::machine(test).needing(&["apt-get", "dpkg-deb", "apt-ftparchive", "gpg"]);
+    machine.run(|| {
+        shell(REPOSITORY);
+        shell("package inside 1; echo > /etc/apt/sources.list; apt-get -q update > /dev/null");
+        // A repository that is signed.
+        shell(
+            "export GNUPGHOME=/gnupg; mkdir -m 700 /gnupg; \
+             gpg --batch --quiet --pinentry-mode loopback --passphrase '' --quick-gen-key test@example.com ed25519 sign never; \
+             mkdir -p /signed/dists/stable/main/binary-all /signed/dists/stable/main/binary-amd64 /signed/pool; mv /repo/inside_1_all.deb /signed/pool; \
+             cd /signed; apt-ftparchive packages pool > dists/stable/main/binary-all/Packages; \
+             cp dists/stable/main/binary-all/Packages dists/stable/main/binary-$(dpkg --print-architecture)/; \
+             apt-ftparchive -o APT::FTPArchive::Release::Suite=stable -o APT::FTPArchive::Release::Components=main \
+             -o APT::FTPArchive::Release::Architectures=\"all $(dpkg --print-architecture)\" release dists/stable > /Release; mv /Release dists/stable/; \
+             gpg --batch --quiet --clearsign -o dists/stable/InRelease dists/stable/Release; \
+             gpg --armor --export > /key.asc; gpg --batch --quiet --pinentry-mode loopback --passphrase '' --quick-gen-key other@example.com ed25519 sign never; \
+             gpg --armor --export other@example.com > /other.asc; chmod -R a+rX /signed",
+        );
+        let program = |key: &str| {
+            format!(
+                "import \"os\"\npkg \"inside\" {{}}\npkg:repository \"ours\" {{\n\tstate => \"exists\",\n\turis => [\"file:/signed\",],\n\tsuites => [\"stable\",],\n\
+                 \tcomponents => [\"main\",],\n\tkey => os.readfile(\"{key}\"),\n\tMeta:retry => 0,\n}}\n"
+            )
+        };
+        let said = fails(&program("/other.asc"));
+        assert!(said.contains("fetch the lists of packages of") && said.contains("NO_PUBKEY"), "{said}");
+        assert_eq!(versions(&["inside"]), "-");
+        let drifts = repair(&program("/key.asc"));
+        assert!(drifts.contains(&"ours lists of ours: not fetched -> fetched".to_owned()), "{drifts:?}");
+        assert_eq!(versions(&["inside"]), "1");
+        assert_eq!(
+            shell("cat /etc/apt/sources.list.d/ours.sources"),
+            "# Setpoint writes this file.\nTypes: deb\nURIs: file:/signed\nSuites: stable\nComponents: main\nSigned-By: /etc/apt/keyrings/ours.asc"
+        );
+        repair("pkg:repository \"ours\" {\n\tstate => \"absent\",\n}\n");
+        assert_eq!(shell("ls /etc/apt/sources.list.d /etc/apt/keyrings | grep ours || echo none"), "none");
+    });
+}

@@ -10,6 +10,7 @@ mod version;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -356,6 +357,32 @@ pub(crate) async fn refresh(apply: &Apply<'_>) -> Result<bool, Failure> {
     }
     *REFRESHED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     Ok(true)
+}
+
+/// Fetches the lists of one source, which a file describes.
+pub(crate) async fn refresh_source(source: &Path, apply: &Apply<'_>) -> Result<(), Failure> {
+    let attempted = "fetch the lists of packages of";
+    let source_list = format!("Dir::Etc::sourcelist={}", source.display());
+    let arguments = [
+        "-q",
+        "-o",
+        &source_list,
+        "-o",
+        "Dir::Etc::sourceparts=-",
+        "-o",
+        "APT::Get::List-Cleanup=0",
+        // Without it a source that cannot be reached would count as one that has nothing new.
+        "-o",
+        "APT::Update::Error-Mode=any",
+        "update",
+    ];
+    let ended = locked("apt-get", &arguments, attempted, apply).await?;
+    match ended.is_success {
+        true => Ok(()),
+        false => Err(Failure::new(attempted)
+            .on(source.display())
+            .because(blame::said(&ended))),
+    }
 }
 
 /// Runs a command that changes packages. While somebody else does, it waits, and names who that is.

@@ -150,11 +150,10 @@ pub(super) fn holder_of_the_lock(ended: &Ended) -> Option<String> {
 
 /// The most that it says of why it failed.
 pub(super) fn said(ended: &Ended) -> String {
-    let errors = ended
-        .stderr
-        .lines()
-        .filter(|line| !line.starts_with("W: ") && !line.starts_with("N: "));
-    let errors = errors.map(|line| line.trim_start_matches("E: ").trim());
+    let is_error =
+        |line: &&str| !line.starts_with("N: ") && (!line.starts_with("W: ") || line.contains("GPG error"));
+    let errors = ended.stderr.lines().filter(is_error);
+    let errors = errors.map(|line| line.trim_start_matches("E: ").trim_start_matches("W: ").trim());
     let mut said: Vec<&str> = errors.filter(|line| !line.is_empty()).collect();
     said.dedup();
     match said.as_slice() {
