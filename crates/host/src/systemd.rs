@@ -207,6 +207,17 @@ impl ServiceManager {
             .await
     }
 
+    /// Forgets that a unit has failed. One that nobody knows has not.
+    ///
+    /// # Errors
+    /// When the manager refuses it.
+    pub async fn reset_failed(&self, unit: &UnitName) -> Result<(), BusError> {
+        match self.ask("ResetFailedUnit", &unit.as_str()).await {
+            Err(error) if error.is_named("org.freedesktop.systemd1.NoSuchUnit") => Ok(()),
+            other => other,
+        }
+    }
+
     /// Makes it possible again.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod augeas;
 mod block;
+mod cron;
 mod exec;
 mod exit;
 mod file;
@@ -16,8 +17,6 @@ mod msg;
 mod noop;
 mod panic;
 mod password;
-mod pkg;
-mod pkg_repository;
 mod print;
 mod schedule;
 mod settled;
@@ -37,8 +36,7 @@ pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
-    &pkg::Pkg::SPEC,
-    &pkg_repository::PkgRepository::SPEC,
+    &cron::Cron::SPEC,
     &hostname::Hostname::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,

@@ -15,14 +15,15 @@ mod elections;
 mod home_file;
 mod kinds;
 mod local_values;
-mod packages;
 mod presence;
 mod program_exit;
 mod shared_store;
 pub mod sorts;
 mod text_lines;
 mod turns;
+mod unit_control;
 mod value_encoding;
+mod written_file;
 
 pub use elections::{Candidacy, Elections, Recorded, SharedElections, Strategy, elected};
 pub use kinds::{INTERNAL_KINDS, KINDS};

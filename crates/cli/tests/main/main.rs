@@ -11,6 +11,7 @@ mod commands;
 mod control;
 mod control_socket;
 mod core_library;
+mod cron;
 mod debug_output;
 mod elections;
 mod end_to_end;
@@ -42,7 +43,6 @@ mod model_tutorial;
 mod models;
 mod modules;
 mod neovim;
-mod packages;
 #[path = "../sources/place.rs"]
 #[allow(
     dead_code,

@@ -12,18 +12,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use setpoint_engine::{
-    Apply, Attempting, Failure, Handle, HubWatcher, Identity, IfSet, Resource, Wanted, WantedOrder,
-    WantedReach, Watch, Words, async_trait,
+    Apply, Failure, Identity, IfSet, Resource, Wanted, WantedOrder, WantedReach, Watch, Words, async_trait,
 };
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
 use setpoint_host::files::AbsolutePath;
-use setpoint_host::systemd::{
-    SYSTEM_UNIT_DIRECTORIES, ServiceManager, ServiceManagers, UnitName, UnitNews, UnitWatch,
-    own_unit_directory,
-};
+use setpoint_host::systemd::{SYSTEM_UNIT_DIRECTORIES, UnitName, own_unit_directory};
 use setpoint_host::watch::{Depth, Follow};
 
 use crate::sorts::{DROP_IN, FILE, SERVICE, TIMER_UNIT, of_service_manager};
+use crate::unit_control::{self, Startup};
 
 /// A service of systemd: running or not, enabled or not.
 ///
@@ -85,21 +82,6 @@ impl Words for State {
 
     fn words() -> impl Iterator<Item = (&'static str, State)> {
         [("running", State::Running), ("stopped", State::Stopped)].into_iter()
-    }
-}
-
-/// Whether a service starts by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Startup {
-    Enabled,
-    Disabled,
-}
-
-impl Words for Startup {
-    const ONE: &'static str = "a startup of a service";
-
-    fn words() -> impl Iterator<Item = (&'static str, Startup)> {
-        [("enabled", Startup::Enabled), ("disabled", Startup::Disabled)].into_iter()
     }
 }
 
@@ -222,41 +204,14 @@ impl Resource for Svc {
             }
         });
         let session = self.session;
-        let news = Watch::hub(move |watcher| watch(session, &unit, watcher));
+        let news = Watch::hub(move |watcher| unit_control::watch(session, &unit, watcher));
         paths.chain([news]).collect()
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let manager = manager(apply.handle(), self.session)?;
+        let manager = unit_control::manager(apply.handle(), self.session)?;
         run::run(self, manager, apply).await
     }
-}
-
-/// Begins to watch a unit.
-fn watch(session: bool, unit: &UnitName, watcher: HubWatcher) -> Result<UnitWatch, Failure> {
-    let manager = manager(&watcher.handle, session)?.clone();
-    let name = unit.clone();
-    let watched = manager.watch(unit, move |news| match news {
-        UnitNews::Armed => (watcher.event)("it is watched"),
-        UnitNews::Changed(what) => (watcher.event)(what),
-        UnitNews::Unreachable(error) => {
-            (watcher.failed)(Failure::new("watch").on(&name).because(error.clone()));
-        }
-    });
-    watched.attempting("watch", unit)
-}
-
-/// The manager that a service is of.
-fn manager(handle: &Handle, session: bool) -> Result<&ServiceManager, Failure> {
-    if !ServiceManager::is_running() {
-        let why = "it does not run on this machine: `/run/systemd/system` is not a directory";
-        return Err(Failure::new("use systemd").because(why));
-    }
-    let managers = handle.extension::<ServiceManagers>()?;
-    Ok(match session {
-        true => &managers.session,
-        false => &managers.system,
-    })
 }
 
 /// Where unit files are, the most important directory first.

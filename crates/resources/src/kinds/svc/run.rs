@@ -3,16 +3,11 @@
 //! Unmask, enable or disable, start or stop, serve a notification, mask. After each change of links the manager reads its files; after each job the unit is read again, for
 //! `done` does not mean that a service is still there a moment later.
 
-use std::pin::pin;
-use std::time::Duration;
-
 use setpoint_engine::{Apply, Attempting, Failure, Level};
-use setpoint_host::systemd::{ActiveState, Job, JobResult, ServiceManager, Unit, UnitFileChanges, UnitName};
+use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitFileChanges, UnitName};
 
-use super::{OnRefresh, Startup, State, Svc};
-
-/// How long a job is waited for until that is said, again and again.
-const SAID: Duration = Duration::from_secs(10);
+use super::{OnRefresh, State, Svc};
+use crate::unit_control::{self, Startup};
 
 struct Run<'a, 'b> {
     svc: &'a Svc,
@@ -105,13 +100,10 @@ impl Run<'_, '_> {
         let Some(wanted) = *self.svc.startup else {
             return Ok(());
         };
-        let Some(is) = self.wrong_startup(wanted) else {
+        let Some(is) = wanted.unless_right(&self.unit) else {
             return Ok(());
         };
-        let (attempted, word) = match wanted {
-            Startup::Enabled => ("enable", "enabled"),
-            Startup::Disabled => ("disable", "disabled"),
-        };
+        let (word, attempted) = wanted.word_and_verb();
         if let Some(why) = self.cannot(wanted)
             && self.apply.may_repair()
         {
@@ -125,26 +117,13 @@ impl Run<'_, '_> {
             Startup::Disabled => self.manager.disable(&self.name, is.ends_with("-runtime")).await,
         };
         self.files_changed(changes, attempted).await?;
-        match self.wrong_startup(wanted) {
+        match wanted.unless_right(&self.unit) {
             None => Ok(()),
             Some(is) => {
                 let why = format!("systemd says that it is `{is}` all the same");
                 Err(self.failure(attempted).because(why))
             }
         }
-    }
-
-    /// What the startup is, unless it is as wanted.
-    fn wrong_startup(&self, wanted: Startup) -> Option<String> {
-        let is = self.unit.file_state.as_str();
-        let right = match wanted {
-            Startup::Enabled => matches!(is, "enabled" | "enabled-runtime" | "alias"),
-            Startup::Disabled => !matches!(is, "enabled" | "enabled-runtime" | "alias" | "generated"),
-        };
-        (!right).then(|| match is {
-            "" => "no unit file".to_owned(),
-            is => is.to_owned(),
-        })
     }
 
     /// Why the startup cannot be changed to this, if it cannot.
@@ -217,7 +196,7 @@ impl Run<'_, '_> {
         let job = self.manager.job(&self.unit).await;
         if let Some(job) = job.attempting("ask systemd about the job of", &self.name)? {
             // However that ends, how the unit is then counts.
-            let _ = self.wait(job, "wait for").await?;
+            let _ = unit_control::wait(job, &self.name, "wait for", self.apply).await?;
             self.read().await?;
         }
         Ok(())
@@ -285,48 +264,17 @@ impl Run<'_, '_> {
     ) -> Result<(), Failure> {
         let changes = changes.attempting(attempted, &self.name)?;
         if !changes.is_empty() {
-            self.reload_manager().await?;
+            unit_control::reload(self.manager).await?;
             self.read().await?;
         }
         Ok(())
     }
 
-    async fn reload_manager(&mut self) -> Result<(), Failure> {
-        let reloaded = self.manager.reload().await;
-        reloaded.map_err(|error| Failure::new("make systemd read its unit files again").because(error))
-    }
-
     /// Has the manager do a job, and waits for its end.
     async fn job(&mut self, method: &str, attempted: &'static str) -> Result<(), Failure> {
         if self.unit.needs_reload {
-            self.reload_manager().await?;
+            unit_control::reload(self.manager).await?;
         }
-        let job = self.manager.enqueue(method, &self.name).await;
-        let job = job.attempting(attempted, &self.name)?;
-        match self.wait(job, attempted).await? {
-            // How the unit is says whether a forgotten one was done.
-            None | Some(JobResult::Done) => Ok(()),
-            Some(result) => Err(self.failure(attempted).because(result.to_string())),
-        }
-    }
-
-    /// How a job ended; nothing if the manager was started anew and has forgotten it.
-    async fn wait(&mut self, job: Job, attempted: &'static str) -> Result<Option<JobResult>, Failure> {
-        let mut result = pin!(job.result());
-        loop {
-            tokio::select! {
-                ended = &mut result => {
-                    let ended = ended.attempting(attempted, &self.name)?;
-                    return Ok(ended.ok());
-                }
-                () = self.apply.cancellation().cancelled() => {
-                    return Err(Failure::cancelled(attempted).on(&self.name));
-                }
-                () = tokio::time::sleep(SAID) => {
-                    let line = format!("waits until systemd has done its job: {attempted} {}", self.name);
-                    self.apply.log(Level::Info, line);
-                }
-            }
-        }
+        unit_control::job(self.manager, &self.name, method, attempted, self.apply).await
     }
 }

@@ -1,0 +1,380 @@
+//! The `cron` kind: a timer of systemd, with its unit file, running or not, starting by itself or not.
+//!
+//! What a run does is in `cron/run.rs`, and which times there are in `cron/times.rs`.
+//!
+//! Beside what the reference has: `command`, which makes the unit that is started, too. What differs from the reference: a schedule that was changed takes effect at once;
+//! `startup` holds also while the timer runs; what shall be absent is stopped, disabled and removed; `time` and the spans are judged before anything is done.
+
+mod run;
+mod times;
+
+use setpoint_engine::{Apply, Failure, Identity, IfSet, Resource, Watch, Words, async_trait};
+use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::systemd::{UnitName, own_unit_directory};
+use setpoint_host::watch::{Depth, Follow};
+
+use crate::presence::Presence;
+use crate::sorts::{FILE, TIMER_UNIT, of_service_manager};
+use crate::unit_control::{self, Startup};
+
+/// Where the administrator's unit files are.
+const DIRECTORY: &str = "/etc/systemd/system";
+
+/// A timer of systemd, which starts a unit at times.
+///
+/// The name is that of the timer without `.timer`. Its unit file is written, and it is kept active; a schedule that is changed takes effect at once. What is changed by
+/// hand, in the file or by `systemctl`, is put right when it happens.
+///
+/// With `command` the service that it starts is made, too:
+///
+/// ```mcl
+/// cron "backup" {
+///     trigger => $const.res.cron.trigger.OnCalendar,
+///     time => "*-*-* 03:00",
+///     command => "/usr/local/bin/backup --all",
+///     persistent => true,
+/// }
+/// ```
+///
+/// Without it, a service of the same name, or `unit`, is started, which is there already. A `svc` resource of it comes first by itself.
+///
+/// ```mcl
+/// cron "cleanup" {
+///     unit => "tmpfiles-clean.service",
+///     trigger => "OnUnitActiveSec",
+///     time => "1h 30min",
+/// }
+/// ```
+#[derive(Debug, Clone, Resource)]
+#[resource(
+    kind = "cron",
+    receives,
+    refreshable,
+    autoedge,
+    asynchronous,
+    constants(trigger(
+        OnCalendar = "OnCalendar",
+        OnActiveSec = "OnActiveSec",
+        OnBootSec = "OnBootSec",
+        OnStartupSec = "OnStartupSec",
+        OnUnitActiveSec = "OnUnitActiveSec",
+        OnUnitInactiveSec = "OnUnitInactiveSec"
+    ))
+)]
+pub(crate) struct Cron {
+    /// The unit that is started. Unset: the service of the resource's name.
+    unit: String,
+    /// Whether the timer is there.
+    #[param(default = Presence::Exists)]
+    state: Presence,
+    /// Whether it starts by itself when the machine does. Empty: not managed.
+    #[param(default = IfSet(Some(Startup::Enabled)))]
+    startup: IfSet<Startup>,
+    /// Whether it is a timer of the manager of our own user instead of the system's.
+    session: bool,
+    /// What `time` counts from, or `OnCalendar`.
+    trigger: IfSet<Trigger>,
+    /// A calendar event after `OnCalendar` (`Mon..Fri 08:30`), otherwise a span of time (`1h 30min`); systemd.time(7) has all forms.
+    time: String,
+    /// How much later than its time it may start the unit, so that several can be started together. A span of time; systemd's default is a minute.
+    accuracysec: String,
+    /// By how much, at random, it starts the unit later. A span of time.
+    randomizeddelaysec: String,
+    /// Whether what was missed while the machine was off is made up for. Only for `OnCalendar`.
+    persistent: bool,
+    /// Whether it wakes the machine up from sleep.
+    wakesystem: bool,
+    /// Whether it stays when there is no next time. One that does not stay is started again.
+    #[param(default = true)]
+    remainafterelapse: bool,
+    /// The description of the timer. Unset: it names Setpoint; empty: there is none.
+    description: Option<String>,
+    /// What is run, as in `ExecStart` of systemd.service(5): an absolute path and arguments. If set, a service `NAME.service` is written that does this; what runs when the
+    /// timer is removed runs to its end. An extension.
+    command: Option<String>,
+    #[name]
+    name: String,
+}
+
+/// What a time counts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trigger {
+    Calendar,
+    Active,
+    Boot,
+    Startup,
+    UnitActive,
+    UnitInactive,
+}
+
+impl Words for Trigger {
+    const ONE: &'static str = "a trigger of a timer";
+
+    fn words() -> impl Iterator<Item = (&'static str, Trigger)> {
+        [
+            ("OnCalendar", Trigger::Calendar),
+            ("OnActiveSec", Trigger::Active),
+            ("OnBootSec", Trigger::Boot),
+            ("OnStartupSec", Trigger::Startup),
+            ("OnUnitActiveSec", Trigger::UnitActive),
+            ("OnUnitInactiveSec", Trigger::UnitInactive),
+        ]
+        .into_iter()
+    }
+}
+
+impl Trigger {
+    fn word(self) -> &'static str {
+        let found = Trigger::words().find(|(_, trigger)| *trigger == self);
+        found.map_or("OnCalendar", |(word, _)| word)
+    }
+}
+
+#[async_trait]
+impl Resource for Cron {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        match self.timer() {
+            Err(error) => invalid.push(Invalid::new(error.to_string())),
+            Ok(timer) if timer.is_template() => {
+                let message = format!("`{timer}` is a template, of which only instances can be managed");
+                invalid.push(Invalid::new(message));
+            }
+            Ok(_) => {}
+        }
+        self.validate_unit(invalid);
+        self.validate_command(invalid);
+        let lines = [
+            ("time", Some(&self.time)),
+            ("description", self.description.as_ref()),
+        ];
+        for (parameter, text) in lines {
+            if text.is_some_and(|text| text.contains(char::is_control)) {
+                invalid.push(Invalid::parameter(parameter, "must be one line of plain text"));
+            }
+        }
+        let spans = [
+            ("accuracysec", &self.accuracysec),
+            ("randomizeddelaysec", &self.randomizeddelaysec),
+        ];
+        for (parameter, span) in spans {
+            if !span.is_empty()
+                && let Some(why) = times::refused_span(span)
+            {
+                invalid.push(Invalid::parameter(parameter, why));
+            }
+        }
+        self.validate_time(invalid);
+    }
+
+    fn doubt(name: &str, _: &Parameters, invalid: &mut Vec<Invalid>) {
+        if let Some(stem) = name.strip_suffix(".timer") {
+            let message = format!("the timer is `{name}.timer`: the name is written without `.timer`");
+            let doubt = Invalid {
+                doubt: Some(Doubt::Meaning),
+                ..Invalid::new(message)
+            };
+            invalid.push(doubt.help(format!("write `{stem}`")));
+        }
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        let file = |path: AbsolutePath| FILE.identity(path.cleaned().as_bytes());
+        let mut identities: Vec<Identity> = self.timer_file().into_iter().map(file).collect();
+        if self.command.is_some() {
+            // Whoever manages that service needs its unit file, and so comes after this and not before.
+            identities.extend(self.service_file().map(file));
+        } else {
+            identities.push(of_service_manager(&TIMER_UNIT, self.session, &self.starts()));
+        }
+        identities
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let Ok(timer) = self.timer() else {
+            return Vec::new();
+        };
+        let watch = |path, depth| Watch::Path {
+            path,
+            depth,
+            follow: Follow::Target,
+        };
+        let service = self.service_file().filter(|_| self.command.is_some());
+        let files = self.timer_file().into_iter().chain(service);
+        let mut watches: Vec<Watch> = files.map(|path| watch(path, Depth::Entry)).collect();
+        // What is changed beside the file changes the schedule as well, and systemd says whether it has read that. Of a new directory it does not know before it is told to
+        // read its files again.
+        let drop_ins = self.file(&format!("{timer}.d/"));
+        watches.extend(drop_ins.map(|path| watch(path, Depth::Children)));
+        let session = self.session;
+        watches.push(Watch::hub(move |watcher| {
+            unit_control::watch(session, &timer, watcher)
+        }));
+        watches
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let manager = unit_control::manager(apply.handle(), self.session)?;
+        run::run(self, manager, apply).await
+    }
+}
+
+impl Cron {
+    fn validate_unit(&self, invalid: &mut Vec<Invalid>) {
+        if self.unit.is_empty() {
+            return;
+        }
+        if !self.unit.contains('.') {
+            let message = format!("`{}` does not say what sort of unit it is", self.unit);
+            let help = format!("write `{}.service`", self.unit);
+            invalid.push(Invalid::parameter("unit", message).help(help));
+            return;
+        }
+        match UnitName::new(self.unit.clone()) {
+            Err(error) => invalid.push(Invalid::parameter("unit", error.to_string())),
+            Ok(unit) if unit.is_template() => {
+                let message = format!("`{unit}` is a template, of which only instances can be started");
+                invalid.push(Invalid::parameter("unit", message));
+            }
+            Ok(_) if self.unit.ends_with(".timer") => {
+                invalid.push(Invalid::parameter("unit", "a timer cannot start a timer"));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn validate_command(&self, invalid: &mut Vec<Invalid>) {
+        let Some(command) = &self.command else { return };
+        let own = format!("{}.service", self.name);
+        if !self.unit.is_empty() && self.unit != own {
+            let message = format!("with `command` the unit that is started is `{own}`");
+            invalid.push(Invalid::parameter("unit", message).help("leave `unit` out"));
+        }
+        // In front of the path systemd has signs of its own.
+        let path = command.trim_start_matches(['@', '-', ':', '+', '!', '|']);
+        let refused = if command.trim().is_empty() {
+            "must not be empty"
+        } else if command.contains(char::is_control) {
+            "must be one line of plain text"
+        } else if command.ends_with('\\') {
+            "must not end in a backslash, which would take the next line in"
+        } else if !path.starts_with(['/', '"', '\'', '%']) {
+            "must begin with the absolute path of a program"
+        } else {
+            return;
+        };
+        let help = "a line of the shell is written `/bin/sh -c 'a | b'`";
+        invalid.push(Invalid::parameter("command", refused).help(help));
+    }
+
+    fn validate_time(&self, invalid: &mut Vec<Invalid>) {
+        let trigger = match *self.trigger {
+            Some(trigger) => trigger,
+            None if self.state == Presence::Absent => return,
+            None => {
+                let message = "`trigger` must be set: it says what `time` means";
+                let help = "write `trigger => \"OnCalendar\",` for times of the day";
+                invalid.push(Invalid::parameter("trigger", message).help(help));
+                return;
+            }
+        };
+        if self.time.trim().is_empty() {
+            let example = match trigger {
+                Trigger::Calendar => "write `time => \"daily\",`, for example",
+                _ => "write `time => \"15min\",`, for example",
+            };
+            invalid.push(Invalid::parameter("time", "`time` must be set").help(example));
+            return;
+        }
+        // Specifiers are replaced by systemd.
+        if self.time.contains('%') {
+            return;
+        }
+        let refused = match trigger {
+            Trigger::Calendar => times::refused_event(&self.time),
+            _ => times::refused_span(&self.time),
+        };
+        let Some(why) = refused else { return };
+        let is_other = match trigger {
+            Trigger::Calendar => times::refused_span(&self.time).is_none(),
+            _ => times::refused_event(&self.time).is_none(),
+        };
+        let help = match (is_other, trigger) {
+            (true, Trigger::Calendar) => {
+                "it is a span of time: for `OnActiveSec`, `OnBootSec` and the other triggers that end in `Sec`"
+            }
+            (true, _) => "it is a calendar event: for `trigger => \"OnCalendar\"`",
+            (false, _) => {
+                "systemd.time(7) says how they are written; `systemd-analyze calendar` and `timespan` try them"
+            }
+        };
+        invalid.push(Invalid::parameter("time", why).help(help));
+    }
+
+    fn timer(&self) -> Result<UnitName, setpoint_host::systemd::InvalidUnitName> {
+        UnitName::new(format!("{}.timer", self.name))
+    }
+
+    /// The unit that it starts.
+    fn starts(&self) -> String {
+        match self.unit.as_str() {
+            "" => format!("{}.service", self.name),
+            unit => unit.to_owned(),
+        }
+    }
+
+    /// A file of the directory of unit files; none if it is that of our own user and there is no home.
+    fn file(&self, name: &str) -> Option<AbsolutePath> {
+        let directory = match self.session {
+            true => own_unit_directory()?,
+            false => DIRECTORY.into(),
+        };
+        AbsolutePath::new(directory.join(name)).ok()
+    }
+
+    fn timer_file(&self) -> Option<AbsolutePath> {
+        self.file(&format!("{}.timer", self.name))
+    }
+
+    fn service_file(&self) -> Option<AbsolutePath> {
+        self.file(&format!("{}.service", self.name))
+    }
+
+    /// The unit file of the timer.
+    fn timer_text(&self) -> String {
+        let mut text = String::new();
+        let description = match &self.description {
+            Some(description) => description.as_str(),
+            None => "timer generated by Setpoint",
+        };
+        if !description.is_empty() {
+            text.push_str(&format!("[Unit]\nDescription={description}\n\n"));
+        }
+        text.push_str("[Timer]\n");
+        let mut line = |key: &str, value: &str| {
+            if !value.is_empty() {
+                text.push_str(&format!("{key}={value}\n"));
+            }
+        };
+        line(self.trigger.map_or("OnCalendar", Trigger::word), &self.time);
+        line("AccuracySec", &self.accuracysec);
+        line("RandomizedDelaySec", &self.randomizeddelaysec);
+        line("Unit", &self.unit);
+        line("Persistent", if self.persistent { "true" } else { "" });
+        line("WakeSystem", if self.wakesystem { "true" } else { "" });
+        line(
+            "RemainAfterElapse",
+            if self.remainafterelapse { "" } else { "false" },
+        );
+        text.push_str("\n[Install]\nWantedBy=timers.target\n");
+        text
+    }
+
+    /// The unit file of the service that runs a command.
+    fn service_text(&self, command: &str) -> String {
+        format!(
+            "[Unit]\nDescription={}, started by a timer generated by Setpoint\n\n[Service]\nType=oneshot\nExecStart={command}\n",
+            self.name
+        )
+    }
+}

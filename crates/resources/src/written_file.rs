@@ -1,0 +1,98 @@
+//! A small file whose whole text a resource writes itself, beside what else it is about: unit files of systemd.
+//!
+//! For kinds that wait for others and so run as tasks: what blocks here, which is short, makes room for other tasks.
+
+use setpoint_engine::{Apply, Attempting, DriftValue, Failure};
+use setpoint_host::files::{AbsolutePath, Entry, Replace};
+use tokio::task::block_in_place;
+
+/// What a link to nothing means to systemd: that its unit is never started.
+const MASK: &str = "/dev/null";
+
+/// Such a file, as it was found.
+pub(crate) struct WrittenFile {
+    path: AbsolutePath,
+    found: Option<Found>,
+}
+
+/// What is there.
+enum Found {
+    Text(Vec<u8>),
+    Mask,
+}
+
+impl WrittenFile {
+    /// Reads what is there.
+    pub(crate) fn look(path: AbsolutePath) -> Result<WrittenFile, Failure> {
+        let found = block_in_place(|| look(&path))?;
+        Ok(WrittenFile { path, found })
+    }
+
+    /// Whether there is a link to `/dev/null` in its place.
+    pub(crate) fn is_mask(&self) -> bool {
+        matches!(self.found, Some(Found::Mask))
+    }
+
+    /// Brings the file to hold this text. Whether something was wrong. What is new can be read by all, unless a parameter is secret.
+    pub(crate) fn hold(
+        &self,
+        field: &'static str,
+        text: &str,
+        apply: &mut Apply<'_>,
+    ) -> Result<bool, Failure> {
+        if matches!(&self.found, Some(Found::Text(is)) if is == text.as_bytes()) {
+            return Ok(false);
+        }
+        if apply.drift(field, self.shown(), text) {
+            let mode = if apply.has_sensitive() { 0o600 } else { 0o644 };
+            let request = Replace::bytes(self.path.clone(), text.as_bytes().to_vec());
+            let request = request.mode(self.found.is_none().then_some(mode));
+            block_in_place(|| apply.replace_at_once(request))?;
+        }
+        Ok(true)
+    }
+
+    /// Brings it to be absent. Whether it was there. A link is removed, and not what it leads to.
+    pub(crate) fn remove(&self, field: &'static str, apply: &mut Apply<'_>) -> Result<bool, Failure> {
+        if self.found.is_none() {
+            return Ok(false);
+        }
+        if apply.drift(field, self.shown(), DriftValue::Absent) {
+            let removed = block_in_place(|| Entry::at(&self.path).and_then(|entry| entry.remove_file()));
+            removed.attempting("remove", &self.path)?;
+        }
+        Ok(true)
+    }
+
+    fn shown(&self) -> DriftValue {
+        match &self.found {
+            None => DriftValue::Absent,
+            Some(Found::Text(text)) => String::from_utf8_lossy(text).into_owned().into(),
+            Some(Found::Mask) => DriftValue::from("masked"),
+        }
+    }
+}
+
+fn look(path: &AbsolutePath) -> Result<Option<Found>, Failure> {
+    let attempted = "read";
+    let entry = match Entry::at(path) {
+        Err(error) if error.is_not_found() => return Ok(None),
+        entry => entry.attempting(attempted, path)?,
+    };
+    let Some(stat) = entry.stat().attempting(attempted, path)? else {
+        return Ok(None);
+    };
+    let mut entry = entry;
+    if stat.is_link() {
+        let target = entry.read_link().attempting(attempted, path)?;
+        if target.is_some_and(|target| target.as_os_str() == MASK) {
+            return Ok(Some(Found::Mask));
+        }
+        entry = entry.follow().attempting(attempted, path)?;
+        if entry.stat().attempting(attempted, path)?.is_none() {
+            return Ok(None);
+        }
+    }
+    let text = entry.read().attempting(attempted, path)?;
+    Ok(Some(Found::Text(text)))
+}
