@@ -9,6 +9,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
 /// Where the kernel lists mounted file systems, and tells of changes.
 const LIST: &str = "/proc/self/mountinfo";
 
@@ -73,6 +76,111 @@ pub(crate) struct Mount {
     pub(crate) served: bool,
     /// The user who answers for it and can claim any owner for its files, if it is not root.
     server: Option<u32>,
+}
+
+/// A mounted file system, with what the kernel tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountedFileSystem {
+    /// `ext4`, `tmpfs`, `fuse.sshfs`.
+    pub kind: String,
+    /// What is mounted, as whoever mounted it called it.
+    pub source: String,
+    /// Options of the mount point: `rw`, `nosuid`, `relatime`.
+    pub options: Vec<String>,
+    /// Options of the file system, and its own: `rw`, `size=1024k`.
+    pub system_options: Vec<String>,
+    /// The number of the device.
+    device: u64,
+}
+
+/// What is mounted at a path, and on top there. Told without touching it.
+///
+/// # Errors
+/// When the list cannot be read.
+pub fn mounted_at(point: &Path) -> io::Result<Option<MountedFileSystem>> {
+    let mut text = Vec::new();
+    MountList::open()?.0.read_to_end(&mut text)?;
+    let lines = text.split(|byte| *byte == b'\n');
+    Ok(lines.filter_map(|line| parse_mounted(line, point)).next_back())
+}
+
+fn parse_mounted(line: &[u8], wanted: &Path) -> Option<MountedFileSystem> {
+    let text = |field: &[u8]| String::from_utf8_lossy(&unescape(field)).into_owned();
+    let list = |field: &[u8]| {
+        field
+            .split(|byte| *byte == b',')
+            .map(text)
+            .collect::<Vec<String>>()
+    };
+    let mount = parse_line(line)?;
+    let mut fields = line.split(|byte| *byte == b' ').skip(4);
+    let point = PathBuf::from(OsString::from_vec(unescape(fields.next()?)));
+    if point != wanted {
+        return None;
+    }
+    let options = list(fields.next()?);
+    let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
+    Some(MountedFileSystem {
+        kind: text(fields.next()?),
+        source: text(fields.next()?),
+        options,
+        system_options: fields.next().map(list).unwrap_or_default(),
+        device: mount.device,
+    })
+}
+
+impl MountedFileSystem {
+    /// Whether it is on the block device at a path, or on the file there through a loop device. Nothing where something else is at the path, or nothing.
+    #[must_use]
+    pub fn is_on(&self, path: &Path) -> Option<bool> {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let found = std::fs::metadata(path).ok()?;
+        if found.file_type().is_block_device() {
+            return Some(found.rdev() == self.device);
+        }
+        if !found.is_file() {
+            return None;
+        }
+        let (major, minor) = (rustix::fs::major(self.device), rustix::fs::minor(self.device));
+        let backing = std::fs::read(format!("/sys/dev/block/{major}:{minor}/loop/backing_file")).ok()?;
+        let backing = PathBuf::from(OsString::from_vec(backing.trim_ascii_end().to_vec()));
+        let path = std::fs::canonicalize(path).ok()?;
+        Some(backing == path)
+    }
+
+    /// In few words: `tmpfs on tmpfs`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        format!("{} ({})", self.source, self.kind)
+    }
+}
+
+/// Follows the list of mounted file systems, from when it is made on.
+#[derive(Debug)]
+pub struct MountChanges(AsyncFd<File>);
+
+impl MountChanges {
+    /// Begins to follow it. For tasks of a runtime with input and output.
+    ///
+    /// # Errors
+    /// When the list cannot be read or polled.
+    #[expect(
+        deprecated,
+        reason = "its replacement is for what may lie about its descriptor, and unsafe; a file keeps its own while it lives"
+    )]
+    pub fn follow() -> io::Result<MountChanges> {
+        AsyncFd::with_interest(MountList::open()?.0, Interest::PRIORITY).map(MountChanges)
+    }
+
+    /// Waits until something was mounted, unmounted or mounted otherwise.
+    ///
+    /// # Errors
+    /// When the list cannot be polled any more.
+    pub async fn changed(&mut self) -> io::Result<()> {
+        let mut ready = self.0.ready(Interest::PRIORITY).await?;
+        ready.clear_ready();
+        Ok(())
+    }
 }
 
 /// The list, open for looking at it again.
@@ -147,7 +255,8 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
 }
 
 /// Spaces and the like are written as a backslash and three octal digits.
-fn unescape(text: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn unescape(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((first, after)) = rest.split_first() {

@@ -13,6 +13,7 @@ mod hostname;
 mod json_edit;
 mod kv;
 mod line;
+mod mount;
 mod msg;
 mod noop;
 mod panic;
@@ -37,6 +38,7 @@ pub static KINDS: &[&KindSpec] = &[
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
     &cron::Cron::SPEC,
+    &mount::Mount::SPEC,
     &hostname::Hostname::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,

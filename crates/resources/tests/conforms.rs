@@ -196,7 +196,7 @@ impl Example {
 
 /// Kinds that need a machine of their own: `host_kinds` among the tests of the program has their examples.
 const ON_A_MACHINE: &[&str] = &[
-    "svc", "hostname", "user", "group", "sysctl", "schedule", "augeas", "cron",
+    "svc", "hostname", "user", "group", "sysctl", "schedule", "augeas", "cron", "mount",
 ];
 
 #[test]

@@ -75,6 +75,15 @@ const ROWS: &[Row] = &[
         drift: "printf '[Timer]\\nOnCalendar=daily\\n' > /etc/systemd/system/former.timer; systemctl daemon-reload; systemctl start former.timer || true",
     },
     Row {
+        name: "a file system",
+        program: "mount \"/srv/scratch\" {\n\tstate => \"exists\",\n\tdevice => \"scratch\",\n\ttype => \"tmpfs\",\n\toptions => {\"size\" => \"1m\",},\n}\n",
+        resource: ("mount", "/srv/scratch"),
+        prepare: "printf '# mine\\n' > /etc/fstab",
+        digest: "cat /etc/fstab; grep -c ' /srv/scratch tmpfs .*size=1024k' /proc/mounts || true",
+        right: "# mine\nscratch /srv/scratch tmpfs size=1m 0 0\n1",
+        drift: "umount /srv/scratch",
+    },
+    Row {
         name: "an account",
         program: "user \"ada\" {\n\tstate => \"exists\",\n\tuid => 4242,\n\tshell => \"/bin/bash\",\n}\n",
         resource: ("user", "ada"),

@@ -42,6 +42,7 @@ mod mixed_use;
 mod model_tutorial;
 mod models;
 mod modules;
+mod mount;
 mod neovim;
 #[path = "../sources/place.rs"]
 #[allow(

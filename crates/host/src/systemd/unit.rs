@@ -54,6 +54,27 @@ impl UnitName {
         Ok(UnitName(name))
     }
 
+    /// The unit for a path, with this suffix: `srv-data.mount`.
+    ///
+    /// # Errors
+    /// When the name would be longer than the manager takes.
+    pub fn of_path(path: &str, suffix: &str) -> Result<UnitName, InvalidUnitName> {
+        let trimmed = path.trim_matches('/');
+        let mut name = String::new();
+        if trimmed.is_empty() {
+            name.push('-');
+        }
+        for (at, byte) in trimmed.bytes().enumerate() {
+            match byte {
+                b'/' => name.push('-'),
+                b'.' if at == 0 => name.push_str("\\x2e"),
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b':' | b'_' | b'.' => name.push(char::from(byte)),
+                other => name.push_str(&format!("\\x{other:02x}")),
+            }
+        }
+        UnitName::new(format!("{name}.{suffix}"))
+    }
+
     /// As text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -284,6 +305,15 @@ mod tests {
         assert_eq!(path("nginx"), format!("{base}nginx_2eservice"));
         assert_eq!(path("getty@tty1"), format!("{base}getty_40tty1_2eservice"));
         assert_eq!(path("9p-x_y"), format!("{base}_39p_2dx_5fy_2eservice"));
+    }
+
+    #[test]
+    fn units_of_paths_are_named_as_systemd_escapes_them() {
+        let unit = |path: &str| UnitName::of_path(path, "mount").unwrap().as_str().to_owned();
+        assert_eq!(unit("/"), "-.mount");
+        assert_eq!(unit("/srv/data"), "srv-data.mount");
+        assert_eq!(unit("/srv/a-b c"), "srv-a\\x2db\\x20c.mount");
+        assert_eq!(unit("/.snapshots/v1.2"), "\\x2esnapshots-v1.2.mount");
     }
 
     #[test]

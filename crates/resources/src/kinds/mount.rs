@@ -1,0 +1,342 @@
+//! The `mount` kind: an entry of `/etc/fstab`, and the file system that it says mounted.
+//!
+//! The file is edited in `mount/fstab.rs`; how a mounted file system is compared with what is wanted stands in `mount/mounted.rs`. What is mounted is seen when the kernel
+//! says that it changed.
+//!
+//! What differs from the reference: nothing is looked up on the machine before a run; file systems without a device can be used; every other line of the file stays as it is;
+//! there is one entry for each mount point; only this one is mounted, and not all of the file; it is remounted when only its options differ. With `noauto` the entry alone is
+//! kept, as that says that somebody else decides when it is mounted.
+
+mod fstab;
+mod mounted;
+
+use std::collections::BTreeMap;
+
+use setpoint_engine::{
+    Apply, Attempting, DriftValue, Failure, Identity, IfSet, Resource, Wanted, WantedOrder, WantedReach,
+    Watch, Watcher, async_trait,
+};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{AbsolutePath, Replace};
+use setpoint_host::mounts::MountChanges;
+use setpoint_host::systemd::{ActiveState, ServiceManager, UnitName};
+use tokio::task::block_in_place;
+
+use crate::presence::{Presence, state_missing};
+use crate::sorts::FILE;
+use crate::turns::Turn;
+use crate::{text_lines, unit_control};
+use fstab::Entry;
+use mounted::Differs;
+
+/// Where the machine's file systems are listed.
+const FSTAB: &str = "/etc/fstab";
+
+/// A file system that is mounted, and mounted again at each start: an entry of `/etc/fstab`.
+///
+/// The name is the mount point. Its entry is edited and every other byte of the file stays; systemd mounts it, and makes the mount point if it is missing. What is
+/// unmounted or mounted otherwise by hand is put right when it happens.
+///
+/// ```mcl
+/// mount "/srv/scratch" {
+///     state => "exists",
+///     device => "tmpfs",
+///     type => "tmpfs",
+///     options => {"size" => "64m", "nosuid" => "",},
+/// }
+/// ```
+///
+/// ```mcl
+/// mount "/srv/data" {
+///     state => "exists",
+///     device => "UUID=0a3407de-014b-458b-b5c1-848e92a327a3",
+///     type => "ext4",
+///     passno => 2,
+/// }
+/// ```
+#[derive(Debug, Resource)]
+#[resource(kind = "mount", autoedge, asynchronous)]
+pub(crate) struct Mount {
+    /// Whether it is there. It must be set.
+    state: IfSet<Presence>,
+    /// What is mounted: a path, `UUID=`, `LABEL=`, `PARTUUID=` or `PARTLABEL=` with a value, `host:/path`, or any word for what has no device.
+    device: String,
+    /// The type of the file system: `ext4`, `tmpfs`, `none` for what is bound.
+    #[param(name = "type")]
+    kind: String,
+    /// Options with their values; those without one have an empty text.
+    #[param(default = BTreeMap::from([("defaults".to_owned(), String::new())]))]
+    options: BTreeMap<String, String>,
+    /// How often it is dumped, for dump(8).
+    freq: u32,
+    /// In which pass it is checked at the start: 1 for the root, 2 for others, 0 for never.
+    passno: u32,
+    #[name]
+    name: String,
+}
+
+#[async_trait]
+impl Resource for Mount {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        match AbsolutePath::new(&self.name) {
+            Err(error) => invalid.push(Invalid::new(format!("{error}: `{}`", self.name))),
+            Ok(_) if self.name.contains("//") || (self.name.len() > 1 && self.name.ends_with('/')) => {
+                let message = "a mount point is written without doubled slashes and without one at its end";
+                invalid.push(Invalid::new(message));
+            }
+            Ok(path) if path.cleaned().as_bytes() != self.name.as_bytes() => {
+                invalid.push(Invalid::new("a mount point is written without `.` and `..`"));
+            }
+            Ok(_) => {}
+        }
+        match *self.state {
+            None => invalid.push(state_missing()),
+            Some(Presence::Absent) => {
+                if self.name == "/" {
+                    invalid.push(Invalid::new("`/` cannot be unmounted"));
+                }
+            }
+            Some(Presence::Exists) => {
+                for (parameter, value) in [("device", &self.device), ("type", &self.kind)] {
+                    if value.is_empty() {
+                        let message = format!("`{parameter}` must be set");
+                        invalid.push(Invalid::parameter(parameter, message));
+                    }
+                }
+            }
+        }
+        if self
+            .kind
+            .contains(|sign: char| sign.is_whitespace() || sign == ',')
+        {
+            invalid.push(Invalid::parameter(
+                "type",
+                format!("`{}` is not a type of file systems", self.kind),
+            ));
+        }
+        for (parameter, text) in [("device", &self.device), ("type", &self.kind)] {
+            if text.contains(char::is_control) {
+                invalid.push(Invalid::parameter(parameter, "must be one line of plain text"));
+            } else if text.starts_with('#') {
+                invalid.push(Invalid::parameter(
+                    parameter,
+                    "must not begin with `#`, which makes a comment",
+                ));
+            }
+        }
+        if let Some((tag, value)) = self.device.split_once('=')
+            && value.is_empty()
+            && !tag.contains('/')
+        {
+            invalid.push(Invalid::parameter(
+                "device",
+                format!("nothing stands after `{tag}=`"),
+            ));
+        }
+        for (key, value) in &self.options {
+            let is_wrong = |text: &str| text.contains(|sign: char| sign.is_control() || sign == ',');
+            if key.is_empty() || key.contains('=') || is_wrong(key) || is_wrong(value) {
+                let message = format!(
+                    "`{key}` is not an option: keys are not empty and have no `=`, and there is no comma in either"
+                );
+                invalid.push(Invalid::parameter("options", message));
+            }
+        }
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let point = self.name.trim_end_matches('/');
+        let mut above = Vec::new();
+        let mut end = point.len();
+        loop {
+            above.push(FILE.identity(format!("{}/", &point[..end]).into_bytes()));
+            match point[..end].rfind('/') {
+                Some(0) | None => break,
+                Some(slash) => end = slash,
+            }
+        }
+        let device: Vec<Identity> = [&self.device]
+            .into_iter()
+            .filter(|device| device.starts_with('/'))
+            .map(|device| FILE.identity(device.as_bytes()))
+            .collect();
+        let wanted = |identities, reach| Wanted {
+            order: WantedOrder::FoundFirst,
+            identities,
+            reach,
+        };
+        vec![
+            wanted(above, WantedReach::First),
+            wanted(device, WantedReach::Each),
+        ]
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let file = AbsolutePath::new(FSTAB).map(Watch::path);
+        let mut watches: Vec<Watch> = file.into_iter().collect();
+        watches.push(Watch::own(follow_mounts));
+        watches
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let manager = unit_control::manager(apply.handle(), false)?;
+        let is_entry_changed = block_in_place(|| self.keep_entry(apply))?;
+        if is_entry_changed && apply.may_repair() {
+            unit_control::reload(manager).await?;
+        }
+        match *self.state {
+            Some(Presence::Exists) => self.keep_mounted(manager, apply).await,
+            _ => self.keep_unmounted(manager, apply).await,
+        }
+    }
+}
+
+impl Mount {
+    fn entry(&self) -> Entry {
+        Entry {
+            device: self.device.clone(),
+            point: self.name.clone(),
+            kind: self.kind.clone(),
+            options: self.options.clone(),
+            freq: self.freq,
+            passno: self.passno,
+        }
+    }
+
+    /// Brings the file to hold the entry, or none. Whether it was wrong.
+    fn keep_entry(&self, apply: &mut Apply<'_>) -> Result<bool, Failure> {
+        let _turn = Turn::take(FSTAB);
+        let path = AbsolutePath::new(FSTAB).attempting("use the path", FSTAB)?;
+        let text = text_lines::read(&path)?;
+        let is_new = text.is_none();
+        let text = text.unwrap_or_default();
+        let wanted = (*self.state == Some(Presence::Exists)).then(|| self.entry());
+        let Some(edited) = fstab::edited(&text, &self.name, wanted.as_ref()) else {
+            return Ok(false);
+        };
+        let is = fstab::shown(&text, &self.name).map_or(DriftValue::Absent, DriftValue::from);
+        let want = wanted.map_or(DriftValue::Absent, |entry| DriftValue::from(entry.line()));
+        if apply.drift("fstab", is, want) {
+            let request = Replace::bytes(path, edited).mode(is_new.then_some(0o644));
+            apply.replace_at_once(request)?;
+        }
+        Ok(true)
+    }
+
+    async fn keep_mounted(&self, manager: &ServiceManager, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        if self.options.contains_key("noauto") {
+            return Ok(());
+        }
+        let is_automatic = self.options.contains_key("x-systemd.automount");
+        let unit = unit_of(&self.name, if is_automatic { "automount" } else { "mount" })?;
+        let found = block_in_place(|| mounted::find(&self.name))?;
+        let Some(found) = found else {
+            if apply.drift("mounted", "no", "yes") {
+                unit_control::job(manager, &unit, "StartUnit", "mount", apply)
+                    .await
+                    .map_err(|failure| self.told(failure))?;
+                self.must_be_mounted()?;
+            }
+            return Ok(());
+        };
+        if is_automatic && found.kind == "autofs" {
+            return Ok(());
+        }
+        let Some(differs) = block_in_place(|| mounted::differs(&found, &self.entry())) else {
+            return Ok(());
+        };
+        let (field, method, is, want) = match differs {
+            Differs::Device(is) => ("device", "RestartUnit", is, self.device.clone()),
+            Differs::Kind(is) => ("type", "RestartUnit", is, self.kind.clone()),
+            Differs::Options(is, want) => ("options", "ReloadUnit", is, want),
+        };
+        if !apply.drift(field, is, want) {
+            return Ok(());
+        }
+        let unit = unit_of(&self.name, "mount")?;
+        // systemd knows of what somebody has mounted by hand, too.
+        unit_control::job(manager, &unit, method, "mount again", apply)
+            .await
+            .map_err(|failure| self.told(failure))?;
+        match block_in_place(|| mounted::find(&self.name))? {
+            None => self.must_be_mounted(),
+            Some(found) => match block_in_place(|| mounted::differs(&found, &self.entry())) {
+                None => Ok(()),
+                Some(still) => {
+                    let failure = Failure::new("mount again").on(&self.name);
+                    Err(failure.because(format!("the kernel has it with {} all the same", still.shown())))
+                }
+            },
+        }
+    }
+
+    fn must_be_mounted(&self) -> Result<(), Failure> {
+        match block_in_place(|| mounted::find(&self.name))? {
+            Some(_) => Ok(()),
+            None => {
+                let why = "systemd says that it is done, and nothing is mounted there";
+                Err(Failure::new("mount").on(&self.name).because(why))
+            }
+        }
+    }
+
+    async fn keep_unmounted(&self, manager: &ServiceManager, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let Some(found) = block_in_place(|| mounted::find(&self.name))? else {
+            return Ok(());
+        };
+        if !apply.drift("mounted", found.shown(), "no") {
+            return Ok(());
+        }
+        for suffix in ["automount", "mount"] {
+            let unit = unit_of(&self.name, suffix)?;
+            let is = manager.unit(&unit, false).await;
+            let is = is.attempting("ask systemd about", &unit)?;
+            if !matches!(is.active_state, ActiveState::Inactive | ActiveState::Failed) {
+                unit_control::job(manager, &unit, "StopUnit", "unmount", apply)
+                    .await
+                    .map_err(|failure| self.told(failure))?;
+            }
+        }
+        match block_in_place(|| mounted::find(&self.name))? {
+            None => Ok(()),
+            Some(_) => {
+                let why = "something is mounted there all the same: it is in use, or mounted more than once";
+                Err(Failure::new("unmount").on(&self.name).because(why))
+            }
+        }
+    }
+
+    /// A failure of a job, with where to look.
+    fn told(&self, failure: Failure) -> Failure {
+        let reason = failure.reason();
+        let attempted = failure.attempted().to_owned();
+        let why = if attempted == "unmount" {
+            format!("{}; is something in it in use?", failure.chain())
+        } else {
+            failure.chain()
+        };
+        Failure::new(attempted)
+            .on(&self.name)
+            .because(why)
+            .reasoned(reason)
+    }
+}
+
+/// The unit that systemd has for a mount point.
+fn unit_of(point: &str, suffix: &str) -> Result<UnitName, Failure> {
+    UnitName::of_path(point, suffix).attempting("find the unit of", point)
+}
+
+/// Hears when file systems are mounted and unmounted.
+async fn follow_mounts(watcher: Watcher) -> Result<(), Failure> {
+    let attempted = "follow";
+    let mut changes = MountChanges::follow().attempting(attempted, "the mounted file systems")?;
+    (watcher.event)("the mounted file systems are followed");
+    loop {
+        tokio::select! {
+            () = watcher.cancellation.cancelled() => return Ok(()),
+            changed = changes.changed() => changed.attempting(attempted, "the mounted file systems")?,
+        }
+        (watcher.event)("file systems were mounted or unmounted");
+    }
+}
