@@ -153,7 +153,7 @@ const ROWS: &[Row] = &[
         prepare: "printf 'one' > /root/.lines",
         digest: "cat /root/.lines",
         right: "one\nalias ll='ls -l'",
-        drift: "echo one > /root/.lines",
+        drift: "sed -i 2d /root/.lines",
     },
     Row {
         name: "a line that shall not be",
