@@ -18,6 +18,8 @@ mod msg;
 mod noop;
 mod panic;
 mod password;
+mod pkg;
+mod pkg_repository;
 mod print;
 mod schedule;
 mod settled;
@@ -37,6 +39,8 @@ pub static KINDS: &[&KindSpec] = &[
     &file::File::SPEC,
     &exec::Exec::SPEC,
     &svc::Svc::SPEC,
+    &pkg::Pkg::SPEC,
+    &pkg_repository::PkgRepository::SPEC,
     &cron::Cron::SPEC,
     &mount::Mount::SPEC,
     &hostname::Hostname::SPEC,

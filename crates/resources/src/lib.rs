@@ -15,6 +15,7 @@ mod elections;
 mod home_file;
 mod kinds;
 mod local_values;
+mod packages;
 mod presence;
 mod program_exit;
 mod shared_store;

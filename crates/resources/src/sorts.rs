@@ -24,6 +24,9 @@ pub fn of_service_manager(sort: &'static Sort, session: bool, name: &str) -> Ide
     sort.identity(format!("{manager}:{name}").into_bytes())
 }
 
+/// Sources of packages. All packages may come from any of them.
+pub static REPOSITORY: Sort = Sort::exact("repository of packages");
+
 /// What hosts stand for in elections, by namespace.
 pub static ELECTION: Sort = Sort::exact("election").managed_by_one(Managed {
     noun: "namespace",

@@ -195,9 +195,7 @@ impl Example {
 }
 
 /// Kinds that need a machine of their own: `host_kinds` among the tests of the program has their examples.
-const ON_A_MACHINE: &[&str] = &[
-    "svc", "hostname", "user", "group", "sysctl", "schedule", "augeas", "cron", "mount",
-];
+const ON_A_MACHINE: &[&str] = &["svc", "hostname", "user", "group", "sysctl", "schedule", "augeas", "pkg", "pkg:repository", "cron", "mount"];
 
 #[test]
 fn every_kind_has_an_example() {

@@ -53,6 +53,17 @@ const ROWS: &[Row] = &[
         drift: "systemctl unmask unwanted",
     },
     Row {
+        name: "a package that shall not be installed",
+        program: "pkg \"local-test\" {\n\tstate => \"uninstalled\",\n}\n",
+        resource: ("pkg", "local-test"),
+        prepare: "mkdir -p /build/DEBIAN; \
+                  printf 'Package: local-test\\nVersion: 1\\nArchitecture: all\\nMaintainer: test\\nDescription: a test\\n' > /build/DEBIAN/control; \
+                  dpkg-deb -b /build /local-test.deb > /dev/null; dpkg -i /local-test.deb > /dev/null",
+        digest: "dpkg-query -W -f '${db:Status-Abbrev}' local-test 2>/dev/null | grep -o ^ii || echo none",
+        right: "none",
+        drift: "dpkg -i /local-test.deb > /dev/null 2>&1",
+    },
+    Row {
         name: "a timer and what it runs",
         program: "cron \"nightly\" {\n\ttrigger => \"OnCalendar\",\n\ttime => \"*-*-* 03:00\",\n\tcommand => \"/bin/true\",\n}\n",
         resource: ("cron", "nightly"),
@@ -126,7 +137,7 @@ const ROWS: &[Row] = &[
         prepare: "mkdir -p ~games; chown games ~games",
         digest: "stat -c '%U %G %a' ~games/.ssh ~games/.ssh/authorized_keys 2>&1 || true; cat ~games/.ssh/authorized_keys || true",
         right: "games games 700\ngames games 600\nssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f",
-        drift: "rm -r ~games/.ssh",
+        drift: "mv ~games/.ssh ~games/before",
     },
     Row {
         name: "a value of a structured file",
@@ -265,6 +276,6 @@ fn try_row(row: &Row) {
 fn each_is_looked_at_repaired_left_alone_and_followed() {
     let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
     Place::machine(test)
-        .needing(&["augtool"])
+        .needing(&["augtool", "apt-get"])
         .run(|| ROWS.iter().for_each(try_row));
 }

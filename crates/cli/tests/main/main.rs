@@ -44,6 +44,7 @@ mod models;
 mod modules;
 mod mount;
 mod neovim;
+mod packages;
 #[path = "../sources/place.rs"]
 #[allow(
     dead_code,

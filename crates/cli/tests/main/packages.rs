@@ -1,0 +1,340 @@
+//! The kind `pkg`, with the real apt and dpkg on a machine of its own and a repository that is made on the spot.
+
+use serde_json::Value as Json;
+use setpoint_testing::{Finished, Hermetic};
+
+use crate::end_to_end::{Engine, run_command};
+use crate::place::{Place, shell};
+
+/// Makes a repository in `/repo`, the only one that there is, and functions for packages in it: `package NAME VERSION [CONTROL…]` makes one of what
+/// is in `/build`, and `index` has apt know of them.
+pub(crate) const REPOSITORY: &str = "\
+set -e
+mkdir -p /repo
+rm -rf /etc/apt/sources.list.d/*
+echo 'deb [trusted=yes] file:/repo ./' > /etc/apt/sources.list
+cat > /usr/local/bin/package <<'END'
+#!/bin/sh
+set -e
+name=$1; version=$2; shift 2
+mkdir -p /build/DEBIAN
+{
+	printf 'Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: test\\nDescription: a test\\n' $name $version
+	for line in \"$@\"; do echo \"$line\"; done
+} > /build/DEBIAN/control
+dpkg-deb -b /build /repo/${name}_${version}_all.deb > /dev/null
+rm -rf /build
+END
+cat > /usr/local/bin/index <<'END'
+#!/bin/sh
+cd /repo
+for file in *.deb; do
+	dpkg-deb -f $file
+	echo \"Filename: ./$file\"
+	echo \"Size: $(stat -c %s $file)\"
+	echo \"SHA256: $(sha256sum $file | cut -d' ' -f1)\"
+	echo
+done > Packages
+apt-get -q update > /dev/null
+END
+chmod +x /usr/local/bin/package /usr/local/bin/index
+";
+
+/// Runs a program once.
+fn run(program: &str, further: &[&str]) -> Finished {
+    let place = Hermetic::new();
+    let path = place.write("main.mcl", program);
+    let path = path.to_str().expect("the place has a plain name");
+    let mut arguments = vec!["--once"];
+    arguments.extend(further);
+    arguments.push(path);
+    let output = run_command(&place, &arguments)
+        .output()
+        .expect("the program can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Finished {
+        code: output.status.code().unwrap_or(-1),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    }
+}
+
+/// Events of a run.
+fn events(finished: &Finished) -> Vec<Json> {
+    let lines = finished.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("every line is one JSON object"))
+        .collect()
+}
+
+fn drifts(finished: &Finished) -> Vec<String> {
+    let of = |event: &Json, field: &str| event[field].as_str().unwrap_or_default().to_owned();
+    let all = events(finished);
+    let drifts = all.iter().filter(|event| event["event"] == "drift");
+    let told = |event: &Json| {
+        let [name, field, is, want] = ["name", "field", "is", "want"].map(|key| of(event, key));
+        format!("{name} {field}: {is} -> {want}")
+    };
+    let mut drifts: Vec<String> = drifts.map(told).collect();
+    drifts.sort();
+    drifts
+}
+
+fn repair(program: &str) -> Vec<String> {
+    let finished = run(program, &[]);
+    assert_eq!(finished.code, 0, "{}{}", finished.stdout, finished.stderr);
+    let again = run(program, &[]);
+    assert_eq!(drifts(&again), [""; 0], "a second run: {}", again.stdout);
+    drifts(&finished)
+}
+
+fn fails(program: &str) -> String {
+    let finished = run(program, &[]);
+    assert_eq!(finished.code, 1, "{}", finished.stdout);
+    finished.stdout + &finished.stderr
+}
+
+/// Versions of packages, `-` for one that is not there.
+fn versions(names: &[&str]) -> String {
+    let of = |name: &&str| {
+        shell(&format!(
+            "dpkg-query -W -f '${{db:Status-Abbrev}} ${{Version}}\\n' {name} 2>/dev/null | sed -n 's/^[ih]i *//p' | grep . || echo -"
+        ))
+    };
+    names.iter().map(of).collect::<Vec<String>>().join(" ")
+}
+
+#[test]
+fn packages_are_installed_removed_upgraded_and_held() {
+    let test = "packages::packages_are_installed_removed_upgraded_and_held";
+    Place::machine(test).needing(&["apt-get", "dpkg-deb"]).run(|| {
+        shell(REPOSITORY);
+        shell("package one 1.0; package one 1.1; package two 1; package needy 1 'Depends: two'; index");
+        states();
+        whom_to_blame();
+        what_is_edited_stays();
+        locked_and_interrupted();
+        followed();
+    });
+}
+
+fn states() {
+    assert_eq!(
+        repair("pkg \"one\" {\n\tstate => \"1.0\",\n}\n"),
+        ["one version: (absent) -> 1.0"]
+    );
+    assert_eq!(versions(&["one", "two"]), "1.0 -");
+    assert_eq!(repair("pkg \"one\" {}\n"), [""; 0]);
+    let newest = "pkg \"one\" {\n\tstate => \"newest\",\n}\npkg \"two\" {\n\tstate => \"newest\",\n}\n";
+    assert_eq!(
+        repair(newest),
+        ["one version: 1.0 -> 1.1", "two state: uninstalled -> newest (1)"]
+    );
+    assert_eq!(versions(&["one", "two"]), "1.1 1");
+    let said = fails("pkg \"one\" {\n\tstate => \"1.0\",\n}\n");
+    assert!(
+        said.contains("`allowdowngrade => true` allows to go back"),
+        "{said}"
+    );
+    let lower = "pkg \"one\" {\n\tstate => \"1.0\",\n\tallowdowngrade => true,\n\thold => true,\n}\n";
+    assert_eq!(
+        repair(lower),
+        [
+            "one hold: not held -> held",
+            "one version: installed (1.1) -> 1.0"
+        ]
+    );
+    assert_eq!(shell("apt-mark showhold"), "one");
+    let said = fails("pkg \"one\" {\n\tstate => \"newest\",\n}\n");
+    assert!(said.contains("it is held; set `hold`"), "{said}");
+    let freed = "pkg \"one\" {\n\tstate => \"newest\",\n\thold => false,\n}\n";
+    assert_eq!(
+        repair(freed),
+        ["one hold: held -> not held", "one version: 1.0 -> 1.1"]
+    );
+    // What needs it goes with it, and what nobody knows is not there.
+    repair("pkg \"needy\" {}\n");
+    let gone = "pkg \"two\" {\n\tstate => \"uninstalled\",\n}\npkg \"unheard-of\" {\n\tstate => \"uninstalled\",\n}\n";
+    assert_eq!(repair(gone), ["two state: installed (1) -> uninstalled"]);
+    assert_eq!(versions(&["one", "two", "needy"]), "1.1 - -");
+    let merged = "pkg \"two\" {}\npkg \"two\" {\n\tstate => \"newest\",\n}\n";
+    assert_eq!(repair(merged), ["two state: uninstalled -> newest (1)"]);
+}
+
+fn whom_to_blame() {
+    shell(
+        "mkdir -p /build/DEBIAN; printf '#!/bin/sh\\n[ -e /may-work ]\\n' > /build/DEBIAN/postinst; chmod 755 /build/DEBIAN/postinst; package broken 1",
+    );
+    shell(
+        "package good 1; package fine 1; package clash 1 'Conflicts: good'; package lacking 1 'Depends: not-there'; index",
+    );
+    let program = "\
+pkg [\"good\", \"fine\", \"broken\", \"nowhere\", \"lacking\",] {
+	Meta:retry => 0,
+}
+";
+    let finished = run(program, &[]);
+    assert_eq!(finished.code, 1);
+    let said = finished.stdout + &finished.stderr;
+    for blamed in [
+        "install nowhere: no source of packages has one of this name",
+        "install broken: installed broken package post-installation script subprocess returned error exit status 1",
+        "install lacking: Depends: not-there but it is not installable",
+    ] {
+        assert!(said.contains(blamed), "{blamed}: {said}");
+    }
+    assert_eq!(versions(&["good", "fine", "broken", "lacking"]), "1 1 - -");
+    // What stands half-installed is brought to its end as soon as that can be.
+    shell("touch /may-work");
+    assert_eq!(
+        repair("pkg \"broken\" {}\n"),
+        ["broken state: half-configured -> installed"]
+    );
+    let said = fails("pkg \"clash\" {\n\tMeta:retry => 0,\n}\n");
+    assert!(
+        said.contains("install clash: ") && said.contains("remove is disabled"),
+        "{said}"
+    );
+    assert_eq!(
+        versions(&["good", "clash"]),
+        "1 -",
+        "nothing else goes to make room"
+    );
+    let said = fails("pkg \"one\" {\n\tstate => \"7.7\",\n\tMeta:retry => 0,\n}\n");
+    assert!(said.contains("there is no version 7.7 of it"), "{said}");
+}
+
+fn what_is_edited_stays() {
+    for version in ["1", "2"] {
+        shell(&format!(
+            "mkdir -p /build/etc /build/DEBIAN; echo {version} > /build/etc/configured.conf; echo /etc/configured.conf > /build/DEBIAN/conffiles; package configured {version}"
+        ));
+    }
+    shell("index");
+    repair("pkg \"configured\" {\n\tstate => \"1\",\n}\n");
+    shell("echo mine > /etc/configured.conf");
+    repair("pkg \"configured\" {\n\tstate => \"newest\",\n}\n");
+    assert_eq!(versions(&["configured"]), "2");
+    assert_eq!(shell("cat /etc/configured.conf"), "mine");
+}
+
+fn locked_and_interrupted() {
+    // Somebody works for two seconds.
+    let lock = "import fcntl, time\nfile = open('/var/lib/dpkg/lock-frontend', 'w')\nfcntl.lockf(file, fcntl.LOCK_EX)\nopen('/locked', 'w')\ntime.sleep(2)\n";
+    let mut holder = std::process::Command::new("python3")
+        .args(["-c", lock])
+        .spawn()
+        .expect("python3 can be started");
+    while !std::path::Path::new("/locked").exists() {
+        std::thread::yield_now();
+    }
+    shell("package late 1; index");
+    let finished = run("pkg \"late\" {}\n", &[]);
+    assert_eq!(finished.code, 0, "{}", finished.stdout);
+    let told = format!("(process {}) changes packages just now; waits", holder.id());
+    assert!(finished.stdout.contains(&told), "{told}: {}", finished.stdout);
+    holder.wait().expect("it ends");
+    // dpkg unpacked it and was killed.
+    shell("package torn 1; index; dpkg --unpack /repo/torn_1_all.deb > /dev/null");
+    shell(
+        "printf 'Package: torn\\nStatus: install ok unpacked\\nArchitecture: all\\nVersion: 1\\nMaintainer: test\\nDescription: a test\\n\\n' > /var/lib/dpkg/updates/0000",
+    );
+    let finished = run("pkg \"torn\" {}\n", &[]);
+    assert_eq!(finished.code, 0, "{}", finished.stdout);
+    assert!(
+        finished.stdout.contains("dpkg was interrupted before"),
+        "{}",
+        finished.stdout
+    );
+    assert_eq!(versions(&["torn"]), "1");
+}
+
+fn followed() {
+    shell(
+        "mkdir -p /build/usr/lib/systemd/system; printf '[Service]\\nExecStart=/bin/sleep 1000\\n' > /build/usr/lib/systemd/system/named-otherwise.service; package served 1; index",
+    );
+    let place = Hermetic::new();
+    let program = "\
+pkg \"served\" {}
+svc \"named-otherwise\" {
+	state => \"running\",
+}
+";
+    repair("pkg \"served\" {}\n");
+    let path = place.write("main.mcl", program);
+    let path = path.to_str().expect("the place has a plain name");
+    let mut engine = Engine::start(&place, &[path]);
+    // The service comes after the package that brings it, whose files say so.
+    engine.event("the first look at the package", |event| {
+        assert!(event["event"] != "run ended" || event["kind"] != "svc", "{event}");
+        event["event"] == "run ended" && event["kind"] == "pkg"
+    });
+    shell("dpkg --remove served > /dev/null 2>&1");
+    engine.repaired_until("pkg", "served", || versions(&["served"]) == "1");
+    engine.stop();
+}
+
+#[test]
+fn looking_changes_nothing_and_no_lock_keeps_from_it() {
+    let test = "packages::looking_changes_nothing_and_no_lock_keeps_from_it";
+    Place::machine(test).needing(&["apt-get", "dpkg-deb"]).run(|| {
+        shell(REPOSITORY);
+        shell("package one 1; index");
+        let digest = || shell("find /var/lib/dpkg /etc -type f | sort | xargs sha256sum | sha256sum");
+        let before = digest();
+        let finished = run(
+            "pkg \"one\" {}\npkg \"none\" {\n\tstate => \"newest\",\n}\n",
+            &["--noop"],
+        );
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        assert_eq!(
+            drifts(&finished),
+            [
+                "none state: uninstalled -> newest",
+                "one state: uninstalled -> installed"
+            ]
+        );
+        assert_eq!(digest(), before);
+    });
+}
+
+#[test]
+fn a_repository_is_set_up_with_its_key_before_its_packages() {
+    let test = "packages::a_repository_is_set_up_with_its_key_before_its_packages";
+    let machine = Place::machine(test).needing(&["apt-get", "dpkg-deb", "apt-ftparchive", "gpg"]);
+    machine.run(|| {
+        shell(REPOSITORY);
+        shell("package inside 1; echo > /etc/apt/sources.list; apt-get -q update > /dev/null");
+        // A repository that is signed.
+        shell(
+            "export GNUPGHOME=/gnupg; mkdir -m 700 /gnupg; \
+             gpg --batch --quiet --pinentry-mode loopback --passphrase '' --quick-gen-key test@example.com ed25519 sign never; \
+             mkdir -p /signed/dists/stable/main/binary-all /signed/dists/stable/main/binary-amd64 /signed/pool; mv /repo/inside_1_all.deb /signed/pool; \
+             cd /signed; apt-ftparchive packages pool > dists/stable/main/binary-all/Packages; \
+             cp dists/stable/main/binary-all/Packages dists/stable/main/binary-$(dpkg --print-architecture)/; \
+             apt-ftparchive -o APT::FTPArchive::Release::Suite=stable -o APT::FTPArchive::Release::Components=main \
+             -o APT::FTPArchive::Release::Architectures=\"all $(dpkg --print-architecture)\" release dists/stable > /Release; mv /Release dists/stable/; \
+             gpg --batch --quiet --clearsign -o dists/stable/InRelease dists/stable/Release; \
+             gpg --armor --export > /key.asc; gpg --batch --quiet --pinentry-mode loopback --passphrase '' --quick-gen-key other@example.com ed25519 sign never; \
+             gpg --armor --export other@example.com > /other.asc; chmod -R a+rX /signed",
+        );
+        let program = |key: &str| {
+            format!(
+                "import \"os\"\npkg \"inside\" {{}}\npkg:repository \"ours\" {{\n\tstate => \"exists\",\n\turis => [\"file:/signed\",],\n\tsuites => [\"stable\",],\n\
+                 \tcomponents => [\"main\",],\n\tkey => os.readfile(\"{key}\"),\n\tMeta:retry => 0,\n}}\n"
+            )
+        };
+        let said = fails(&program("/other.asc"));
+        assert!(said.contains("fetch the lists of packages of") && said.contains("NO_PUBKEY"), "{said}");
+        assert_eq!(versions(&["inside"]), "-");
+        let drifts = repair(&program("/key.asc"));
+        assert!(drifts.contains(&"ours lists of ours: not fetched -> fetched".to_owned()), "{drifts:?}");
+        assert_eq!(versions(&["inside"]), "1");
+        assert_eq!(
+            shell("cat /etc/apt/sources.list.d/ours.sources"),
+            "# Setpoint writes this file.\nTypes: deb\nURIs: file:/signed\nSuites: stable\nComponents: main\nSigned-By: /etc/apt/keyrings/ours.asc"
+        );
+        repair("pkg:repository \"ours\" {\n\tstate => \"absent\",\n}\n");
+        assert_eq!(shell("ls /etc/apt/sources.list.d /etc/apt/keyrings | grep ours || echo none"), "none");
+    });
+}

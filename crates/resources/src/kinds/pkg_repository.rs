@@ -1,0 +1,277 @@
+//! The `pkg:repository` kind: a source of packages. Not one of mgmt's kinds.
+//!
+//! It is a file in the form of `sources.list(5)`, section *DEB822-STYLE FORMAT*, and its key another one, which apt believes for this source alone. When they have been
+//! written, the lists of this source are fetched, before any package that may come from it.
+
+use setpoint_engine::{
+    Apply, Attempting, DriftValue, Failure, Identity, IfSet, Resource, Text, Watch, async_trait,
+};
+use setpoint_graph::{Invalid, MetaParameters};
+use setpoint_host::files::{AbsolutePath, Entry, Replace};
+use setpoint_host::state::Stored;
+use sha2::{Digest, Sha256};
+
+use crate::packages::apt;
+use crate::presence::{Presence, state_missing};
+use crate::sorts::{FILE, REPOSITORY};
+
+/// A source of packages, for apt.
+///
+/// The lists of what it has are fetched when it is new or changed, and every `pkg` comes after that.
+///
+/// ```mcl
+/// pkg:repository "internal" {
+///     state => "exists",
+///     uris => ["https://packages.example.com/debian",],
+///     suites => ["bookworm",],
+///     components => ["main",],
+///     key => deploy.readfile("/files/internal.asc"),
+/// }
+///
+/// pkg "our-tools" {}
+///
+/// import "deploy"
+/// ```
+///
+/// A directory of packages on this machine, and a source that shall not be:
+///
+/// ```mcl
+/// pkg:repository "local" {
+///     state => "exists",
+///     uris => ["file:/srv/packages",],
+///     suites => ["./",],
+///     trusted => true,
+/// }
+///
+/// pkg:repository "former" {
+///     state => "absent",
+/// }
+/// ```
+#[derive(Debug, Resource)]
+#[resource(kind = "pkg:repository", autoedge, asynchronous)]
+pub(crate) struct PkgRepository {
+    /// Whether it is there. It must be set.
+    state: IfSet<Presence>,
+    /// Where it is: `https://…`, or `file:/…`.
+    uris: Vec<String>,
+    /// The suites, such as `bookworm`. One that ends in a slash is a path below the address, and has no components.
+    suites: Vec<String>,
+    /// The components, such as `main`.
+    components: Vec<String>,
+    /// The architectures. Unset: those of the machine.
+    architectures: Vec<String>,
+    /// The key with which it is signed, as armored text (`-----BEGIN PGP PUBLIC KEY BLOCK-----`). Unset: one of the keys that apt believes for all sources.
+    key: Text,
+    /// Whether it need not be signed.
+    trusted: bool,
+    /// Whether packages come from it.
+    #[param(default = true)]
+    enabled: bool,
+    #[name]
+    name: String,
+}
+
+/// Under what the private directory says for which source lists were fetched.
+const FETCHED: &str = "fetched";
+const FETCHED_VERSION: u32 = 1;
+
+/// How an armored key begins: RFC 9580, section 6.2.
+const ARMOR: &[u8] = b"-----BEGIN PGP PUBLIC KEY BLOCK-----";
+
+#[async_trait]
+impl Resource for PkgRepository {
+    fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        if !self.name.bytes().all(is_sign) || self.name.starts_with('.') {
+            let message = "its name is that of a file: letters, digits, `_`, `.` and `-`, and no `.` first";
+            invalid.push(Invalid::new(message));
+        }
+        let Some(state) = *self.state else {
+            invalid.push(state_missing());
+            return;
+        };
+        if state == Presence::Absent {
+            return;
+        }
+        for (parameter, list, what) in [("uris", &self.uris, "address"), ("suites", &self.suites, "suite")] {
+            if list.is_empty() {
+                invalid.push(Invalid::parameter(
+                    parameter,
+                    format!("at least one {what} is needed"),
+                ));
+            }
+        }
+        let lists = [
+            ("uris", &self.uris),
+            ("suites", &self.suites),
+            ("components", &self.components),
+            ("architectures", &self.architectures),
+        ];
+        for (parameter, list) in lists {
+            for word in list
+                .iter()
+                .filter(|word| word.is_empty() || word.contains(char::is_whitespace))
+            {
+                let message = format!("`{word}` must be one word");
+                invalid.push(Invalid::parameter(parameter, message));
+            }
+        }
+        for uri in self.uris.iter().filter(|uri| !uri.contains(':')) {
+            let message = format!("`{uri}` is not an address");
+            invalid.push(Invalid::parameter("uris", message).help("write `https://…` or `file:/…`"));
+        }
+        let is_flat = |suite: &String| suite.ends_with('/');
+        match self.suites.iter().any(is_flat) {
+            true if !self.components.is_empty() => {
+                let message = "a suite that ends in a slash has none";
+                invalid.push(Invalid::parameter("components", message));
+            }
+            false if self.components.is_empty() && !self.suites.is_empty() => {
+                let message = "at least one component is needed, such as `main`";
+                invalid.push(Invalid::parameter("components", message));
+            }
+            _ => {}
+        }
+        if !self.key.is_empty() && !self.key.as_bytes().trim_ascii_start().starts_with(ARMOR) {
+            let message = "must be an armored public key";
+            invalid.push(Invalid::parameter("key", message).help("`gpg --armor --export` prints it"));
+        }
+        if !self.key.is_empty() && self.trusted {
+            let message = "what need not be signed needs no key";
+            invalid.push(Invalid::parameter("trusted", message));
+        }
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        let files = [self.source_path(), self.key_path()];
+        let files = files.iter().filter_map(|path| path.as_ref().ok());
+        let files = files.map(|path| FILE.identity(path.as_bytes()));
+        files.chain([REPOSITORY.identity(Vec::new())]).collect()
+    }
+
+    fn watches(&self) -> Vec<Watch> {
+        let files = [self.source_path(), self.key_path()];
+        files
+            .into_iter()
+            .filter_map(Result::ok)
+            .map(Watch::path)
+            .collect()
+    }
+
+    async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let (source_path, key_path) = (self.source_path()?, self.key_path()?);
+        let exists = *self.state == Some(Presence::Exists);
+        let key = (exists && !self.key.is_empty()).then(|| self.key.as_bytes().to_vec());
+        let source = exists.then(|| self.source(&key_path).into_bytes());
+        // The key first: without it the source would not be believed.
+        let digest = Sha256::digest(
+            [
+                key.clone().unwrap_or_default(),
+                source.clone().unwrap_or_default(),
+            ]
+            .concat(),
+        );
+        bring("key", key_path, key, apply).await?;
+        bring("source", source_path.clone(), source, apply).await?;
+        if !exists || !self.enabled {
+            return Ok(());
+        }
+        let handle = apply.handle().clone();
+        let fetched = tokio::task::spawn_blocking(move || handle.load(FETCHED, FETCHED_VERSION)).await;
+        let fetched =
+            fetched.map_err(|ended| Failure::new("look whether lists were fetched").because(ended))??;
+        if matches!(&fetched, Stored::Payload(payload) if payload.as_slice() == digest.as_slice()) {
+            return Ok(());
+        }
+        let field = format!("lists of {}", self.name);
+        if apply.drift(field, "not fetched", "fetched") {
+            apt::refresh_source(source_path.as_path(), apply).await?;
+            let handle = apply.handle().clone();
+            let store = move || handle.store(FETCHED, FETCHED_VERSION, &digest);
+            let stored = tokio::task::spawn_blocking(store).await;
+            stored.map_err(|ended| Failure::new("remember that lists were fetched").because(ended))??;
+        }
+        Ok(())
+    }
+}
+
+impl PkgRepository {
+    fn source_path(&self) -> Result<AbsolutePath, Failure> {
+        path(format!("/etc/apt/sources.list.d/{}.sources", self.name))
+    }
+
+    fn key_path(&self) -> Result<AbsolutePath, Failure> {
+        path(format!("/etc/apt/keyrings/{}.asc", self.name))
+    }
+
+    /// What is in the file of the source.
+    fn source(&self, key: &AbsolutePath) -> String {
+        let mut text = "# Setpoint writes this file.\nTypes: deb\n".to_owned();
+        let mut field = |name: &str, words: &[String]| {
+            if !words.is_empty() {
+                text.push_str(&format!("{name}: {}\n", words.join(" ")));
+            }
+        };
+        field("URIs", &self.uris);
+        field("Suites", &self.suites);
+        field("Components", &self.components);
+        field("Architectures", &self.architectures);
+        if !self.key.is_empty() {
+            field("Signed-By", &[key.to_string()]);
+        }
+        if self.trusted {
+            field("Trusted", &["yes".to_owned()]);
+        }
+        if !self.enabled {
+            field("Enabled", &["no".to_owned()]);
+        }
+        text
+    }
+}
+
+fn path(path: String) -> Result<AbsolutePath, Failure> {
+    AbsolutePath::new(path).map_err(|error| Failure::new("use the name").because(error))
+}
+
+/// Brings a file to these contents, or removes it.
+async fn bring(
+    field: &'static str,
+    path: AbsolutePath,
+    wanted: Option<Vec<u8>>,
+    apply: &mut Apply<'_>,
+) -> Result<(), Failure> {
+    let at = path.clone();
+    let read = move || match Entry::at(&at).and_then(|entry| entry.read()) {
+        Err(error) if error.is_not_found() => Ok(None),
+        read => read.map(Some).attempting("read", &at),
+    };
+    let read = tokio::task::spawn_blocking(read).await;
+    let is = read.map_err(|ended| Failure::new("read").on(&path).because(ended))??;
+    if is == wanted {
+        return Ok(());
+    }
+    let shown = |content: &Option<Vec<u8>>| match content {
+        Some(content) => DriftValue::content(content),
+        None => DriftValue::Absent,
+    };
+    if !apply.drift(field, shown(&is), shown(&wanted)) {
+        return Ok(());
+    }
+    let committer = apply.handle().services().committer.clone();
+    let at = path.clone();
+    let work = move || -> Result<(), Failure> {
+        let Some(content) = wanted else {
+            return Entry::at(&at)?.remove_file().attempting("remove", &at);
+        };
+        if let Some(directory) = at.parent() {
+            Entry::create_directories(&directory, 0o755, 0o755)?;
+        }
+        // Others than root read it: what fetches packages is another user.
+        committer
+            .replace(Replace::bytes(at, content).mode(0o644))
+            .map(drop)
+            .map_err(Failure::from)
+    };
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|ended| Failure::new("write").on(&path).because(ended))?
+}

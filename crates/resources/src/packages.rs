@@ -1,0 +1,86 @@
+//! Packages of the distribution: what is installed, and how that is changed, behind one interface for all managers of packages.
+//!
+//! Whoever wants many packages asks once and changes once: a [`PackageManager`] makes one transaction of them, and says of each that it could not bring into its
+//! state why.
+
+pub(crate) mod apt;
+mod command;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use setpoint_engine::{Apply, Failure, Handle, Watch, async_trait};
+
+/// What is wanted of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WantedPackage {
+    pub(crate) name: String,
+    pub(crate) state: PackageState,
+    /// Whether it may go to a lower version.
+    pub(crate) allow_downgrade: bool,
+    /// Whether it need not be signed.
+    pub(crate) allow_untrusted: bool,
+    /// Whether it may come from a part of the distribution that is not free.
+    pub(crate) allow_nonfree: bool,
+    /// Whether it may come from a part that the distribution does not support.
+    pub(crate) allow_unsupported: bool,
+    /// Whether upgrades leave it alone; none where nobody says so.
+    pub(crate) hold: Option<bool>,
+}
+
+/// In what state a package shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PackageState {
+    Installed,
+    Uninstalled,
+    /// Installed, in the newest version that there is.
+    Newest,
+    /// Installed, in exactly this version.
+    Version(String),
+}
+
+/// What is found of a package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct FoundPackage {
+    /// The version that is installed, wholly.
+    pub(crate) version: Option<String>,
+    /// In what state it is in, when it is neither installed nor not: `half-configured`.
+    pub(crate) broken: Option<String>,
+    /// The newest version that there is, if that was asked for and there is one.
+    pub(crate) newest: Option<String>,
+    /// Whether upgrades leave it alone.
+    pub(crate) held: bool,
+}
+
+/// A manager of packages.
+#[async_trait]
+pub(crate) trait PackageManager: Send + Sync {
+    /// What changes when packages do; with `newest` also when others can be had.
+    fn watches(&self, newest: bool) -> Vec<Watch>;
+
+    /// What there is of each of these packages, in their order.
+    async fn look(&self, wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<FoundPackage>, Failure>;
+
+    /// Brings these packages into their state, in one transaction if that is possible. All of them are of one state, but for versions. The answer
+    /// is why not, for each in their order; none for those that are right.
+    async fn change(
+        &self,
+        wanted: &[WantedPackage],
+        apply: &Apply<'_>,
+    ) -> Result<Vec<Option<Failure>>, Failure>;
+
+    /// Whether upgrades shall leave a package alone.
+    async fn hold(&self, name: &str, hold: bool, apply: &Apply<'_>) -> Result<(), Failure>;
+
+    /// The paths that an installed package has brought, directories with a slash at their end; nothing for one that is not installed.
+    async fn files(&self, name: &str, handle: &Handle) -> Result<Vec<Vec<u8>>, Failure>;
+}
+
+/// The manager of packages of this machine.
+pub(crate) fn package_manager() -> Result<Arc<dyn PackageManager>, Failure> {
+    if Path::new(apt::STATUS).exists() {
+        return Ok(Arc::new(apt::Apt));
+    }
+    let why = "this distribution's is not known here: that of Debian and its descendants (apt) is";
+    Err(Failure::new("find the manager of packages").because(why))
+}

@@ -1,0 +1,59 @@
+//! Commands of managers of packages, which are never asked anything and speak English.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use setpoint_engine::{Apply, Failure};
+use setpoint_host::processes::{Command, Environment, Stop};
+
+/// What a command came to.
+pub(crate) struct Ended {
+    pub(crate) is_success: bool,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// How it ended, in words.
+    pub(crate) how: String,
+}
+
+/// Where programs of the system are.
+const SEARCH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Runs a command to its end.
+pub(super) async fn run(
+    program: &str,
+    arguments: &[&str],
+    attempted: &'static str,
+    apply: &Apply<'_>,
+) -> Result<Ended, Failure> {
+    let mut environment: BTreeMap<OsString, OsString> = BTreeMap::new();
+    for (name, value) in [
+        ("PATH", SEARCH),
+        ("LC_ALL", "C.UTF-8"),
+        ("DEBIAN_FRONTEND", "noninteractive"),
+        ("DEBCONF_NONINTERACTIVE_SEEN", "true"),
+        ("APT_LISTCHANGES_FRONTEND", "none"),
+        ("NEEDRESTART_SUSPEND", "1"),
+        ("HOME", "/root"),
+    ] {
+        environment.insert(name.into(), value.into());
+    }
+    let command = Command::new(program, arguments.iter().copied());
+    let command = command.environment(Environment::Exactly(environment));
+    let cancellation = apply.cancellation();
+    let stop = Stop {
+        cancel: cancellation.token().clone(),
+        interrupt: cancellation.interrupt_token().clone(),
+        ..Stop::default()
+    };
+    cancellation.check(attempted)?;
+    let finished = apply.handle().processes().run(&command, &stop).await;
+    cancellation.check(attempted)?;
+    let finished = finished.map_err(|error| Failure::new(attempted).because(error))?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Ended {
+        is_success: finished.exit.is_success(),
+        stdout: text(finished.output.stdout()),
+        stderr: text(finished.output.stderr()),
+        how: finished.exit.to_string(),
+    })
+}
