@@ -6,6 +6,7 @@ mod cron;
 mod exec;
 mod exit;
 mod file;
+mod fwattr;
 mod gate;
 mod group;
 mod gzip;
@@ -54,6 +55,7 @@ pub static KINDS: &[&KindSpec] = &[
     &augeas::Augeas::SPEC,
     &gzip::Gzip::SPEC,
     &tar::Tar::SPEC,
+    &fwattr::Fwattr::SPEC,
     &password::Password::SPEC,
     &kv::Kv::SPEC,
     &schedule::Schedule::SPEC,

@@ -104,11 +104,9 @@ fn every_program_of_the_guides_makes_its_machine_right() {
     let mut wrong = String::new();
     let mut count = 0;
     for snippet in snippets() {
-        if snippet.language != "mcl"
-            || !snippet.page.starts_with("docs/guide/")
-            || snippet.text.contains("svc \"")
-        {
-            // Services are tried on a machine that has some.
+        // What would change this machine, and not a directory of the demonstration, is tried on one that is thrown away.
+        let is_of_a_machine = snippet.page.ends_with("/every-day.md") || snippet.text.contains("svc \"");
+        if snippet.language != "mcl" || !snippet.page.starts_with("docs/guide/") || is_of_a_machine {
             continue;
         }
         count += 1;

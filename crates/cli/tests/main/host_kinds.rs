@@ -235,6 +235,7 @@ fn drifts(events: &[Json], (kind, name): (&str, &str)) -> Vec<String> {
     fields.collect()
 }
 
+#[expect(clippy::print_stderr, reason = "for who looks, with `--nocapture`")]
 fn try_row(row: &Row) {
     let Row {
         name,
@@ -265,6 +266,7 @@ fn try_row(row: &Row) {
     let begun = Instant::now();
     engine.repaired_until(kind, of, || shell(row.digest) == row.right);
     let took = begun.elapsed();
+    eprintln!("{kind}, {name}: right again {took:.1?} after it was changed");
     assert!(
         took < SEEN_WITHIN,
         "{name}: it was seen by an event, not by looking again: {took:?}"

@@ -8,47 +8,21 @@ use crate::place::{Place, shell};
 
 /// Makes a repository in `/repo`, the only one that there is, and functions for packages in it: `package NAME VERSION [CONTROL…]` makes one of what
 /// is in `/build`, and `index` has apt know of them.
-pub(crate) const REPOSITORY: &str = "\
-set -e
-mkdir -p /repo
-rm -rf /etc/apt/sources.list.d/*
-echo 'deb [trusted=yes] file:/repo ./' > /etc/apt/sources.list
-cat > /usr/local/bin/package <<'END'
-#!/bin/sh
-set -e
-name=$1; version=$2; shift 2
-mkdir -p /build/DEBIAN
-{
-	printf 'Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: test\\nDescription: a test\\n' $name $version
-	for line in \"$@\"; do echo \"$line\"; done
-} > /build/DEBIAN/control
-dpkg-deb -b /build /repo/${name}_${version}_all.deb > /dev/null
-rm -rf /build
-END
-cat > /usr/local/bin/index <<'END'
-#!/bin/sh
-cd /repo
-for file in *.deb; do
-	dpkg-deb -f $file
-	echo \"Filename: ./$file\"
-	echo \"Size: $(stat -c %s $file)\"
-	echo \"SHA256: $(sha256sum $file | cut -d' ' -f1)\"
-	echo
-done > Packages
-apt-get -q update > /dev/null
-END
-chmod +x /usr/local/bin/package /usr/local/bin/index
-";
+pub(crate) const REPOSITORY: &str = include_str!("../../../testing/fixtures/local-repository.sh");
 
 /// Runs a program once.
 fn run(program: &str, further: &[&str]) -> Finished {
-    let place = Hermetic::new();
+    run_in(&Hermetic::new(), program, further)
+}
+
+/// The same, with the working directory of this place.
+fn run_in(place: &Hermetic, program: &str, further: &[&str]) -> Finished {
     let path = place.write("main.mcl", program);
     let path = path.to_str().expect("the place has a plain name");
     let mut arguments = vec!["--once"];
     arguments.extend(further);
     arguments.push(path);
-    let output = run_command(&place, &arguments)
+    let output = run_command(place, &arguments)
         .output()
         .expect("the program can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -81,9 +55,10 @@ fn drifts(finished: &Finished) -> Vec<String> {
 }
 
 fn repair(program: &str) -> Vec<String> {
-    let finished = run(program, &[]);
+    let place = Hermetic::new();
+    let finished = run_in(&place, program, &[]);
     assert_eq!(finished.code, 0, "{}{}", finished.stdout, finished.stderr);
-    let again = run(program, &[]);
+    let again = run_in(&place, program, &[]);
     assert_eq!(drifts(&again), [""; 0], "a second run: {}", again.stdout);
     drifts(&finished)
 }
