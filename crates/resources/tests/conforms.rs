@@ -195,9 +195,6 @@ impl Example {
 }
 
 /// Kinds that need a machine of their own: `host_kinds` among the tests of the program has their examples.
-<<<<<<< HEAD
-const ON_A_MACHINE: &[&str] = &["svc", "hostname", "user", "group", "sysctl", "schedule", "augeas", "pkg", "pkg:repository", "cron", "mount"];
-=======
 const ON_A_MACHINE: &[&str] = &[
     "svc",
     "hostname",
@@ -207,11 +204,11 @@ const ON_A_MACHINE: &[&str] = &[
     "schedule",
     "augeas",
     "pkg",
-    "cron",
     "pkg:repository",
+    "cron",
+    "mount",
     "fwattr",
 ];
->>>>>>> bc8b03d (feat: the kind fwattr, and what is to be done every day as programs that a test runs)
 
 #[test]
 fn every_kind_has_an_example() {
