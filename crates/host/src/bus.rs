@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
+pub use zbus::OwnedObjectPath;
 use zbus::conn::Builder;
 pub use zbus::message::Message;
 use zbus::{DynamicType, MatchRule, OwnedMatchRule, OwnedVariant, Type, Variant};

@@ -17,6 +17,7 @@ mod line;
 mod mount;
 mod msg;
 mod noop;
+mod nspawn;
 mod panic;
 mod password;
 mod pkg;
@@ -44,6 +45,7 @@ pub static KINDS: &[&KindSpec] = &[
     &pkg_repository::PkgRepository::SPEC,
     &cron::Cron::SPEC,
     &mount::Mount::SPEC,
+    &nspawn::Nspawn::SPEC,
     &hostname::Hostname::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,

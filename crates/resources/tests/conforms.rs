@@ -207,6 +207,7 @@ const ON_A_MACHINE: &[&str] = &[
     "pkg:repository",
     "cron",
     "mount",
+    "nspawn",
     "fwattr",
 ];
 

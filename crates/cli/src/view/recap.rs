@@ -209,8 +209,15 @@ impl Recap {
         let all = self.all_of(id);
         let is_blamed = |id: &&ResourceId| self.resources.get(*id).is_some_and(|r| r.blamed);
         let blamed: Vec<ResourceId> = all.iter().filter(is_blamed).cloned().collect();
-        for id in if blamed.is_empty() { all } else { blamed } {
-            self.set(&id, Standing::Failed);
+        for id in all {
+            // What fails keeps the others from nothing.
+            let is_right = !blamed.is_empty() && !blamed.contains(&id);
+            let standing = if is_right {
+                Standing::Right
+            } else {
+                Standing::Failed
+            };
+            self.set(&id, standing);
         }
     }
 

@@ -95,6 +95,18 @@ const ROWS: &[Row] = &[
         drift: "umount /srv/scratch",
     },
     Row {
+        name: "a machine of systemd-nspawn",
+        program: "nspawn \"tree\" {}\n",
+        resource: ("nspawn", "tree"),
+        prepare: "cd /var/lib/machines; mkdir -p tree/bin tree/sbin tree/etc tree/proc tree/sys tree/dev tree/tmp tree/usr; \
+                  cp /bin/busybox tree/bin; ln -s busybox tree/bin/sh; ln -s ../bin/busybox tree/sbin/init; \
+                  echo ::respawn:/bin/busybox sleep 1000 > tree/etc/inittab; echo NAME=tree > tree/etc/os-release; \
+                  mkdir -p /etc/systemd/nspawn; printf '[Exec]\\nPrivateUsers=no\\n[Network]\\nVirtualEthernet=no\\n' > /etc/systemd/nspawn/tree.nspawn",
+        digest: "systemctl show systemd-nspawn@tree -P ActiveState",
+        right: "active",
+        drift: "systemctl kill --signal=KILL systemd-nspawn@tree",
+    },
+    Row {
         name: "an account",
         program: "user \"ada\" {\n\tstate => \"exists\",\n\tuid => 4242,\n\tshell => \"/bin/bash\",\n}\n",
         resource: ("user", "ada"),
@@ -278,6 +290,6 @@ fn try_row(row: &Row) {
 fn each_is_looked_at_repaired_left_alone_and_followed() {
     let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
     Place::machine(test)
-        .needing(&["augtool", "apt-get"])
+        .needing(&["augtool", "apt-get", "machinectl", "busybox"])
         .run(|| ROWS.iter().for_each(try_row));
 }

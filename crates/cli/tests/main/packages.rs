@@ -150,6 +150,16 @@ pkg [\"good\", \"fine\", \"broken\", \"nowhere\", \"lacking\",] {
 ";
     let finished = run(program, &[]);
     assert_eq!(finished.code, 1);
+    // The others are right, also the one that has taken all of them in.
+    let counts = events(&finished)
+        .last()
+        .map(|event| event["resources"].clone())
+        .unwrap_or_default();
+    assert_eq!(
+        (&counts["failed"], &counts["right"]),
+        (&3.into(), &2.into()),
+        "{counts}"
+    );
     let said = finished.stdout + &finished.stderr;
     for blamed in [
         "install nowhere: no source of packages has one of this name",

@@ -310,6 +310,14 @@ impl Default {
                     Lit::Str(text) => text.value(),
                     other => quote::ToTokens::to_token_stream(other).to_string(),
                 },
+                // `"text".to_owned()`
+                Expr::MethodCall(call) => match &*call.receiver {
+                    Expr::Lit(literal) => match &literal.lit {
+                        Lit::Str(text) => text.value(),
+                        _ => quote::ToTokens::to_token_stream(call).to_string(),
+                    },
+                    _ => quote::ToTokens::to_token_stream(call).to_string(),
+                },
                 // Tokens are shown with blanks between them: `- 1`.
                 Expr::Unary(negative) => {
                     let tokens = quote::ToTokens::to_token_stream(negative);

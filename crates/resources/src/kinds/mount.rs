@@ -65,7 +65,7 @@ pub(crate) struct Mount {
     #[param(name = "type")]
     kind: String,
     /// Options with their values; those without one have an empty text.
-    #[param(default = BTreeMap::from([("defaults".to_owned(), String::new())]))]
+    #[param(default_with = the_option_defaults)]
     options: BTreeMap<String, String>,
     /// How often it is dumped, for dump(8).
     freq: u32,
@@ -73,6 +73,11 @@ pub(crate) struct Mount {
     passno: u32,
     #[name]
     name: String,
+}
+
+/// What mount(8) calls the default options.
+fn the_option_defaults() -> BTreeMap<String, String> {
+    BTreeMap::from([("defaults".to_owned(), String::new())])
 }
 
 #[async_trait]

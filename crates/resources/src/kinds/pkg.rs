@@ -209,15 +209,17 @@ impl Resource for Pkg {
                 failures[at] = manager.hold(&wanted[at].name, hold, apply).await.err();
             }
         }
-        let mut own = Ok(());
+        // Of several, those are named that are to blame; it may be the one that has taken in the others.
+        let is_alone = members.is_empty();
         for (at, failure) in failures.into_iter().enumerate() {
             let Some(failure) = failure else { continue };
             match at.checked_sub(1).and_then(|at| members.get(at)) {
                 Some((member, _)) => apply.member_failed(member.id(), failure),
-                None => own = Err(failure),
+                None if is_alone => return Err(failure),
+                None => apply.member_failed(&apply.handle().id().clone(), failure),
             }
         }
-        own
+        Ok(())
     }
 }
 
