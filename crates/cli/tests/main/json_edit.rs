@@ -70,6 +70,13 @@ fn what_is_not_edited_stays_and_what_is_right_is_not_written() {
     );
 }
 
+/// Puts a document in its place at once: one that is written into the file would be seen while it is half of it.
+fn put(path: &std::path::Path, document: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, document).expect("the place is writable");
+    std::fs::rename(&new, path).expect("the place is writable");
+}
+
 #[test]
 fn drift_is_repaired_and_so_is_a_document_that_comes_back() {
     let place = Hermetic::new();
@@ -88,12 +95,12 @@ fn drift_is_repaired_and_so_is_a_document_that_comes_back() {
     let mut running = Running::start(command);
     let event = |name: &'static str| move |line: &str| line.starts_with(&format!("{{\"event\":\"{name}\""));
     running.wait_for("the first repair", event("converged"));
-    std::fs::write(&path, DOCUMENT).unwrap();
+    put(&path, DOCUMENT);
     running.wait_for("the second repair", event("repaired"));
     running.wait_for("rest", event("converged"));
     assert_eq!(text(&path), EDITED);
     // What is no document is left alone, and told.
-    std::fs::write(&path, "{\"a\": }\n").unwrap();
+    put(&path, "{\"a\": }\n");
     let told = running.wait_for("a failure", event("backing off"));
     assert!(
         told.contains("it is not valid JSON: expected value at line 1 column 7"),
@@ -108,7 +115,7 @@ fn drift_is_repaired_and_so_is_a_document_that_comes_back() {
         told.contains("a `file` resource before this one can make it"),
         "{told}"
     );
-    std::fs::write(&path, "{}").unwrap();
+    put(&path, "{}");
     running.wait_for("the last repair", event("repaired"));
     running.wait_for("rest", event("converged"));
     let made = "{\n\t\"log\": {\n\t\t\"level\": \"warn\"\n\t},\n\t\"dns\": [\"10.0.0.1\", \"10.0.0.2\"]\n}";
