@@ -25,7 +25,8 @@ now() { date +%s%N; }
 since() { echo "$1 $(now)" | awk '{printf "%.2f s", ($2 - $1) / 1e9}'; }
 timed() { local begun=$(now); "$@" > /bench.log 2>&1 || { cat /bench.log >&2; exit 1; }; since $begun; }
 until_active() { until [ "$(systemctl is-active nginx || true)" = active ]; do :; done; }
-served() { python3 -c 'import urllib.request as u, sys; sys.exit(b"www" not in u.urlopen(u.Request("http://127.0.0.1:8080/index.html", headers={"Host": "www.example.org"})).read())'; }
+asked() { python3 -c 'import urllib.request as u, sys; sys.exit(b"www" not in u.urlopen(u.Request("http://127.0.0.1:8080/index.html", headers={"Host": "www.example.org"})).read())' 2> /asked.log; }
+served() { for _ in $(seq 50); do if asked; then return; fi; sleep 0.1; done; cat /asked.log >&2; return 1; }
 echo "Setpoint, from nothing: $(timed "$SETPOINT" run --once --tmp-prefix examples/web-host/)"
 served
 echo "Setpoint, again: $(timed "$SETPOINT" run --once --tmp-prefix examples/web-host/)"
@@ -37,6 +38,7 @@ systemctl stop nginx; begun=$(now); until_active
 echo "Setpoint, a service that was stopped runs again: $(since $begun)"
 kill $engine; wait $engine || true
 if [ -n "${ANSIBLE:-}" ]; then
+	systemctl stop nginx
 	apt-get -q -y purge nginx > /dev/null 2>&1; userdel webmaster
 	systemctl disable --now web-report.timer > /dev/null 2>&1 || true
 	rm -rf /srv/www/* /etc/nginx /etc/sysctl.d/99-* /etc/systemd/system/web-report.*

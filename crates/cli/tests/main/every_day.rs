@@ -171,7 +171,13 @@ fn a_whole_web_host_comes_up_from_nothing_and_is_kept_right() {
             let begun = Instant::now();
             let mut engine = Engine::start(&place, &[example.to_str().expect("a plain path")]);
             until_served("www.example.org", page);
-            engine.event("all is right", |event| event["event"] == "converged");
+            engine.event("all is right", |event| {
+                assert_ne!(
+                    event["event"], "backing off",
+                    "nothing has to be tried again: {event}"
+                );
+                event["event"] == "converged"
+            });
             eprintln!("from nothing to right: {:?}", begun.elapsed());
             assert_eq!(
                 shell("systemctl is-active nginx web-report.timer; cat /proc/sys/net/core/somaxconn"),
