@@ -26,6 +26,7 @@ since() { echo "$1 $(now)" | awk '{printf "%.2f s", ($2 - $1) / 1e9}'; }
 timed() { local begun=$(now); "$@" > /bench.log 2>&1 || { cat /bench.log >&2; exit 1; }; since $begun; }
 until_active() { until [ "$(systemctl is-active nginx || true)" = active ]; do :; done; }
 asked() { python3 -c 'import urllib.request as u, sys; sys.exit(b"www" not in u.urlopen(u.Request("http://127.0.0.1:8080/index.html", headers={"Host": "www.example.org"})).read())' 2> /asked.log; }
+# What was told to read its configuration again does so a moment later.
 served() { for _ in $(seq 50); do if asked; then return; fi; sleep 0.1; done; cat /asked.log >&2; return 1; }
 echo "Setpoint, from nothing: $(timed "$SETPOINT" run --once --tmp-prefix examples/web-host/)"
 served
