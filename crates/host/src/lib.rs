@@ -11,6 +11,7 @@
 //! | [`processes`] | commands in groups of their own, with their output; commands that run on |
 //! | [`kernel_hostname`] | the host name of the kernel, followed |
 //! | [`mounts`] | which file system a path is on, without touching it |
+//! | [`network`] | network interfaces: their state, addresses and routes, changed and followed over one socket |
 //! | [`bus`] | one connection to each message bus, and who follows what is said there |
 //! | [`systemd`] | the service managers: units, jobs, and news of both |
 //! | [`journal`] | the system's log, as its daemons take it |
@@ -32,6 +33,7 @@ pub mod journal;
 pub mod kernel_hostname;
 mod machine;
 pub mod mounts;
+pub mod network;
 pub mod processes;
 pub mod random;
 pub mod state;

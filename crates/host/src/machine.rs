@@ -2,6 +2,7 @@
 
 use crate::bus::Buses;
 use crate::files::{Committer, VerifiedFiles};
+use crate::network::Network;
 use crate::processes::Processes;
 use crate::systemd::ServiceManagers;
 use crate::users::Users;
@@ -27,6 +28,8 @@ pub struct Host {
     pub buses: Arc<Buses>,
     /// The service managers.
     pub service_managers: Arc<ServiceManagers>,
+    /// What changes about network interfaces.
+    pub network: Arc<Network>,
 }
 
 impl Host {
@@ -41,6 +44,7 @@ impl Host {
             users: Arc::new(Users::new()),
             service_managers: Arc::new(ServiceManagers::new(&buses)),
             buses,
+            network: Arc::default(),
         })
     }
 }

@@ -16,6 +16,7 @@ mod kv;
 mod line;
 mod mount;
 mod msg;
+mod net;
 mod noop;
 mod nspawn;
 mod panic;
@@ -47,6 +48,7 @@ pub static KINDS: &[&KindSpec] = &[
     &mount::Mount::SPEC,
     &nspawn::Nspawn::SPEC,
     &hostname::Hostname::SPEC,
+    &net::Net::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,
     &sysctl::Sysctl::SPEC,

@@ -198,6 +198,7 @@ impl Example {
 const ON_A_MACHINE: &[&str] = &[
     "svc",
     "hostname",
+    "net",
     "user",
     "group",
     "sysctl",

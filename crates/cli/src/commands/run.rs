@@ -719,6 +719,7 @@ fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>) -
             .with(Arc::new(machine.elections()))
             .with(host.buses.clone())
             .with(host.service_managers.clone())
+            .with(host.network.clone())
             .with(Arc::new(exit)),
         busy: Busy::default(),
     }

@@ -95,6 +95,15 @@ const ROWS: &[Row] = &[
         drift: "umount /srv/scratch",
     },
     Row {
+        name: "a network interface",
+        program: "net \"one\" {\n\tstate => \"up\",\n\taddrs => [\"192.0.2.7/24\",],\n\tgateway => \"192.0.2.1\",\n}\n",
+        resource: ("net", "one"),
+        prepare: "ip link add one type veth peer name one-peer; ip link set one-peer up",
+        digest: "ip -o -4 addr show dev one up | awk '{print $4}'; ip route show default dev one | sed 's/ *$//'; cat /etc/systemd/network/setpoint-one.network 2>/dev/null || true",
+        right: "192.0.2.7/24\ndefault via 192.0.2.1 proto static\n[Match]\nName=one\n[Network]\nAddress=192.0.2.7/24\nGateway=192.0.2.1",
+        drift: "ip link set one down; rm /etc/systemd/network/setpoint-one.network",
+    },
+    Row {
         name: "a machine of systemd-nspawn",
         program: "nspawn \"tree\" {}\n",
         resource: ("nspawn", "tree"),

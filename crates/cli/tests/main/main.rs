@@ -45,6 +45,7 @@ mod model_tutorial;
 mod models;
 mod modules;
 mod mount;
+mod net;
 mod neovim;
 mod packages;
 #[path = "../sources/place.rs"]
