@@ -156,7 +156,10 @@ impl NetworkControl {
     /// # Errors
     /// When the kernel refuses.
     pub async fn add_address(&self, interface: &Interface, net: IpNet) -> io::Result<()> {
-        let request = self.handle.address().add(interface.index, net.addr(), net.prefix_len());
+        let request = self
+            .handle
+            .address()
+            .add(interface.index, net.addr(), net.prefix_len());
         request.execute().await.map_err(told)
     }
 

@@ -45,8 +45,8 @@ mod model_tutorial;
 mod models;
 mod modules;
 mod mount;
-mod net;
 mod neovim;
+mod net;
 mod packages;
 #[path = "../sources/place.rs"]
 #[allow(

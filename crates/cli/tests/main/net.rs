@@ -57,7 +57,9 @@ fn make_interfaces() {
 
 /// Addresses of an interface in the order of the kernel, without those of the link itself.
 fn addresses(of: &str) -> String {
-    shell(&format!("ip -o addr show dev {of} | grep -v ' fe80:' | awk '{{print $4}}' | xargs"))
+    shell(&format!(
+        "ip -o addr show dev {of} | grep -v ' fe80:' | awk '{{print $4}}' | xargs"
+    ))
 }
 
 fn defaults() -> String {

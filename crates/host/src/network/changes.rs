@@ -173,7 +173,11 @@ impl Followers {
         match kind {
             NEW_LINK | DEL_LINK => self.hear_link(kind, payload),
             NEW_ADDRESS | DEL_ADDRESS => self.tell(index_in(payload)),
-            NEW_ROUTE | DEL_ROUTE => self.tell(RouteMessage::parse(payload).ok().and_then(|route| way_out(&route))),
+            NEW_ROUTE | DEL_ROUTE => self.tell(
+                RouteMessage::parse(payload)
+                    .ok()
+                    .and_then(|route| way_out(&route)),
+            ),
             _ => self.tell_all(),
         }
     }
@@ -197,7 +201,10 @@ impl Followers {
             self.names.remove(&index)
         };
         let concerned = |follower: &&Arc<Follower>| {
-            follower.interface == name || former.as_ref().is_some_and(|former| follower.interface == *former)
+            follower.interface == name
+                || former
+                    .as_ref()
+                    .is_some_and(|former| follower.interface == *former)
         };
         for follower in self.by_number.values().filter(concerned) {
             follower.changed.notify_one();
@@ -209,7 +216,11 @@ impl Followers {
         let Some(name) = index.and_then(|index| self.names.get(&index)) else {
             return self.tell_all();
         };
-        for follower in self.by_number.values().filter(|follower| follower.interface == *name) {
+        for follower in self
+            .by_number
+            .values()
+            .filter(|follower| follower.interface == *name)
+        {
             follower.changed.notify_one();
         }
     }
@@ -324,7 +335,12 @@ mod tests {
     fn what_is_cut_off_or_no_message_is_taken() {
         let mut followers = Followers::default();
         let one = follower(&mut followers, "one");
-        let whole = [link(NEW_LINK, 5, "one"), address(5), message(NEW_ROUTE, &[2, 0, 0])].concat();
+        let whole = [
+            link(NEW_LINK, 5, "one"),
+            address(5),
+            message(NEW_ROUTE, &[2, 0, 0]),
+        ]
+        .concat();
         for end in 0..whole.len() {
             followers.hear(&whole[..end]);
             followers.hear(&whole[end..]);

@@ -99,9 +99,11 @@ impl Parameter for AddressWithPrefix {
             let length = if address.is_ipv4() { 24 } else { 64 };
             return Err(TypeMismatch::new(message).help(format!("write it after a slash: `{text}/{length}`")));
         }
-        let net: IpNet = text
-            .parse()
-            .map_err(|_| TypeMismatch::new(format!("`{text}` is not an address with the length of its network's prefix")))?;
+        let net: IpNet = text.parse().map_err(|_| {
+            TypeMismatch::new(format!(
+                "`{text}` is not an address with the length of its network's prefix"
+            ))
+        })?;
         usable(net.addr()).map_err(TypeMismatch::new)?;
         Ok(AddressWithPrefix(net))
     }
@@ -185,7 +187,9 @@ impl Resource for Net {
         };
         let addresses = self.addrs.as_ref().map(|all| ("addrs", all.encode()));
         let gateway = (*self.gateway).map(|gateway| ("gateway", gateway.encode()));
-        let forward = self.ip_forward.map(|forward| ("ip_forward", Value::Bool(forward)));
+        let forward = self
+            .ip_forward
+            .map(|forward| ("ip_forward", Value::Bool(forward)));
         let all = [Some(("state", other.encode())), addresses, gateway, forward];
         Ok(Some(Parameters::new(all.into_iter().flatten())))
     }

@@ -90,7 +90,10 @@ impl Net {
         if let Some(forward) = self.ip_forward {
             let value = if forward { "true" } else { "false" };
             // Where no systemd tells its version, the old form is understood by all.
-            if systemd_version(apply).await.is_some_and(|version| version >= FORWARDING_BY_FAMILY) {
+            if systemd_version(apply)
+                .await
+                .is_some_and(|version| version >= FORWARDING_BY_FAMILY)
+            {
                 line("IPv4Forwarding", value);
                 line("IPv6Forwarding", value);
             } else {
@@ -135,7 +138,11 @@ impl Net {
             return Ok(());
         };
         let up = wanted == LinkState::Up;
-        let is = if interface.is_up { LinkState::Up } else { LinkState::Down };
+        let is = if interface.is_up {
+            LinkState::Up
+        } else {
+            LinkState::Down
+        };
         if is == wanted || !apply.drift("state", is.to_string(), wanted.to_string()) {
             return Ok(());
         }
@@ -155,7 +162,11 @@ impl Net {
     ) -> Result<(), Failure> {
         let there = self.addresses(control, interface).await?;
         let is_wanted = |address: &&Address| wanted.contains(&address.net);
-        if let Some(taken) = there.iter().filter(is_wanted).find(|address| address.is_duplicate) {
+        if let Some(taken) = there
+            .iter()
+            .filter(is_wanted)
+            .find(|address| address.is_duplicate)
+        {
             let why = "another machine on this network has it already";
             return Err(Failure::new("use the address").on(taken.net).because(why));
         }
@@ -177,7 +188,9 @@ impl Net {
         for address in &managed {
             if !is_wanted(address) || unrouted.contains(&address.net) {
                 let removed = control.remove_address(address).await;
-                removed.map_err(explained).attempting("remove the address", address.net)?;
+                removed
+                    .map_err(explained)
+                    .attempting("remove the address", address.net)?;
             }
         }
         // With the first address of a network the others of that network may have gone.
@@ -192,7 +205,11 @@ impl Net {
             return Ok(());
         }
         let there = self.addresses(control, interface).await?;
-        match self.without_route(control, interface, &there, wanted).await?.first() {
+        match self
+            .without_route(control, interface, &there, wanted)
+            .await?
+            .first()
+        {
             None => Ok(()),
             Some(still) => {
                 let why = "the kernel makes no route to its network";
@@ -223,7 +240,9 @@ impl Net {
                 to.extend(routes.into_iter().filter_map(|route| route.destination));
             }
         }
-        let unrouted = of.into_iter().filter(|address| !to.contains(&address.net.trunc()));
+        let unrouted = of
+            .into_iter()
+            .filter(|address| !to.contains(&address.net.trunc()));
         Ok(unrouted.map(|address| address.net).collect())
     }
 
@@ -306,7 +325,11 @@ impl Net {
         Ok(routes.into_iter().filter(is_one).collect())
     }
 
-    async fn addresses(&self, control: &NetworkControl, interface: &Interface) -> Result<Vec<Address>, Failure> {
+    async fn addresses(
+        &self,
+        control: &NetworkControl,
+        interface: &Interface,
+    ) -> Result<Vec<Address>, Failure> {
         let all = control.addresses(interface).await;
         all.attempting("read the addresses of", &self.name)
     }
@@ -390,6 +413,9 @@ async fn systemd_version(apply: &Apply<'_>) -> Option<u32> {
         name: "Version",
     };
     let text = bus(apply).await?.text_property(version).await.ok()?;
-    let digits = text.trim_start_matches('v').split(|sign: char| !sign.is_ascii_digit()).next()?;
+    let digits = text
+        .trim_start_matches('v')
+        .split(|sign: char| !sign.is_ascii_digit())
+        .next()?;
     digits.parse().ok()
 }
