@@ -25,9 +25,6 @@ const FOREIGN_TEXTS: &[(&str, &str, &str, &str)] = &[
     ("net", "state", "up", "up"),
     ("net", "state", "down", "down"),
     ("net", "state", "undefined", ""),
-    ("firewalld", "state", "exists", "exists"),
-    ("firewalld", "state", "absent", "absent"),
-    ("firewalld", "state", "undefined", ""),
 ];
 
 /// The same for numbers.

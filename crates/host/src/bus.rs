@@ -156,6 +156,23 @@ pub fn signals(
         .expect("the constants of the program are names and paths of the bus")
 }
 
+/// The rule for what a bus says when a service comes or goes: the signal `NameOwnerChanged`, whose body is its name, the former and the new owner.
+///
+/// # Panics
+/// When the name is not of the form that the bus demands: it is a constant of the program.
+#[must_use]
+pub fn owner_changes(service: &'static str) -> MatchRule<'static> {
+    let bus = "org.freedesktop.DBus";
+    let rule = MatchRule::builder()
+        .msg_type(zbus::message::Type::Signal)
+        .sender(bus)
+        .interface(bus)
+        .member("NameOwnerChanged")
+        .arg(0, service);
+    rule.build()
+        .expect("the constants of the program are names of the bus")
+}
+
 impl Bus {
     /// The bus at an address. Nothing is connected yet.
     #[must_use]

@@ -6,6 +6,7 @@ mod cron;
 mod exec;
 mod exit;
 mod file;
+mod firewalld;
 mod fwattr;
 mod gate;
 mod group;
@@ -49,6 +50,7 @@ pub static KINDS: &[&KindSpec] = &[
     &nspawn::Nspawn::SPEC,
     &hostname::Hostname::SPEC,
     &net::Net::SPEC,
+    &firewalld::Firewalld::SPEC,
     &user::User::SPEC,
     &group::Group::SPEC,
     &sysctl::Sysctl::SPEC,

@@ -209,6 +209,7 @@ const ON_A_MACHINE: &[&str] = &[
     "cron",
     "mount",
     "nspawn",
+    "firewalld",
     "fwattr",
 ];
 

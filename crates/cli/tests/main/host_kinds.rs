@@ -206,6 +206,24 @@ const ROWS: &[Row] = &[
         drift: "printf '{\"log\": {}}' > /etc/daemon.json",
     },
     Row {
+        name: "services and ports of the firewall",
+        program: "firewalld \"web\" {\n\tzone => \"public\",\n\tservices => [\"http\", \"https\"],\n\tports => [\"8080/tcp\"],\n}\n",
+        resource: ("firewalld", "web"),
+        prepare: "systemctl start firewalld; firewall-cmd -q --zone=public --add-service=http",
+        digest: "firewall-cmd --zone=public --list-services; firewall-cmd --zone=public --list-ports",
+        right: "dhcpv6-client http https ssh\n8080/tcp",
+        drift: "firewall-cmd -q --zone=public --remove-service=https; firewall-cmd -q --zone=public --remove-port=8080/tcp",
+    },
+    Row {
+        name: "a port that shall be closed, in a range that is open",
+        program: "firewalld \"no\" {\n\tstate => \"absent\",\n\tports => [\"7005/udp\"],\n}\n",
+        resource: ("firewalld", "no"),
+        prepare: "systemctl start firewalld; firewall-cmd -q --set-default-zone=work; firewall-cmd -q --zone=work --add-port=7000-7010/udp",
+        digest: "firewall-cmd --zone=work --list-ports",
+        right: "7000-7004/udp 7006-7010/udp",
+        drift: "firewall-cmd -q --zone=work --add-port=7004-7006/udp",
+    },
+    Row {
         name: "all names of the machine",
         program: "hostname \"web1.example\" {}\n",
         resource: ("hostname", "web1.example"),
@@ -299,6 +317,6 @@ fn try_row(row: &Row) {
 fn each_is_looked_at_repaired_left_alone_and_followed() {
     let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
     Place::machine(test)
-        .needing(&["augtool", "apt-get", "machinectl", "busybox"])
+        .needing(&["augtool", "apt-get", "machinectl", "busybox", "firewall-cmd"])
         .run(|| ROWS.iter().for_each(try_row));
 }

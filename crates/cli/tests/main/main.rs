@@ -21,6 +21,7 @@ mod events;
 mod every_day;
 mod exec;
 mod exports;
+mod firewalld;
 mod firmware;
 mod function_examples;
 mod function_system;
