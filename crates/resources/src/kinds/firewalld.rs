@@ -48,7 +48,12 @@ use zone::{DAEMON, DAEMON_INTERFACE, OBJECT, ZONE_INTERFACE, Zone};
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "firewalld", autoedge, asynchronous, constants(state(exists = "exists", absent = "absent", undefined = "")))]
+#[resource(
+    kind = "firewalld",
+    autoedge,
+    asynchronous,
+    constants(state(exists = "exists", absent = "absent", undefined = ""))
+)]
 pub(crate) struct Firewalld {
     /// The zone. Unset or empty: the default one, for which each run asks.
     zone: String,
@@ -107,10 +112,8 @@ impl Firewalld {
 
     async fn check_services(&self, zone: &Zone, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let there = zone.services().await?;
-        let (open, closed): (Vec<&String>, Vec<&String>) = self
-            .services
-            .iter()
-            .partition(|service| there.contains(*service));
+        let (open, closed): (Vec<&String>, Vec<&String>) =
+            self.services.iter().partition(|service| there.contains(*service));
         if self.differs("services", &open, &closed, &self.services, apply) {
             for service in if self.is_open() { closed } else { open } {
                 zone.set_service(service, self.is_open()).await?;
@@ -240,8 +243,7 @@ impl Concern {
             }
             "PortAdded" => {
                 let body = body.deserialize::<(&str, &str, &str, i32)>();
-                let concerns =
-                    body.map_or(true, |(zone, port, protocol, _)| is_port(zone, port, protocol));
+                let concerns = body.map_or(true, |(zone, port, protocol, _)| is_port(zone, port, protocol));
                 (concerns, "firewalld tells of a port")
             }
             "PortRemoved" => {

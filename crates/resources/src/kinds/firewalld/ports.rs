@@ -123,11 +123,13 @@ impl PortRange {
         let below = port.number.checked_sub(1).map(|high| (self.low, high));
         let above = port.number.checked_add(1).map(|low| (low, self.high));
         let parts = [below, above].into_iter().flatten();
-        parts.filter(|(low, high)| low <= high).map(|(low, high)| PortRange {
-            low,
-            high,
-            protocol: self.protocol.clone(),
-        })
+        parts
+            .filter(|(low, high)| low <= high)
+            .map(|(low, high)| PortRange {
+                low,
+                high,
+                protocol: self.protocol.clone(),
+            })
     }
 
     /// As firewalld writes it.

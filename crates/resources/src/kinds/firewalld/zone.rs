@@ -41,7 +41,8 @@ impl Zone {
         if name.is_empty() {
             let method = method(DAEMON_INTERFACE, "getDefaultZone");
             let default = zone.link.call::<String>(method, &()).await;
-            zone.name = default.map_err(|error| zone.failed("ask firewalld for the default zone", "", &error))?;
+            zone.name =
+                default.map_err(|error| zone.failed("ask firewalld for the default zone", "", &error))?;
             if zone.name.is_empty() {
                 let why = "it has none: `firewall-cmd --set-default-zone` sets one";
                 return Err(Failure::new("ask firewalld for the default zone").because(why));
@@ -54,15 +55,16 @@ impl Zone {
     pub(super) async fn services(&self) -> Result<Vec<String>, Failure> {
         let method = method(ZONE_INTERFACE, "getServices");
         let services = self.link.call(method, &(self.name.as_str(),)).await;
-        services.map_err(|error| self.failed("ask firewalld for the services of the zone", &self.name, &error))
+        services
+            .map_err(|error| self.failed("ask firewalld for the services of the zone", &self.name, &error))
     }
 
     /// The ports that are open.
     pub(super) async fn ports(&self) -> Result<Vec<PortRange>, Failure> {
         let method = method(ZONE_INTERFACE, "getPorts");
         let ports: Result<Vec<Vec<String>>, BusError> = self.link.call(method, &(self.name.as_str(),)).await;
-        let ports =
-            ports.map_err(|error| self.failed("ask firewalld for the ports of the zone", &self.name, &error))?;
+        let ports = ports
+            .map_err(|error| self.failed("ask firewalld for the ports of the zone", &self.name, &error))?;
         let read = ports.iter().filter_map(|port| match port.as_slice() {
             [ports, protocol] => PortRange::read(ports, protocol),
             _ => None,
@@ -138,7 +140,9 @@ impl Zone {
                 };
                 Err(Failure::new(attempted).on(self.shown(target)).because(why))
             }
-            Err(error) if matches!(code(&error), Some("ALREADY_ENABLED" | "NOT_ENABLED")) => Ok(Change::WasSo),
+            Err(error) if matches!(code(&error), Some("ALREADY_ENABLED" | "NOT_ENABLED")) => {
+                Ok(Change::WasSo)
+            }
             Err(error) => Err(self.failed(attempted, target, &error)),
         }
     }
@@ -150,8 +154,12 @@ impl Zone {
         };
         let zone = self.shown(&self.name);
         let named = |names: &[&str]| names.iter().any(|name| error.is_named(name));
-        if named(&["org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"]) {
-            return failure.because("firewalld is not running; `svc \"firewalld\"` with the state `running` starts it");
+        if named(&[
+            "org.freedesktop.DBus.Error.ServiceUnknown",
+            "org.freedesktop.DBus.Error.NameHasNoOwner",
+        ]) {
+            return failure
+                .because("firewalld is not running; `svc \"firewalld\"` with the state `running` starts it");
         }
         if named(&[
             "org.fedoraproject.FirewallD1.NotAuthorizedException",
@@ -171,7 +179,9 @@ impl Zone {
             }
             Some(code) if self.secret => format!("firewalld refuses: {code}"),
             Some(_) => format!("firewalld refuses: {error}"),
-            None if self.secret && matches!(error, BusError::Refused { .. }) => "firewalld refuses".to_owned(),
+            None if self.secret && matches!(error, BusError::Refused { .. }) => {
+                "firewalld refuses".to_owned()
+            }
             None => return failure.because(error.clone()),
         };
         failure.because(why)
