@@ -10,6 +10,7 @@ mod firewalld;
 mod fwattr;
 mod gate;
 mod group;
+mod gsettings;
 mod gzip;
 mod hostname;
 mod json_edit;
@@ -61,6 +62,7 @@ pub static KINDS: &[&KindSpec] = &[
     &augeas::Augeas::SPEC,
     &gzip::Gzip::SPEC,
     &tar::Tar::SPEC,
+    &gsettings::Gsettings::SPEC,
     &fwattr::Fwattr::SPEC,
     &password::Password::SPEC,
     &kv::Kv::SPEC,

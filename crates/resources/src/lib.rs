@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod account_tools;
+mod command_rights;
 mod derived_file;
 mod elections;
 mod home_file;

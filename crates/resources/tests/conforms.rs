@@ -210,6 +210,7 @@ const ON_A_MACHINE: &[&str] = &[
     "mount",
     "nspawn",
     "firewalld",
+    "gsettings",
     "fwattr",
 ];
 

@@ -38,11 +38,15 @@ fn what_firewalld_refuses_is_told_and_a_service_starts_it_before() {
         assert_eq!(shell("firewall-cmd --list-ports"), "80/tcp");
         fails(
             &open("zone => \"dmzz\", ports => [\"80/tcp\"],"),
-            "failed to ask firewalld for the ports of the zone dmzz: firewalld has no zone `dmzz`; `firewall-cmd --get-zones` lists them",
+            "failed to ask firewalld for the ports of the zone dmzz: firewalld has no zone `dmzz`; did you mean `dmz`?",
         );
         fails(
             &open("services => [\"htpp\"],"),
-            "failed to open the service htpp: firewalld has no such service; `firewall-cmd --get-services` lists them",
+            "failed to open the service htpp: firewalld has no such service; did you mean `http`?",
+        );
+        fails(
+            &open("services => [\"nothing-like-it\"],"),
+            "firewalld has no such service; `firewall-cmd --get-services` lists them",
         );
         let (_, said) = once(&open("services => [sensitive(\"htpp\")],"));
         assert!(

@@ -206,6 +206,17 @@ const ROWS: &[Row] = &[
         drift: "printf '{\"log\": {}}' > /etc/daemon.json",
     },
     Row {
+        name: "a setting of somebody's desktop",
+        program: "gsettings \"org.gnome.desktop.interface gtk-theme\" {\n\ttype => \"str\",\n\tvalue => \"It's dark\",\n\tuser => \"games\",\n}\n",
+        resource: ("gsettings", "org.gnome.desktop.interface gtk-theme"),
+        prepare: "mkdir -p ~games; chown games ~games; loginctl enable-linger games; systemctl start user@5.service; \
+                  printf '#!/bin/sh\nexec setpriv --reuid games --regid games --init-groups env -i PATH=/usr/bin:/bin XDG_RUNTIME_DIR=/run/user/5/ DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/5/bus gsettings \"$@\"' \
+                  > /usr/local/bin/as-games; chmod 755 /usr/local/bin/as-games",
+        digest: "as-games get org.gnome.desktop.interface gtk-theme",
+        right: "\"It's dark\"",
+        drift: "as-games reset org.gnome.desktop.interface gtk-theme",
+    },
+    Row {
         name: "services and ports of the firewall",
         program: "firewalld \"web\" {\n\tzone => \"public\",\n\tservices => [\"http\", \"https\"],\n\tports => [\"8080/tcp\"],\n}\n",
         resource: ("firewalld", "web"),
@@ -317,6 +328,6 @@ fn try_row(row: &Row) {
 fn each_is_looked_at_repaired_left_alone_and_followed() {
     let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
     Place::machine(test)
-        .needing(&["augtool", "apt-get", "machinectl", "busybox", "firewall-cmd"])
+        .needing(&["augtool", "apt-get", "machinectl", "busybox", "firewall-cmd", "gsettings"])
         .run(|| ROWS.iter().for_each(try_row));
 }

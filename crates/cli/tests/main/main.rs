@@ -29,6 +29,7 @@ mod function_walk_through;
 mod gates;
 mod groups;
 mod growing;
+mod gsettings;
 mod host_kinds;
 mod hostile;
 mod hung_file_system;

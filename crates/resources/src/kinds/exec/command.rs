@@ -12,12 +12,11 @@ use setpoint_engine::{
 };
 use setpoint_graph::{ParameterType, TypeMismatch};
 use setpoint_host::processes::{Capability, Command, Environment, Finished, Limit, RunError, Signal, Stop};
-use setpoint_host::users::{AccountError, Users};
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::Exec;
-use super::cache::blocking;
+use crate::command_rights::CommandRights;
 
 /// How long a command that was asked to stop may take, unless it is the program that stops: then the user decides.
 pub(super) const GRACE: Duration = Duration::from_secs(15);
@@ -142,53 +141,12 @@ impl<'a> CommandLine<'a> {
 /// What all commands of one run share.
 pub(super) struct Run {
     environment: Environment,
-    rights: Rights,
+    rights: CommandRights,
     limits: BTreeMap<Limit, u64>,
     capabilities: Option<Vec<Capability>>,
     most_output: usize,
     signal: Signal,
     secret: bool,
-}
-
-/// Whose rights commands have; nothing means ours.
-#[derive(Clone, Default)]
-struct Rights {
-    user: Option<u32>,
-    group: Option<u32>,
-    groups: Vec<u32>,
-}
-
-impl Rights {
-    /// Asks the name service, which may take its time.
-    fn find(users: &Users, user: &str, group: &str) -> Result<Rights, Failure> {
-        let failed = |attempted: &'static str| move |error| Failure::new(attempted).because(error);
-        let no_group = "find the group";
-        if !group.is_empty() {
-            let user = Some(user).filter(|user| !user.is_empty());
-            let user = user.map(|user| users.user(user)).transpose();
-            return Ok(Rights {
-                user: user.map_err(failed("find the user"))?,
-                group: Some(users.group(group).map_err(failed(no_group))?),
-                groups: Vec::new(),
-            });
-        }
-        if user.is_empty() {
-            return Ok(Rights::default());
-        }
-        match users.with_groups(user) {
-            Ok((account, groups)) => Ok(Rights {
-                user: Some(account.uid),
-                group: Some(account.gid),
-                groups,
-            }),
-            // A number needs no account. But then nobody knows its groups, and ours would be too much.
-            Err(AccountError::NoUser { .. }) if users.user(user).is_ok() => Err(Failure::new(no_group)
-                .because(format!(
-                    "the user `{user}` has no account that says it: set `group` too"
-                ))),
-            Err(error) => Err(failed("find the user")(error)),
-        }
-    }
 }
 
 impl Exec {
@@ -207,15 +165,9 @@ impl Exec {
             limits,
             capabilities,
         } = &self.rights;
-        let rights = if user.is_empty() && group.is_empty() {
-            Rights::default()
-        } else {
-            let (handle, user, group) = (handle.clone(), user.clone(), group.clone());
-            blocking(move || Rights::find(handle.users(), &user, &group)).await?
-        };
         Ok(Run {
             environment: Environment::Exactly(variables.collect()),
-            rights,
+            rights: CommandRights::find(handle, user, group).await?,
             limits: limits.clone(),
             capabilities: capabilities.clone(),
             most_output: self.output_limit as usize,
@@ -244,11 +196,11 @@ impl Run {
             }
         };
         let directory = Some(line.directory).filter(|directory| !directory.is_empty());
-        Ok(command
+        Ok(self
+            .rights
+            .give(command)
             .directory(directory.map(PathBuf::from))
             .environment(self.environment.clone())
-            .credentials(self.rights.user, self.rights.group)
-            .groups(self.rights.groups.iter().copied())
             .limits(self.limits.clone())
             .capabilities(self.capabilities.clone())
             .most_output(self.most_output))

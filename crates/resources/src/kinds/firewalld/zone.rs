@@ -1,5 +1,6 @@
 //! A zone of the firewalld that runs, asked and changed over the bus.
 
+use setpoint_diagnostics::did_you_mean;
 use setpoint_engine::Failure;
 use setpoint_host::bus::{BusError, Link, Method};
 
@@ -40,9 +41,13 @@ impl Zone {
         };
         if name.is_empty() {
             let method = method(DAEMON_INTERFACE, "getDefaultZone");
-            let default = zone.link.call::<String>(method, &()).await;
-            zone.name =
-                default.map_err(|error| zone.failed("ask firewalld for the default zone", "", &error))?;
+            zone.name = match zone.link.call::<String>(method, &()).await {
+                Ok(default) => default,
+                Err(error) => {
+                    let attempted = "ask firewalld for the default zone";
+                    return Err(zone.failed(attempted, "", &error).await);
+                }
+            };
             if zone.name.is_empty() {
                 let why = "it has none: `firewall-cmd --set-default-zone` sets one";
                 return Err(Failure::new("ask firewalld for the default zone").because(why));
@@ -54,17 +59,25 @@ impl Zone {
     /// The services that are open.
     pub(super) async fn services(&self) -> Result<Vec<String>, Failure> {
         let method = method(ZONE_INTERFACE, "getServices");
-        let services = self.link.call(method, &(self.name.as_str(),)).await;
-        services
-            .map_err(|error| self.failed("ask firewalld for the services of the zone", &self.name, &error))
+        match self.link.call(method, &(self.name.as_str(),)).await {
+            Ok(services) => Ok(services),
+            Err(error) => {
+                let attempted = "ask firewalld for the services of the zone";
+                Err(self.failed(attempted, &self.name, &error).await)
+            }
+        }
     }
 
     /// The ports that are open.
     pub(super) async fn ports(&self) -> Result<Vec<PortRange>, Failure> {
         let method = method(ZONE_INTERFACE, "getPorts");
-        let ports: Result<Vec<Vec<String>>, BusError> = self.link.call(method, &(self.name.as_str(),)).await;
-        let ports = ports
-            .map_err(|error| self.failed("ask firewalld for the ports of the zone", &self.name, &error))?;
+        let ports: Vec<Vec<String>> = match self.link.call(method, &(self.name.as_str(),)).await {
+            Ok(ports) => ports,
+            Err(error) => {
+                let attempted = "ask firewalld for the ports of the zone";
+                return Err(self.failed(attempted, &self.name, &error).await);
+            }
+        };
         let read = ports.iter().filter_map(|port| match port.as_slice() {
             [ports, protocol] => PortRange::read(ports, protocol),
             _ => None,
@@ -87,7 +100,7 @@ impl Zone {
                 ("close the service", answer)
             }
         };
-        self.change(attempted, service, answer).map(drop)
+        self.change(attempted, service, answer).await.map(drop)
     }
 
     /// Opens ports.
@@ -96,7 +109,9 @@ impl Zone {
         let method = method(ZONE_INTERFACE, "addPort");
         let arguments = (zone, ports.as_str(), protocol, NO_TIMEOUT);
         let answer = self.link.call(method, &arguments).await;
-        self.change("open the port", &range.to_string(), answer).map(drop)
+        self.change("open the port", &range.to_string(), answer)
+            .await
+            .map(drop)
     }
 
     /// Closes one port, and leaves the others of the ranges open that it is in.
@@ -121,11 +136,11 @@ impl Zone {
         let (zone, ports, protocol) = (self.name.as_str(), range.ports(), range.protocol.as_str());
         let method = method(ZONE_INTERFACE, "removePort");
         let answer = self.link.call(method, &(zone, ports.as_str(), protocol)).await;
-        self.change("close the port", &range.to_string(), answer)
+        self.change("close the port", &range.to_string(), answer).await
     }
 
     /// What a change came to, of which firewalld answers the zone.
-    fn change(
+    async fn change(
         &self,
         attempted: &'static str,
         target: &str,
@@ -143,11 +158,11 @@ impl Zone {
             Err(error) if matches!(code(&error), Some("ALREADY_ENABLED" | "NOT_ENABLED")) => {
                 Ok(Change::WasSo)
             }
-            Err(error) => Err(self.failed(attempted, target, &error)),
+            Err(error) => Err(self.failed(attempted, target, &error).await),
         }
     }
 
-    fn failed(&self, attempted: &'static str, target: &str, error: &BusError) -> Failure {
+    async fn failed(&self, attempted: &'static str, target: &str, error: &BusError) -> Failure {
         let failure = match target {
             "" => Failure::new(attempted),
             target => Failure::new(attempted).on(self.shown(target)),
@@ -169,10 +184,14 @@ impl Zone {
         }
         let why = match code(error) {
             Some("INVALID_ZONE") => {
-                format!("firewalld has no zone `{zone}`; `firewall-cmd --get-zones` lists them")
+                let known = self.names(ZONE_INTERFACE, "getZones").await;
+                let help = self.did_you_mean(&self.name, &known, "`firewall-cmd --get-zones` lists them");
+                format!("firewalld has no zone `{zone}`; {help}")
             }
             Some("INVALID_SERVICE") => {
-                "firewalld has no such service; `firewall-cmd --get-services` lists them".to_owned()
+                let known = self.names(DAEMON_INTERFACE, "listServices").await;
+                let help = self.did_you_mean(target, &known, "`firewall-cmd --get-services` lists them");
+                format!("firewalld has no such service; {help}")
             }
             Some("PANIC_MODE") => {
                 "firewalld drops everything now; `firewall-cmd --panic-off` ends that".to_owned()
@@ -185,6 +204,18 @@ impl Zone {
             None => return failure.because(error.clone()),
         };
         failure.because(why)
+    }
+
+    /// All names that a method answers; none if it does not.
+    async fn names(&self, interface: &str, name: &str) -> Vec<String> {
+        let names = self.link.call(method(interface, name), &()).await;
+        names.unwrap_or_default()
+    }
+
+    /// The name that is probably meant, or else where to look for it.
+    fn did_you_mean(&self, name: &str, known: &[String], otherwise: &str) -> String {
+        let meant = did_you_mean(name, known.iter().map(String::as_str));
+        meant.filter(|_| !self.secret).unwrap_or_else(|| otherwise.to_owned())
     }
 
     fn shown<'a>(&self, text: &'a str) -> &'a str {
