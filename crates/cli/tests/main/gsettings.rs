@@ -65,7 +65,12 @@ fn values_are_compared_by_what_they_mean() {
         sets(&of("clock-show-seconds"), "bool", "true", "true");
         sets(&of("gtk-theme"), "str", "\"plain\"", "'plain'");
         sets(&of("gtk-theme"), "str", "\"'quoted'\"", "'quoted'");
-        sets(&of("gtk-theme"), "str", "\"it's \\\\ \\\"ü\\\"\"", "\"it's \\\\ \\\"ü\\\"\"");
+        sets(
+            &of("gtk-theme"),
+            "str",
+            "\"it's \\\\ \\\"ü\\\"\"",
+            "\"it's \\\\ \\\"ü\\\"\"",
+        );
         sets(&of("gtk-theme"), "str", "\"-1\"", "'-1'");
         sets(&of("gtk-theme"), "custom", "\"bare word\"", "'bare word'");
         sets(&of("color-scheme"), "str", "\"prefer-dark\"", "'prefer-dark'");
@@ -73,7 +78,12 @@ fn values_are_compared_by_what_they_mean() {
         sets(&of("cursor-size"), "custom", "\"0x10\"", "16");
         sets(&of("text-scaling-factor"), "int", "2", "2.0");
         sets("org.gnome.desktop.session idle-delay", "int", "60", "uint32 60");
-        sets("org.gnome.desktop.privacy recent-files-max-age", "int", "-5", "-5");
+        sets(
+            "org.gnome.desktop.privacy recent-files-max-age",
+            "int",
+            "-5",
+            "-5",
+        );
         let sources = "org.gnome.desktop.input-sources sources";
         sets(sources, "custom", "\"[('xkb','us')]\"", "[('xkb', 'us')]");
         sets(sources, "custom", "\"[]\"", "@a(ss) []");
@@ -134,15 +144,24 @@ fn users_and_sessions_that_come_and_go_are_seen() {
         prepare(false);
         shell("userdel games");
         let place = Hermetic::new();
-        let main = place.write("main.mcl", program(&format!("{INTERFACE} gtk-theme"), "str", "\"mine\"", ""));
+        let main = place.write(
+            "main.mcl",
+            program(&format!("{INTERFACE} gtk-theme"), "str", "\"mine\"", ""),
+        );
         let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
         let says = |engine: &mut Engine, wanted: &str| {
-            engine.event(wanted, |event| event["error"].as_str().is_some_and(|error| error.contains(wanted)));
+            engine.event(wanted, |event| {
+                event["error"]
+                    .as_str()
+                    .is_some_and(|error| error.contains(wanted))
+            });
         };
         let name = format!("{INTERFACE} gtk-theme");
         let is_right = || shell(&format!("as-games get {name}")) == "'mine'";
         says(&mut engine, "there is no user `games`");
-        shell("groupadd --gid 60 games; useradd --uid 5 --gid 60 --no-create-home --home-dir /usr/games games");
+        shell(
+            "groupadd --gid 60 games; useradd --uid 5 --gid 60 --no-create-home --home-dir /usr/games games",
+        );
         says(&mut engine, "the user `games` has no session");
         shell("chown games /usr/games; loginctl enable-linger games; systemctl start user@5.service");
         engine.repaired_until("gsettings", &name, is_right);

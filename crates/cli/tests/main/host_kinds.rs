@@ -328,6 +328,13 @@ fn try_row(row: &Row) {
 fn each_is_looked_at_repaired_left_alone_and_followed() {
     let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
     Place::machine(test)
-        .needing(&["augtool", "apt-get", "machinectl", "busybox", "firewall-cmd", "gsettings"])
+        .needing(&[
+            "augtool",
+            "apt-get",
+            "machinectl",
+            "busybox",
+            "firewall-cmd",
+            "gsettings",
+        ])
         .run(|| ROWS.iter().for_each(try_row));
 }

@@ -207,15 +207,15 @@ impl Gsettings {
         let is_in_name = self.schema.is_empty() && self.key.is_empty();
         let Setting { schema, key } = self.setting();
         if is_in_name && (schema.is_empty() || key.is_empty()) {
-            let message = format!("`{}` is not a schema and a key with a space in between", self.name);
+            let message = format!(
+                "`{}` is not a schema and a key with a space in between",
+                self.name
+            );
             let help = "set `schema` and `key` if the resource has another name";
             invalid.push(Invalid::new(message).help(help));
             return;
         }
-        let wrong = [
-            ("schema", why_no_schema(&schema)),
-            ("key", why_no_key(&key)),
-        ];
+        let wrong = [("schema", why_no_schema(&schema)), ("key", why_no_key(&key))];
         for (parameter, why) in wrong {
             // The place is where the text stands.
             invalid.extend(why.map(|why| match is_in_name {
@@ -289,7 +289,9 @@ fn why_no_schema(schema: &str) -> Option<String> {
     let path = path?;
     let is_path = path.starts_with('/') && path.ends_with('/') && !path.contains("//");
     (!is_path || path.contains(char::is_control)).then(|| {
-        format!("`{path}` is not the path of settings: it begins and ends with one slash, and has no two in a row")
+        format!(
+            "`{path}` is not the path of settings: it begins and ends with one slash, and has no two in a row"
+        )
     })
 }
 

@@ -215,7 +215,9 @@ impl Zone {
     /// The name that is probably meant, or else where to look for it.
     fn did_you_mean(&self, name: &str, known: &[String], otherwise: &str) -> String {
         let meant = did_you_mean(name, known.iter().map(String::as_str));
-        meant.filter(|_| !self.secret).unwrap_or_else(|| otherwise.to_owned())
+        meant
+            .filter(|_| !self.secret)
+            .unwrap_or_else(|| otherwise.to_owned())
     }
 
     fn shown<'a>(&self, text: &'a str) -> &'a str {

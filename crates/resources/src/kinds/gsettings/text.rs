@@ -160,7 +160,10 @@ fn number_of(text: &str) -> Option<Token> {
     let whole = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(digits) => i128::from_str_radix(digits, 16).ok(),
         // As in C.
-        None if digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+        None if digits.len() > 1
+            && digits.starts_with('0')
+            && digits.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
             i128::from_str_radix(digits, 8).ok()
         }
         None if digits.starts_with(|first: char| first.is_ascii_digit()) => digits.parse().ok(),
@@ -233,7 +236,9 @@ mod tests {
         for text in ["''", "'a'", "\"a 'b'\"", "'a\\'b'"] {
             assert!(is_quoted(text), "{text}");
         }
-        for text in ["", "a", "'a", "a'", "'a' 'b'", "@s 'a'", "['a']", "'a\\'", "'\\u12'"] {
+        for text in [
+            "", "a", "'a", "a'", "'a' 'b'", "@s 'a'", "['a']", "'a\\'", "'\\u12'",
+        ] {
             assert!(!is_quoted(text), "{text}");
         }
     }
