@@ -88,6 +88,16 @@ fn values_are_compared_by_what_they_mean() {
         sets(sources, "custom", "\"[('xkb','us')]\"", "[('xkb', 'us')]");
         sets(sources, "custom", "\"[]\"", "@a(ss) []");
         sets(&format!("{FOLDER} apps"), "custom", "\"['a']\"", "['a']");
+        // Our own.
+        shell("loginctl enable-linger root; systemctl start user@0.service");
+        let own = program("clock", "bool", "true", "schema => \"org.gnome.desktop.interface\",\n\tkey => \"clock-show-date\",");
+        let own = own.replace("\tuser => \"games\",\n", "").replace("=> true", "=> false");
+        let (code, said) = once(&own);
+        assert_eq!(code, 0, "{said}");
+        let get = "XDG_RUNTIME_DIR=/run/user/0/ DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/0/bus gsettings get org.gnome.desktop.interface clock-show-date";
+        assert_eq!(shell(get), "false");
+        let (_, said) = once(&own);
+        assert!(said.contains("1 right"), "{said}");
     });
 }
 

@@ -116,6 +116,7 @@ impl Firewalld {
             self.services.iter().partition(|service| there.contains(*service));
         if self.differs("services", &open, &closed, &self.services, apply) {
             for service in if self.is_open() { closed } else { open } {
+                apply.cancellation().check("open and close services")?;
                 zone.set_service(service, self.is_open()).await?;
             }
         }
@@ -132,11 +133,13 @@ impl Firewalld {
             match self.is_open() {
                 true => {
                     for port in closed {
+                        apply.cancellation().check("open ports")?;
                         zone.open(&PortRange::from(port)).await?;
                     }
                 }
                 false => {
                     for port in open {
+                        apply.cancellation().check("close ports")?;
                         zone.close_one(port).await?;
                     }
                 }

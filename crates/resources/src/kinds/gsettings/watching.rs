@@ -1,4 +1,7 @@
 //! What happens to a setting: `gsettings monitor`, which prints a line when it is set.
+//!
+//! The bus of the session lets in nobody but its user, so it is followed with that user's rights. It is one small process for each setting: one for all
+//! settings of a schema would be fewer, and would have to be found and shared between resources that come and go.
 
 use std::time::Duration;
 
