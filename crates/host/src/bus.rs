@@ -22,7 +22,8 @@ use tokio::sync::Notify;
 pub use zbus::OwnedObjectPath;
 use zbus::conn::Builder;
 pub use zbus::message::Message;
-use zbus::{DynamicType, MatchRule, OwnedMatchRule, OwnedVariant, Type, Variant};
+pub use zbus::{DynamicType, MatchRule};
+use zbus::{OwnedMatchRule, OwnedVariant, Type, Variant};
 
 pub use error::BusError;
 
@@ -169,6 +170,20 @@ pub fn owner_changes(service: &'static str) -> MatchRule<'static> {
         .interface(bus)
         .member("NameOwnerChanged")
         .arg(0, service);
+    rule.build()
+        .expect("the constants of the program are names of the bus")
+}
+
+/// The rule for all signals of an interface, of all objects that a service has.
+///
+/// # Panics
+/// When one of these is not of the form that the bus demands: they are constants of the program.
+#[must_use]
+pub fn all_signals(service: &'static str, interface: &'static str) -> MatchRule<'static> {
+    let rule = MatchRule::builder()
+        .msg_type(zbus::message::Type::Signal)
+        .sender(service)
+        .interface(interface);
     rule.build()
         .expect("the constants of the program are names of the bus")
 }

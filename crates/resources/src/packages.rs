@@ -3,13 +3,24 @@
 //! Whoever wants many packages asks once and changes once: a [`PackageManager`] makes one transaction of them, and says of each that it could not bring into its
 //! state why.
 
+mod apk;
 pub(crate) mod apt;
+mod change;
 mod command;
+pub(crate) mod dnf;
+mod packagekit;
+mod pacman;
+mod rpm_version;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use setpoint_engine::{Apply, Failure, Handle, Watch, async_trait};
+
+use apk::Apk;
+use apt::Apt;
+use dnf::Dnf;
+use packagekit::PackageKit;
+use pacman::Pacman;
 
 /// What is wanted of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,11 +87,56 @@ pub(crate) trait PackageManager: Send + Sync {
     async fn files(&self, name: &str, handle: &Handle) -> Result<Vec<Vec<u8>>, Failure>;
 }
 
-/// The manager of packages of this machine.
+/// The manager of packages of this machine: the one whose list of what is installed is there. PackageKit is asked where that is nobody's whom we know.
 pub(crate) fn package_manager() -> Result<Arc<dyn PackageManager>, Failure> {
-    if Path::new(apt::STATUS).exists() {
-        return Ok(Arc::new(apt::Apt));
+    if Apt::is_here() {
+        Ok(Arc::new(Apt))
+    } else if Dnf::is_here() {
+        Ok(Arc::new(Dnf))
+    } else if Pacman::is_here() {
+        Ok(Arc::new(Pacman))
+    } else if Apk::is_here() {
+        Ok(Arc::new(Apk))
+    } else if PackageKit::is_here() {
+        Ok(Arc::new(PackageKit))
+    } else {
+        let why = "there is none of apt, dnf, pacman, apk and PackageKit that has packages of this machine";
+        Err(Failure::new("find the manager of packages").because(why))
     }
-    let why = "this distribution's is not known here: that of Debian and its descendants (apt) is";
-    Err(Failure::new("find the manager of packages").because(why))
+}
+
+/// Paths in their order, with a slash at the end of those that are above others.
+fn directories_marked(files: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut files: Vec<Vec<u8>> = files.collect();
+    files.sort();
+    let mut marked: Vec<Vec<u8>> = Vec::with_capacity(files.len());
+    for (at, file) in files.iter().enumerate() {
+        // Of those that begin with it, `/a-b` may stand before `/a/b`.
+        let is_above = files[at + 1..]
+            .iter()
+            .take_while(|next| next.starts_with(file))
+            .any(|next| next.get(file.len()) == Some(&b'/'));
+        let mut file = file.clone();
+        if is_above && !file.ends_with(b"/") {
+            file.push(b'/');
+        }
+        marked.push(file);
+    }
+    marked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_above_others_is_a_directory() {
+        let files = ["/a", "/a/b", "/a-c", "/a/b/c", "/d/"].map(|file| file.as_bytes().to_vec());
+        let marked = directories_marked(files.into_iter());
+        let marked: Vec<&str> = marked
+            .iter()
+            .filter_map(|file| std::str::from_utf8(file).ok())
+            .collect();
+        assert_eq!(marked, ["/a/", "/a-c", "/a/b/", "/a/b/c", "/d/"]);
+    }
 }

@@ -49,6 +49,7 @@ mod modules;
 mod mount;
 mod neovim;
 mod net;
+mod package_managers;
 mod packages;
 #[path = "../sources/place.rs"]
 #[allow(

@@ -11,7 +11,7 @@ use crate::place::{Place, shell};
 pub(crate) const REPOSITORY: &str = include_str!("../../../testing/fixtures/local-repository.sh");
 
 /// Runs a program once.
-fn run(program: &str, further: &[&str]) -> Finished {
+pub(crate) fn run(program: &str, further: &[&str]) -> Finished {
     run_in(&Hermetic::new(), program, further)
 }
 
@@ -41,7 +41,7 @@ fn events(finished: &Finished) -> Vec<Json> {
         .collect()
 }
 
-fn drifts(finished: &Finished) -> Vec<String> {
+pub(crate) fn drifts(finished: &Finished) -> Vec<String> {
     let of = |event: &Json, field: &str| event[field].as_str().unwrap_or_default().to_owned();
     let all = events(finished);
     let drifts = all.iter().filter(|event| event["event"] == "drift");
@@ -54,7 +54,7 @@ fn drifts(finished: &Finished) -> Vec<String> {
     drifts
 }
 
-fn repair(program: &str) -> Vec<String> {
+pub(crate) fn repair(program: &str) -> Vec<String> {
     let place = Hermetic::new();
     let finished = run_in(&place, program, &[]);
     assert_eq!(finished.code, 0, "{}{}", finished.stdout, finished.stderr);
@@ -63,7 +63,7 @@ fn repair(program: &str) -> Vec<String> {
     drifts(&finished)
 }
 
-fn fails(program: &str) -> String {
+pub(crate) fn fails(program: &str) -> String {
     let finished = run(program, &[]);
     assert_eq!(finished.code, 1, "{}", finished.stdout);
     finished.stdout + &finished.stderr

@@ -1,7 +1,7 @@
 //! The `pkg:repository` kind: a source of packages. Not one of mgmt's kinds.
 //!
-//! It is a file in the form of `sources.list(5)`, section *DEB822-STYLE FORMAT*, and its key another one, which apt believes for this source alone. When they have been
-//! written, the lists of this source are fetched, before any package that may come from it.
+//! For apt it is a file in the form of `sources.list(5)`, section *DEB822-STYLE FORMAT*, and its key another one, which apt believes for this source alone. For dnf it is a file of
+//! `/etc/yum.repos.d`, and its key one of rpm's. When they have been written, the lists of this source are fetched, before any package that may come from it.
 
 use setpoint_engine::{
     Apply, Attempting, DriftValue, Failure, Identity, IfSet, Resource, Text, Watch, async_trait,
@@ -11,11 +11,12 @@ use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_host::state::Stored;
 use sha2::{Digest, Sha256};
 
-use crate::packages::apt;
+use crate::packages::apt::{self, Apt};
+use crate::packages::dnf::{self, Dnf};
 use crate::presence::{Presence, state_missing};
 use crate::sorts::{FILE, REPOSITORY};
 
-/// A source of packages, for apt.
+/// A source of packages, for apt or dnf.
 ///
 /// The lists of what it has are fetched when it is new or changed, and every `pkg` comes after that.
 ///
@@ -47,6 +48,8 @@ use crate::sorts::{FILE, REPOSITORY};
 ///     state => "absent",
 /// }
 /// ```
+///
+/// For dnf, an address is all that there is to say; such sources have neither suites nor components.
 #[derive(Debug, Resource)]
 #[resource(kind = "pkg:repository", autoedge, asynchronous)]
 pub(crate) struct PkgRepository {
@@ -54,13 +57,13 @@ pub(crate) struct PkgRepository {
     state: IfSet<Presence>,
     /// Where it is: `https://…`, or `file:/…`.
     uris: Vec<String>,
-    /// The suites, such as `bookworm`. One that ends in a slash is a path below the address, and has no components.
+    /// The suites, such as `bookworm`; needed for apt. One that ends in a slash is a path below the address, and has no components.
     suites: Vec<String>,
     /// The components, such as `main`.
     components: Vec<String>,
     /// The architectures. Unset: those of the machine.
     architectures: Vec<String>,
-    /// The key with which it is signed, as armored text (`-----BEGIN PGP PUBLIC KEY BLOCK-----`). Unset: one of the keys that apt believes for all sources.
+    /// The key with which it is signed, as armored text (`-----BEGIN PGP PUBLIC KEY BLOCK-----`). Unset: one of the keys that are believed for all sources.
     key: Text,
     /// Whether it need not be signed.
     trusted: bool,
@@ -78,6 +81,28 @@ const FETCHED_VERSION: u32 = 1;
 /// How an armored key begins: RFC 9580, section 6.2.
 const ARMOR: &[u8] = b"-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
+/// How a machine is told of its sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As apt is.
+    Deb,
+    /// As dnf is.
+    Rpm,
+}
+
+impl Form {
+    fn of_this_machine() -> Result<Form, Failure> {
+        if Apt::is_here() {
+            Ok(Form::Deb)
+        } else if Dnf::is_here() {
+            Ok(Form::Rpm)
+        } else {
+            let why = "it is known here how apt and dnf are told of sources, and this machine has neither";
+            Err(Failure::new("write the source").because(why))
+        }
+    }
+}
+
 #[async_trait]
 impl Resource for PkgRepository {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
@@ -93,12 +118,17 @@ impl Resource for PkgRepository {
         if state == Presence::Absent {
             return;
         }
-        for (parameter, list, what) in [("uris", &self.uris, "address"), ("suites", &self.suites, "suite")] {
-            if list.is_empty() {
-                invalid.push(Invalid::parameter(
-                    parameter,
-                    format!("at least one {what} is needed"),
-                ));
+        if self.uris.is_empty() {
+            invalid.push(Invalid::parameter("uris", "at least one address is needed"));
+        }
+        for (parameter, list) in [
+            ("components", &self.components),
+            ("architectures", &self.architectures),
+        ] {
+            if self.suites.is_empty() && !list.is_empty() {
+                let message = format!("there are no `{parameter}` without suites");
+                invalid
+                    .push(Invalid::parameter(parameter, message).help("write `suites => [\"bookworm\",],`"));
             }
         }
         let lists = [
@@ -143,26 +173,35 @@ impl Resource for PkgRepository {
     }
 
     fn identities(&self) -> Vec<Identity> {
-        let files = [self.source_path(), self.key_path()];
-        let files = files.iter().filter_map(|path| path.as_ref().ok());
-        let files = files.map(|path| FILE.identity(path.as_bytes()));
+        let files = [Form::Deb, Form::Rpm]
+            .into_iter()
+            .flat_map(|form| self.paths(form));
+        let files = files.flatten().map(|path| FILE.identity(path.as_bytes()));
         files.chain([REPOSITORY.identity(Vec::new())]).collect()
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let files = [self.source_path(), self.key_path()];
-        files
-            .into_iter()
-            .filter_map(Result::ok)
-            .map(Watch::path)
-            .collect()
+        let Ok(form) = Form::of_this_machine() else {
+            return Vec::new();
+        };
+        self.paths(form).into_iter().flatten().map(Watch::path).collect()
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let (source_path, key_path) = (self.source_path()?, self.key_path()?);
+        let form = Form::of_this_machine()?;
+        let [source_path, key_path] = self.paths(form);
+        let (source_path, key_path) = (source_path?, key_path?);
         let exists = *self.state == Some(Presence::Exists);
         let key = (exists && !self.key.is_empty()).then(|| self.key.as_bytes().to_vec());
-        let source = exists.then(|| self.source(&key_path).into_bytes());
+        if exists && form == Form::Deb && self.suites.is_empty() {
+            let why = "`suites` must be set for apt";
+            return Err(Failure::new("write the source").on(&self.name).because(why));
+        }
+        let source = exists.then(|| match form {
+            Form::Deb => self.deb822(&key_path),
+            Form::Rpm => self.repo(&key_path),
+        });
+        let source = source.map(String::into_bytes);
         // The key first: without it the source would not be believed.
         let digest = Sha256::digest(
             [
@@ -185,7 +224,10 @@ impl Resource for PkgRepository {
         }
         let field = format!("lists of {}", self.name);
         if apply.drift(field, "not fetched", "fetched") {
-            apt::refresh_source(source_path.as_path(), apply).await?;
+            match form {
+                Form::Deb => apt::refresh_source(source_path.as_path(), apply).await?,
+                Form::Rpm => dnf::refresh_source(&self.name, apply).await?,
+            }
             let handle = apply.handle().clone();
             let store = move || handle.store(FETCHED, FETCHED_VERSION, &digest);
             let stored = tokio::task::spawn_blocking(store).await;
@@ -196,16 +238,41 @@ impl Resource for PkgRepository {
 }
 
 impl PkgRepository {
-    fn source_path(&self) -> Result<AbsolutePath, Failure> {
-        path(format!("/etc/apt/sources.list.d/{}.sources", self.name))
+    /// The file of the source, and that of its key.
+    fn paths(&self, form: Form) -> [Result<AbsolutePath, Failure>; 2] {
+        let name = &self.name;
+        let paths = match form {
+            Form::Deb => [
+                format!("/etc/apt/sources.list.d/{name}.sources"),
+                format!("/etc/apt/keyrings/{name}.asc"),
+            ],
+            Form::Rpm => [
+                format!("/etc/yum.repos.d/{name}.repo"),
+                format!("/etc/pki/rpm-gpg/{name}.asc"),
+            ],
+        };
+        paths.map(|path| AbsolutePath::new(path).map_err(|error| Failure::new("use the name").because(error)))
     }
 
-    fn key_path(&self) -> Result<AbsolutePath, Failure> {
-        path(format!("/etc/apt/keyrings/{}.asc", self.name))
+    /// What is in the file of the source, for dnf.
+    fn repo(&self, key: &AbsolutePath) -> String {
+        let name = &self.name;
+        let yes = |is: bool| if is { "1" } else { "0" };
+        let mut text = format!("# Setpoint writes this file.\n[{name}]\nname={name}\n");
+        text.push_str(&format!("baseurl={}\n", self.uris.join(" ")));
+        text.push_str(&format!(
+            "enabled={}\ngpgcheck={}\n",
+            yes(self.enabled),
+            yes(!self.trusted)
+        ));
+        if !self.key.is_empty() {
+            text.push_str(&format!("gpgkey=file://{key}\n"));
+        }
+        text
     }
 
-    /// What is in the file of the source.
-    fn source(&self, key: &AbsolutePath) -> String {
+    /// What is in the file of the source, for apt.
+    fn deb822(&self, key: &AbsolutePath) -> String {
         let mut text = "# Setpoint writes this file.\nTypes: deb\n".to_owned();
         let mut field = |name: &str, words: &[String]| {
             if !words.is_empty() {
@@ -227,10 +294,6 @@ impl PkgRepository {
         }
         text
     }
-}
-
-fn path(path: String) -> Result<AbsolutePath, Failure> {
-    AbsolutePath::new(path).map_err(|error| Failure::new("use the name").because(error))
 }
 
 /// Brings a file to these contents, or removes it.

@@ -1,7 +1,6 @@
 //! Debian's packages: what is installed is read from the files of dpkg, what could be is asked of `apt-cache`, and changes are made by `apt-get`.
 //!
-//! `apt-get` ends with the same status whatever went wrong, so whom to blame is read from what it says. Those are left out, and the others are tried again; where
-//! it names nobody, each is tried by itself. Nothing is asked: questions about configuration get their default answers, and files of configuration that were
+//! `apt-get` ends with the same status whatever went wrong, so whom to blame is read from what it says. Nothing is asked: questions about configuration get their default answers, and files of configuration that were
 //! edited stay. Nothing else is removed so that something can be installed.
 
 mod blame;
@@ -18,13 +17,21 @@ use setpoint_engine::{Apply, Attempting, Failure, Handle, Level, Watch, async_tr
 use setpoint_host::files::{AbsolutePath, Entry};
 use tokio::time::Instant;
 
+use super::change::{Helped, Transactions, change, failed};
 use super::command::{Ended, run};
-use super::{FoundPackage, PackageManager, PackageState, WantedPackage};
+use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked};
 pub(crate) use database::STATUS;
 use database::{Database, Status};
 
 /// The packages of this machine.
 pub(crate) struct Apt;
+
+impl Apt {
+    /// Whether this machine's packages are those of dpkg: it knows of some.
+    pub(crate) fn is_here() -> bool {
+        Path::new(STATUS).metadata().is_ok_and(|list| list.len() > 0)
+    }
+}
 
 /// Where the lists are of what can be had.
 const LISTS: &str = "/var/lib/apt/lists/";
@@ -99,24 +106,8 @@ impl PackageManager for Apt {
         wanted: &[WantedPackage],
         apply: &Apply<'_>,
     ) -> Result<Vec<Option<Failure>>, Failure> {
-        let mut change = Change {
-            wanted,
-            apply,
-            failures: wanted.iter().map(|_| None).collect(),
-            mended: false,
-            refreshed: false,
-        };
-        let all = (0..wanted.len()).collect();
-        let all = change.only_permitted(all).await?;
-        change.make(all).await?;
-        let database = database().await?;
-        for (wanted, failure) in wanted.iter().zip(&mut change.failures) {
-            if failure.is_none() && !is_right(&installed(&database, &wanted.name), &wanted.state) {
-                let why = "`apt-get` says that all went well, and it is not so";
-                *failure = Some(failed(wanted, why));
-            }
-        }
-        Ok(change.failures)
+        let forbidden = forbidden(wanted, apply).await?;
+        change(self, wanted, forbidden, apply).await
     }
 
     async fn hold(&self, name: &str, hold: bool, apply: &Apply<'_>) -> Result<(), Failure> {
@@ -157,134 +148,43 @@ impl PackageManager for Apt {
             Ok(Vec::new())
         };
         let list: Vec<u8> = blocking("read the files of a package", read).await?;
-        let mut files: Vec<Vec<u8>> = list.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-        files.retain(|file| file.starts_with(b"/") && file != b"/.");
-        files.sort();
-        // A path that is above another one is a directory.
-        for at in 0..files.len().saturating_sub(1) {
-            let (file, next) = (&files[at], &files[at + 1]);
-            if next.starts_with(file) && next.get(file.len()) == Some(&b'/') {
-                files[at].push(b'/');
-            }
-        }
-        Ok(files)
+        let files = list.split(|byte| *byte == b'\n').map(<[u8]>::to_vec);
+        let is_path = |file: &Vec<u8>| file.starts_with(b"/") && file != b"/.";
+        Ok(directories_marked(files.filter(is_path)))
     }
 }
 
-/// Changes that are being made.
-struct Change<'c, 'a> {
-    wanted: &'c [WantedPackage],
-    apply: &'c Apply<'a>,
-    failures: Vec<Option<Failure>>,
-    /// Whether what was interrupted has been brought to its end.
-    mended: bool,
-    /// Whether the lists of what can be had have been fetched.
-    refreshed: bool,
-}
-
-impl Change<'_, '_> {
-    /// Leaves out what comes from parts of the distribution that nobody allowed.
-    async fn only_permitted(&mut self, packages: Vec<usize>) -> Result<Vec<usize>, Failure> {
-        let is_asked = |wanted: &WantedPackage| {
-            wanted.state != PackageState::Uninstalled && !(wanted.allow_nonfree && wanted.allow_unsupported)
+/// Whom nobody has allowed what they come from, and why not.
+async fn forbidden(wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<Option<Failure>>, Failure> {
+    let is_asked = |wanted: &WantedPackage| {
+        wanted.state != PackageState::Uninstalled && !(wanted.allow_nonfree && wanted.allow_unsupported)
+    };
+    let asked = wanted.iter().filter(|wanted| is_asked(wanted));
+    let names: Vec<&str> = asked.map(|wanted| wanted.name.as_str()).collect();
+    let candidates = candidates(&names, apply).await?;
+    let refused = wanted.iter().map(|wanted| {
+        let component = candidates
+            .get(wanted.name.as_str())
+            .map_or("", |found| &found.component);
+        let parameter = if is_asked(wanted) && !wanted.allow_nonfree && NONFREE.contains(&component) {
+            "allownonfree"
+        } else if is_asked(wanted) && !wanted.allow_unsupported && UNSUPPORTED.contains(&component) {
+            "allowunsupported"
+        } else {
+            return None;
         };
-        let asked = packages
-            .iter()
-            .map(|at| &self.wanted[*at])
-            .filter(|wanted| is_asked(wanted));
-        let names: Vec<&str> = asked.map(|wanted| wanted.name.as_str()).collect();
-        let candidates = candidates(&names, self.apply).await?;
-        let mut permitted = Vec::new();
-        for at in packages {
-            let wanted = &self.wanted[at];
-            let component = candidates
-                .get(wanted.name.as_str())
-                .map_or("", |found| &found.component);
-            let refused = if is_asked(wanted) && !wanted.allow_nonfree && NONFREE.contains(&component) {
-                Some("allownonfree")
-            } else if is_asked(wanted) && !wanted.allow_unsupported && UNSUPPORTED.contains(&component) {
-                Some("allowunsupported")
-            } else {
-                None
-            };
-            match refused {
-                None => permitted.push(at),
-                Some(parameter) => {
-                    let why = format!(
-                        "it is in the part `{component}` of the distribution; `{parameter} => true` allows that"
-                    );
-                    self.failures[at] = Some(failed(wanted, why));
-                }
-            }
-        }
-        Ok(permitted)
-    }
+        let why =
+            format!("it is in the part `{component}` of the distribution; `{parameter} => true` allows that");
+        Some(failed(wanted, why))
+    });
+    Ok(refused.collect())
+}
 
-    /// Makes them together; without those who are to blame if that fails.
-    async fn make(&mut self, mut rest: Vec<usize>) -> Result<(), Failure> {
-        while !rest.is_empty() {
-            let ended = self.transaction(&rest).await?;
-            if ended.is_success || self.can_be_helped(&ended).await? {
-                if ended.is_success {
-                    return Ok(());
-                }
-                continue;
-            }
-            // Others may have been brought into their state all the same.
-            let database = database().await?;
-            let names: Vec<&str> = rest.iter().map(|at| self.wanted[*at].name.as_str()).collect();
-            let blamed = blame::blamed(&ended, &names);
-            let before = rest.len();
-            let mut left = Vec::new();
-            for (at, blamed) in rest.into_iter().zip(blamed) {
-                let wanted = &self.wanted[at];
-                match blamed {
-                    Some(why) => self.failures[at] = Some(failed(wanted, why)),
-                    None if is_right(&installed(&database, &wanted.name), &wanted.state)
-                        && wanted.state != PackageState::Newest => {}
-                    None => left.push(at),
-                }
-            }
-            rest = left;
-            if rest.len() < before {
-                continue;
-            }
-            if let [one] = rest[..] {
-                self.failures[one] = Some(failed(&self.wanted[one], blame::said(&ended)));
-                return Ok(());
-            }
-            for one in std::mem::take(&mut rest) {
-                Box::pin(self.make(vec![one])).await?;
-            }
-        }
-        Ok(())
-    }
+#[async_trait]
+impl Transactions for Apt {
+    const PROGRAM: &'static str = "apt-get";
 
-    /// Whether something could be done about what went wrong, so that it can be tried again.
-    async fn can_be_helped(&mut self, ended: &Ended) -> Result<bool, Failure> {
-        if !self.mended && blame::was_interrupted(ended) {
-            self.mended = true;
-            let message = "dpkg was interrupted before; what it had begun is brought to its end";
-            self.apply.log(Level::Warning, message);
-            let arguments = ["--configure", "-a", "--force-confdef", "--force-confold"];
-            locked(
-                "dpkg",
-                &arguments,
-                "bring to its end what dpkg had begun",
-                self.apply,
-            )
-            .await?;
-            return Ok(true);
-        }
-        if !self.refreshed && blame::may_be_outdated(ended) {
-            self.refreshed = true;
-            return refresh(self.apply).await;
-        }
-        Ok(false)
-    }
-
-    async fn transaction(&self, packages: &[usize]) -> Result<Ended, Failure> {
-        let packages: Vec<&WantedPackage> = packages.iter().map(|at| &self.wanted[*at]).collect();
+    async fn transaction(&self, packages: &[&WantedPackage], apply: &Apply<'_>) -> Result<Ended, Failure> {
         let any = |holds: fn(&WantedPackage) -> bool| packages.iter().any(|wanted| holds(wanted));
         let mut arguments: Vec<&str> = OPTIONS.to_vec();
         let is_removal = packages
@@ -320,21 +220,42 @@ impl Change<'_, '_> {
             })
             .collect();
         arguments.extend(names.iter().map(String::as_str));
-        locked("apt-get", &arguments, attempted, self.apply).await
+        locked("apt-get", &arguments, attempted, apply).await
     }
-}
 
-fn failed(wanted: &WantedPackage, why: impl Into<String>) -> Failure {
-    let attempted = match wanted.state {
-        PackageState::Uninstalled => "remove",
-        PackageState::Newest => "bring to its newest version",
-        PackageState::Installed | PackageState::Version(_) => "install",
-    };
-    let target = match &wanted.state {
-        PackageState::Version(version) => format!("{} in the version {version}", wanted.name),
-        PackageState::Installed | PackageState::Uninstalled | PackageState::Newest => wanted.name.clone(),
-    };
-    Failure::new(attempted).on(target).because(why.into())
+    async fn installed(
+        &self,
+        wanted: &[&WantedPackage],
+        _: &Apply<'_>,
+    ) -> Result<Vec<FoundPackage>, Failure> {
+        let database = database().await?;
+        let found = wanted.iter().map(|wanted| installed(&database, &wanted.name));
+        Ok(found.collect())
+    }
+
+    fn blamed(&self, ended: &Ended, names: &[&str]) -> Vec<Option<String>> {
+        blame::blamed(ended, names)
+    }
+
+    fn said(&self, ended: &Ended) -> String {
+        blame::said(ended)
+    }
+
+    async fn help(&self, ended: &Ended, helped: &mut Helped, apply: &Apply<'_>) -> Result<bool, Failure> {
+        if !helped.mended && blame::was_interrupted(ended) {
+            helped.mended = true;
+            let message = "dpkg was interrupted before; what it had begun is brought to its end";
+            apply.log(Level::Warning, message);
+            let arguments = ["--configure", "-a", "--force-confdef", "--force-confold"];
+            locked("dpkg", &arguments, "bring to its end what dpkg had begun", apply).await?;
+            return Ok(true);
+        }
+        if !helped.refreshed && blame::may_be_outdated(ended) {
+            helped.refreshed = true;
+            return refresh(apply).await;
+        }
+        Ok(false)
+    }
 }
 
 /// Fetches the lists of what can be had, unless that was done just now. Answers whether they may be newer now.
@@ -492,15 +413,6 @@ fn installed(database: &Database, name: &str) -> FoundPackage {
         },
         newest: None,
         held: entered.held,
-    }
-}
-
-/// Whether a package is in its state, as far as what is installed tells.
-fn is_right(found: &FoundPackage, state: &PackageState) -> bool {
-    match state {
-        PackageState::Installed | PackageState::Newest => found.version.is_some(),
-        PackageState::Uninstalled => found.version.is_none() && found.broken.is_none(),
-        PackageState::Version(version) => found.version.as_ref() == Some(version),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use setpoint_engine::{Apply, Failure};
-use setpoint_host::processes::{Command, Environment, Stop};
+use setpoint_host::processes::{Command, Environment, Processes, Stop};
 
 /// What a command came to.
 pub(crate) struct Ended {
@@ -25,6 +25,35 @@ pub(super) async fn run(
     attempted: &'static str,
     apply: &Apply<'_>,
 ) -> Result<Ended, Failure> {
+    let cancellation = apply.cancellation();
+    let stop = Stop {
+        cancel: cancellation.token().clone(),
+        interrupt: cancellation.interrupt_token().clone(),
+        ..Stop::default()
+    };
+    cancellation.check(attempted)?;
+    let ended = to_its_end(program, arguments, attempted, apply.handle().processes(), &stop).await;
+    cancellation.check(attempted)?;
+    ended
+}
+
+/// The same outside of a run, for a command that only asks.
+pub(super) async fn run_with(
+    program: &str,
+    arguments: &[&str],
+    attempted: &'static str,
+    processes: &Processes,
+) -> Result<Ended, Failure> {
+    to_its_end(program, arguments, attempted, processes, &Stop::default()).await
+}
+
+async fn to_its_end(
+    program: &str,
+    arguments: &[&str],
+    attempted: &'static str,
+    processes: &Processes,
+    stop: &Stop,
+) -> Result<Ended, Failure> {
     let mut environment: BTreeMap<OsString, OsString> = BTreeMap::new();
     for (name, value) in [
         ("PATH", SEARCH),
@@ -39,15 +68,7 @@ pub(super) async fn run(
     }
     let command = Command::new(program, arguments.iter().copied());
     let command = command.environment(Environment::Exactly(environment));
-    let cancellation = apply.cancellation();
-    let stop = Stop {
-        cancel: cancellation.token().clone(),
-        interrupt: cancellation.interrupt_token().clone(),
-        ..Stop::default()
-    };
-    cancellation.check(attempted)?;
-    let finished = apply.handle().processes().run(&command, &stop).await;
-    cancellation.check(attempted)?;
+    let finished = processes.run(&command, stop).await;
     let finished = finished.map_err(|error| Failure::new(attempted).because(error))?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok(Ended {
