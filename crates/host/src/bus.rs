@@ -19,11 +19,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
+use zbus::OwnedMatchRule;
 pub use zbus::OwnedObjectPath;
 use zbus::conn::Builder;
 pub use zbus::message::Message;
-pub use zbus::{DynamicType, MatchRule};
-use zbus::{OwnedMatchRule, OwnedVariant, Type, Variant};
+pub use zbus::{DynamicType, Fd, MatchRule, OwnedVariant, Type, Variant};
 
 pub use error::BusError;
 

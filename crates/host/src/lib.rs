@@ -14,6 +14,7 @@
 //! | [`network`] | network interfaces: their state, addresses and routes, changed and followed over one socket |
 //! | [`bus`] | one connection to each message bus, and who follows what is said there |
 //! | [`systemd`] | the service managers: units, jobs, and news of both |
+//! | [`download`](mod@download) | downloads over HTTP and HTTPS |
 //! | [`journal`] | the system's log, as its daemons take it |
 //! | [`random`] | unpredictable bytes |
 //! | [`users`] | accounts by name or number |
@@ -28,6 +29,7 @@
 )]
 
 pub mod bus;
+pub mod download;
 pub mod files;
 pub mod journal;
 pub mod kernel_hostname;

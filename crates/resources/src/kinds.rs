@@ -8,6 +8,9 @@ mod exit;
 mod file;
 mod firewalld;
 mod fwattr;
+mod fwupd_device;
+mod fwupd_remote;
+mod fwupd_system;
 mod gate;
 mod group;
 mod gsettings;
@@ -64,6 +67,9 @@ pub static KINDS: &[&KindSpec] = &[
     &tar::Tar::SPEC,
     &gsettings::Gsettings::SPEC,
     &fwattr::Fwattr::SPEC,
+    &fwupd_device::FwupdDevice::SPEC,
+    &fwupd_remote::FwupdRemote::SPEC,
+    &fwupd_system::FwupdSystem::SPEC,
     &password::Password::SPEC,
     &kv::Kv::SPEC,
     &schedule::Schedule::SPEC,

@@ -13,6 +13,7 @@ mod account_tools;
 mod command_rights;
 mod derived_file;
 mod elections;
+mod firmware_updates;
 mod home_file;
 mod kinds;
 mod local_values;

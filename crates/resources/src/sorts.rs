@@ -36,6 +36,16 @@ pub static ELECTION: Sort = Sort::exact("election").managed_by_one(Managed {
 /// Files that a package contains, by path.
 pub static PACKAGE_FILE: Sort = Sort::exact("file of a package");
 
+/// Remotes of fwupd by their ids; one that is empty stands for any.
+pub static FWUPD_REMOTE: Sort =
+    Sort::partial("remote of fwupd", |a, b| a.is_empty() || b.is_empty() || a == b);
+
+/// Devices of fwupd, as they are named.
+pub static FWUPD_DEVICE: Sort = Sort::exact("device of fwupd");
+
+/// The firmware of the machine.
+pub static FWUPD_SYSTEM: Sort = Sort::exact("firmware of the machine");
+
 /// Accounts of users.
 pub static USER: Sort = Sort::partial("user", accounts_fit);
 

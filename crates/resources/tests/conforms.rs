@@ -212,6 +212,9 @@ const ON_A_MACHINE: &[&str] = &[
     "firewalld",
     "gsettings",
     "fwattr",
+    "fwupd:device",
+    "fwupd:remote",
+    "fwupd:system",
 ];
 
 #[test]

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, run_command};
+use crate::fwupd::FWUPD;
 use crate::place::{Place, shell};
 
 /// How long a repair may take on a slow machine. What is not seen by an event is looked at far less often.
@@ -102,6 +103,15 @@ const ROWS: &[Row] = &[
         digest: "ip -o -4 addr show dev one up | awk '{print $4}'; ip route show default dev one | sed 's/ *$//'; cat /etc/systemd/network/setpoint-one.network 2>/dev/null || true",
         right: "192.0.2.7/24\ndefault via 192.0.2.1 proto static\n[Match]\nName=one\n[Network]\nAddress=192.0.2.7/24\nGateway=192.0.2.1",
         drift: "ip link set one down; rm /etc/systemd/network/setpoint-one.network",
+    },
+    Row {
+        name: "a source of firmware",
+        program: "fwupd:remote \"lvfs-testing\" {\n\tenabled => true,\n}\n",
+        resource: ("fwupd:remote", "lvfs-testing"),
+        prepare: FWUPD,
+        digest: "grep Enabled= /etc/fwupd/remotes.d/lvfs-testing.conf",
+        right: "Enabled=true",
+        drift: "busctl call org.freedesktop.fwupd / org.freedesktop.fwupd ModifyRemote sss lvfs-testing Enabled false",
     },
     Row {
         name: "a machine of systemd-nspawn",
@@ -329,6 +339,7 @@ fn each_is_looked_at_repaired_left_alone_and_followed() {
     let test = "host_kinds::each_is_looked_at_repaired_left_alone_and_followed";
     Place::machine(test)
         .needing(&[
+            "fwupdmgr",
             "augtool",
             "apt-get",
             "machinectl",

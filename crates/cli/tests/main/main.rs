@@ -26,6 +26,7 @@ mod firmware;
 mod function_examples;
 mod function_system;
 mod function_walk_through;
+mod fwupd;
 mod gates;
 mod groups;
 mod growing;
