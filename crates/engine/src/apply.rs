@@ -241,10 +241,7 @@ impl<'a> Apply<'a> {
         is: impl Into<DriftValue>,
         want: impl Into<DriftValue>,
     ) -> bool {
-        if self.input.repair && !self.prepared {
-            self.prepared = true;
-            self.outcome.refused = self.input.observer.before_first_repair().err();
-        }
+        self.before_first_repair();
         self.drift_for_replacement(field, is, want)
     }
 
@@ -258,17 +255,55 @@ impl<'a> Apply<'a> {
         want: impl Into<DriftValue>,
     ) -> bool {
         let field = field.into();
+        let (was_secret, is_secret) = self.is_secret(&field);
+        self.report(field, was_secret, is_secret, is.into(), want.into())
+    }
+
+    /// The same as [`Apply::drift`] for a field whose value is that of a parameter with another name: it is as secret as that.
+    #[must_use = "it answers whether to repair"]
+    pub fn drift_of(
+        &mut self,
+        parameter: &str,
+        field: impl Into<Cow<'static, str>>,
+        is: impl Into<DriftValue>,
+        want: impl Into<DriftValue>,
+    ) -> bool {
+        self.before_first_repair();
+        let (was_secret, is_secret) = self.is_secret(parameter);
+        self.report(field.into(), was_secret, is_secret, is.into(), want.into())
+    }
+
+    fn before_first_repair(&mut self) {
+        if self.input.repair && !self.prepared {
+            self.prepared = true;
+            self.outcome.refused = self.input.observer.before_first_repair().err();
+        }
+    }
+
+    fn report(
+        &mut self,
+        field: Cow<'static, str>,
+        was_secret: bool,
+        is_secret: bool,
+        is: DriftValue,
+        want: DriftValue,
+    ) -> bool {
+        // A value may have come into a field that is not its own.
+        let holds_secret = |value: &DriftValue| match value {
+            DriftValue::Text(text) => self.secrets.hide(text).is_some(),
+            DriftValue::Content { text: Some(text), .. } => self.secrets.hide(text).is_some(),
+            DriftValue::Absent | DriftValue::Content { text: None, .. } | DriftValue::Sensitive => false,
+        };
         let redact = |value: DriftValue, secret: bool| match value {
             DriftValue::Absent => DriftValue::Absent,
-            _ if secret => DriftValue::Sensitive,
+            value if secret || holds_secret(&value) => DriftValue::Sensitive,
             value => value,
         };
-        let (was_secret, is_secret) = self.is_secret(&field);
         let repaired = self.input.repair && self.outcome.refused.is_none();
         let drift = Drift {
             member: self.member.cloned(),
-            is: redact(is.into(), was_secret),
-            want: redact(want.into(), is_secret),
+            is: redact(is, was_secret),
+            want: redact(want, is_secret),
             field,
             repaired,
         };

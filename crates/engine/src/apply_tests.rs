@@ -79,6 +79,9 @@ impl Resource for Lamp {
         let _ = apply.drift("key", DriftValue::Absent, "opened");
         let _ = apply.drift("labels text", "a", "b");
         let _ = apply.drift("elsewhere", "a", "b");
+        // A field that is called like a parameter and shows what another one holds.
+        let _ = apply.drift_of("key", "watts", "a", "b");
+        let _ = apply.drift("colour", "a", format!("b, opened by {}", self.key));
         apply.log(crate::Level::Info, format!("it is {}", self.colour));
         apply.display(format!("shown: {}", self.colour));
         apply.send(Light {
@@ -268,6 +271,8 @@ fn sensitive_parameters_redact_their_fields_and_those_of_no_parameter() {
             "key: (absent) → (sensitive)",
             "labels text: a → b",
             "elsewhere: (sensitive) → (sensitive)",
+            "watts: (sensitive) → (sensitive)",
+            "colour: a → (sensitive)",
         ]
     );
     assert!(!format!("{secret:?} {outcome:?}").contains("1234"));

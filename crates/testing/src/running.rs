@@ -101,6 +101,12 @@ impl Running {
         lines
     }
 
+    /// All lines that were read so far.
+    #[must_use]
+    pub fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
     /// Sends a signal by its name, `TERM`.
     ///
     /// # Panics

@@ -172,21 +172,21 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "a value of a structured file",
-        program: "augeas \"root\" {\n\tfile => \"/etc/sshd.test\",\n\tlens => \"Sshd.lns\",\n\tsets => [struct{path => \"PermitRootLogin\", value => \"no\",},],\n}\n",
+        program: "augeas \"root\" {\n\tfile => \"/small/sshd.test\",\n\tlens => \"Sshd.lns\",\n\tsets => [struct{path => \"PermitRootLogin\", value => \"no\",},],\n}\n",
         resource: ("augeas", "root"),
-        prepare: "printf '# mine\nPermitRootLogin yes\nX11Forwarding no\n' > /etc/sshd.test",
-        digest: "cat /etc/sshd.test",
+        prepare: "printf '# mine\nPermitRootLogin yes\nX11Forwarding no\n' > /small/sshd.test",
+        digest: "cat /small/sshd.test",
         right: "# mine\nPermitRootLogin no\nX11Forwarding no",
-        drift: "sed -i 's/Login no/Login yes/' /etc/sshd.test",
+        drift: "sed -i 's/Login no/Login yes/' /small/sshd.test",
     },
     Row {
         name: "a block of lines",
-        program: "block \"cluster\" {\n\tfile => \"/etc/blocks\",\n\tstate => \"exists\",\n\tcontent => \"a\\n\",\n}\n",
+        program: "block \"cluster\" {\n\tfile => \"/small/blocks\",\n\tstate => \"exists\",\n\tcontent => \"a\\n\",\n}\n",
         resource: ("block", "cluster"),
-        prepare: "echo before > /etc/blocks",
-        digest: "cat /etc/blocks",
+        prepare: "echo before > /small/blocks",
+        digest: "cat /small/blocks",
         right: "before\n# setpoint begin: cluster\na\n# setpoint end: cluster",
-        drift: "sed -i s/a$/b/ /etc/blocks",
+        drift: "sed -i s/a$/b/ /small/blocks",
     },
     Row {
         name: "a line of a file of somebody's home",
@@ -199,21 +199,21 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: "a line that shall not be",
-        program: "line \"no\" {\n\tfile => \"/etc/lines\",\n\tstate => \"absent\",\n\tcontent => \" b \",\n\ttrim => true,\n}\n",
+        program: "line \"no\" {\n\tfile => \"/small/lines\",\n\tstate => \"absent\",\n\tcontent => \" b \",\n\ttrim => true,\n}\n",
         resource: ("line", "no"),
-        prepare: "printf 'a\\nb\\nc\\nb\\n' > /etc/lines",
-        digest: "cat /etc/lines",
+        prepare: "printf 'a\\nb\\nc\\nb\\n' > /small/lines",
+        digest: "cat /small/lines",
         right: "a\nc",
-        drift: "echo b >> /etc/lines",
+        drift: "echo b >> /small/lines",
     },
     Row {
         name: "an entry of a JSON document",
-        program: "json:edit \"/etc/daemon.json\" {\n\tedits => [\".log.level = \\\"warn\\\"\"],\n}\n",
-        resource: ("json:edit", "/etc/daemon.json"),
-        prepare: "printf '{\"log\": {\"level\": \"info\"}}' > /etc/daemon.json",
-        digest: "cat /etc/daemon.json",
+        program: "json:edit \"/small/daemon.json\" {\n\tedits => [\".log.level = \\\"warn\\\"\"],\n}\n",
+        resource: ("json:edit", "/small/daemon.json"),
+        prepare: "printf '{\"log\": {\"level\": \"info\"}}' > /small/daemon.json",
+        digest: "cat /small/daemon.json",
         right: "{\"log\": {\"level\": \"warn\"}}",
-        drift: "printf '{\"log\": {}}' > /etc/daemon.json",
+        drift: "printf '{\"log\": {}}' > /small/daemon.json",
     },
     Row {
         name: "a setting of somebody's desktop",
@@ -273,6 +273,114 @@ const ROWS: &[Row] = &[
     },
 ];
 
+/// Makes room for few files below `/small`.
+const SMALL: &str = "mkdir /small; mount -t tmpfs -o size=1m,nr_inodes=40 tmpfs /small";
+/// Takes all of it, and gives it back.
+const FILL: &str = "number=0; while touch /small/fill.$number 2>/dev/null; do number=$((number + 1)); done";
+const EMPTY: &str = "rm /small/fill.*";
+/// Takes the message buses away, and gives them back.
+const NO_BUS: &str = "systemctl stop dbus.socket dbus.service";
+const BUS: &str = "systemctl start dbus.socket dbus.service";
+
+/// Something that keeps a resource from being repaired for a while.
+struct Trouble {
+    /// The name of the row.
+    row: &'static str,
+    /// Shell commands that make the trouble, and after them those that make something wrong.
+    begin: &'static str,
+    drift: &'static str,
+    /// What is said then.
+    said: &'static str,
+    /// Shell commands that end it.
+    end: &'static str,
+}
+
+const TROUBLES: &[Trouble] = &[
+    Trouble {
+        row: "a service that shall run and start by itself",
+        begin: "sed -i s,/bin/sleep,/bin/false, /etc/systemd/system/sleeper.service; printf '[Service]\\nExecStartPre=/bin/false\\n' > /run/broken.conf; \
+                mkdir -p /run/systemd/system/sleeper.service.d; mv /run/broken.conf /run/systemd/system/sleeper.service.d/; systemctl daemon-reload",
+        drift: "systemctl stop sleeper",
+        said: "start sleeper",
+        end: "sed -i s,/bin/false,/bin/sleep, /etc/systemd/system/sleeper.service; rm -r /run/systemd/system/sleeper.service.d; systemctl daemon-reload; systemctl reset-failed sleeper || true",
+    },
+    Trouble {
+        row: "a package that shall not be installed",
+        begin: "echo 'DPkg::Pre-Invoke {\"false\";};' > /etc/apt/apt.conf.d/99broken",
+        drift: "dpkg -i /local-test.deb > /dev/null 2>&1",
+        said: "remove local-test",
+        end: "rm /etc/apt/apt.conf.d/99broken",
+    },
+    Trouble {
+        row: "a network interface",
+        begin: "true",
+        drift: "ip link set one down; ip link set one name elsewhere",
+        said: "find the interface one",
+        end: "ip addr flush dev elsewhere; ip link set elsewhere name one",
+    },
+    Trouble {
+        row: "an account",
+        begin: "sleep 1000 > /dev/null 2>&1 & echo $! > /etc/passwd.lock",
+        drift: "sed /^ada:/d /etc/passwd > /etc/passwd.other; mv /etc/passwd.other /etc/passwd",
+        said: "has locked the account files; waits",
+        end: "kill $(cat /etc/passwd.lock); rm /etc/passwd.lock",
+    },
+    Trouble {
+        row: "a value of a structured file",
+        begin: FILL,
+        drift: "printf 'PermitRootLogin yes\\n' > /small/sshd.test",
+        said: "",
+        end: "rm /small/fill.*; printf '# mine\\nPermitRootLogin yes\\nX11Forwarding no\\n' > /small/sshd.test",
+    },
+    Trouble {
+        row: "a block of lines",
+        begin: FILL,
+        drift: "printf 'before\\n' > /small/blocks",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "a line that shall not be",
+        begin: FILL,
+        drift: "echo b >> /small/lines",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "an entry of a JSON document",
+        begin: FILL,
+        drift: "printf '{\"log\": {\"level\": \"info\"}}' > /small/daemon.json",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
+        row: "all names of the machine",
+        begin: NO_BUS,
+        drift: "echo other > /etc/hostname",
+        said: "cannot be reached",
+        end: BUS,
+    },
+];
+
+/// A literal of a row's program that is made sensitive, and is then nowhere in what is said, whatever happens.
+const SECRETS: &[(&str, &str)] = &[
+    ("a timer and what it runs", "*-*-* 03:00"),
+    ("a network interface", "192.0.2.1"),
+    ("an account", "/bin/bash"),
+    (
+        "several numbers of a parameter of the kernel, until the next start",
+        "20000 30000",
+    ),
+    (
+        "a key with which somebody may log in",
+        "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f",
+    ),
+    ("a line of a file of somebody's home", "alias ll='ls -l'"),
+    ("a file system", "1m"),
+    ("the name that the kernel has", "web2"),
+    ("the name for people", "The ‹web› server"),
+];
+
 /// The events of a run that ends by itself.
 fn events(place: &Hermetic, arguments: &[&str]) -> Vec<Json> {
     let output = run_command(place, arguments)
@@ -317,6 +425,32 @@ fn try_row(row: &Row) {
     let again = events(&place, &["--once", main]);
     assert_eq!(drifts(&again, *resource), [""; 0], "{name}: a second run");
 
+    let secret = SECRETS
+        .iter()
+        .find(|(row, _)| row == name)
+        .map(|(_, secret)| *secret);
+    let hidden = secret.map(|secret| {
+        let hidden = program.replace(&format!("\"{secret}\""), &format!("sensitive(\"{secret}\")"));
+        assert_ne!(hidden, *program, "{name}: its program contains the secret");
+        hidden
+    });
+    if let (Some(hidden), Some(secret)) = (&hidden, secret) {
+        place.write("main.mcl", hidden);
+        shell(row.drift);
+        for arguments in [&["--once", "--noop", main][..], &["--once", main]] {
+            let output = run_command(&place, arguments)
+                .output()
+                .expect("the program can be started");
+            for said in [output.stdout, output.stderr] {
+                assert!(
+                    !String::from_utf8_lossy(&said).contains(secret),
+                    "{name}: {}",
+                    String::from_utf8_lossy(&said)
+                );
+            }
+        }
+        assert_eq!(shell(row.digest), row.right, "{name}: hidden, and right");
+    }
     let mut engine = Engine::start(&place, &[main]);
     let (kind, of) = *resource;
     engine.event("the first look", |event| {
@@ -331,7 +465,46 @@ fn try_row(row: &Row) {
         took < SEEN_WITHIN,
         "{name}: it was seen by an event, not by looking again: {took:?}"
     );
-    engine.stop();
+    if let Some(trouble) = TROUBLES.iter().find(|trouble| trouble.row == *name) {
+        shell(trouble.begin);
+        shell(trouble.drift);
+        engine.event(&format!("failure of {kind}[{of}]"), |event| {
+            // A run that fails says why; one that waits for somebody says for whom.
+            let said = match event["event"].as_str() {
+                Some("log") => event["message"].as_str(),
+                _ => event["error"].as_str(),
+            };
+            event["kind"] == kind
+                && event["name"] == of
+                && said.is_some_and(|said| !said.is_empty() && said.contains(trouble.said))
+        });
+        shell(trouble.end);
+        engine.repaired_until(kind, of, || shell(row.digest) == row.right);
+    }
+    let mut running = engine.into_running();
+    running.drain();
+    if let Some(secret) = secret {
+        assert!(
+            !running.seen().join("\n").contains(secret),
+            "{name}: {:#?}",
+            running.seen()
+        );
+    }
+    running.signal("TERM");
+    let (status, errors) = running.finish();
+    assert_eq!(status.code(), Some(0), "{name}: {errors}");
+}
+
+#[test]
+fn what_rows_are_named_by_there_are() {
+    let is_row = |name: &str| ROWS.iter().any(|row| row.name == name);
+    for name in TROUBLES
+        .iter()
+        .map(|trouble| trouble.row)
+        .chain(SECRETS.iter().map(|(row, _)| *row))
+    {
+        assert!(is_row(name), "{name}");
+    }
 }
 
 #[test]
@@ -347,5 +520,8 @@ fn each_is_looked_at_repaired_left_alone_and_followed() {
             "firewall-cmd",
             "gsettings",
         ])
-        .run(|| ROWS.iter().for_each(try_row));
+        .run(|| {
+            shell(SMALL);
+            ROWS.iter().for_each(try_row);
+        });
 }

@@ -64,6 +64,8 @@ struct Kept<'a> {
     method: &'static str,
     /// As it shall be.
     wanted: &'a str,
+    /// The parameter that this comes from.
+    source: &'static str,
 }
 
 impl Hostname {
@@ -100,6 +102,7 @@ impl Hostname {
                 property,
                 method,
                 wanted: written.as_deref().unwrap_or(other),
+                source: if written.is_some() { parameter } else { "hostname" },
             });
         kept.filter(|kept| !kept.wanted.is_empty())
     }
@@ -153,7 +156,7 @@ impl Resource for Hostname {
         let link = link.attempting("ask", "systemd-hostnamed")?;
         for kept in self.kept() {
             let is = kept.read(&link).await?;
-            if is != kept.wanted && apply.drift(kept.parameter, is, kept.wanted) {
+            if is != kept.wanted && apply.drift_of(kept.source, kept.parameter, is, kept.wanted) {
                 kept.set(&link).await?;
             }
         }

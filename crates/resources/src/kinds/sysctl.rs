@@ -137,7 +137,7 @@ impl Sysctl {
         };
         let is = read()?;
         let want = even(&self.value);
-        if is == want || !apply.drift("runtime", is, want.as_str()) {
+        if is == want || !apply.drift_of("value", "runtime", is, want.as_str()) {
             return Ok(());
         }
         let attempted = "set the kernel's parameter";
@@ -179,13 +179,18 @@ impl Sysctl {
             .as_ref()
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         let is_new = is.is_none();
-        if apply.drift(
+        if apply.drift_of(
+            "value",
             "persist",
             shown.map_or(DriftValue::Absent, DriftValue::from),
             want.as_str(),
         ) {
             let request = Replace::bytes(path, want.into_bytes());
-            apply.replace_at_once(request.mode(is_new.then_some(0o644)))?;
+            apply.replace_at_once(request.mode(is_new.then_some(if apply.has_sensitive() {
+                0o600
+            } else {
+                0o644
+            })))?;
         }
         Ok(())
     }
