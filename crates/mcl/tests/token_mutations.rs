@@ -33,8 +33,9 @@ const NAME: &str = "mutated_cases_are_compiled_or_refused";
 /// Set for the process that tries the texts: the first, and the one behind the last.
 const RANGE: &str = "SETPOINT_TOKEN_MUTATIONS_RANGE";
 
-/// Processor time for one text.
+/// Processor time for one text, and further time for each byte of it: texts of megabytes are only to take time in proportion.
 const LONGEST: Duration = Duration::from_secs(1);
+const LONGEST_BY_BYTE: Duration = Duration::from_nanos(1000);
 
 /// When nothing is heard for so long, a text does not come to an end. Other processes may want the processors as well.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -200,9 +201,11 @@ fn attempt(from: u64, to: u64) {
                 text.lines().next().unwrap_or_default()
             ));
         }
-        if begin.elapsed() > LONGEST {
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let longest = LONGEST + LONGEST_BY_BYTE * length;
+        if begin.elapsed() > longest {
             let used = processor_time().saturating_sub(used);
-            if used > LONGEST {
+            if used > longest {
                 tell(format!("@{seed} takes {used:?}\n"));
             }
         }

@@ -220,7 +220,7 @@ fn the_programs_of_the_book_with_services_make_a_machine_right() {
                 snippet.line
             );
         }
-        assert_eq!(count, 5);
+        assert_eq!(count, 6);
     });
 }
 
