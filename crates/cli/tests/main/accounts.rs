@@ -88,6 +88,7 @@ user \"ada\" {
 	shell => \"/bin/bash\",
 	comment => \"Ada L.\",
 	create_home => true,
+	home_mode => \"0710\",
 }
 ";
     assert_eq!(repair(program), ["state", "state", "state"]);
@@ -96,7 +97,7 @@ user \"ada\" {
         shell("id -nG ada | tr ' ' '\\n' | sort | xargs"),
         "audio extra team"
     );
-    assert_eq!(shell("stat -c %U /home/ada"), "ada");
+    assert_eq!(shell("stat -c '%U %a' /home/ada"), "ada 710");
     assert!(
         shell("getent group extra | cut -d: -f3")
             .parse::<u32>()

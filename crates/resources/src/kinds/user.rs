@@ -80,8 +80,37 @@ pub(crate) struct User {
     system: bool,
     /// Whether its home directory is made with the account, with what is in `/etc/skel`. An extension.
     create_home: bool,
+    /// Who may do what with a home directory that is made, in octal: `0700`. Unset: as the machine has it for all. An extension.
+    home_mode: IfSet<HomeMode>,
     #[name]
     name: String,
+}
+
+/// Permission bits of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct HomeMode(u32);
+
+impl setpoint_engine::Parameter for HomeMode {
+    const TYPE: setpoint_graph::ParameterType = setpoint_graph::ParameterType::Str;
+    const FORM: Option<fn() -> String> = Some(|| "octal, like `0700`".to_owned());
+
+    fn decode(value: &setpoint_value::Value) -> Result<HomeMode, setpoint_graph::TypeMismatch> {
+        let text = Text::decode(value)?;
+        let text = String::from_utf8_lossy(text.as_bytes()).into_owned();
+        let is_octal =
+            (3..=4).contains(&text.len()) && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+        match u32::from_str_radix(&text, 8) {
+            Ok(bits) if is_octal && bits <= 0o777 => Ok(HomeMode(bits)),
+            _ => {
+                let message = format!("`{text}` is not a mode of a home directory");
+                Err(setpoint_graph::TypeMismatch::new(message).help("write it in octal: `0700`"))
+            }
+        }
+    }
+
+    fn encode(&self) -> setpoint_value::Value {
+        setpoint_value::Value::str(format!("{:04o}", self.0))
+    }
 }
 
 /// The day on which an account expires; none for never.
@@ -166,6 +195,10 @@ impl Resource for User {
                     format!("`{group}` is the user's own group; make it the first one with `group`");
                 invalid.push(Invalid::parameter("groups", message));
             }
+        }
+        if self.home_mode.is_some() && !self.create_home {
+            let message = "no home directory is made";
+            invalid.push(Invalid::parameter("home_mode", message).help("write `create_home => true,`"));
         }
         if let Some(home) = &self.homedir {
             if !home.starts_with('/') {
@@ -387,6 +420,9 @@ impl User {
                 true => "--create-home",
                 false => "--no-create-home",
             });
+            if let Some(HomeMode(bits)) = *self.home_mode {
+                tool = tool.option("--key", format!("HOME_MODE={bits:04o}"));
+            }
             if self.system {
                 tool = tool.argument("--system");
             }
