@@ -9,11 +9,12 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use setpoint_engine::{Engine, Event, EventKind};
+use setpoint_engine::{Engine, Event, EventKind, EventStream};
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::health::Health;
-use crate::program_state::ProgramState;
+use crate::program_state::{ProgramState, Reloads};
 
 /// How events are waited for after some have come: a line in a second is enough.
 const BREATH: Duration = Duration::from_millis(200);
@@ -51,9 +52,25 @@ impl ServiceManager {
 
     /// Tells what there is to be told, until the engine has ended. `needs_graph` says that there is a program, and that nothing is ready before
     /// its first graph.
-    pub(crate) async fn follow(self, engine: Engine, program: ProgramState, needs_graph: bool) {
-        let mut events = engine.events();
-        let mut reloads = program.follow_reloads();
+    pub(crate) fn follow(
+        self,
+        engine: Engine,
+        program: ProgramState,
+        needs_graph: bool,
+    ) -> impl Future<Output = ()> + Send {
+        // From now on, and not from when the task is first run: the first graph may be in place before that.
+        let (events, reloads) = (engine.events(), program.follow_reloads());
+        self.tell_all(engine, program, needs_graph, events, reloads)
+    }
+
+    async fn tell_all(
+        self,
+        engine: Engine,
+        program: ProgramState,
+        needs_graph: bool,
+        mut events: EventStream,
+        mut reloads: watch::Receiver<Reloads>,
+    ) {
         // Half of what it waits, as it asks for.
         let mut alive = self.watchdog.map(|period| {
             let mut ticks = interval(period / 2);
