@@ -11,7 +11,6 @@
 //! that we have just made. What lies in a repository that was there before is only read.
 
 mod address;
-mod directory_lock;
 mod fetch;
 mod git;
 mod lock_file;

@@ -13,6 +13,7 @@ mod access;
 mod attributes;
 mod committer;
 mod directory;
+mod directory_lock;
 mod entry;
 mod error;
 mod own_renames;
@@ -28,6 +29,7 @@ mod verified;
 
 pub use committer::{Committer, Lead, Party};
 pub use directory::{Directory, ListedEntry};
+pub use directory_lock::{DirectoryLock, LockHolder, NotLocked};
 pub use entry::Entry;
 pub use error::FileError;
 pub(crate) use own_renames::OwnRenames;

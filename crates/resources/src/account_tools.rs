@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use setpoint_engine::{Apply, Attempting, Failure, Level};
+use setpoint_host::files::LockHolder;
 use setpoint_host::processes::{Command, Environment, Finished, Stop};
 use setpoint_host::users::LocalAccounts;
 
@@ -101,7 +103,7 @@ impl Tool {
                 return Err(self.failed(attempted, &finished));
             }
             if !std::mem::replace(&mut is_told, true) {
-                let who = holder().unwrap_or_else(|| "somebody else".to_owned());
+                let who = LockHolder::at(Path::new(LOCK));
                 apply.log(
                     Level::Warning,
                     format!("{who} has locked the account files; waits"),
@@ -134,25 +136,6 @@ impl Tool {
 fn is_locked(finished: &Finished) -> bool {
     let said = String::from_utf8_lossy(&finished.output.stderr()).into_owned();
     said.contains("cannot lock /etc/") || said.contains("try again later")
-}
-
-/// Who holds the lock of the account files, if it can be seen: by the kernel's list of locks, which names processes and inodes.
-fn holder() -> Option<String> {
-    use setpoint_host::files::{AbsolutePath, Entry};
-    let text = |path: &str| {
-        let entry = Entry::at(&AbsolutePath::new(path).ok()?).ok()?;
-        String::from_utf8(entry.read().ok()?).ok()
-    };
-    let lock = Entry::at(&AbsolutePath::new(LOCK).ok()?).ok()?.stat().ok()??;
-    let inode = format!(":{}", lock.inode);
-    let locks = text("/proc/locks")?;
-    let line = locks.lines().find(|line| {
-        let mut fields = line.split_whitespace();
-        fields.nth(5).is_some_and(|place| place.ends_with(&inode))
-    })?;
-    let process = line.split_whitespace().nth(4)?;
-    let name = text(&format!("/proc/{process}/comm")).unwrap_or_default();
-    Some(format!("{} (process {process})", name.trim()))
 }
 
 #[cfg(test)]

@@ -134,19 +134,19 @@ pub trait Elections: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn candidacy(&self, namespace: &str) -> Result<Option<Recorded>, Failure>;
+    async fn candidacy(&self, namespace: &str) -> Result<Option<Recorded>, Failure>;
 
     /// Has this host stand from now on.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), Failure>;
+    async fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), Failure>;
 
     /// Has this host stand no more.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn withdraw(&self, namespace: &str) -> Result<(), Failure>;
+    async fn withdraw(&self, namespace: &str) -> Result<(), Failure>;
 
     /// Follows a namespace for a resource: its own candidacy and the result, and decides with the others as long as this host stands.
     ///

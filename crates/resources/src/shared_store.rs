@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use setpoint_engine::{Failure, Watch};
+use setpoint_engine::{Failure, Watch, async_trait};
 
 /// Where in the store a string is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,18 +15,25 @@ pub enum SharedKey<'a> {
 }
 
 /// Strings by key that all machines see.
+#[async_trait]
 pub trait SharedStrings: Send + Sync {
     /// The string of a key, if there is one.
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure>;
+    async fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure>;
 
     /// Sets the string of a key, or removes it.
     ///
     /// # Errors
     /// When the store cannot be written.
-    fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure>;
+    async fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure>;
+
+    /// Sets the string of a key if it still is what was read. Answers whether it was.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    async fn set_if(&self, key: SharedKey<'_>, was: Option<&str>, value: &str) -> Result<bool, Failure>;
 
     /// How changes of a key are seen.
     fn watch(&self, key: SharedKey<'_>) -> Watch;

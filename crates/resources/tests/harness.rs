@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use setpoint_engine::{
     Apply, Busy, Cancellation, Drift, Extensions, Failure, Handle, Instance, KindSpec, Level, Member,
-    Observer, Received, Resource, RunInput, Sent, Services, Watch,
+    Observer, Received, Resource, RunInput, Sent, Services, Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
@@ -180,7 +180,11 @@ impl Bench {
 
 /// A store in memory, which nobody watches: strings by key, and after a slash those of this host.
 #[derive(Default)]
-pub(crate) struct MemoryStore(pub(crate) Mutex<BTreeMap<String, String>>);
+pub(crate) struct MemoryStore(
+    pub(crate) Mutex<BTreeMap<String, String>>,
+    /// What another host writes just before the next one that sets what it has read.
+    pub(crate) Mutex<Option<String>>,
+);
 
 impl MemoryStore {
     fn place(key: SharedKey<'_>) -> String {
@@ -191,12 +195,26 @@ impl MemoryStore {
     }
 }
 
+#[async_trait]
 impl SharedStrings for MemoryStore {
-    fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
+    async fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
         Ok(self.0.lock().unwrap().get(&MemoryStore::place(key)).cloned())
     }
 
-    fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
+    async fn set_if(&self, key: SharedKey<'_>, was: Option<&str>, value: &str) -> Result<bool, Failure> {
+        let mut strings = self.0.lock().unwrap();
+        // Another host is faster, once.
+        if let Some(other) = self.1.lock().unwrap().take() {
+            strings.insert(MemoryStore::place(key), other);
+        }
+        let is_so = strings.get(&MemoryStore::place(key)).map(String::as_str) == was;
+        if is_so {
+            strings.insert(MemoryStore::place(key), value.to_owned());
+        }
+        Ok(is_so)
+    }
+
+    async fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
         let mut strings = self.0.lock().unwrap();
         match value {
             Some(value) => strings.insert(MemoryStore::place(key), value.to_owned()),

@@ -325,3 +325,23 @@ fn a_shared_string_is_set_kept_and_removed() {
     bench.resource("kv", "k", &own).apply().drifted(&["value"]);
     assert_eq!(bench.store.0.lock().unwrap().get("k/here").unwrap(), "mine");
 }
+
+#[test]
+fn a_document_that_others_change_meanwhile_is_edited_anew() {
+    let bench = Bench::new();
+    let store = &bench.store;
+    store.0.lock().unwrap().insert("d".to_owned(), "{}".to_owned());
+    *store.1.lock().unwrap() = Some("{\"other\": 1}".to_owned());
+    let edits = texts(&[".own = 2"]);
+    let parameters = [("store", text("etcd:///d")), ("edits", edits)];
+    let mut edit = bench.resource("json:edit", "e", &parameters);
+    edit.apply().drifted(&[".own"]);
+    let stored = store.0.lock().unwrap().get("d").cloned().unwrap();
+    assert_eq!(stored, "{\"other\": 1, \"own\": 2}");
+    // Others have made the same edit.
+    store.0.lock().unwrap().insert("d".to_owned(), "{}".to_owned());
+    *store.1.lock().unwrap() = Some("{\"own\": 2, \"x\": 3}".to_owned());
+    edit.apply().drifted(&[".own"]);
+    let stored = store.0.lock().unwrap().get("d").cloned().unwrap();
+    assert_eq!(stored, "{\"own\": 2, \"x\": 3}");
+}

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! strings/KEY            hosts/NAMESPACE/HOST            schedules/NAMESPACE            exports/KIND/TO/FROM/NAME
-//! candidates/NAMESPACE/HOST                              members/HOST
+//! candidates/NAMESPACE/HOST                              members/HOST                   changing, deciding: locks
 //! ```
 //!
 //! An export says in its first two lines, written like names, whom it is for and of which resource it is: the name of a file has not
@@ -17,12 +17,14 @@ mod exports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use setpoint_engine::{Failure, Watch};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use setpoint_engine::{Failure, Watch, async_trait};
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace};
 use setpoint_host::sync::Mutex;
@@ -37,6 +39,10 @@ use elections::Presence;
 
 /// Who stands for all hosts in an export.
 const EVERYONE: &str = "*";
+
+/// What is done with it, in messages.
+const READ: &str = "read the store that machines share, at";
+const WRITE: &str = "write to the store that machines share";
 
 /// A member of the local world.
 pub struct LocalWorld {
@@ -95,25 +101,57 @@ impl LocalWorld {
         self.member
             .put(&["hosts", namespace, &self.member.hostname], value)
     }
+
+    /// Does what reads or writes files, which may keep one waiting.
+    async fn in_background<T: Send + 'static>(
+        &self,
+        attempted: &'static str,
+        work: impl FnOnce(&Member) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let member = self.member.clone();
+        let done = tokio::task::spawn_blocking(move || work(&member)).await;
+        done.unwrap_or_else(|ended| Err(Failure::new(attempted).because(ended)))
+    }
 }
 
+#[async_trait]
 impl SharedStrings for LocalWorld {
-    fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
+    async fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
         let path = self.member.string_path(key);
-        let failed = |error| {
-            Failure::new("read the store that machines share, at")
-                .on(path.as_path().display())
-                .because(error)
+        let read = move |_: &Member| {
+            let failed = |error| Failure::new(READ).on(path.as_path().display()).because(error);
+            content(path.as_path()).map_err(|error: io::Error| failed(error))
         };
-        content(path.as_path()).map_err(|error: io::Error| failed(error))
+        self.in_background(READ, read).await
     }
 
-    fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
-        let set = match key {
-            SharedKey::ForAll(key) => self.set_string(key, value),
-            SharedKey::OfThisHost(key) => self.set_own_string(key, value),
+    async fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
+        let (path, value) = (self.member.string_path(key), value.map(str::to_owned));
+        let write = move |member: &Member| {
+            let set = || {
+                let _changing = member.lock_file(&["changing"], FlockOperation::LockExclusive)?;
+                member.put_at(path, value.as_deref())
+            };
+            set().map_err(|error: io::Error| Failure::new(WRITE).because(error))
         };
-        set.map_err(|error| Failure::new("write to the store that machines share").because(error))
+        self.in_background(WRITE, write).await
+    }
+
+    async fn set_if(&self, key: SharedKey<'_>, was: Option<&str>, value: &str) -> Result<bool, Failure> {
+        let path = self.member.string_path(key);
+        let (was, value) = (was.map(str::to_owned), value.to_owned());
+        let write = move |member: &Member| {
+            let set = || {
+                let _changing = member.lock_file(&["changing"], FlockOperation::LockExclusive)?;
+                let is_so = content(path.as_path())? == was;
+                if is_so {
+                    member.put_at(path, Some(&value))?;
+                }
+                Ok(is_so)
+            };
+            set().map_err(|error: io::Error| Failure::new(WRITE).because(error))
+        };
+        self.in_background(WRITE, write).await
     }
 
     fn watch(&self, key: SharedKey<'_>) -> Watch {
@@ -227,12 +265,27 @@ impl Member {
     }
 
     fn put(&self, parts: &[&str], content: Option<&str>) -> io::Result<()> {
-        let path = self.path(parts);
+        self.put_at(self.path(parts), content)
+    }
+
+    fn put_at(&self, path: AbsolutePath, content: Option<&str>) -> io::Result<()> {
         let Some(content) = content else {
             return remove(&path).map_err(io::Error::other);
         };
         let replaced = replacement(path, content).and_then(|request| self.host.committer.replace(request));
         replaced.map(drop).map_err(io::Error::other)
+    }
+
+    /// The lock of a file, which is made where it is missing.
+    fn lock_file(&self, parts: &[&str], operation: FlockOperation) -> io::Result<File> {
+        let path = self.path(parts);
+        if let Some(parent) = path.parent() {
+            Entry::create_directories(&parent, 0o700, 0o700).map_err(io::Error::other)?;
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(path.as_path(), flags, Mode::RUSR | Mode::WUSR)?;
+        flock(&opened, operation)?;
+        Ok(File::from(opened))
     }
 
     fn answer(&self, query: &WorldQuery) -> io::Result<WorldAnswer> {

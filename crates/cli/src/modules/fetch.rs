@@ -11,7 +11,7 @@ use setpoint_host::state::StateDirectory;
 use setpoint_mcl::RemoteImport;
 
 use super::address::Address;
-use super::directory_lock::{DirectoryLock, Holder};
+use setpoint_host::files::{DirectoryLock, LockHolder};
 use super::git::Git;
 use super::lock_file::{LockFile, LockedModule, Writing, key};
 use super::repository::{ModulesDirectory, commit_of, content_hash, is_empty_or_missing};
@@ -464,7 +464,7 @@ impl Fetcher<'_> {
         Ok(modules)
     }
 
-    fn say_waiting(&self, holder: &Holder) {
+    fn say_waiting(&self, holder: &LockHolder) {
         let text = format!("waiting for {holder}, which is fetching modules");
         self.output.say(Importance::Notice, text);
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use setpoint_host::files::{AbsolutePath, Committer, FileError, Replace};
 use setpoint_mcl::{Entry, RemoteImport};
 
-use super::directory_lock::{DirectoryLock, Holder};
+use setpoint_host::files::{DirectoryLock, LockHolder};
 use crate::failure::{Failure, system_text};
 use crate::input::Input;
 
@@ -100,7 +100,7 @@ impl LockFile {
     pub(super) fn hold(
         &self,
         patience: Duration,
-        waiting: impl FnMut(&Holder),
+        waiting: impl FnMut(&LockHolder),
     ) -> Result<DirectoryLock, Failure> {
         let directory = match self.path.parent() {
             Some(directory) if directory != Path::new("") => directory,

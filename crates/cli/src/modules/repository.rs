@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::Problem;
-use super::directory_lock::{DirectoryLock, Holder};
+use setpoint_host::files::{DirectoryLock, LockHolder};
 use crate::failure::system_text;
 
 /// How the directories begin in which modules arrive.
@@ -31,7 +31,7 @@ impl ModulesDirectory {
     pub(super) fn lock(
         path: &Path,
         patience: Duration,
-        waiting: impl FnMut(&Holder),
+        waiting: impl FnMut(&LockHolder),
     ) -> Result<ModulesDirectory, Problem> {
         let lock = DirectoryLock::take(path, patience, waiting).map_err(|why| {
             let shown = path.display();

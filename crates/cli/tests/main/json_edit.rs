@@ -145,6 +145,45 @@ fn edits_of_one_document_by_many_are_all_made() {
 }
 
 #[test]
+fn edits_of_one_file_by_several_processes_are_all_made() {
+    let place = Hermetic::new();
+    let file = place.write("many.json", "{}");
+    let programs = (0..4).map(|process| {
+        let edit = |number: u32| {
+            format!("json:edit \"{number}\" {{\n\tstore => \"{}\",\n\tedits => [\".p{process}k{number} = 1\"],\n}}\n", file.display())
+        };
+        let program: String = (0..25).map(edit).collect();
+        let program = place.write(&format!("p{process}.mcl"), program);
+        let prefix = place.path(&format!("prefix{process}"));
+        let words = ["run", "--once", "--json", "--no-raise-limits", "--prefix"].map(str::to_owned);
+        let mut words = words.to_vec();
+        words.extend([prefix.display().to_string(), program.display().to_string()]);
+        words
+    });
+    // Somebody edits there, and takes a while.
+    let directory = std::fs::File::open(place.path("")).unwrap();
+    rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let mut started: Vec<Running> = programs
+        .map(|words| {
+            let mut command = place.command(BINARY);
+            command.args(words);
+            Running::start(command)
+        })
+        .collect();
+    for running in &mut started {
+        let waits = running.wait_for("a word about who is waited for", |line| line.contains("; waits"));
+        assert!(waits.contains("has locked the directory"), "{waits}");
+    }
+    assert_eq!(text(&file), "{}");
+    drop(directory);
+    for running in started {
+        assert_eq!(running.finish().0.code(), Some(0));
+    }
+    let document: serde_json::Value = serde_json::from_str(&text(&file)).unwrap();
+    assert_eq!(document.as_object().unwrap().len(), 100);
+}
+
+#[test]
 fn a_key_of_the_shared_store_is_a_document_too() {
     let place = Hermetic::new();
     let program = "json:edit \"etcd:///app/config\" {\n\tedits => [\".a.b = true\"],\n}\n";

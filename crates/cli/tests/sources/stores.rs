@@ -135,13 +135,13 @@ fn members_of_the_local_world_see_what_others_write() {
         max: 2,
         ..Candidacy::default()
     };
-    two.world.stand("ns", both).unwrap();
+    done(two.world.stand("ns", both));
     chosen.becomes("[\"two.example\"]");
-    one.world.stand("ns", both).unwrap();
+    done(one.world.stand("ns", both));
     chosen.becomes("[\"host.example\", \"two.example\"]");
-    two.world.withdraw("ns").unwrap();
+    done(two.world.withdraw("ns"));
     chosen.becomes("[\"host.example\"]");
-    one.world.withdraw("ns").unwrap();
+    done(one.world.withdraw("ns"));
     chosen.becomes("[]");
 }
 
@@ -296,4 +296,10 @@ fn the_environment_is_that_of_the_process() {
                 assert_eq!(value.first().as_deref(), Ok(expected), "{expression}");
             }
         });
+}
+
+/// What the engine does on its runtime.
+fn done<T, E: std::fmt::Debug>(work: impl Future<Output = Result<T, E>>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(work).unwrap()
 }

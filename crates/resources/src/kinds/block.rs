@@ -113,7 +113,7 @@ impl Resource for Block {
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let path = self.found.find(&self.file, apply)?;
-        let _turn = Turn::take(path.as_bytes());
+        let _turn = Turn::at_file(&path, apply).await?;
         let before = read(&path)?;
         let text = before.as_deref().unwrap_or_default();
         let failed = |why: String| Failure::new("find the block in").on(&path).because(why);

@@ -42,7 +42,7 @@ impl Resource for Gate {
         let settled = apply
             .handle()
             .extension::<SharedStore>()?
-            .get(SharedKey::ForAll(&self.key))?;
+            .get(SharedKey::ForAll(&self.key)).await?;
         let missing = match &settled {
             Some(hash) if *hash == self.hash => return Ok(()),
             Some(_) => {

@@ -1,7 +1,8 @@
 //! The `json:edit` kind: some entries of a JSON document, while the rest of it stays as it is.
 //!
 //! The document keeps its order, its indentation and whatever else is not edited (`document`). A file is replaced as a whole, with its owner and
-//! mode. Edits of one file by several resources follow each other: what is read is what the one before has written.
+//! mode. Edits of one file by several resources follow each other, also those of other processes: what is read is what the one before has
+//! written. A document of the store is set only if it still is what was read; else it is edited anew.
 
 mod document;
 mod edit;
@@ -17,6 +18,9 @@ use crate::turns::Turn;
 use crate::{SharedKey, SharedStore};
 use document::{Before, Document};
 use edit::{Edit, What, shown};
+
+/// How often a document is edited anew that others change meanwhile.
+const TRIES: u32 = 20;
 
 /// Some entries of a JSON document.
 ///
@@ -180,38 +184,70 @@ impl Resource for JsonEdit {
         let Some((place, edits)) = &self.read else {
             return Ok(());
         };
-        let _turn = Turn::take(place.to_string());
-        let text = match (place, &self.shared) {
-            (Place::File(path), _) => Some(read_file(path)?),
-            (Place::Key(key), Some(shared)) => shared.get(SharedKey::ForAll(key))?,
-            (Place::Key(_), None) => None,
-        };
-        let at = place.to_string();
-        let document = text
-            .as_deref()
-            .map_or_else(|| Ok(Document::empty()), Document::read);
-        let mut document = document.map_err(|why| Failure::new("read the document").on(&at).because(why))?;
-        let mut repairs = false;
-        for edit in edits {
-            repairs |= edit_one(&mut document, edit, &at, apply)?;
-        }
-        if !repairs {
-            return Ok(());
-        }
         match (place, &self.shared) {
             (Place::File(path), _) => {
-                let request = Replace::bytes(path.clone(), document.text().into_bytes());
-                apply.replace_at_once(request)?;
+                let _turn = Turn::at_file(path, apply).await?;
+                let document = Some(read_file(path)?);
+                if let Some(edited) = edit_all(document.as_deref(), edits, &place.to_string(), Some(apply))? {
+                    apply.replace_at_once(Replace::bytes(path.clone(), edited.into_bytes()))?;
+                }
+                Ok(())
             }
-            (Place::Key(key), Some(shared)) => shared.set(SharedKey::ForAll(key), Some(&document.text()))?,
-            (Place::Key(_), None) => {}
+            (Place::Key(key), Some(shared)) => edit_key(shared, key, edits, &place.to_string(), apply).await,
+            (Place::Key(_), None) => Ok(()),
         }
-        Ok(())
     }
 }
 
+/// Edits the document of a key. What other hosts write meanwhile is edited then.
+async fn edit_key(
+    shared: &SharedStore,
+    key: &str,
+    edits: &[Edit],
+    at: &str,
+    apply: &mut Apply<'_>,
+) -> Result<(), Failure> {
+    let key = SharedKey::ForAll(key);
+    let mut document = shared.get(key).await?;
+    let mut edited = edit_all(document.as_deref(), edits, at, Some(apply))?;
+    for _ in 0..TRIES {
+        let Some(text) = edited else {
+            return Ok(());
+        };
+        if shared.set_if(key, document.as_deref(), &text).await? {
+            return Ok(());
+        }
+        document = shared.get(key).await?;
+        edited = edit_all(document.as_deref(), edits, at, None)?;
+    }
+    let why = format!("others have changed it {TRIES} times meanwhile");
+    Err(Failure::new("edit").on(at).because(why))
+}
+
+/// Makes the edits in a document; none is an empty one. Answers what it is then, if it is to be written: where differences are told, that may
+/// be refused.
+fn edit_all(
+    text: Option<&str>,
+    edits: &[Edit],
+    at: &str,
+    mut tell: Option<&mut Apply<'_>>,
+) -> Result<Option<String>, Failure> {
+    let document = text.map_or_else(|| Ok(Document::empty()), Document::read);
+    let mut document = document.map_err(|why| Failure::new("read the document").on(at).because(why))?;
+    let mut repairs = false;
+    for edit in edits {
+        repairs |= edit_one(&mut document, edit, at, tell.as_deref_mut())?;
+    }
+    Ok(repairs.then(|| document.text()))
+}
+
 /// Makes one edit, if the document is not as it says. Answers whether it is to be written.
-fn edit_one(document: &mut Document, edit: &Edit, at: &str, apply: &mut Apply<'_>) -> Result<bool, Failure> {
+fn edit_one(
+    document: &mut Document,
+    edit: &Edit,
+    at: &str,
+    tell: Option<&mut Apply<'_>>,
+) -> Result<bool, Failure> {
     let done = match &edit.what {
         What::Set(value) => document.set(&edit.path, value),
         What::Delete => document.remove(&edit.path),
@@ -225,6 +261,9 @@ fn edit_one(document: &mut Document, edit: &Edit, at: &str, apply: &mut Apply<'_
     })?;
     let Some(Before(before)) = before else {
         return Ok(false);
+    };
+    let Some(apply) = tell else {
+        return Ok(true);
     };
     let is = before.map_or(DriftValue::Absent, DriftValue::from);
     let want = match &edit.what {

@@ -87,12 +87,12 @@ impl Resource for Kv {
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let store = apply.handle().extension::<SharedStore>()?;
-        let stored = store.get(self.place())?;
+        let stored = store.get(self.place()).await?;
         if stored == self.value || (!apply.refresh_pending() && self.may_stay(stored.as_deref())) {
             return Ok(());
         }
         if apply.drift("value", stored.as_deref(), self.value.as_deref()) {
-            store.set(self.place(), self.value.as_deref())?;
+            store.set(self.place(), self.value.as_deref()).await?;
         }
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Resource for Line {
             return Ok(());
         }
         let path = self.found.find(&self.file, apply)?;
-        let _turn = Turn::take(path.as_bytes());
+        let _turn = Turn::at_file(&path, apply).await?;
         let before = read(&path)?;
         let wanted: Vec<&[u8]> = content.split(|byte| *byte == b'\n').collect();
         let text = before.as_deref().unwrap_or_default();

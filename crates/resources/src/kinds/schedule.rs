@@ -103,7 +103,7 @@ impl Resource for Schedule {
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let elections = apply.handle().extension::<SharedElections>()?;
         let namespace = self.namespace();
-        let recorded = elections.candidacy(namespace)?;
+        let recorded = elections.candidacy(namespace).await?;
         let wanted = (!self.withdraw).then(|| self.candidacy());
         let is_right = match (recorded, wanted) {
             (Some(recorded), Some(wanted)) => recorded.is_current && recorded.candidacy == wanted,
@@ -123,8 +123,8 @@ impl Resource for Schedule {
         let want = wanted.map_or(DriftValue::Absent, |wanted| wanted.to_string().into());
         if apply.drift("candidate", is, want) {
             match wanted {
-                Some(candidacy) => elections.stand(namespace, candidacy)?,
-                None => elections.withdraw(namespace)?,
+                Some(candidacy) => elections.stand(namespace, candidacy).await?,
+                None => elections.withdraw(namespace).await?,
             }
         }
         Ok(())

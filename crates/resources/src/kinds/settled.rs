@@ -38,13 +38,13 @@ impl Resource for Settled {
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let store = apply.handle().extension::<SharedStore>()?;
-        let said = store.get(SharedKey::ForAll(&self.key))?;
+        let said = store.get(SharedKey::ForAll(&self.key)).await?;
         if said.as_ref() == Some(&self.hash) {
             return Ok(());
         }
         let want = format!("other machines that {} is settled", self.resource);
         if apply.drift("settled", said, want) {
-            store.set(SharedKey::ForAll(&self.key), Some(&self.hash))?;
+            store.set(SharedKey::ForAll(&self.key), Some(&self.hash)).await?;
         }
         Ok(())
     }

@@ -156,7 +156,7 @@ impl Resource for SshAuthorizedKey {
         let entry = self
             .entry()
             .map_err(|(_, why)| Failure::new("read the key").because(why))?;
-        let _turn = Turn::take(path.as_bytes());
+        let _turn = Turn::at_file(&path, apply).await?;
         let owner = self.owner(apply.handle())?;
         let text = read(&path)?;
         let before = text.as_deref().unwrap_or_default();

@@ -92,9 +92,9 @@ impl PackageManager for Pacman {
 
     async fn hold(&self, name: &str, hold: bool, apply: &Apply<'_>) -> Result<(), Failure> {
         let attempted = if hold { "hold" } else { "hold no longer" };
+        let path = AbsolutePath::new(CONFIGURATION).attempting("use the path", CONFIGURATION)?;
+        let _turn = Turn::at_file(&path, apply).await?;
         block_in_place(|| {
-            let _turn = Turn::take(CONFIGURATION);
-            let path = AbsolutePath::new(CONFIGURATION).attempting("use the path", CONFIGURATION)?;
             let text = text_lines::read(&path)?.unwrap_or_default();
             let Some(edited) = ignoring(&String::from_utf8_lossy(&text), name, hold) else {
                 let why = format!("{CONFIGURATION} has no section `[options]`");

@@ -14,10 +14,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use setpoint_engine::{Failure, Level, Watcher, async_trait};
-use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_host::files::AbsolutePath;
 use setpoint_resources::{Candidacy, Elections, Recorded, elected};
 use setpoint_value::{Wake, WatchDepth};
 use tokio::sync::Notify;
@@ -32,38 +32,48 @@ type Away = BTreeMap<String, Instant>;
 
 #[async_trait]
 impl Elections for LocalWorld {
-    fn candidacy(&self, namespace: &str) -> Result<Option<Recorded>, Failure> {
-        let member = &self.member;
-        let own = content(member.candidate(namespace, &member.hostname).as_path());
-        let own = own.map_err(|error| failed("look whether this host stands for", namespace, error))?;
-        let is_here = !matches!(*member.presence.lock(), Presence::Unannounced);
-        Ok(own.map(|text| {
-            let candidacy = Candidacy::stored(&text);
-            Recorded {
-                candidacy,
-                is_current: is_here || candidacy.persist,
-            }
-        }))
+    async fn candidacy(&self, namespace: &str) -> Result<Option<Recorded>, Failure> {
+        let attempted = "look whether this host stands for";
+        let namespace = namespace.to_owned();
+        let look = move |member: &Member| {
+            let own = content(member.candidate(&namespace, &member.hostname).as_path());
+            let own = own.map_err(|error| failed(attempted, &namespace, error))?;
+            let is_here = !matches!(*member.presence.lock(), Presence::Unannounced);
+            Ok(own.map(|text| {
+                let candidacy = Candidacy::stored(&text);
+                Recorded {
+                    candidacy,
+                    is_current: is_here || candidacy.persist,
+                }
+            }))
+        };
+        self.in_background(attempted, look).await
     }
 
-    fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), Failure> {
-        let member = &self.member;
-        let stand = || {
-            member.be_here()?;
-            let parts = ["candidates", namespace, &member.hostname];
-            member.put(&parts, Some(&candidacy.to_string()))?;
-            member.decide(namespace, &mut Away::new()).map(drop)
+    async fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), Failure> {
+        let namespace = namespace.to_owned();
+        let stand = move |member: &Member| {
+            let stand = || {
+                member.be_here()?;
+                let parts = ["candidates", &*namespace, &member.hostname];
+                member.put(&parts, Some(&candidacy.to_string()))?;
+                member.decide(&namespace, &mut Away::new()).map(drop)
+            };
+            stand().map_err(|error| failed("stand for", &namespace, error))
         };
-        stand().map_err(|error| failed("stand for", namespace, error))
+        self.in_background("stand", stand).await
     }
 
-    fn withdraw(&self, namespace: &str) -> Result<(), Failure> {
-        let member = &self.member;
-        let withdraw = || {
-            member.put(&["candidates", namespace, &member.hostname], None)?;
-            member.decide(namespace, &mut Away::new()).map(drop)
+    async fn withdraw(&self, namespace: &str) -> Result<(), Failure> {
+        let namespace = namespace.to_owned();
+        let withdraw = move |member: &Member| {
+            let withdraw = || {
+                member.put(&["candidates", &*namespace, &member.hostname], None)?;
+                member.decide(&namespace, &mut Away::new()).map(drop)
+            };
+            withdraw().map_err(|error| failed("stand no more for", &namespace, error))
         };
-        withdraw().map_err(|error| failed("stand no more for", namespace, error))
+        self.in_background("stand no more", withdraw).await
     }
 
     async fn follow(&self, namespace: &str, watcher: Watcher) -> Result<(), Failure> {
@@ -259,18 +269,6 @@ impl Member {
             Err(error) if is_taken(&error) => Ok(true),
             Err(error) => Err(error),
         }
-    }
-
-    /// The lock of a file, which is made where it is missing.
-    fn lock_file(&self, parts: &[&str], operation: FlockOperation) -> io::Result<File> {
-        let path = self.path(parts);
-        if let Some(parent) = path.parent() {
-            Entry::create_directories(&parent, 0o700, 0o700).map_err(io::Error::other)?;
-        }
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(path.as_path(), flags, Mode::RUSR | Mode::WUSR)?;
-        flock(&opened, operation)?;
-        Ok(File::from(opened))
     }
 }
 
