@@ -24,13 +24,15 @@ pub struct Sort {
 /// Whether the key that is wanted (first) is met by the one that a resource has (second).
 pub type Match = fn(&[u8], &[u8]) -> bool;
 
-/// What only one resource should manage.
+/// What only one resource should manage, or may.
 #[derive(Debug, Clone, Copy)]
 pub struct Managed {
     /// As users call it: `path`.
     pub noun: &'static str,
     /// All keys that mean the same thing as a key, itself included; the first one is shown.
     pub aliases: fn(&[u8]) -> Vec<Vec<u8>>,
+    /// Whether a program in which several do is refused. Else it is warned of: where they agree, nothing is lost.
+    pub is_refused: bool,
 }
 
 impl Sort {

@@ -8,10 +8,12 @@ mod grouping;
 mod inquiries;
 mod order;
 
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, Invalid, ResourceId};
 
 use crate::graph_view::ViewChange;
@@ -177,6 +179,11 @@ impl Preparer {
             return Err(findings);
         }
 
+        let twice = self.managed_twice(graph, &all_interests);
+        if !twice.is_empty() {
+            return Err(twice);
+        }
+
         if let Err(circle) = self.edges.take_written(&change, graph) {
             return Err(vec![describe_circle(graph, &circle)]);
         }
@@ -260,6 +267,48 @@ impl Preparer {
                 warnings
             },
         })
+    }
+
+    /// Resources that manage what another one of the graph manages, where that is refused: all but the first by name are told.
+    fn managed_twice(&self, graph: &DesiredGraph, fresh: &[(ResourceId, Interests)]) -> Vec<Finding> {
+        let mut nouns: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut managers: BTreeMap<(&str, Vec<u8>), BTreeSet<&ResourceId>> = BTreeMap::new();
+        let is_fresh: OnceCell<FxHashSet<&ResourceId>> = OnceCell::new();
+        for (id, interests) in fresh {
+            for identity in interests.has() {
+                let Some(managed) = identity.sort.managed.filter(|managed| managed.is_refused) else {
+                    continue;
+                };
+                let is_fresh = is_fresh.get_or_init(|| fresh.iter().map(|(id, _)| id).collect());
+                let aliases = (managed.aliases)(&identity.key);
+                let known = aliases
+                    .iter()
+                    .flat_map(|key| self.edges.holders(identity.sort, key));
+                let staying = known.filter(|id| !is_fresh.contains(id) && graph.resources.contains_key(*id));
+                let staying: Vec<&ResourceId> = staying.collect();
+                let Some(first) = aliases.into_iter().next() else {
+                    continue;
+                };
+                let place = (identity.sort.name, first);
+                nouns.insert(identity.sort.name, managed.noun);
+                let ids = managers.entry(place).or_default();
+                ids.insert(id);
+                ids.extend(staying);
+            }
+        }
+        let mut findings = Vec::new();
+        for ((sort, key), ids) in managers {
+            let mut placed = ids
+                .into_iter()
+                .filter_map(|id| Some((id, graph.resources.get(id)?.span)));
+            let Some(first) = placed.next() else {
+                continue;
+            };
+            let key = String::from_utf8_lossy(&key);
+            let noun = nouns.get(sort).copied().unwrap_or_default();
+            findings.extend(placed.map(|other| Finding::one_too_many(noun, &key, other, first)));
+        }
+        findings
     }
 
     /// Adds to what these are and want what only the machine can tell, and tells of whom it could not be told.

@@ -206,6 +206,21 @@ impl Finding {
         found.help_if(help).shown_at(place)
     }
 
+    /// A resource manages what only one of a program can, and another one does already.
+    pub fn one_too_many(
+        noun: &str,
+        key: &str,
+        (id, span): (&ResourceId, Span),
+        other: (&ResourceId, Span),
+    ) -> Finding {
+        let message = format!("`{id}` is not valid: `{}` has the {noun} {key} already", other.0);
+        Finding::error(Problem::Invalid { parameter: None }, span, message)
+            .because(other.1, "the other one")
+            .help_if(Some(format!(
+                "one resource of a program can have a {noun}; keep one of the two"
+            )))
+    }
+
     /// Resources wait for each other: each comes before the next, and the last before the first. `resource` gives where one of them was
     /// written, and `edge` where an edge between two was. None where that is not known of any.
     #[must_use]

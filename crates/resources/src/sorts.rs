@@ -6,6 +6,7 @@ use setpoint_engine::{Identity, Managed, Sort};
 pub static FILE: Sort = Sort::exact("file").managed_by_one(Managed {
     noun: "path",
     aliases: with_and_without_slash,
+    is_refused: false,
 });
 
 /// Files by the directory of drop-ins that they are in, with its trailing slash.
@@ -31,6 +32,7 @@ pub static REPOSITORY: Sort = Sort::exact("repository of packages");
 pub static ELECTION: Sort = Sort::exact("election").managed_by_one(Managed {
     noun: "namespace",
     aliases: |key| vec![key.to_vec()],
+    is_refused: true,
 });
 
 /// Files that a package contains, by path.

@@ -11,7 +11,6 @@ use setpoint_host::state::StateDirectory;
 use setpoint_mcl::RemoteImport;
 
 use super::address::Address;
-use setpoint_host::files::{DirectoryLock, LockHolder};
 use super::git::Git;
 use super::lock_file::{LockFile, LockedModule, Writing, key};
 use super::repository::{ModulesDirectory, commit_of, content_hash, is_empty_or_missing};
@@ -22,6 +21,7 @@ use crate::failure::{Failure, system_text};
 use crate::input::Input;
 use crate::output::{Importance, Output};
 use crate::process::command_path;
+use setpoint_host::files::{DirectoryLock, LockHolder};
 
 /// Modules that import modules that import modules … beyond this are refused.
 const MOST_MODULES: usize = 1000;

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use setpoint_host::files::{AbsolutePath, Committer, FileError, Replace};
 use setpoint_mcl::{Entry, RemoteImport};
 
-use setpoint_host::files::{DirectoryLock, LockHolder};
 use crate::failure::{Failure, system_text};
 use crate::input::Input;
+use setpoint_host::files::{DirectoryLock, LockHolder};
 
 const VERSION: u32 = 1;
 

@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::Problem;
-use setpoint_host::files::{DirectoryLock, LockHolder};
 use crate::failure::system_text;
+use setpoint_host::files::{DirectoryLock, LockHolder};
 
 /// How the directories begin in which modules arrive.
 const ARRIVING: &str = ".setpoint-fetch-";

@@ -82,3 +82,28 @@ fn who_may_not_change_anything_does_not_stand() {
     let made: Vec<_> = made.flatten().map(|entry| entry.path()).collect();
     assert!(made.is_empty(), "{made:?}");
 }
+
+#[test]
+fn one_resource_of_a_host_stands_for_a_namespace() {
+    let place = place();
+    let twice = "schedule \"leader\" {}\nschedule \"other\" {\n\tnamespace => \"leader\",\n}\n";
+    let finished = run(&place, "db", &["--once"], twice);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    let wanted =
+        "error[E0411]: `schedule[other]` is not valid: `schedule[leader]` has the namespace leader already";
+    assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
+    assert!(finished.stderr.contains("the other one"), "{}", finished.stderr);
+    assert!(!place.path("world/_candidates").exists());
+    // While one runs, the second is refused too, and the program of before goes on.
+    let mut db = Host::start(&place, "db", &stands(""));
+    becomes(&place.path("db.says"), "db");
+    let change = |program: &str| {
+        let path = crate::several_hosts::write(&place, "new", program);
+        std::fs::rename(path, place.path("db.mcl")).expect("the place is writable");
+    };
+    change(&format!("{}{twice}", stands("")));
+    db.event("a refusal", |event| event["event"] == "graph rejected");
+    change(&stands("max => 2,"));
+    db.of("schedule", "leader", "repaired");
+    db.stop();
+}

@@ -40,6 +40,7 @@ mod jumping_clock;
 mod known_files;
 mod language_server;
 mod linter;
+mod machine_names;
 mod mcl_functions;
 mod messages;
 mod mistakes;

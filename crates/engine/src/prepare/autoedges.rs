@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::order::Order;
 use crate::graph_view::ViewChange;
-use crate::{Failure, Identity, Relations, Resource, Wanted, WantedOrder, WantedReach};
+use crate::{Failure, Identity, Relations, Resource, Sort, Wanted, WantedOrder, WantedReach};
 
 /// What a resource is and wants.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +45,11 @@ impl Interests {
             takes_part,
             untold,
         }
+    }
+
+    /// What it is.
+    pub(super) fn has(&self) -> &[Identity] {
+        &self.has
     }
 
     pub(super) fn takes_part(&self) -> bool {
@@ -585,6 +590,20 @@ impl AutomaticEdges {
             }
         }
         change.sharing = is_changed.then(|| self.sharing.values().cloned().collect());
+    }
+
+    /// Who has the identity of a sort and key.
+    pub(super) fn holders<'a>(
+        &'a self,
+        sort: &Sort,
+        key: &[u8],
+    ) -> impl Iterator<Item = &'a ResourceId> + use<'a> {
+        let number = self.identities.by_identity.get(&Named(sort.name, key));
+        let holders = number.map(|number| &*self.identities.get(*number).holders);
+        holders
+            .unwrap_or_default()
+            .iter()
+            .map(|holder| &self.member(*holder).id)
     }
 
     /// Whether a resource is and wants what is known of it.

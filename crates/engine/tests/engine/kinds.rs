@@ -26,6 +26,7 @@ static FILE: Sort = Sort::exact("file").managed_by_one(setpoint_engine::Managed 
             [path, b"/"].concat(),
         ]
     },
+    is_refused: false,
 });
 
 /// Something of which many may have the same.

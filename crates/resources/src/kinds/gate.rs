@@ -42,7 +42,8 @@ impl Resource for Gate {
         let settled = apply
             .handle()
             .extension::<SharedStore>()?
-            .get(SharedKey::ForAll(&self.key)).await?;
+            .get(SharedKey::ForAll(&self.key))
+            .await?;
         let missing = match &settled {
             Some(hash) if *hash == self.hash => return Ok(()),
             Some(_) => {

@@ -1,6 +1,9 @@
 //! The `hostname` kind: the names of the machine, through systemd-hostnamed.
 //!
 //! What sets them through the service or in `/etc/hostname` is heard on the bus and seen at the file; a program that tells only the kernel is seen at the kernel.
+//! Where systemd does not run, or has no such service, the names are kept where that service has them (`own`).
+
+mod own;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,13 +18,21 @@ use setpoint_host::kernel_hostname::KernelHostname;
 const SERVICE: &str = "org.freedesktop.hostname1";
 const OBJECT: &str = "/org/freedesktop/hostname1";
 const STATIC: &str = "/etc/hostname";
+const MACHINE_INFO: &str = "/etc/machine-info";
+const KERNEL: &str = "/proc/sys/kernel/hostname";
+
+/// It is there where systemd has started the machine (sd_booted(3)).
+const SYSTEMD: &str = "/run/systemd/system";
+
+/// What the bus says where nobody has installed a service.
+const NO_SERVICE: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
 
 /// The longest host name that the kernel takes, in bytes.
 const LONGEST: usize = 64;
 
 /// The names of the machine: the static, the transient and the pretty one.
 ///
-/// They are set through systemd-hostnamed, in the order pretty, static, transient. Each that is not written is what `hostname` says, and that is the resource's name if it is not
+/// They are set through systemd-hostnamed, in the order pretty, static, transient; where it is not, in `/etc/machine-info`, `/etc/hostname` and the kernel. Each that is not written is what `hostname` says, and that is the resource's name if it is not
 /// written either. An empty text leaves a name alone.
 ///
 /// ```mcl
@@ -142,9 +153,14 @@ impl Resource for Hostname {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let file = AbsolutePath::new(STATIC).map(Watch::path);
-        let mut watches: Vec<Watch> = file.into_iter().collect();
-        watches.push(Watch::hub(follow_service));
+        let files = [STATIC, MACHINE_INFO].into_iter();
+        let mut watches: Vec<Watch> = files
+            .filter_map(|file| AbsolutePath::new(file).ok())
+            .map(Watch::path)
+            .collect();
+        if has_systemd() {
+            watches.push(Watch::hub(follow_service));
+        }
         if self.kept().any(|kept| kept.parameter == "transient_hostname") {
             watches.push(Watch::own(follow_kernel));
         }
@@ -152,12 +168,17 @@ impl Resource for Hostname {
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
-        let link = buses(apply.handle())?.system.link().await;
-        let link = link.attempting("ask", "systemd-hostnamed")?;
+        let link = link(apply.handle()).await?;
         for kept in self.kept() {
-            let is = kept.read(&link).await?;
+            let is = match &link {
+                Some(link) => kept.read(link).await?,
+                None => kept.read_own()?,
+            };
             if is != kept.wanted && apply.drift_of(kept.source, kept.parameter, is, kept.wanted) {
-                kept.set(&link).await?;
+                match &link {
+                    Some(link) => kept.set(link).await?,
+                    None => kept.set_own(apply).await?,
+                }
             }
         }
         Ok(())
@@ -201,6 +222,24 @@ fn object(name: &str) -> Method<'_> {
         interface: SERVICE,
         name,
     }
+}
+
+/// The way to the service; none where there is no such service.
+async fn link(handle: &Handle) -> Result<Option<Link>, Failure> {
+    if !has_systemd() {
+        return Ok(None);
+    }
+    let link = buses(handle)?.system.link().await;
+    let link = link.attempting("ask", "systemd-hostnamed")?;
+    match link.text_property(object("StaticHostname")).await {
+        Err(error) if error.is_named(NO_SERVICE) => Ok(None),
+        // Whatever else is wrong is told where a name is asked for.
+        _ => Ok(Some(link)),
+    }
+}
+
+fn has_systemd() -> bool {
+    std::path::Path::new(SYSTEMD).is_dir()
 }
 
 fn buses(handle: &Handle) -> Result<&Buses, Failure> {

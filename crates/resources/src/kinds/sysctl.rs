@@ -1,6 +1,10 @@
 //! The `sysctl` kind: a parameter of the kernel, now and after the next start.
 
-use setpoint_engine::{Apply, Attempting, DriftValue, Failure, Identity, Resource, Text, Watch, async_trait};
+mod at_start;
+
+use setpoint_engine::{
+    Apply, Attempting, DriftValue, Failure, Identity, Level, Resource, Text, Watch, async_trait,
+};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 
@@ -9,7 +13,8 @@ use crate::sorts::FILE;
 /// A parameter of the kernel, now and after the next start.
 ///
 /// The name is dotted, `net.ipv4.ip_forward`. If its first separator is a slash, all are, and dots are part of names: `net/ipv4/conf/eth0.100/forwarding`. Runs of
-/// blanks and tabs count as one blank, as the kernel writes them otherwise than people do.
+/// blanks and tabs count as one blank, as the kernel writes them otherwise than people do. Where another file is read later at the start and says something
+/// else, that is told.
 ///
 /// ```mcl
 /// sysctl "net.ipv4.ip_forward" {
@@ -40,6 +45,9 @@ pub(crate) struct Sysctl {
     path: Text,
     #[name]
     name: String,
+    /// What was said of other files, so that it is said once.
+    #[state]
+    told: Option<String>,
 }
 
 #[async_trait]
@@ -92,6 +100,7 @@ impl Resource for Sysctl {
         }
         if self.persist {
             self.check_file(apply)?;
+            self.warn_of_others(apply)?;
         }
         Ok(())
     }
@@ -113,6 +122,21 @@ impl Sysctl {
         }
         let path = String::from_utf8_lossy(self.path.as_bytes()).into_owned();
         AbsolutePath::new(&path).map_err(|error| format!("{error}: `{path}`"))
+    }
+
+    /// Says which other file holds at the next start instead of this one.
+    fn warn_of_others(&mut self, apply: &Apply<'_>) -> Result<(), Failure> {
+        let file = self
+            .file()
+            .map_err(|why| Failure::new("use the path").because(why))?;
+        let found = at_start::overruled(&file, &self.name, &self.value);
+        if let Some(text) = &found
+            && self.told != found
+        {
+            apply.log(Level::Warning, text);
+        }
+        self.told = found;
+        Ok(())
     }
 
     fn check_runtime(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
