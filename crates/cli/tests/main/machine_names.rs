@@ -30,7 +30,10 @@ fn run(place: &Hermetic, script: &str) -> Finished {
 }
 
 /// Whether such a machine can be made; says why not.
-#[expect(clippy::print_stderr, reason = "who runs the tests wants to know what was not tested")]
+#[expect(
+    clippy::print_stderr,
+    reason = "who runs the tests wants to know what was not tested"
+)]
 fn is_possible(place: &Hermetic) -> bool {
     let made = run(place, "true");
     if made.code != 0 {
