@@ -3,6 +3,7 @@
 //! - [`cases`] finds the programs below `tests/cases`, runs each as a test of its own name, and compares or rewrites what
 //!   lies beside it. What a stage does with a program is the caller's, so this crate knows no language.
 //! - [`Hermetic`] runs the binary with nothing of the developer's surroundings in it; [`Running`] follows one that stays.
+//! - [`etcd`] starts a real etcd, and has its members fail.
 //!
 //! The rules that hold for the whole repository are `tests/tidy.rs`.
 
@@ -13,6 +14,7 @@
 )]
 
 pub mod cases;
+pub mod etcd;
 mod hermetic;
 mod running;
 

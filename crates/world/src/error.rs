@@ -1,0 +1,77 @@
+//! What can go wrong with a store, in the words of an administrator.
+
+use std::sync::Arc;
+
+/// Why a store did not do what it was asked for.
+///
+/// The texts are clauses that stand after a colon: `read the deploys: the store does not answer: …`. No password is in them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be reached, or gave no answer in time.
+    #[error("the store does not answer: {reason}")]
+    Away {
+        /// What the last try ended with.
+        reason: Arc<str>,
+        /// Whether what was asked for may have been done all the same.
+        is_ambiguous: bool,
+    },
+    /// Who asks may not do that.
+    #[error("the store does not allow it: {reason}")]
+    Denied {
+        /// What it says.
+        reason: Arc<str>,
+    },
+    /// The store does not know who asks.
+    #[error("the store does not let this host in: {reason}")]
+    NotLetIn {
+        /// What is wrong with the name, the password or the certificate.
+        reason: Arc<str>,
+    },
+    /// There is more in the request than the store takes.
+    #[error("it is more than the store takes at once: {reason}")]
+    TooLarge {
+        /// What it says.
+        reason: Arc<str>,
+    },
+    /// The lease has ended.
+    #[error("the lease has ended")]
+    LeaseEnded,
+    /// The store has no room left.
+    #[error("the store is full: {reason}")]
+    Full {
+        /// What it says.
+        reason: Arc<str>,
+    },
+    /// How the store is to be reached was not given as it must be.
+    #[error("{reason}")]
+    Misconfigured {
+        /// What is wrong.
+        reason: Arc<str>,
+    },
+    /// Something else.
+    #[error("the store says: {reason}")]
+    Refused {
+        /// What it says.
+        reason: Arc<str>,
+    },
+}
+
+impl StoreError {
+    /// Whether the same may succeed later without anybody doing anything about it.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self, StoreError::Away { .. })
+    }
+
+    /// Whether what was asked for may have been done all the same.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Away {
+                is_ambiguous: true,
+                ..
+            }
+        )
+    }
+}

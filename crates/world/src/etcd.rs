@@ -1,0 +1,274 @@
+//! A store on a real etcd (API version 3).
+//!
+//! All keys lie below a namespace. Whatever ends a connection, it is made anew: watches go on where they were, leases are kept alive as long as
+//! they live, and requests find another member. Certificates are read again for each connection, so that renewed ones are used.
+
+mod connection;
+mod following;
+mod keep_alive;
+mod protocol;
+mod refusals;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use setpoint_host::files::AbsolutePath;
+
+use crate::{
+    Condition, Entry, Key, Lease, LeaseId, Operation, Outcome, Put, Revision, Selection, Snapshot, State,
+    Store, StoreError, Transaction, Value, Watch,
+};
+use connection::Connection;
+use following::Following;
+use protocol::{
+    CREATE, Calls, Compare, CompareWith, DeleteRangeRequest, EQUAL, GREATER, KeyValue, MOD, PutRequest,
+    RangeRequest, RequestKind, RequestOp, ResponseKind, TxnRequest, TxnResponse, VALUE,
+};
+
+/// How an etcd is reached.
+#[derive(Debug, Clone)]
+pub struct EtcdOptions {
+    /// Its members, as URLs (`https://host:2379`); at least one.
+    pub endpoints: Vec<String>,
+    /// What all keys begin with: `/_mgmt`.
+    pub namespace: String,
+    /// As whom.
+    pub login: Option<Login>,
+    /// How the connection is secured; needed for `https`.
+    pub tls: Option<TlsFiles>,
+}
+
+/// A user of etcd.
+#[derive(Clone)]
+pub struct Login {
+    /// The name.
+    pub user: String,
+    /// The password, which is shown nowhere.
+    pub password: String,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where certificates are, in PEM.
+#[derive(Debug, Clone, Default)]
+pub struct TlsFiles {
+    /// Whom etcd's certificate must be signed by; none: by nobody that is known, so that nothing is trusted.
+    pub authority: Option<AbsolutePath>,
+    /// Who this host is: its certificate, and the key.
+    pub identity: Option<(AbsolutePath, AbsolutePath)>,
+}
+
+/// A store on etcd. Clones share a connection.
+#[derive(Clone)]
+pub struct EtcdStore(Arc<Connection>);
+
+impl EtcdStore {
+    /// The store that these options describe. It is reached when it is first asked.
+    ///
+    /// # Errors
+    /// When the options cannot lead to any store.
+    pub fn new(options: EtcdOptions) -> Result<EtcdStore, StoreError> {
+        Ok(EtcdStore(Arc::new(Connection::new(options)?)))
+    }
+}
+
+impl fmt::Debug for EtcdStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("EtcdStore")
+            .field(&self.0.options.endpoints)
+            .finish()
+    }
+}
+
+#[async_trait]
+impl Store for EtcdStore {
+    async fn read(&self, selections: &[Selection]) -> Result<Snapshot, StoreError> {
+        let connection = &self.0;
+        let request = TxnRequest {
+            success: selections.iter().map(|one| connection.get(one)).collect(),
+            ..TxnRequest::default()
+        };
+        let ask = async || {
+            let request = request.clone();
+            connection
+                .ask(false, async |calls: Calls| calls.transact(request).await)
+                .await
+        };
+        let answer = match ask().await {
+            // Another member may answer, and nothing was changed.
+            Err(StoreError::Away { .. } | StoreError::NotLetIn { .. }) => ask().await?,
+            answer => answer?,
+        };
+        connection.snapshot(answer)
+    }
+
+    async fn transact(&self, transaction: Transaction) -> Result<Outcome, StoreError> {
+        transaction.check()?;
+        let connection = &self.0;
+        let request = TxnRequest {
+            compare: transaction
+                .conditions
+                .iter()
+                .map(|one| connection.compare(one))
+                .collect(),
+            success: transaction
+                .operations
+                .iter()
+                .map(|one| connection.operation(one))
+                .collect(),
+            failure: transaction
+                .otherwise_read
+                .iter()
+                .map(|one| connection.get(one))
+                .collect(),
+        };
+        let ask = async || {
+            let request = request.clone();
+            connection
+                .ask(true, async |calls: Calls| calls.transact(request).await)
+                .await
+        };
+        let answer = match ask().await {
+            // Whoever is not let in has changed nothing; a login may have run out.
+            Err(StoreError::NotLetIn { .. }) => ask().await?,
+            answer => answer?,
+        };
+        match answer.succeeded {
+            true => Ok(Outcome::Done(revision_of(answer.revision()))),
+            false => connection.snapshot(answer).map(Outcome::Refused),
+        }
+    }
+
+    fn watch(&self, selection: Selection, after: Revision) -> Watch {
+        Watch::new(Following::begin(self.0.clone(), selection, after))
+    }
+
+    async fn lease(&self, time_to_live: Duration) -> Result<Lease, StoreError> {
+        keep_alive::grant(self.0.clone(), time_to_live).await
+    }
+}
+
+impl Connection {
+    fn full(&self, key: &str) -> Vec<u8> {
+        [self.options.namespace.as_bytes(), key.as_bytes()].concat()
+    }
+
+    /// Where a selection begins and ends, as etcd says it.
+    fn range(&self, selection: &Selection) -> (Vec<u8>, Vec<u8>) {
+        match selection {
+            Selection::Key(key) => (self.full(key.as_str()), Vec::new()),
+            Selection::Prefix(prefix) => {
+                let begin = self.full(prefix);
+                let end = after_all_with(&begin);
+                (begin, end)
+            }
+        }
+    }
+
+    fn get(&self, selection: &Selection) -> RequestOp {
+        let (key, range_end) = self.range(selection);
+        let request = Some(RequestKind::Range(RangeRequest { key, range_end }));
+        RequestOp { request }
+    }
+
+    fn compare(&self, condition: &Condition) -> Compare {
+        let number = |revision: Revision| i64::try_from(revision.0).unwrap_or(i64::MAX);
+        let (result, target, with) = match &condition.is {
+            State::Absent => (EQUAL, CREATE, CompareWith::CreateRevision(0)),
+            State::Present => (GREATER, CREATE, CompareWith::CreateRevision(0)),
+            State::Value(value) => (EQUAL, VALUE, CompareWith::Value(value.to_vec())),
+            State::Modified(revision) => (EQUAL, MOD, CompareWith::ModRevision(number(*revision))),
+            State::Created(revision) => (EQUAL, CREATE, CompareWith::CreateRevision(number(*revision))),
+        };
+        Compare {
+            result,
+            target,
+            key: self.full(condition.key.as_str()),
+            with: Some(with),
+        }
+    }
+
+    fn operation(&self, operation: &Operation) -> RequestOp {
+        let request = match operation {
+            Operation::Put(Put { key, value, lease }) => RequestKind::Put(PutRequest {
+                key: self.full(key.as_str()),
+                value: value.to_vec(),
+                lease: lease.map_or(0, |lease| lease.0),
+            }),
+            Operation::Delete(selection) => {
+                let (key, range_end) = self.range(selection);
+                RequestKind::DeleteRange(DeleteRangeRequest { key, range_end })
+            }
+        };
+        RequestOp {
+            request: Some(request),
+        }
+    }
+
+    fn snapshot(&self, answer: TxnResponse) -> Result<Snapshot, StoreError> {
+        let revision = revision_of(answer.revision());
+        let mut entries = Vec::new();
+        for one in answer.responses {
+            let Some(ResponseKind::Range(found)) = one.response else {
+                return Err(StoreError::Refused {
+                    reason: "its answer is not what was asked for".into(),
+                });
+            };
+            entries.push(
+                found
+                    .kvs
+                    .into_iter()
+                    .filter_map(|found| self.entry(found))
+                    .collect(),
+            );
+        }
+        Ok(Snapshot { revision, entries })
+    }
+
+    /// What etcd has under one of our keys; none where the key is not one: what is no text nobody of ours has written.
+    fn entry(&self, found: KeyValue) -> Option<Entry> {
+        Some(Entry {
+            key: self.own_key(&found.key)?,
+            value: Value::from(found.value),
+            created: revision_of(found.create_revision),
+            modified: revision_of(found.mod_revision),
+            lease: Some(found.lease).filter(|lease| *lease != 0).map(LeaseId),
+        })
+    }
+
+    fn own_key(&self, full: &[u8]) -> Option<Key> {
+        let own = full.strip_prefix(self.options.namespace.as_bytes())?;
+        Key::new(std::str::from_utf8(own).ok()?).ok()
+    }
+}
+
+/// etcd counts from 1; an empty one is at 1.
+fn revision_of(number: i64) -> Revision {
+    Revision(u64::try_from(number).unwrap_or(0))
+}
+
+impl TxnResponse {
+    fn revision(&self) -> i64 {
+        self.header.as_ref().map_or(0, |header| header.revision)
+    }
+}
+
+/// The first key behind all that begin so: the last byte that can be is one more. Of what begins with nothing, etcd's word for «to the end».
+fn after_all_with(begin: &[u8]) -> Vec<u8> {
+    let mut end = begin.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    vec![0]
+}

@@ -1,0 +1,218 @@
+//! The connection to an etcd, made when it is needed and anew when it is no good any more.
+
+use std::time::Duration;
+
+use setpoint_host::files::{AbsolutePath, Entry};
+use tokio::sync::Mutex;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+
+use super::protocol::{AuthenticateRequest, Calls};
+use super::{EtcdOptions, refusals};
+use crate::StoreError;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a member is asked for a sign of life, and how long that may take: half a minute is too long for a host that waits. etcd takes it
+/// amiss more often than each 5 s.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+const SIGN_OF_LIFE_TAKES: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) options: EtcdOptions,
+    held: Mutex<Held>,
+}
+
+/// To which member there is a connection.
+#[derive(Debug, Default)]
+struct Held {
+    /// How many were made.
+    number: u64,
+    /// Which endpoint is the next.
+    next: usize,
+    calls: Option<Calls>,
+}
+
+impl Connection {
+    pub(super) fn new(options: EtcdOptions) -> Result<Connection, StoreError> {
+        let wrong = |reason: String| {
+            Err(StoreError::Misconfigured {
+                reason: reason.into(),
+            })
+        };
+        if options.endpoints.is_empty() {
+            return wrong("no endpoint of the store is given".to_owned());
+        }
+        for endpoint in &options.endpoints {
+            let host = endpoint
+                .strip_prefix("https://")
+                .or_else(|| endpoint.strip_prefix("http://"));
+            let Some(host) = host.filter(|host| !host.is_empty()) else {
+                return wrong(format!(
+                    "`{endpoint}` is no endpoint of a store: it is a URL, `http://host:2379` or `https://host:2379`"
+                ));
+            };
+            if host.contains('@') {
+                // It is not repeated: a password may be in it.
+                return wrong(
+                    "the user of the store is not part of an endpoint; it has an option of its own"
+                        .to_owned(),
+                );
+            }
+            match (endpoint.starts_with("https://"), &options.tls) {
+                (true, None) => {
+                    return wrong(format!(
+                        "`{endpoint}` needs the certificate of who has signed the store's"
+                    ));
+                }
+                (false, Some(_)) => {
+                    return wrong(format!(
+                        "certificates are given, but `{endpoint}` is not `https://`: nothing would be encrypted"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(Connection {
+            options,
+            held: Mutex::default(),
+        })
+    }
+
+    /// Asks, with a connection that is there or is made. `is_write` says whether it changes something.
+    pub(super) async fn ask<T>(
+        &self,
+        is_write: bool,
+        question: impl AsyncFnOnce(Calls) -> Result<T, tonic::Status>,
+    ) -> Result<T, StoreError> {
+        let (number, calls) = self.calls().await?;
+        let endpoint = calls.endpoint();
+        let error = match tokio::time::timeout(PATIENCE, question(calls)).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => refusals::told(&error, is_write),
+            Err(_) => StoreError::Away {
+                reason: format!("there was no answer in {} s", PATIENCE.as_secs()).into(),
+                is_ambiguous: is_write,
+            },
+        };
+        self.doubt(number, &error).await;
+        Err(self.placed(error, &endpoint))
+    }
+
+    /// An error with the member that it is of, where that is what is wrong.
+    pub(super) fn placed(&self, error: StoreError, endpoint: &str) -> StoreError {
+        let StoreError::Away { reason, is_ambiguous } = error else {
+            return error;
+        };
+        let shows_nothing = self
+            .options
+            .tls
+            .as_ref()
+            .is_some_and(|tls| tls.identity.is_none());
+        let hint = match shows_nothing {
+            true => ", which may want a certificate of this host, and none is given",
+            false => "",
+        };
+        StoreError::Away {
+            reason: format!("{reason} ({endpoint}{hint})").into(),
+            is_ambiguous,
+        }
+    }
+
+    /// The connection, made if there is none, and its number. Each endpoint is tried once.
+    pub(super) async fn calls(&self) -> Result<(u64, Calls), StoreError> {
+        let mut held = self.held.lock().await;
+        if let Some(calls) = &held.calls {
+            return Ok((held.number, calls.clone()));
+        }
+        let mut last = None;
+        for _ in &self.options.endpoints {
+            let endpoint = &self.options.endpoints[held.next % self.options.endpoints.len()];
+            let made = tokio::time::timeout(PATIENCE, self.connect(endpoint)).await;
+            let made = made.unwrap_or_else(|_| {
+                Err(StoreError::Away {
+                    reason: format!("no connection was made in {} s", PATIENCE.as_secs()).into(),
+                    is_ambiguous: false,
+                })
+            });
+            match made {
+                Ok(calls) => {
+                    held.number += 1;
+                    held.calls = Some(calls.clone());
+                    return Ok((held.number, calls));
+                }
+                Err(error @ StoreError::Away { .. }) => {
+                    held.next += 1;
+                    last = Some(self.placed(error, endpoint));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last.unwrap_or(StoreError::Misconfigured {
+            reason: "no endpoint of the store is given".into(),
+        }))
+    }
+
+    /// Does not use a connection any more of which an error says that it is no good. The next one is to another member, and has certificates and a
+    /// login of its own.
+    pub(super) async fn doubt(&self, number: u64, error: &StoreError) {
+        if !matches!(error, StoreError::NotLetIn { .. } | StoreError::Away { .. }) {
+            return;
+        }
+        let mut held = self.held.lock().await;
+        if held.number == number && held.calls.take().is_some() {
+            held.next += 1;
+        }
+    }
+
+    async fn connect(&self, url: &str) -> Result<Calls, StoreError> {
+        let misconfigured = |error: tonic::transport::Error| StoreError::Misconfigured {
+            reason: format!("{url} cannot be connected to: {}", refusals::cause(&error)).into(),
+        };
+        let mut endpoint = Endpoint::from_shared(url.to_owned()).map_err(misconfigured)?;
+        endpoint = endpoint
+            .connect_timeout(PATIENCE)
+            .http2_keep_alive_interval(SIGN_OF_LIFE)
+            .keep_alive_timeout(SIGN_OF_LIFE_TAKES)
+            .keep_alive_while_idle(true);
+        if let Some(files) = &self.options.tls {
+            let mut tls = ClientTlsConfig::new();
+            if let Some(authority) = &files.authority {
+                tls = tls.ca_certificate(Certificate::from_pem(read(authority)?));
+            }
+            if let Some((certificate, key)) = &files.identity {
+                tls = tls.identity(Identity::from_pem(read(certificate)?, read(key)?));
+            }
+            endpoint = endpoint.tls_config(tls).map_err(misconfigured)?;
+        }
+        let channel = endpoint.connect().await.map_err(|error| StoreError::Away {
+            reason: refusals::cause(&error).into(),
+            is_ambiguous: false,
+        })?;
+        let calls = Calls::new(channel, url);
+        let Some(login) = &self.options.login else {
+            return Ok(calls);
+        };
+        let request = AuthenticateRequest {
+            name: login.user.clone(),
+            password: login.password.clone(),
+        };
+        let answer = calls
+            .authenticate(request)
+            .await
+            .map_err(|error| refusals::told(&error, false))?;
+        calls
+            .with_token(&answer.token)
+            .map_err(|error| refusals::told(&error, false))
+    }
+}
+
+fn read(path: &AbsolutePath) -> Result<Vec<u8>, StoreError> {
+    let read = Entry::at(path)
+        .and_then(|entry| entry.follow())
+        .and_then(|entry| entry.read());
+    read.map_err(|error| StoreError::Misconfigured {
+        reason: format!("the certificates cannot be used: failed to {error}").into(),
+    })
+}

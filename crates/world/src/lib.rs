@@ -1,0 +1,26 @@
+//! What hosts share, as a store of keys: consistent reads, transactions, watches that resume, leases.
+//!
+//! One trait, [`Store`], and what stands behind it: a real etcd ([`EtcdStore`]), or the memory of a process ([`MemoryStore`]) for tests and for
+//! simulated clusters. Both count revisions alike and pass the same suite of cases, so what is built on the trait knows no difference.
+//! Nothing here knows what the keys mean.
+
+#![forbid(unsafe_code)]
+
+mod backoff;
+mod error;
+mod etcd;
+mod lease;
+mod memory;
+mod store;
+mod watch;
+
+pub use backoff::Backoff;
+pub use error::StoreError;
+pub use etcd::{EtcdOptions, EtcdStore, Login, TlsFiles};
+pub use lease::{Lease, LeaseId};
+pub use memory::MemoryStore;
+pub use store::{
+    Change, Condition, Entry, InvalidKey, Key, MOST_OPERATIONS, Operation, Outcome, Put, Revision, Selection,
+    Snapshot, State, Store, Transaction, Value,
+};
+pub use watch::{Batch, Watch, Watched};
