@@ -3,6 +3,7 @@
 mod background;
 mod bus;
 mod clock;
+mod cluster;
 mod content;
 mod copies;
 mod deploy;
@@ -19,8 +20,10 @@ mod world;
 use std::io;
 use std::sync::Arc;
 
+use setpoint_engine::{ExportStore, async_trait};
 use setpoint_host::Host;
 use setpoint_host::bus::{Bus, BusAddress};
+use setpoint_resources::{Elections, SharedStrings};
 use setpoint_value::{
     Background, Capabilities, Clock, Deploy, Effects, Files, FunctionLog, HostFacts, HttpResponses, Network,
     Random, Values, WorldReader,
@@ -29,6 +32,7 @@ use setpoint_value::{
 use background::Threads;
 use bus::SystemBus;
 use clock::RealClock;
+pub(crate) use cluster::ClusterWorld;
 use copies::CopiesToBe;
 pub use deploy::ProgramFiles;
 pub use effects::RealEffects;
@@ -40,6 +44,15 @@ use network::RealNetwork;
 pub(crate) use random::SystemRandom;
 pub use responses::PublishedResponses;
 pub use world::LocalWorld;
+
+/// What hosts share, to all who look at it.
+#[async_trait]
+pub(crate) trait World: WorldReader + SharedStrings + Elections + ExportStore {
+    /// Takes back what others need not wait for, before a clean end.
+    async fn leave(&self) {}
+}
+
+impl World for LocalWorld {}
 
 /// What sources are given. One a process: the watch hub in it is the engine's.
 pub struct RealCapabilities {

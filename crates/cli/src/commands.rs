@@ -55,7 +55,7 @@ enum Command {
     Resume(pause::ResumeArguments),
     Reload(reload::Arguments),
     Debug(debug::Arguments),
-    Graph(graph::Arguments),
+    Graph(Box<graph::Arguments>),
     Check(check::Arguments),
     Cf(cf::Arguments),
     Fmt(fmt::Arguments),

@@ -4,7 +4,6 @@
 
 use clap::Args;
 
-use crate::arguments::environment;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -39,8 +38,6 @@ impl CompileLater {
 /// Options of running.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunLater {
-    #[arg(long, hide = true, value_name = "URL")]
-    seeds: Vec<String>,
     #[arg(long, hide = true, value_name = "URL")]
     client_urls: Vec<String>,
     #[arg(long, hide = true, value_name = "URL")]
@@ -84,7 +81,6 @@ impl RunLater {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let _ = (self.no_network, self.no_pgp, self.no_deploy_watch);
         refuse(&[
-            ("--seeds", !self.seeds.is_empty()),
             ("--client-urls", !self.client_urls.is_empty()),
             ("--server-urls", !self.server_urls.is_empty()),
             ("--advertise-client-urls", !self.advertise_client_urls.is_empty()),
@@ -99,17 +95,13 @@ impl RunLater {
             ("--prometheus", self.prometheus),
             ("--prometheus-listen", self.prometheus_listen.is_some()),
             ("--pprof", self.pprof.is_some()),
-            ("the variable SEEDS", environment("SEEDS").is_some()),
         ])
     }
 }
 
 fn refuse(options: &[(&str, bool)]) -> Result<(), Failure> {
     match options.iter().find(|(_, given)| *given) {
-        Some((name, _)) if name.starts_with('-') => {
-            Err(Failure::usage(format!("`{name}` is not supported yet")))
-        }
-        Some((name, _)) => Err(Failure::usage(format!("{name} is not supported yet"))),
+        Some((name, _)) => Err(Failure::usage(format!("`{name}` is not supported yet"))),
         None => Ok(()),
     }
 }

@@ -48,6 +48,7 @@ mod reload;
 mod service_manager;
 mod session;
 mod signals;
+mod store_arguments;
 mod view;
 mod yaml;
 

@@ -9,10 +9,11 @@ use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
 use setpoint_resources::{LocalValues, SharedElections, SharedStore};
 use setpoint_value::{Capabilities, FunctionLog};
+use setpoint_world::Store;
 
 use crate::Assembly;
 use crate::arguments::ProgramArguments;
-use crate::capabilities::{LocalWorld, ProgramFiles, RealCapabilities, RealEffects};
+use crate::capabilities::{ClusterWorld, LocalWorld, ProgramFiles, RealCapabilities, RealEffects, World};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
 use crate::model::ModelWork;
@@ -66,8 +67,14 @@ impl Session {
         Ok(arguments.model(library, &self.output)?.map(ModelWork::new))
     }
 
-    /// Opens this machine for a program, with its state below `prefix`, an absolute path.
-    pub(crate) fn machine(&self, hostname: &str, prefix: PathBuf) -> Result<LocalMachine, Failure> {
+    /// Opens this machine for a program, with its state below `prefix`, an absolute path. What it shares with others lies in the store, or in
+    /// files below the prefix.
+    pub(crate) fn machine(
+        &self,
+        hostname: &str,
+        prefix: PathBuf,
+        store: Option<Arc<dyn Store>>,
+    ) -> Result<LocalMachine, Failure> {
         let prefix = AbsolutePath::new(prefix)
             .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
         let host = Host::new(command_path(&self.output))
@@ -75,15 +82,23 @@ impl Session {
         let host = Arc::new(host);
         let kinds = self.assembly.kinds().iter();
         let names = kinds.map(|kind| kind.schema.kind.to_owned());
-        let world = LocalWorld::new(prefix.join("world"), hostname, &host, names)
-            .map_err(|error| Failure::io("prepare for reading files", &error))?;
+        let world: Arc<dyn World> = match store {
+            Some(store) => Arc::new(
+                ClusterWorld::new(store, hostname, names)
+                    .map_err(|error| Failure::io("prepare for asking the store", &error))?,
+            ),
+            None => Arc::new(
+                LocalWorld::new(prefix.join("world"), hostname, &host, names)
+                    .map_err(|error| Failure::io("prepare for reading files", &error))?,
+            ),
+        };
         Ok(LocalMachine {
             values: Arc::new(LocalValues::new(
                 prefix.join("local/value"),
                 host.committer.clone(),
             )),
             log: None,
-            world: Arc::new(world),
+            world,
             hostname: hostname.to_owned(),
             prefix,
             host,
@@ -105,7 +120,7 @@ pub(crate) struct LocalMachine {
     pub(crate) hostname: String,
     /// What is said of calls of functions.
     log: Option<Arc<dyn FunctionLog>>,
-    world: Arc<LocalWorld>,
+    world: Arc<dyn World>,
     output: Output,
 }
 
@@ -124,6 +139,11 @@ impl LocalMachine {
     /// The store that machines share, for kinds.
     pub(crate) fn shared_store(&self) -> SharedStore {
         SharedStore::new(self.world.clone())
+    }
+
+    /// Takes back what others need not wait for, before a clean end.
+    pub(crate) async fn leave(&self) {
+        self.world.leave().await;
     }
 
     /// The elections of the machines that share it, for kinds.

@@ -23,6 +23,7 @@ use crate::output::Output;
 use crate::prefix::Prefix;
 use crate::program::{NO_RESOURCES, say_news};
 use crate::session::Session;
+use crate::store_arguments::StoreArguments;
 
 /// Print the desired graph of a program
 ///
@@ -36,6 +37,9 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     modules: ModuleArguments,
+
+    #[command(flatten)]
+    store: StoreArguments,
 
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -128,7 +132,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         .and_then(|compiled| compiled.program.clone());
     if let Some(program) = program {
         let prefix = Prefix::place(arguments.prefix.clone())?;
-        let machine = session.machine(&arguments.program.hostname()?, prefix)?;
+        let machine = session.machine(&arguments.program.hostname()?, prefix, arguments.store.open()?)?;
         let capabilities = machine.capabilities(&compilation, false)?;
         let first = first_graph(
             program,
@@ -179,7 +183,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     if model.has_programs() && !arguments.pure {
         let prefix = Prefix::place(arguments.prefix.clone())?;
         model.evaluate_programs(Evaluating {
-            machine: session.machine(&arguments.program.hostname()?, prefix)?,
+            machine: session.machine(&arguments.program.hostname()?, prefix, arguments.store.open()?)?,
             effects: false,
             wait: arguments.timeout,
             ring: Arc::new(|| ()),

@@ -41,6 +41,7 @@ use crate::reload::{Programs, Surroundings};
 use crate::service_manager::ServiceManager;
 use crate::session::{LocalMachine, Session};
 use crate::signals::{Hangup, Request, Signals, StopSignal};
+use crate::store_arguments::StoreArguments;
 use crate::view::{Reason, Verbosity, View, ViewOptions};
 
 /// More runs at a time gain nothing, and each takes memory.
@@ -149,6 +150,9 @@ pub(super) struct Arguments {
     /// than what resources publish
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
+
+    #[command(flatten)]
+    store: StoreArguments,
 
     #[command(flatten)]
     later: RunLater,
@@ -284,10 +288,11 @@ fn keep(
             Some(Kept::Program(Box::new((source, compilation))))
         }
     };
+    let store = arguments.store.open()?;
     // From here on signals are requests, so that whatever is made is taken down again.
     let mut signals = runtime.block_on(async { Signals::take(hangup) })?;
     let prefix = Prefix::find(&arguments.prefix, &hostname)?;
-    let machine = session.machine(&hostname, prefix.path.clone())?;
+    let machine = session.machine(&hostname, prefix.path.clone(), store)?;
     // Thousands of commands at a time need descriptors; fewer only mean that they wait.
     let _ = setpoint_host::raise_open_file_limit();
     if !arguments.no_raise_limits {
@@ -366,6 +371,7 @@ fn keep(
     drop(programs);
     drop(server);
     drop(engine);
+    runtime.block_on(machine.leave());
     runtime.shutdown_timeout(Duration::from_millis(100));
     if let Some(known) = known {
         // The prefix may lie on a file system that hangs, and nothing waits for that for long.

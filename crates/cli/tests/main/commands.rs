@@ -214,8 +214,8 @@ fn wrong_usage_is_64_and_help_is_0() {
 fn what_is_not_there_yet_is_refused_by_name() {
     let place = Hermetic::new();
     for arguments in [
-        &["run", "--seeds", "http://a", "test \"a\" {}"][..],
-        &["run", "--prometheus", "empty"],
+        &["run", "--prometheus", "empty"][..],
+        &["run", "--ssh-url", "ssh://a", "empty"],
     ] {
         let finished = setpoint(&place, arguments);
         assert_eq!(finished.code, 64, "{arguments:?}");

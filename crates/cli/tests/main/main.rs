@@ -7,6 +7,7 @@
 mod accounts;
 mod augeas;
 mod book;
+mod cluster;
 mod commands;
 mod control;
 mod control_socket;

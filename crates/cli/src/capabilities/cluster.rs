@@ -1,0 +1,124 @@
+//! The world of a cluster: what hosts share in a store of keys, an etcd.
+//!
+//! ```text
+//! /strings/KEY                        a string for all                 /host-strings/KEY/HOST              one of each host
+//! /exported/TO/FROM/KIND/NAME         a resource that FROM exports     /scheduler/hostname/HOST/NAMESPACE  a candidate
+//! /scheduler/schedule/NAMESPACE       who is chosen                    /scheduler/election/LEASE           who may decide that
+//! ```
+//!
+//! Parts of keys that users name are encoded, so that a slash in a name is no slash of the key. What is followed is mirrored: a host that cannot
+//! reach the store goes on with what it knew last, and says so.
+
+mod elections;
+mod exports;
+mod keys;
+mod mirror;
+mod reader;
+mod strings;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::sync::{Arc, Weak};
+
+use setpoint_engine::Failure;
+use setpoint_host::sync::Mutex;
+use setpoint_world::{Selection, Store, StoreError};
+use tokio::runtime::Runtime;
+
+use elections::Standing;
+use mirror::Mirror;
+
+/// A host of a cluster.
+pub(crate) struct ClusterWorld {
+    member: Arc<Member>,
+    kinds: BTreeSet<String>,
+}
+
+struct Member {
+    store: Arc<dyn Store>,
+    hostname: String,
+    /// What is followed, as long as somebody looks at it.
+    mirrors: Mutex<HashMap<Selection, Weak<Mirror>>>,
+    /// What this host stands for.
+    standing: Mutex<Standing>,
+    /// Where all that waits for the store happens; none when it is over.
+    runtime: Option<Runtime>,
+}
+
+impl ClusterWorld {
+    /// The host `hostname` of the cluster that shares a store. `kinds` are the kinds of resources that there are.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        hostname: &str,
+        kinds: impl IntoIterator<Item = String>,
+    ) -> io::Result<ClusterWorld> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("store")
+            .enable_all()
+            .build()?;
+        Ok(ClusterWorld {
+            member: Arc::new(Member {
+                store,
+                hostname: hostname.to_owned(),
+                mirrors: Mutex::default(),
+                standing: Mutex::default(),
+                runtime: Some(runtime),
+            }),
+            kinds: kinds.into_iter().collect(),
+        })
+    }
+}
+
+impl Member {
+    fn runtime(&self) -> &tokio::runtime::Handle {
+        let runtime = self.runtime.as_ref().expect("it is there until this is dropped");
+        runtime.handle()
+    }
+
+    /// Asks the store, where connections live as long as this does.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let answer = self.runtime().spawn(question).await;
+        answer.unwrap_or_else(|ended| {
+            Err(StoreError::Refused {
+                reason: ended.to_string().into(),
+            })
+        })
+    }
+
+    /// A selection as it is followed: the same one for all who look at it.
+    fn mirror(self: &Arc<Self>, selection: Selection) -> Arc<Mirror> {
+        let mut mirrors = self.mirrors.lock();
+        if let Some(mirror) = mirrors.get(&selection).and_then(Weak::upgrade) {
+            return mirror;
+        }
+        mirrors.retain(|_, mirror| mirror.strong_count() > 0);
+        let mirror = Arc::new(Mirror::begin(
+            self.runtime(),
+            self.store.clone(),
+            selection.clone(),
+        ));
+        mirrors.insert(selection, Arc::downgrade(&mirror));
+        mirror
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // It may be dropped by a task, which must not wait for others to end.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The failure that an error of the store is.
+fn failed(attempted: &'static str, what: impl std::fmt::Display, error: StoreError) -> Failure {
+    Failure::new(attempted).on(what).because(error)
+}

@@ -1,0 +1,154 @@
+//! What programs read of what hosts share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use setpoint_value::{Exported, Wake, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
+use setpoint_world::{Entry, Selection};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::elections::{SCHEDULES, chosen};
+use super::exports::{EVERYONE, EXPORTED};
+use super::mirror::{Mirror, Seen};
+use super::strings::{HOST_STRINGS, STRINGS};
+use super::{ClusterWorld, Member, keys};
+
+impl WorldReader for ClusterWorld {
+    fn follow(&self, query: &WorldQuery, wake: Wake) -> Box<dyn WorldFeed> {
+        let member = &self.member;
+        let parts: Vec<Part> = member
+            .selections(query)
+            .into_iter()
+            .map(|one| Part::of(member, one, &wake))
+            .collect();
+        Box::new(Feed {
+            query: query.clone(),
+            parts,
+            last: None,
+        })
+    }
+
+    fn knows_kind(&self, kind: &str) -> bool {
+        self.kinds.contains(kind)
+    }
+}
+
+impl Member {
+    /// What an answer consists of.
+    fn selections(&self, query: &WorldQuery) -> Vec<Selection> {
+        match query {
+            WorldQuery::String(key) => vec![keys::key(STRINGS, &[key]).into()],
+            WorldQuery::Strings(namespace) => {
+                vec![Selection::prefix(keys::below(HOST_STRINGS, &[namespace]))]
+            }
+            WorldQuery::Schedule(namespace) => vec![keys::key(SCHEDULES, &[namespace]).into()],
+            // For whom, and from whom, comes before the kind in the key: one watch is enough for all kinds.
+            WorldQuery::Exports(_) => {
+                let whom = [EVERYONE, &self.hostname];
+                whom.map(|to| Selection::prefix(keys::below(EXPORTED, &[to])))
+                    .to_vec()
+            }
+        }
+    }
+}
+
+/// A part of the store that an answer needs.
+struct Part {
+    seen: watch::Receiver<Seen>,
+    /// Held, so that it is followed.
+    _mirror: Arc<Mirror>,
+    /// Wakes who asked.
+    waking: JoinHandle<()>,
+}
+
+impl Part {
+    fn of(member: &Arc<Member>, selection: Selection, wake: &Wake) -> Part {
+        let mirror = member.mirror(selection);
+        let (seen, mut heard, wake) = (mirror.look(), mirror.look(), wake.clone());
+        let waking = member.runtime().spawn(async move {
+            // What is there already, too.
+            wake.wake();
+            while heard.changed().await.is_ok() {
+                wake.wake();
+            }
+        });
+        Part {
+            seen,
+            _mirror: mirror,
+            waking,
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.waking.abort();
+    }
+}
+
+struct Feed {
+    query: WorldQuery,
+    parts: Vec<Part>,
+    last: Option<Result<WorldAnswer, String>>,
+}
+
+impl WorldFeed for Feed {
+    fn latest(&mut self) -> Option<Result<WorldAnswer, String>> {
+        let answer = self.answer()?;
+        if self.last.as_ref() == Some(&answer) {
+            return None;
+        }
+        self.last = Some(answer.clone());
+        Some(answer)
+    }
+}
+
+impl Feed {
+    /// The answer as it is seen now; none as long as nothing was seen. What was seen holds while the store is away.
+    fn answer(&self) -> Option<Result<WorldAnswer, String>> {
+        let mut all: Vec<Entry> = Vec::new();
+        for part in &self.parts {
+            let seen = part.seen.borrow();
+            match (&seen.entries, &seen.away) {
+                (Some(entries), _) => all.extend(entries.values().cloned()),
+                (None, Some(error)) => return Some(Err(error.to_string())),
+                (None, None) => return None,
+            }
+        }
+        Some(Ok(self.read(&all)))
+    }
+
+    fn read(&self, entries: &[Entry]) -> WorldAnswer {
+        let text = |entry: &Entry| String::from_utf8_lossy(&entry.value).into_owned();
+        match &self.query {
+            WorldQuery::String(_) => WorldAnswer::String(entries.first().map(text)),
+            WorldQuery::Strings(namespace) => {
+                let begin = keys::below(HOST_STRINGS, &[namespace]);
+                let strings = entries.iter().filter_map(|entry| {
+                    let [host] = keys::parts(&entry.key, &begin)?;
+                    Some((host, text(entry)))
+                });
+                WorldAnswer::Strings(strings.collect())
+            }
+            WorldQuery::Schedule(_) => {
+                let mut hosts = entries.first().map(chosen).unwrap_or_default();
+                hosts.sort();
+                WorldAnswer::Hosts(hosts)
+            }
+            WorldQuery::Exports(wanted) => {
+                let exported = entries.iter().filter_map(|entry| {
+                    let [_, host, kind, name] = keys::parts(&entry.key, &format!("{EXPORTED}/"))?;
+                    (kind == *wanted).then(|| ((name, host), text(entry)))
+                });
+                // Of what a host exports to all and to this one, that for this one holds, which comes last.
+                let exported: BTreeMap<(String, String), String> = exported.collect();
+                let exported = exported
+                    .into_iter()
+                    .map(|((name, host), data)| Exported { name, host, data });
+                let exported = exported.collect();
+                WorldAnswer::Exports(exported)
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! How the store that hosts share is named on the command line.
+
+use std::sync::Arc;
+
+use clap::Args;
+use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_world::{EtcdOptions, EtcdStore, Login, Store, TlsFiles};
+
+use crate::arguments::environment;
+use crate::failure::Failure;
+
+/// Below which keys lie, where nobody says otherwise.
+const NAMESPACE: &str = "/setpoint";
+
+/// The store that hosts share.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct StoreArguments {
+    /// Members of the etcd through which hosts share values, exports and elections: `https://host:2379`, several with commas between. Also the
+    /// variable SETPOINT_SEEDS [default: none, what is shared lies in files below the prefix]
+    #[arg(long, value_name = "URL,…")]
+    seeds: Vec<String>,
+
+    /// What all keys in etcd begin with; several clusters can share one etcd [default: /setpoint]
+    #[arg(long, value_name = "TEXT", requires = "seeds")]
+    store_namespace: Option<String>,
+
+    /// Who must have signed etcd's certificate: a file in PEM. Also the variable ETCDCTL_CACERT
+    #[arg(long, value_name = "FILE")]
+    store_ca: Option<String>,
+
+    /// The certificate of this host, in PEM; needs --store-key. Also the variable ETCDCTL_CERT
+    #[arg(long, value_name = "FILE")]
+    store_cert: Option<String>,
+
+    /// The key of that certificate, in PEM. Also the variable ETCDCTL_KEY
+    #[arg(long, value_name = "FILE")]
+    store_key: Option<String>,
+
+    /// The user of etcd that this host is. Also the variable ETCDCTL_USER, `NAME` or `NAME:PASSWORD`
+    #[arg(long, value_name = "NAME")]
+    store_user: Option<String>,
+
+    /// A file with that user's password. Also the variable ETCDCTL_PASSWORD, with the password itself
+    #[arg(long, value_name = "FILE")]
+    store_password_file: Option<String>,
+}
+
+impl StoreArguments {
+    /// The store that is named; none if none is. It is reached when it is first asked.
+    pub(crate) fn open(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        let endpoints = self.endpoints();
+        if endpoints.is_empty() {
+            let of_store = [
+                ("--store-ca", &self.store_ca),
+                ("--store-cert", &self.store_cert),
+                ("--store-key", &self.store_key),
+                ("--store-user", &self.store_user),
+                ("--store-password-file", &self.store_password_file),
+            ];
+            return match of_store.iter().find(|(_, given)| given.is_some()) {
+                Some((name, _)) => Err(Failure::usage(format!(
+                    "`{name}` means nothing without `--seeds`"
+                ))),
+                None => Ok(None),
+            };
+        }
+        let namespace = self
+            .store_namespace
+            .clone()
+            .unwrap_or_else(|| NAMESPACE.to_owned());
+        if !namespace.starts_with('/') || namespace.ends_with('/') {
+            let why = format!(
+                "`{namespace}` cannot be what keys begin with: a slash is in front of it, and none behind"
+            );
+            return Err(Failure::usage(why));
+        }
+        let options = EtcdOptions {
+            tls: self.tls(&endpoints)?,
+            endpoints,
+            namespace,
+            login: self.login()?,
+        };
+        match EtcdStore::new(options) {
+            Ok(store) => Ok(Some(Arc::new(store))),
+            Err(error) => Err(Failure::usage(error.to_string())),
+        }
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        let given: Vec<String> = match self.seeds.is_empty() {
+            true => environment("SEEDS").into_iter().collect(),
+            false => self.seeds.clone(),
+        };
+        let all = given.iter().flat_map(|given| given.split([',', ';', ' ']));
+        all.map(str::trim)
+            .filter(|one| !one.is_empty())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn tls(&self, endpoints: &[String]) -> Result<Option<TlsFiles>, Failure> {
+        let of =
+            |given: &Option<String>, variable: &str| given.clone().or_else(|| variable_of_etcd(variable));
+        let authority = of(&self.store_ca, "CACERT").map(path).transpose()?;
+        let certificate = of(&self.store_cert, "CERT").map(path).transpose()?;
+        let key = of(&self.store_key, "KEY").map(path).transpose()?;
+        let identity = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(Failure::usage(
+                    "a certificate is given without its key, `--store-key`",
+                ));
+            }
+            (None, Some(_)) => {
+                return Err(Failure::usage(
+                    "a key is given without its certificate, `--store-cert`",
+                ));
+            }
+        };
+        let is_wanted = authority.is_some() || identity.is_some();
+        if is_wanted && authority.is_none() {
+            let why = "it is not said who must have signed the certificate of the store: `--store-ca`";
+            return Err(Failure::usage(why));
+        }
+        // What only the environment says is not meant for a store without encryption.
+        let is_said = self.store_ca.is_some() || self.store_cert.is_some();
+        let is_encrypted = endpoints.iter().any(|endpoint| endpoint.starts_with("https://"));
+        let tls = TlsFiles { authority, identity };
+        Ok((is_wanted && (is_said || is_encrypted)).then_some(tls))
+    }
+
+    fn login(&self) -> Result<Option<Login>, Failure> {
+        let (user, in_user) = match (&self.store_user, variable_of_etcd("USER")) {
+            (Some(user), _) => (user.clone(), None),
+            (None, Some(user)) => match user.split_once(':') {
+                Some((user, password)) => (user.to_owned(), Some(password.to_owned())),
+                None => (user, None),
+            },
+            (None, None) if self.store_password_file.is_some() => {
+                return Err(Failure::usage(
+                    "a password is given without its user, `--store-user`",
+                ));
+            }
+            (None, None) => return Ok(None),
+        };
+        let from_file = self.store_password_file.clone().map(|file| {
+            let path = path(file)?;
+            let read = Entry::at(&path)
+                .and_then(|entry| entry.follow())
+                .and_then(|entry| entry.read());
+            let bytes = read.map_err(|error| {
+                Failure::wrong("the password for the store cannot be read").because(error)
+            })?;
+            let text = String::from_utf8(bytes);
+            let text = text.map_err(|_| Failure::wrong("the password for the store is no text"))?;
+            Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+        });
+        let password = from_file
+            .transpose()?
+            .or(in_user)
+            .or_else(|| variable_of_etcd("PASSWORD"));
+        let Some(password) = password else {
+            let why =
+                format!("there is no password for the user `{user}` of the store: `--store-password-file`");
+            return Err(Failure::usage(why));
+        };
+        Ok(Some(Login { user, password }))
+    }
+}
+
+/// A variable that etcd's own program reads, too.
+fn variable_of_etcd(name: &str) -> Option<String> {
+    let value = std::env::var(format!("ETCDCTL_{name}")).ok();
+    value.filter(|value| !value.is_empty())
+}
+
+fn path(given: String) -> Result<AbsolutePath, Failure> {
+    let absolute =
+        std::path::absolute(&given).map_err(|error| Failure::io(format_args!("find `{given}`"), &error))?;
+    AbsolutePath::new(absolute).map_err(|error| Failure::usage(format!("{error}: `{given}`")))
+}
