@@ -4,6 +4,7 @@ mod cf;
 mod check;
 mod completions;
 mod debug;
+mod deploy;
 mod docs;
 mod events;
 mod explain;
@@ -48,6 +49,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::Arguments>),
+    Deploy(Box<deploy::Arguments>),
     Status(status::Arguments),
     Events(events::Arguments),
     Poke(poke::Arguments),
@@ -95,6 +97,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
     };
     match command {
         Command::Run(arguments) => run::run(session, &arguments),
+        Command::Deploy(arguments) => deploy::run(session, &arguments),
         Command::Status(arguments) => status::run(output, &arguments),
         Command::Events(arguments) => events::run(session, &arguments),
         Command::Poke(arguments) => poke::run(output, &arguments),
@@ -147,7 +150,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("why", "`setpoint run -v` says why each resource is looked at"),
     ("top", ""),
     ("simulate", ""),
-    ("deploy", ""),
     ("setup", ""),
     ("firstboot", ""),
     ("tools", ""),

@@ -14,6 +14,7 @@ use setpoint_mcl::{CompileOptions, Compiled, Entry, compile};
 use crate::codes;
 use crate::directory_loader::DirectoryLoader;
 use crate::failure::Failure;
+use crate::imposed::Imposed;
 use crate::included_models::IncludedModels;
 use crate::input::{BadInput, Input};
 use crate::model::ModelSettings;
@@ -38,6 +39,8 @@ pub(crate) struct ProgramSource {
     pub(crate) modules: ModulePolicy,
     /// How the models that it imports are looked at.
     pub(crate) model_settings: ModelSettings,
+    /// What holds for all of its resources.
+    pub(crate) imposed: Imposed,
     /// Where what they say goes.
     pub(crate) output: Output,
 }
@@ -103,6 +106,8 @@ pub(crate) struct Compilation {
     pub(crate) analysis: Option<Analysis>,
     /// Models that it imports as modules.
     pub(crate) models: IncludedModels,
+    /// What holds for all of its resources.
+    pub(crate) imposed: Imposed,
 }
 
 /// A program with what can be said of its texts.
@@ -160,6 +165,7 @@ impl Compilation {
             compiled: None,
             analysis: None,
             models: IncludedModels::new("", &source.library, &source.model_settings, &source.output),
+            imposed: source.imposed.clone(),
         }
     }
 

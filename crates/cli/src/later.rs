@@ -72,14 +72,12 @@ pub(crate) struct RunLater {
     no_network: bool,
     #[arg(long, hide = true)]
     no_pgp: bool,
-    #[arg(long, hide = true)]
-    no_deploy_watch: bool,
 }
 
 impl RunLater {
     /// Refuses what cannot be done.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let _ = (self.no_network, self.no_pgp, self.no_deploy_watch);
+        let _ = (self.no_network, self.no_pgp);
         refuse(&[
             ("--client-urls", !self.client_urls.is_empty()),
             ("--server-urls", !self.server_urls.is_empty()),

@@ -203,7 +203,7 @@ impl Running {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => (due, settled) = (None, self.execute()),
-                Ok(Message::Accepted(_) | Message::Refused(_)) => {}
+                Ok(Message::Accepted(_) | Message::Take(_) | Message::Refused(_)) => {}
                 Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return,
             }
         }

@@ -22,6 +22,7 @@ use setpoint_value::Capabilities;
 use crate::compilation::Compilation;
 use crate::evaluation::Woken;
 use crate::failure::Failure;
+use crate::imposed::Imposing;
 use crate::included_models::News;
 use crate::output::{Importance, Output};
 use crate::program_state::ProgramState;
@@ -151,6 +152,7 @@ impl Work {
         woken: &Woken,
     ) -> Result<(), Ended> {
         let engine = &self.engine;
+        let mut imposing = Imposing::new(compilation.imposed.clone());
         let Some(mut runnable) = compilation.into_program() else {
             return Err(Ended);
         };
@@ -181,7 +183,14 @@ impl Work {
             if step.is_finished {
                 runnable.refresh();
                 let news = runnable.models.news();
-                self.take(step, language, &runnable.sources, &mut told, &mut has_graph)?;
+                self.take(
+                    step,
+                    language,
+                    &runnable.sources,
+                    &mut imposing,
+                    &mut told,
+                    &mut has_graph,
+                )?;
                 say_news(&news, &self.reporter.output);
             }
             if !evaluator.has_sources() || (has_graph && !self.follow) {
@@ -217,6 +226,7 @@ impl Work {
         step: Step,
         language: &dyn Language,
         sources: &SourceMap,
+        imposing: &mut Imposing,
         told: &mut Diagnostics,
         has_graph: &mut bool,
     ) -> Result<(), Ended> {
@@ -233,6 +243,7 @@ impl Work {
                 return Ok(());
             }
             given.graphs += 1;
+            graph = imposing.impose(graph);
             graph.generation = given.graphs;
             match self.engine.submit(graph.clone()).blocking_recv() {
                 Ok(Submitted::Accepted | Submitted::Superseded) => {

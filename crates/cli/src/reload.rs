@@ -37,6 +37,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 pub(crate) enum Message {
     /// Somebody asked to read the program again, and perhaps wants to know what became of it.
     Reload(Option<ReloadAnswer>),
+    /// Another program takes the place of this one.
+    Take(Box<ProgramSource>),
     /// A file of the program may have changed.
     Changed,
     /// The engine has accepted the first graph of the program of this number.
@@ -125,6 +127,11 @@ impl Programs {
         let _ = self.sender.send(Message::Reload(None));
     }
 
+    /// Has another program take the place of this one, once it has given a graph.
+    pub(crate) fn take(&self, source: ProgramSource) {
+        let _ = self.sender.send(Message::Take(Box::new(source)));
+    }
+
     /// Waits until the first program cannot go on; what is wrong with it was told. A program that is right never ends by itself.
     pub(crate) async fn ended(&self) {
         self.ended.notified().await;
@@ -176,6 +183,12 @@ impl Reloader {
                     let now = Instant::now();
                     let latest = due.map_or(now + LONGEST_WAIT, |(latest, _)| latest);
                     due = Some((latest, now + SETTLED));
+                }
+                Ok(Message::Take(source)) => {
+                    due = None;
+                    self.source = *source;
+                    self.version.files.get_or_insert_default();
+                    self.reload(true, None);
                 }
                 Ok(Message::Accepted(number)) => self.accepted(number),
                 Ok(Message::Refused(number)) => self.refused(number),

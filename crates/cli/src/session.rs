@@ -16,6 +16,7 @@ use crate::arguments::ProgramArguments;
 use crate::capabilities::{ClusterWorld, LocalWorld, ProgramFiles, RealCapabilities, RealEffects, World};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
+use crate::imposed::Imposed;
 use crate::model::ModelWork;
 use crate::modules::ModulePolicy;
 use crate::output::Output;
@@ -57,6 +58,7 @@ impl Session {
             lint: false,
             modules,
             model_settings: arguments.included_model_settings(),
+            imposed: Imposed::default(),
             output: self.output.clone(),
         })
     }
@@ -84,7 +86,7 @@ impl Session {
         let names = kinds.map(|kind| kind.schema.kind.to_owned());
         let world: Arc<dyn World> = match store {
             Some(store) => Arc::new(
-                ClusterWorld::new(store, hostname, names)
+                ClusterWorld::new(store, hostname, names, self.output.clone())
                     .map_err(|error| Failure::io("prepare for asking the store", &error))?,
             ),
             None => Arc::new(

@@ -20,11 +20,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::{Arc, Weak};
 
+use setpoint_diagnostics::visible;
 use setpoint_engine::Failure;
 use setpoint_host::sync::Mutex;
 use setpoint_world::{Selection, Store, StoreError};
 use tokio::runtime::Runtime;
 
+use crate::output::{Importance, Output};
 use elections::Standing;
 use mirror::Mirror;
 
@@ -41,8 +43,31 @@ struct Member {
     mirrors: Mutex<HashMap<Selection, Weak<Mirror>>>,
     /// What this host stands for.
     standing: Mutex<Standing>,
+    telling: Arc<Telling>,
     /// Where all that waits for the store happens; none when it is over.
     runtime: Option<Runtime>,
+}
+
+/// Says that the store is away, and that it is back: once for all that is followed.
+struct Telling {
+    output: Output,
+    is_away: Mutex<bool>,
+}
+
+impl Telling {
+    fn away(&self, error: &StoreError) {
+        if !std::mem::replace(&mut *self.is_away.lock(), true) {
+            let text = format!("what hosts share is not seen: {error}; goes on with what is known");
+            self.output.warning(visible(&text));
+        }
+    }
+
+    fn back(&self) {
+        if std::mem::take(&mut *self.is_away.lock()) {
+            self.output
+                .say(Importance::Notice, "what hosts share is seen again");
+        }
+    }
 }
 
 impl ClusterWorld {
@@ -54,6 +79,7 @@ impl ClusterWorld {
         store: Arc<dyn Store>,
         hostname: &str,
         kinds: impl IntoIterator<Item = String>,
+        output: Output,
     ) -> io::Result<ClusterWorld> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -66,6 +92,10 @@ impl ClusterWorld {
                 hostname: hostname.to_owned(),
                 mirrors: Mutex::default(),
                 standing: Mutex::default(),
+                telling: Arc::new(Telling {
+                    output,
+                    is_away: Mutex::default(),
+                }),
                 runtime: Some(runtime),
             }),
             kinds: kinds.into_iter().collect(),
@@ -103,6 +133,7 @@ impl Member {
             self.runtime(),
             self.store.clone(),
             selection.clone(),
+            self.telling.clone(),
         ));
         mirrors.insert(selection, Arc::downgrade(&mirror));
         mirror

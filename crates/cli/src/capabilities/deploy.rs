@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use setpoint_diagnostics::Loader;
+use setpoint_diagnostics::{Loader, SourceMap};
 use setpoint_mcl::{Compiled, Metadata};
 use setpoint_value::Deploy;
 
@@ -59,6 +59,23 @@ impl ProgramFiles {
             program.files.entry("/metadata.yaml".to_owned()).or_insert(None);
         }
         program
+    }
+
+    /// All of them: their paths, permissions and contents. A text that was compiled is what was compiled, whatever the file is now.
+    pub(crate) fn all<'a>(
+        &'a self,
+        texts: &'a SourceMap,
+    ) -> impl Iterator<Item = (String, u32, Result<Vec<u8>, String>)> + 'a {
+        self.files.iter().map(|(path, file)| {
+            let compiled = file.as_ref().and_then(|file| {
+                let mut texts = texts.files().map(|(_, text)| text);
+                texts
+                    .find(|text| *text.name == **file)
+                    .map(|text| text.text.as_bytes().to_vec())
+            });
+            let content = compiled.map_or_else(|| self.read(path), Ok);
+            (path.clone(), self.mode(path), content)
+        })
     }
 
     fn add(&mut self, path: &str, modules_directory: Option<&str>) {

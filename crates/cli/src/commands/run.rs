@@ -21,13 +21,16 @@ use setpoint_resources::ProgramExit;
 use setpoint_value::{FunctionLog, FunctionSpec};
 use tokio::runtime::Runtime;
 
+use super::deploy::record_of;
 use super::graph::errors_first;
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, environment, parse_whole};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::control::protocol::{Hello, PROTOCOL, seconds};
 use crate::control::{self, Names, Served, Server};
+use crate::deploys::{Deployed, Deploys, Follower};
 use crate::failure::{Failure, exit_code, system_text};
+use crate::imposed::Imposed;
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
 use crate::model::{ModelCompilation, ModelWork};
@@ -154,6 +157,18 @@ pub(super) struct Arguments {
     #[command(flatten)]
     store: StoreArguments,
 
+    /// With --seeds: keep this host by this program alone. It is not published, and what others publish is not run
+    #[arg(long)]
+    no_deploy: bool,
+
+    /// Stay with the first deploy
+    #[arg(long)]
+    no_deploy_watch: bool,
+
+    /// With `empty` and --seeds: do not run the deploy that is there, only those to come
+    #[arg(long)]
+    wait: bool,
+
     #[command(flatten)]
     later: RunLater,
 }
@@ -175,6 +190,16 @@ impl Arguments {
         }
         let prefix = self.prefix.given();
         session.program(&self.program, modules, prefix, false)
+    }
+
+    /// What holds for all resources of a deploy of this command line.
+    fn imposed(&self) -> Imposed {
+        Imposed {
+            noop: self.noop,
+            sema: self.sema.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+            no_autoedges: self.no_autoedges,
+            no_autogroup: self.no_autogroup,
+        }
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -289,6 +314,15 @@ fn keep(
         }
     };
     let store = arguments.store.open()?;
+    let deploys = store.clone().filter(|_| !arguments.no_deploy).map(Deploys::new);
+    let program = match (&deploys, program) {
+        (Some(deploys), Some(program)) => {
+            let id = runtime.block_on(publish(deploys, &program, arguments.imposed()))?;
+            output.say(Importance::Info, format!("published as deploy {id}"));
+            None
+        }
+        (_, program) => program,
+    };
     // From here on signals are requests, so that whatever is made is taken down again.
     let mut signals = runtime.block_on(async { Signals::take(hangup) })?;
     let prefix = Prefix::find(&arguments.prefix, &hostname)?;
@@ -345,30 +379,45 @@ fn keep(
     let server = listener
         .map(|listener| Server::start(listener, served))
         .transpose()?;
-    let programs = program.map(|kept| {
-        let surroundings = Surroundings {
-            machine: machine.clone().with_log(FunctionDebug {
-                engine: engine.clone(),
-                output: debug,
-            }),
+    let surroundings = Surroundings {
+        machine: machine.clone().with_log(FunctionDebug {
             engine: engine.clone(),
-            reporter: view.reporter(),
-            state,
-            follow: !arguments.no_stream_watch,
+            output: debug,
+        }),
+        engine: engine.clone(),
+        reporter: view.reporter(),
+        state,
+        follow: !arguments.no_stream_watch,
+    };
+    let member = deploys.map(|deploys| {
+        // Nothing is right before there is something to be.
+        engine.sources_busy(true);
+        let follower = Follower {
+            deploys,
+            directory: prefix.path.join("deploys"),
+            only_later: arguments.wait,
+            only_first: arguments.no_deploy_watch,
+            output: output.clone(),
         };
-        match kept {
-            Kept::Program(program) => {
-                let (source, compilation) = *program;
-                Programs::start(source, compilation, surroundings, arguments.watch)
-            }
-            Kept::Model(model) => {
-                let (model, compilation) = *model;
-                model_run::start(model, compilation, surroundings, facts)
-            }
+        let (sender, newer) = tokio::sync::mpsc::channel(1);
+        runtime.spawn(follower.run(sender));
+        Member {
+            newer,
+            session,
+            surroundings: surroundings.clone(),
         }
     });
-    let ended = runtime.block_on(wait(&engine, programs.as_ref(), &mut signals, output));
-    drop(programs);
+    let programs = program.map(|kept| match kept {
+        Kept::Program(program) => {
+            let (source, compilation) = *program;
+            Programs::start(source, compilation, surroundings, arguments.watch)
+        }
+        Kept::Model(model) => {
+            let (model, compilation) = *model;
+            model_run::start(model, compilation, surroundings, facts)
+        }
+    });
+    let ended = runtime.block_on(wait(&engine, programs, member, &mut signals, output));
     drop(server);
     drop(engine);
     runtime.block_on(machine.leave());
@@ -478,15 +527,61 @@ impl Ended {
     }
 }
 
-/// Waits for the end, and passes requests on on the way.
-async fn wait(engine: &Engine, programs: Option<&Programs>, signals: &mut Signals, output: &Output) -> Ended {
-    let wrong_program = async {
-        match programs {
-            Some(programs) => programs.ended().await,
-            None => std::future::pending().await,
+/// Publishes a program that was compiled.
+async fn publish(deploys: &Deploys, program: &Kept, imposed: Imposed) -> Result<u64, Failure> {
+    let compilation = match program {
+        Kept::Program(program) => &program.1,
+        Kept::Model(_) => {
+            let failure = Failure::usage("models cannot be deployed yet");
+            return Err(failure.hint("with `--no-deploy` it is run on this host alone"));
         }
     };
-    tokio::pin!(wrong_program);
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::wrong("the program cannot be published").because(error);
+    let record = record_of(deploys, compilation, imposed).await?;
+    deploys.add_next(&record).await.map_err(|error| failed(&error))
+}
+
+/// What a member of a cluster runs.
+struct Member<'a> {
+    newer: tokio::sync::mpsc::Receiver<Deployed>,
+    session: &'a Session,
+    surroundings: Surroundings,
+}
+
+impl Member<'_> {
+    /// Runs a deploy: in the place of the one before, once it has given a graph, or as the first one.
+    fn run(&self, deployed: &Deployed, programs: &mut Option<Programs>) {
+        let source = deployed.source(self.session, &self.surroundings.machine.hostname);
+        let reporter = &self.surroundings.reporter;
+        reporter
+            .output
+            .say(Importance::Notice, format!("deploy {}", deployed.id));
+        if let Some(programs) = programs {
+            programs.take(source);
+            return;
+        }
+        let compilation = source.compile();
+        reporter.diagnostics(&compilation.diagnostics, &compilation.shown_sources());
+        if !compilation.diagnostics.has_errors() {
+            *programs = Some(Programs::start(
+                source,
+                compilation,
+                self.surroundings.clone(),
+                false,
+            ));
+        }
+    }
+}
+
+/// Waits for the end, and passes requests on on the way.
+async fn wait(
+    engine: &Engine,
+    mut programs: Option<Programs>,
+    mut member: Option<Member<'_>>,
+    signals: &mut Signals,
+    output: &Output,
+) -> Ended {
     let mut ended = Ended {
         report: None,
         program_is_wrong: false,
@@ -495,7 +590,18 @@ async fn wait(engine: &Engine, programs: Option<&Programs>, signals: &mut Signal
     let mut stage: Option<StopStage> = None;
     loop {
         let request = tokio::select! {
-            () = &mut wrong_program, if stage.is_none() => {
+            Some(deployed) = next_deploy(member.as_mut()) => {
+                if let Some(member) = &member {
+                    tokio::task::block_in_place(|| member.run(&deployed, &mut programs));
+                }
+                continue;
+            }
+            // What a cluster runs is mended by the next deploy.
+            () = wrong_program(programs.as_ref()), if stage.is_none() && member.is_some() => {
+                tokio::task::block_in_place(|| programs = None);
+                continue;
+            }
+            () = wrong_program(programs.as_ref()), if stage.is_none() && member.is_none() => {
                 engine.exit(ExitReason::Stopped);
                 ended.program_is_wrong = true;
                 ended.report = Some(engine.wait().await);
@@ -507,7 +613,7 @@ async fn wait(engine: &Engine, programs: Option<&Programs>, signals: &mut Signal
             }
             request = signals.next() => request,
         };
-        let signal = match (request, programs) {
+        let signal = match (request, &programs) {
             (Request::Stop(signal), _) => signal,
             (Request::Reload, Some(programs)) => {
                 programs.reload();
@@ -536,6 +642,20 @@ async fn wait(engine: &Engine, programs: Option<&Programs>, signals: &mut Signal
             Importance::Notice,
             format!("{what}: interrupted by {}", signal.name()),
         );
+    }
+}
+
+async fn wrong_program(programs: Option<&Programs>) {
+    match programs {
+        Some(programs) => programs.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_deploy(member: Option<&mut Member<'_>>) -> Option<Deployed> {
+    match member {
+        Some(member) => member.newer.recv().await,
+        None => None,
     }
 }
 

@@ -15,6 +15,7 @@ use super::places::Places;
 use super::{ENTRY, Evaluating, INPUT, OUTPUT, RUNTIME, Surrounding, VALUE};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
+use crate::imposed::Imposed;
 use crate::input::Input;
 use crate::modules::ModulePolicy;
 
@@ -58,6 +59,7 @@ impl ProgramModule {
             false => format!("{}{parent}", surrounding.root),
         };
         let source = ProgramSource {
+            imposed: Imposed::default(),
             argument: String::new(),
             is_yaml: false,
             options: CompileOptions::default(),

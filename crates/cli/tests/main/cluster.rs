@@ -29,7 +29,14 @@ impl Cluster {
             .place
             .write(&format!("{host}.mcl"), program.replace("PLACE/", &root));
         let mut command = self.place.command(BINARY);
-        command.args(["run", "--no-raise-limits", "--hostname", host, "--seeds"]);
+        command.args([
+            "run",
+            "--no-deploy",
+            "--no-raise-limits",
+            "--hostname",
+            host,
+            "--seeds",
+        ]);
         command.arg(self.etcd.endpoints().join(","));
         command
             .arg("--prefix")
@@ -264,16 +271,10 @@ fn a_host_outlives_its_store_and_catches_up() {
     let mut db = cluster.host("db", READS);
     cluster.becomes("db.says", "false  {}");
     let sets = "kv \"motto/of all\" {\n\tvalue => \"onward\",\n}\n";
-    let mut web = cluster.host("web", sets);
+    let web = Running::start(cluster.command("web", sets, &["--watch"]));
     cluster.becomes("db.says", "true onward {}");
     cluster.etcd.kill_member(0);
-    // It goes on with what it knew last, and says what it misses.
-    web.event("a warning", |event| {
-        event["event"] == "log"
-            && event["message"]
-                .as_str()
-                .is_some_and(|text| text.contains("changes are not seen: the store does not answer: "))
-    });
+    // It goes on with what it knew last.
     std::fs::write(cluster.place.path("db.says"), "by hand").expect("the place is writable");
     db.of(
         "file",
@@ -289,9 +290,291 @@ fn a_host_outlives_its_store_and_catches_up() {
     cluster
         .etcd
         .control(&["put", "/setpoint/strings/motto%2Fof all", "by hand"]);
-    web.of("kv", "motto/of all", "repaired");
+    let repaired = || {
+        cluster
+            .history("/strings/")
+            .iter()
+            .filter(|(_, value)| value == "onward")
+            .count()
+            == 2
+    };
+    while !repaired() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     cluster.becomes("db.says", "true onward {}");
     late.stop();
-    web.stop();
     db.stop();
+    // And it says what it misses, once.
+    web.signal("TERM");
+    let (status, errors) = web.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    for said in [
+        "what hosts share is not seen: the store does not answer: ",
+        "what hosts share is seen again",
+    ] {
+        assert_eq!(errors.matches(said).count(), 1, "{errors}");
+    }
+}
+
+/// Commands of whoever publishes, from a repository of its own.
+struct Publisher<'a> {
+    cluster: &'a Cluster,
+}
+
+impl Publisher<'_> {
+    fn write(&self, name: &str, content: &str) {
+        let root = self.cluster.place.path("").display().to_string();
+        self.cluster
+            .place
+            .write(&format!("repository/{name}"), content.replace("PLACE/", &root));
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let mut command = self.cluster.place.command("git");
+        command.current_dir(self.cluster.place.path("repository"));
+        command
+            .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
+            .args(arguments);
+        let ran = command.output().expect("there is a `git`");
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    }
+
+    fn commit(&self, message: &str) -> String {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn deploy(&self, arguments: &[&str]) -> Finished {
+        let mut command = self.cluster.place.command(BINARY);
+        command.current_dir(self.cluster.place.path("repository"));
+        command.args(["deploy", "--seeds", &self.cluster.etcd.endpoints().join(",")]);
+        finished(&mut command, arguments)
+    }
+}
+
+fn finished(command: &mut std::process::Command, arguments: &[&str]) -> Finished {
+    let output = command.args(arguments).output().expect("it can be started");
+    Finished {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+impl Cluster {
+    /// A host that runs what is deployed.
+    fn member(&self, host: &str, further: &[&str]) -> Host {
+        let mut command = self.place.command(BINARY);
+        command.args([
+            "run",
+            "--no-raise-limits",
+            "--json",
+            "--hostname",
+            host,
+            "--seeds",
+        ]);
+        command.arg(self.etcd.endpoints().join(","));
+        command
+            .arg("--prefix")
+            .arg(self.place.path(&format!("prefix-{host}")));
+        command.args(further).arg("empty");
+        Host::of_running(Running::start(command))
+    }
+}
+
+fn says(text: &str) -> String {
+    format!("file \"PLACE/${{hostname}}.says\" {{\n\tstate => \"exists\",\n\tcontent => \"{text}\",\n}}\n")
+}
+
+#[test]
+fn what_is_deployed_all_members_run_and_the_newest_who_comes_later() {
+    if !has_etcd("what_is_deployed_all_members_run_and_the_newest_who_comes_later") {
+        return;
+    }
+    let mut cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    publisher.write("wrong.mcl", "file \"PLACE/x\" {\n\tcontent => 7,\n}\n");
+    publisher.write(
+        "graph.yaml",
+        "graph: g\nresources:\n  file:\n    - name: PLACE/yaml\n      state: exists\n      content: y\n",
+    );
+    let a = cluster.member("a", &[]);
+    let deploy = |arguments: &[&str], said: &str| {
+        let ran = publisher.deploy(arguments);
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+        ran.code
+    };
+    assert_eq!(deploy(&["main.mcl"], "a deploy is made from a git repository"), 1);
+    publisher.git(&["init", "-q"]);
+    let first = publisher.commit("one");
+    assert_eq!(deploy(&["lang", "main.mcl"], "success, id: 1"), 0);
+    cluster.becomes("a.says", "one");
+    assert_eq!(
+        deploy(
+            &["main.mcl"],
+            "there is nothing new to deploy: deploy 1 is of this commit"
+        ),
+        1
+    );
+    publisher.write("main.mcl", &says("two"));
+    assert_eq!(
+        deploy(&["main.mcl"], "has changes that are in no commit: M main.mcl"),
+        1
+    );
+    publisher.commit("two");
+    assert_eq!(deploy(&["wrong.mcl"], "error[E"), 1);
+    assert_eq!(deploy(&["main.mcl"], "success, id: 2"), 0);
+    cluster.becomes("a.says", "two");
+    let b = cluster.member("b", &[]);
+    cluster.becomes("b.says", "two");
+    // A commit that is left out is a gap, unless somebody insists.
+    publisher.commit("three");
+    publisher.write("main.mcl", &says("four"));
+    let third = publisher.git(&["rev-parse", "HEAD"]);
+    publisher.commit("four");
+    assert_eq!(
+        deploy(&["main.mcl"], &format!("and this commit follows {third}")),
+        1
+    );
+    assert_eq!(deploy(&["--force", "main.mcl"], "success, id: 3"), 0);
+    cluster.becomes("a.says", "four");
+    cluster.becomes("b.says", "four");
+    assert_eq!(deploy(&["rollback", "1"], "success, id: 4"), 0);
+    cluster.becomes("b.says", "one");
+    assert_eq!(deploy(&["rollback", "9"], "there is no deploy 9"), 1);
+    assert_eq!(deploy(&["--no-git", "yaml", "graph.yaml"], "success, id: 5"), 0);
+    cluster.becomes("yaml", "y");
+    let list = publisher.deploy(&["list"]).stdout;
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines.len(), 5, "{list}");
+    assert!(
+        lines[0].contains(&first) && lines[3].ends_with("lang, as 1") && lines[4].ends_with("yaml"),
+        "{list}"
+    );
+    // Without the store who is started again runs the newest that it had.
+    a.stop();
+    b.stop();
+    cluster.etcd.kill_member(0);
+    std::fs::remove_file(cluster.place.path("yaml")).expect("it is there");
+    let b = cluster.member("b", &[]);
+    cluster.becomes("yaml", "y");
+    cluster.etcd.start_member(0);
+    cluster.etcd.wait_until_ready();
+    let publisher = Publisher { cluster: &cluster };
+    assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
+    cluster.becomes("b.says", "four");
+    b.stop();
+}
+
+#[test]
+fn what_goes_with_a_deploy_holds_on_all_members() {
+    if !has_etcd("what_goes_with_a_deploy_holds_on_all_members") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    publisher.write("next.mcl", &says("two"));
+    publisher.write("metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
+    publisher.write("files/motto", "from a file");
+    let reads = format!(
+        "import \"deploy\"\n{}",
+        says("x").replace("\"x\"", "deploy.readfile(\"/files/motto\")")
+    );
+    publisher.write("module/main.mcl", &reads);
+    publisher.write("module/files/motto", "from a file");
+    publisher.write("module/metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
+    let mut a = cluster.member("a", &[]);
+    assert_eq!(publisher.deploy(&["--no-git", "--noop", "main.mcl"]).code, 0);
+    let path = cluster.place.path("a.says").display().to_string();
+    a.of("file", &path, "drift");
+    a.event("rest", |event| event["event"] == "converged");
+    assert!(!cluster.place.path("a.says").exists());
+    assert_eq!(publisher.deploy(&["--no-git", "--sema", "1", "next.mcl"]).code, 0);
+    cluster.becomes("a.says", "two");
+    // A module with its files, in another directory than anywhere on the members.
+    assert_eq!(publisher.deploy(&["--no-git", "module/"]).code, 0);
+    cluster.becomes("a.says", "from a file");
+    let kept = cluster.place.path("prefix-a/deploys/3/files/motto");
+    assert_eq!(
+        std::fs::read_to_string(kept).expect("it was fetched"),
+        "from a file"
+    );
+    // An empty one leaves nothing to keep right.
+    assert_eq!(publisher.deploy(&["--no-git", "empty"]).code, 0);
+    a.event("an empty graph", |event| {
+        event["event"] == "graph accepted" && event["removed"] == 1
+    });
+    std::fs::write(&path, "mine").expect("the place is writable");
+    assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
+    cluster.becomes("a.says", "one");
+    a.stop();
+    // One that is not there yet is waited for, and the one that is there is not wanted.
+    let late = cluster.member("late", &["--wait"]);
+    assert_eq!(publisher.deploy(&["--no-git", "next.mcl"]).code, 0);
+    cluster.becomes("late.says", "two");
+    late.stop();
+    // Whoever runs a program publishes it.
+    let mut command = cluster.place.command(BINARY);
+    command.current_dir(cluster.place.path("repository"));
+    command.args([
+        "run",
+        "--no-raise-limits",
+        "--json",
+        "--hostname",
+        "runs",
+        "--seeds",
+        &cluster.etcd.endpoints().join(","),
+    ]);
+    command
+        .arg("--prefix")
+        .arg(cluster.place.path("prefix-runs"))
+        .arg("main.mcl");
+    let runs = Host::of_running(Running::start(command));
+    cluster.becomes("runs.says", "one");
+    let list = publisher.deploy(&["list"]).stdout;
+    assert_eq!(list.lines().count(), 7, "{list}");
+    runs.stop();
+    // What cannot be read is passed over.
+    let b = cluster.member("b", &[]);
+    cluster.becomes("b.says", "one");
+    cluster
+        .etcd
+        .control(&["put", "/setpoint/deploy/8/payload", "nonsense"]);
+    assert_eq!(publisher.deploy(&["--no-git", "next.mcl"]).code, 0);
+    cluster.becomes("b.says", "two");
+    b.stop();
+}
+
+#[test]
+fn of_many_who_deploy_at_once_each_has_its_number_or_is_told() {
+    if !has_etcd("of_many_who_deploy_at_once_each_has_its_number_or_is_told") {
+        return;
+    }
+    let cluster = Cluster::start(3);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    let results: Vec<Finished> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..10)
+            .map(|_| scope.spawn(|| publisher.deploy(&["--no-git", "main.mcl"])))
+            .collect();
+        all.into_iter().map(|one| one.join().expect("it ends")).collect()
+    });
+    let done = results.iter().filter(|ran| ran.code == 0).count();
+    for lost in results.iter().filter(|ran| ran.code != 0) {
+        assert!(
+            lost.stderr.contains("meanwhile") && lost.stderr.contains("try again"),
+            "{}",
+            lost.stderr
+        );
+    }
+    let list = publisher.deploy(&["list"]).stdout;
+    let ids = list
+        .lines()
+        .map(|line| line.split_whitespace().next().unwrap_or_default().to_owned());
+    let wanted: Vec<String> = (1..=done).map(|id| id.to_string()).collect();
+    assert_eq!(ids.collect::<Vec<_>>(), wanted, "no gaps: {list}");
 }

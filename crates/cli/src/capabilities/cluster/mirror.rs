@@ -8,6 +8,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::Telling;
+
 /// A part of the store.
 pub(super) struct Mirror {
     seen: watch::Receiver<Seen>,
@@ -24,11 +26,16 @@ pub(super) struct Seen {
 }
 
 impl Mirror {
-    pub(super) fn begin(runtime: &Handle, store: Arc<dyn Store>, selection: Selection) -> Mirror {
+    pub(super) fn begin(
+        runtime: &Handle,
+        store: Arc<dyn Store>,
+        selection: Selection,
+        telling: Arc<Telling>,
+    ) -> Mirror {
         let (sender, seen) = watch::channel(Seen::default());
         Mirror {
             seen,
-            task: runtime.spawn(follow(store, selection, sender)),
+            task: runtime.spawn(follow(store, selection, sender, telling)),
         }
     }
 
@@ -44,7 +51,12 @@ impl Drop for Mirror {
     }
 }
 
-async fn follow(store: Arc<dyn Store>, selection: Selection, seen: watch::Sender<Seen>) {
+async fn follow(
+    store: Arc<dyn Store>,
+    selection: Selection,
+    seen: watch::Sender<Seen>,
+    telling: Arc<Telling>,
+) {
     let mut backoff = Backoff::default();
     let mut entries: Arc<BTreeMap<Key, Entry>>;
     loop {
@@ -54,12 +66,14 @@ async fn follow(store: Arc<dyn Store>, selection: Selection, seen: watch::Sender
             match read(&*store, &selection).await {
                 Ok(read) => break read,
                 Err(error) => {
+                    telling.away(&error);
                     seen.send_modify(|seen| seen.away = Some(error));
                     tokio::time::sleep(backoff.pause()).await;
                 }
             }
         };
         backoff.reset();
+        telling.back();
         seen.send_replace(Seen {
             entries: Some(entries.clone()),
             away: None,
@@ -79,8 +93,14 @@ async fn follow(store: Arc<dyn Store>, selection: Selection, seen: watch::Sender
                     seen.send_modify(|seen| seen.entries = entries);
                 }
                 Watched::Compacted(_) => break,
-                Watched::Away(error) => seen.send_modify(|seen| seen.away = Some(error)),
-                Watched::Back => seen.send_modify(|seen| seen.away = None),
+                Watched::Away(error) => {
+                    telling.away(&error);
+                    seen.send_modify(|seen| seen.away = Some(error));
+                }
+                Watched::Back => {
+                    telling.back();
+                    seen.send_modify(|seen| seen.away = None);
+                }
             }
         }
     }

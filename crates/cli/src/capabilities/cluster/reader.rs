@@ -112,8 +112,9 @@ impl Feed {
             let seen = part.seen.borrow();
             match (&seen.entries, &seen.away) {
                 (Some(entries), _) => all.extend(entries.values().cloned()),
-                (None, Some(error)) => return Some(Err(error.to_string())),
-                (None, None) => return None,
+                // Where nothing was seen yet there is nothing to go on with. What nobody mends by waiting is told.
+                (None, Some(error)) if !error.is_passing() => return Some(Err(error.to_string())),
+                (None, _) => return None,
             }
         }
         Some(Ok(self.read(&all)))

@@ -1,6 +1,6 @@
 //! Strings that hosts share.
 
-use setpoint_engine::{Failure, Level, Watch, Watcher, async_trait};
+use setpoint_engine::{Failure, Watch, Watcher, async_trait};
 use setpoint_resources::{SharedKey, SharedStrings};
 use setpoint_world::{Entry, Key, Operation, Selection, State, Transaction};
 
@@ -78,20 +78,12 @@ impl SharedStrings for ClusterWorld {
     }
 }
 
-/// Tells a resource of each change, and when the store cannot be followed.
+/// Tells a resource of each change.
 pub(super) async fn follow(watcher: &Watcher, mut seen: tokio::sync::watch::Receiver<super::mirror::Seen>) {
     let mut known = None;
-    let mut is_away = false;
     (watcher.event)("what hosts share is followed");
     loop {
         let now = seen.borrow_and_update().clone();
-        match &now.away {
-            Some(error) if !std::mem::replace(&mut is_away, true) => {
-                (watcher.log)(Level::Warning, &format!("changes are not seen: {error}"));
-            }
-            None if std::mem::take(&mut is_away) => (watcher.log)(Level::Info, "changes are seen again"),
-            _ => {}
-        }
         if now.entries.is_some() && known != now.entries {
             // What is seen first is what the resource is run for anyway.
             if known.is_some() {

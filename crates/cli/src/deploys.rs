@@ -1,0 +1,268 @@
+//! Deploys: programs that are published to all hosts of a cluster.
+//!
+//! ```text
+//! /deploy/ID/payload   the record, JSON        /deploy/ID/hash           the commit, where there is one
+//! /fs/deploy/NAME      which files it has      /storage/HASH/NUMBER      contents, in parts, each compressed; the same one is stored once
+//! ```
+//!
+//! Ids follow each other without gaps: whoever adds one compares and sets. Members run the newest.
+
+mod files;
+mod following;
+mod record;
+
+use std::fmt;
+use std::sync::Arc;
+
+use setpoint_world::{Entry, Key, Operation, Outcome, Selection, State, Store, StoreError, Transaction};
+
+pub(crate) use files::DeployedFile;
+pub(crate) use following::{Deployed, Follower};
+pub(crate) use record::{Frontend, Record};
+
+const DEPLOYS: &str = "/deploy/";
+
+/// The deploys of a cluster.
+#[derive(Clone)]
+pub(crate) struct Deploys {
+    store: Arc<dyn Store>,
+}
+
+/// A deploy, as the store has it.
+pub(crate) struct Stored {
+    /// Its number, from 1.
+    pub(crate) id: u64,
+    /// What it says; what is wrong with it where that cannot be read.
+    pub(crate) record: Result<Record, String>,
+    /// The commit that it was made from.
+    pub(crate) hash: Option<String>,
+}
+
+/// Between which commits a deploy is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Commits {
+    /// The one that it is made from.
+    pub(crate) hash: Option<String>,
+    /// The one that the deploy before must be of, where that is compared.
+    pub(crate) previous: Option<String>,
+}
+
+/// Why a deploy was not added.
+#[derive(Debug)]
+pub(crate) enum NotAdded {
+    /// Somebody else was faster, or a record is missing: the number is taken, or the one before it is not there.
+    Raced(String),
+    /// The commits do not follow each other.
+    Chain(String),
+    /// The store did not do it.
+    Store(StoreError),
+}
+
+impl fmt::Display for NotAdded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotAdded::Raced(why) | NotAdded::Chain(why) => f.write_str(why),
+            NotAdded::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<StoreError> for NotAdded {
+    fn from(error: StoreError) -> NotAdded {
+        NotAdded::Store(error)
+    }
+}
+
+impl Deploys {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Deploys {
+        Deploys { store }
+    }
+
+    /// All of them, the oldest first.
+    pub(crate) async fn all(&self) -> Result<Vec<Stored>, StoreError> {
+        let found = self.store.read(&[Selection::prefix(DEPLOYS)]).await?;
+        let mut all: Vec<Stored> = found
+            .all()
+            .filter_map(|entry| {
+                let id = id_of(&entry.key, "payload")?;
+                let hash = found.all().find(|entry| id_of(&entry.key, "hash") == Some(id));
+                Some(Stored {
+                    id,
+                    record: Record::read(entry.text().unwrap_or_default()),
+                    hash: hash.and_then(|entry| entry.text().map(str::to_owned)),
+                })
+            })
+            .collect();
+        all.sort_by_key(|stored| stored.id);
+        Ok(all)
+    }
+
+    /// The number of the newest; 0 where there is none.
+    pub(crate) async fn newest(&self) -> Result<u64, StoreError> {
+        let found = self.store.read(&[Selection::prefix(DEPLOYS)]).await?;
+        let ids = found.all().filter_map(|entry| id_of(&entry.key, "payload"));
+        Ok(ids.max().unwrap_or(0))
+    }
+
+    /// The commit of one of them; none where it is of none, or not there.
+    pub(crate) async fn hash(&self, id: u64) -> Result<Option<String>, StoreError> {
+        let found = self.store.read(&[key(id, "hash").into()]).await?;
+        let text = found
+            .all()
+            .next()
+            .and_then(|entry| entry.text().map(str::to_owned));
+        Ok(text)
+    }
+
+    /// One of them; none where it is not there.
+    pub(crate) async fn get(&self, id: u64) -> Result<Option<Result<Record, String>>, StoreError> {
+        let found = self.store.read(&[key(id, "payload").into()]).await?;
+        let text = found.all().next().map(|entry| entry.text().unwrap_or_default());
+        Ok(text.map(Record::read))
+    }
+
+    /// Adds one under this number, which must be the next one.
+    pub(crate) async fn add(&self, id: u64, record: &Record, commits: &Commits) -> Result<(), NotAdded> {
+        let payload = key(id, "payload");
+        let mut operations = vec![Operation::put(payload.clone(), record.text().into_bytes())];
+        if let Some(hash) = &commits.hash {
+            operations.push(Operation::put(key(id, "hash"), hash.as_bytes()));
+        }
+        let mut transaction = Transaction::of(operations)
+            .when(payload.clone(), State::Absent)
+            .otherwise(payload);
+        if id > 1 {
+            transaction = transaction
+                .when(key(id - 1, "payload"), State::Present)
+                .otherwise(key(id - 1, "payload"))
+                .otherwise(key(id - 1, "hash"));
+            if let (Some(_), Some(previous)) = (&commits.hash, &commits.previous) {
+                let is = State::Value(previous.as_bytes().into());
+                transaction = transaction.when(key(id - 1, "hash"), is);
+            }
+        }
+        let there = match self.store.transact(transaction).await? {
+            Outcome::Done(_) => return Ok(()),
+            Outcome::Refused(there) => there,
+        };
+        let first = |place: usize| there.entries.get(place).and_then(|found| found.first());
+        Err(refusal(
+            id,
+            commits,
+            first(0).is_some(),
+            first(1).is_some(),
+            first(2),
+        ))
+    }
+
+    /// Adds one under the next number, whatever that is when it is done.
+    pub(crate) async fn add_next(&self, record: &Record) -> Result<u64, NotAdded> {
+        loop {
+            let id = self.newest().await? + 1;
+            match self.add(id, record, &Commits::default()).await {
+                Ok(()) => return Ok(id),
+                Err(NotAdded::Raced(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Says why a deploy was refused, by what there is.
+fn refusal(
+    id: u64,
+    commits: &Commits,
+    is_taken: bool,
+    has_previous: bool,
+    previous: Option<&Entry>,
+) -> NotAdded {
+    if is_taken {
+        return NotAdded::Raced(format!("somebody else has made deploy {id} meanwhile"));
+    }
+    if id > 1 && !has_previous {
+        return NotAdded::Raced(format!("deploy {} is not there, which would come before", id - 1));
+    }
+    let is = previous.and_then(Entry::text);
+    NotAdded::Chain(match (is, &commits.hash, &commits.previous) {
+        (Some(is), Some(hash), _) if is == hash => {
+            format!(
+                "there is nothing new to deploy: deploy {} is of this commit, {hash}",
+                id - 1
+            )
+        }
+        (Some(is), _, Some(wanted)) => {
+            format!(
+                "deploy {} is of commit {is}, and this commit follows {wanted}",
+                id - 1
+            )
+        }
+        (None, _, Some(wanted)) => {
+            format!(
+                "deploy {} is of no commit, and this commit follows {wanted}",
+                id - 1
+            )
+        }
+        _ => "the store has changed meanwhile".to_owned(),
+    })
+}
+
+fn key(id: u64, what: &str) -> Key {
+    Key::new(format!("{DEPLOYS}{id}/{what}")).expect("it is not empty")
+}
+
+fn id_of(key: &Key, what: &str) -> Option<u64> {
+    let (id, rest) = key.as_str().strip_prefix(DEPLOYS)?.split_once('/')?;
+    (rest == what).then(|| id.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_world::MemoryStore;
+
+    use super::*;
+
+    fn commits(hash: &str, previous: &str) -> Commits {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Commits {
+            hash: some(hash),
+            previous: some(previous),
+        }
+    }
+
+    #[tokio::test]
+    async fn deploys_follow_each_other_and_so_do_their_commits() {
+        let deploys = Deploys::new(Arc::new(MemoryStore::new()));
+        let record = Record::of(Frontend::Empty);
+        let add = async |id, commits: Commits| {
+            let added = deploys.add(id, &record, &commits).await;
+            added.map_err(|why| why.to_string())
+        };
+        assert_eq!(deploys.newest().await, Ok(0));
+        assert_eq!(
+            add(2, Commits::default()).await,
+            Err("deploy 1 is not there, which would come before".into())
+        );
+        assert_eq!(
+            add(1, commits("aa", "99")).await,
+            Ok(()),
+            "nothing comes before the first"
+        );
+        assert_eq!(
+            add(1, commits("bb", "aa")).await,
+            Err("somebody else has made deploy 1 meanwhile".into())
+        );
+        let nothing = "there is nothing new to deploy: deploy 1 is of this commit, aa";
+        assert_eq!(add(2, commits("aa", "99")).await, Err(nothing.into()));
+        let other = "deploy 1 is of commit aa, and this commit follows bb";
+        assert_eq!(add(2, commits("cc", "bb")).await, Err(other.into()));
+        assert_eq!(add(2, commits("cc", "")).await, Ok(()), "it is not compared");
+        assert_eq!(add(3, Commits::default()).await, Ok(()));
+        let none = "deploy 3 is of no commit, and this commit follows cc";
+        assert_eq!(add(4, commits("dd", "cc")).await, Err(none.into()));
+        assert_eq!(deploys.newest().await, Ok(3));
+        let all = deploys.all().await.unwrap();
+        let all: Vec<(u64, Option<&str>)> = all.iter().map(|one| (one.id, one.hash.as_deref())).collect();
+        assert_eq!(all, [(1, Some("aa")), (2, Some("cc")), (3, None)]);
+        assert_eq!(deploys.add_next(&record).await.ok(), Some(4));
+    }
+}

@@ -1,0 +1,355 @@
+//! The files of a deploy: in the store, and on a host.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use serde::{Deserialize, Serialize};
+use setpoint_world::{Key, Operation, State, StoreError, Transaction};
+use sha2::{Digest, Sha256};
+
+use super::Deploys;
+
+const VERSION: u32 = 1;
+
+/// How much of a file is in one value, before it is compressed: etcd takes no request of more than 1.5 MiB.
+const PART: usize = 1 << 20;
+
+/// More than this nobody deploys; what claims to be larger is damaged.
+const LARGEST: u64 = 1 << 30;
+
+/// A file of a deploy.
+pub(crate) struct DeployedFile {
+    /// Where it is in the deploy: `/main.mcl`.
+    pub(crate) path: String,
+    /// Its permissions.
+    pub(crate) mode: u32,
+    /// What is in it.
+    pub(crate) content: Vec<u8>,
+}
+
+/// Which files a deploy has.
+#[derive(Debug, Serialize, Deserialize)]
+struct Files {
+    version: u32,
+    files: Vec<File>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct File {
+    path: String,
+    mode: u32,
+    #[serde(flatten)]
+    content: Content,
+}
+
+/// What is in a file: so many bytes, of this hash.
+#[derive(Debug, Serialize, Deserialize)]
+struct Content {
+    sha256: String,
+    size: u64,
+}
+
+impl Content {
+    fn of(bytes: &[u8]) -> Content {
+        Content {
+            sha256: hexadecimal(&Sha256::digest(bytes)),
+            size: bytes.len() as u64,
+        }
+    }
+
+    fn part(&self, number: usize) -> Key {
+        Key::new(format!("/storage/{{sha256}}{}/{number}", self.sha256)).expect("it is not empty")
+    }
+
+    fn parts(&self) -> usize {
+        let parts = self.size.div_ceil(PART as u64);
+        usize::try_from(parts).unwrap_or(usize::MAX)
+    }
+}
+
+/// Why files cannot be fetched.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotFetched {
+    /// The store cannot be asked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What it has is not what was stored.
+    #[error("{0}")]
+    Damaged(String),
+    /// They cannot be written here.
+    #[error("it cannot be kept in {path}: {error}")]
+    Here { path: String, error: std::io::Error },
+}
+
+impl Deploys {
+    /// Stores the files of a deploy, and answers under which key. What is there already is not stored again.
+    pub(crate) async fn store_files(&self, files: &[DeployedFile]) -> Result<String, StoreError> {
+        let mut all = Vec::new();
+        for file in files {
+            let content = self.store_content(&file.content).await?;
+            all.push(File {
+                path: file.path.clone(),
+                mode: file.mode,
+                content,
+            });
+        }
+        let all = Files {
+            version: VERSION,
+            files: all,
+        };
+        // The list may itself be too long for one value.
+        let list = serde_json::to_vec(&all).expect("it has only texts and numbers");
+        let list = self.store_content(&list).await?;
+        let key = format!("/fs/deploy/{}", hexadecimal(&random()));
+        let value = serde_json::to_vec(&list).expect("it has only texts and numbers");
+        let put = Operation::put(Key::new(key.as_str()).expect("it is not empty"), value);
+        self.store.transact(Transaction::of([put])).await?;
+        Ok(key)
+    }
+
+    async fn store_content(&self, bytes: &[u8]) -> Result<Content, StoreError> {
+        let content = Content::of(bytes);
+        for (number, part) in bytes.chunks(PART).enumerate() {
+            let key = content.part(number);
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            let compressed = encoder.write_all(part).and_then(|()| encoder.finish());
+            let compressed = compressed.expect("memory takes everything");
+            let put = Operation::put(key.clone(), compressed);
+            self.store
+                .transact(Transaction::of([put]).when(key, State::Absent))
+                .await?;
+        }
+        Ok(content)
+    }
+
+    /// Fetches the files under a key into a directory that is not there yet: all of them, or nothing.
+    pub(crate) async fn fetch_files(&self, key: &str, directory: &Path) -> Result<(), NotFetched> {
+        let damaged = |why: &str| NotFetched::Damaged(format!("the files of the deploy are damaged: {why}"));
+        let key = Key::new(key).map_err(|_| damaged("it has none"))?;
+        let found = self.store.read(&[key.clone().into()]).await?;
+        let entry = found
+            .all()
+            .next()
+            .ok_or_else(|| damaged(&format!("{key} is not there")))?;
+        let list: Content =
+            serde_json::from_slice(&entry.value).map_err(|error| damaged(&error.to_string()))?;
+        let list = self.content(&list).await?;
+        let files: Files = serde_json::from_slice(&list).map_err(|error| damaged(&error.to_string()))?;
+        if files.version != VERSION {
+            return Err(damaged(&format!("they are of version {}", files.version)));
+        }
+        let temporary = directory.with_extension("arriving");
+        let here = |error| NotFetched::Here {
+            path: temporary.display().to_string(),
+            error,
+        };
+        remove(&temporary).map_err(here)?;
+        std::fs::create_dir_all(&temporary).map_err(here)?;
+        for file in &files.files {
+            if !is_inside(&file.path) {
+                return Err(damaged(&format!("`{}` is no path in it", file.path)));
+            }
+            let bytes = self.content(&file.content).await?;
+            write(&temporary.join(&file.path[1..]), &bytes, file.mode).map_err(here)?;
+        }
+        remove(directory).map_err(here)?;
+        std::fs::rename(&temporary, directory).map_err(here)
+    }
+
+    async fn content(&self, content: &Content) -> Result<Vec<u8>, NotFetched> {
+        let shown = &content.sha256;
+        let damaged =
+            |why: &str| NotFetched::Damaged(format!("the file {shown} in the store is damaged: {why}"));
+        if content.size > LARGEST {
+            return Err(damaged("it is too large"));
+        }
+        let mut bytes = Vec::new();
+        for number in 0..content.parts() {
+            let found = self.store.read(&[content.part(number).into()]).await?;
+            let entry = found
+                .all()
+                .next()
+                .ok_or_else(|| damaged("a part of it is missing"))?;
+            let part = ZlibDecoder::new(&entry.value[..])
+                .take(PART as u64 + 1)
+                .read_to_end(&mut bytes);
+            part.map_err(|error| damaged(&error.to_string()))?;
+        }
+        match Content::of(&bytes).sha256 == *shown {
+            true => Ok(bytes),
+            false => Err(damaged("it has another hash")),
+        }
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn random() -> [u8; 16] {
+    let mut bytes = [0; 16];
+    setpoint_host::random::fill(&mut bytes);
+    bytes
+}
+
+/// Whether a path stays in the deploy.
+fn is_inside(path: &str) -> bool {
+    let parts = path.strip_prefix('/').map(|rest| rest.split('/'));
+    parts.is_some_and(|mut parts| parts.all(|part| !["", ".", ".."].contains(&part) && !part.contains('\0')))
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    // No more than a file of a program needs: it comes from elsewhere.
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(mode & 0o755 | 0o400)
+        .open(path);
+    let mut file = file?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn remove(directory: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use setpoint_world::{MemoryStore, Selection, Store};
+
+    use super::*;
+
+    fn file(path: &str, mode: u32, content: &[u8]) -> DeployedFile {
+        DeployedFile {
+            path: path.to_owned(),
+            mode,
+            content: content.to_vec(),
+        }
+    }
+
+    #[tokio::test]
+    async fn files_come_as_they_went_and_are_stored_once() {
+        use std::os::unix::fs::PermissionsExt;
+        let store = MemoryStore::new();
+        let deploys = Deploys::new(Arc::new(store.clone()));
+        let large: Vec<u8> = (0..3_000_000_u32)
+            .flat_map(u32::to_le_bytes)
+            .take(2_500_000)
+            .collect();
+        let files = [
+            file("/main.mcl", 0o644, b"noop \"a\" {}\n"),
+            file("/files/large", 0o4755, &large),
+            file("/files/empty", 0o600, b""),
+            file("/files/same", 0o644, b"noop \"a\" {}\n"),
+        ];
+        let key = deploys.store_files(&files).await.unwrap();
+        let stored = async || {
+            store
+                .read(&[Selection::prefix("/storage/")])
+                .await
+                .unwrap()
+                .all()
+                .count()
+        };
+        let before = stored().await;
+        assert_eq!(
+            before,
+            1 + 3 + 1,
+            "two files of one content, one in three parts, the list"
+        );
+        deploys.store_files(&files).await.unwrap();
+        assert_eq!(stored().await, before);
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("7");
+        deploys.fetch_files(&key, &directory).await.unwrap();
+        assert_eq!(std::fs::read(directory.join("files/large")).unwrap(), large);
+        assert_eq!(std::fs::read(directory.join("files/empty")).unwrap(), b"");
+        let mode = std::fs::metadata(directory.join("files/large"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(
+            mode & 0o7777,
+            0o755,
+            "nothing that comes from elsewhere runs as its owner"
+        );
+        // Again, over what is there.
+        deploys.fetch_files(&key, &directory).await.unwrap();
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_damaged_leaves_nothing_behind() {
+        let store = MemoryStore::new();
+        let deploys = Deploys::new(Arc::new(store.clone()));
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("7");
+        let outside = [file("/../escaped", 0o644, b"x")];
+        let key = deploys.store_files(&outside).await.unwrap();
+        let why = deploys
+            .fetch_files(&key, &directory)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            why,
+            "the files of the deploy are damaged: `/../escaped` is no path in it"
+        );
+        let key = deploys
+            .store_files(&[file("/main.mcl", 0o644, b"right")])
+            .await
+            .unwrap();
+        let part = Content::of(b"right").part(0);
+        store
+            .transact(Transaction::of([Operation::put(part.clone(), *b"wrong")]))
+            .await
+            .unwrap();
+        let why = deploys
+            .fetch_files(&key, &directory)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(why.contains("in the store is damaged: "), "{why}");
+        store
+            .transact(Transaction::of([Operation::Delete(part.into())]))
+            .await
+            .unwrap();
+        let why = deploys
+            .fetch_files(&key, &directory)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(why.contains("a part of it is missing"), "{why}");
+        let why = deploys
+            .fetch_files("/fs/deploy/none", &directory)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(why.contains("/fs/deploy/none is not there"), "{why}");
+        assert!(!directory.exists() && !place.path().join("escaped").exists());
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        for inside in ["/a", "/a/b.c", "/..a"] {
+            assert!(is_inside(inside), "{inside}");
+        }
+        for outside in ["", "/", "a", "//a", "/a/", "/../a", "/a/..", "/a/./b", "/a\0"] {
+            assert!(!is_inside(outside), "{outside}");
+        }
+    }
+}
