@@ -1,23 +1,30 @@
 //! The kind `cron` with a real systemd: what a run does and refuses, and what becomes of timers while the bus and systemd are started anew.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value as Json;
-use setpoint_testing::Hermetic;
+use setpoint_testing::{Hermetic, Running};
 
 use crate::end_to_end::{Engine, run_command, text};
 use crate::place::{Place, shell};
 
 const TIMER: &str = "/etc/systemd/system/tick.timer";
 
-/// What one run finds different, and says when it fails.
-fn once(program: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
-    let place = Hermetic::new();
+/// A program, to be run as root with a home directory that the manager of root's session knows too.
+fn command(place: &Hermetic, program: &str, arguments: &[&str]) -> Command {
     let main = place.write("main.mcl", program);
-    let mut all = vec!["--once"];
-    all.extend(arguments);
+    let mut all = arguments.to_vec();
     all.push(main.to_str().expect("the place has a plain name"));
-    let output = run_command(&place, &all)
+    let mut command = run_command(place, &all);
+    command.env("HOME", "/root");
+    command
+}
+
+/// What one run finds different, and says when it fails.
+fn once(program: &str) -> (Vec<String>, Option<String>) {
+    let place = Hermetic::new();
+    let output = command(&place, program, &["--once"])
         .output()
         .expect("the program can be started");
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -37,21 +44,13 @@ fn once(program: &str, arguments: &[&str]) -> (Vec<String>, Option<String>) {
 
 /// A run that finds these fields different, repairs them, and after which a second one finds nothing.
 fn repairs(program: &str, wanted: &[&str]) {
-    let none = [""; 0];
-    assert_eq!(
-        once(program, &[]),
-        (wanted.iter().map(ToString::to_string).collect(), None),
-        "{program}"
-    );
-    assert_eq!(
-        once(program, &[]),
-        (none.map(str::to_owned).to_vec(), None),
-        "{program}"
-    );
+    let wanted: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+    assert_eq!(once(program), (wanted, None), "{program}");
+    assert_eq!(once(program), (Vec::new(), None), "{program}");
 }
 
 fn fails(program: &str, wanted: &str) {
-    let (_, error) = once(program, &[]);
+    let (_, error) = once(program);
     assert_eq!(error.as_deref(), Some(wanted), "{program}");
 }
 
@@ -95,6 +94,17 @@ fn a_run_brings_timers_into_their_states_or_says_why_not() {
         shell("printf '[Timer]\\nOnCalendar=monthly\\n# changed\\n' > /etc/systemd/system/tick.timer.d/more.conf");
         repairs(&hourly, &["state"]);
         assert!(schedule().contains("*-*-01"), "{}", schedule());
+        // In a directory that systemd does not know yet, also while the timer does not run, and a link that switches another one off.
+        shell("mkdir /run/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=yearly\\n' > /run/systemd/system/tick.timer.d/other.conf");
+        repairs(&hourly, &["state"]);
+        assert!(schedule().contains("*-01-01"), "{}", schedule());
+        shell("rm -r /etc/systemd/system/tick.timer.d /run/systemd/system/tick.timer.d; systemctl daemon-reload; systemctl stop tick.timer");
+        shell("mkdir /run/systemd/system/tick.timer.d; printf '[Timer]\\nOnCalendar=yearly\\n' > /run/systemd/system/tick.timer.d/other.conf");
+        repairs(&hourly, &["state"]);
+        assert!(schedule().contains("*-01-01"), "{}", schedule());
+        shell("mkdir /etc/systemd/system/tick.timer.d; ln -s /dev/null /etc/systemd/system/tick.timer.d/other.conf");
+        repairs(&hourly, &["state"]);
+        assert_eq!(schedule(), "OnCalendar=*-*-* *:30:00");
 
         // Whether it starts by itself counts while it runs, too; or is left alone.
         let off = hourly.replace("time", "startup => \"disabled\", time");
@@ -158,6 +168,68 @@ fn timers_are_kept_while_the_bus_and_systemd_are_started_anew() {
         engine.repaired_until("cron", "tick", || {
             shell("systemctl is-enabled tick.timer || true") == "enabled"
         });
+        // A file beside it, in a directory that nobody has told systemd of.
+        let directory = "/etc/systemd/system/tick.timer.d";
+        shell(&format!(
+            "mkdir {directory}; printf '[Timer]\\nOnCalendar=yearly\\n' > {directory}/more.conf"
+        ));
+        engine.repaired_until("cron", "tick", || {
+            schedule().contains("OnCalendar=*-01-01") && active()
+        });
+        shell(&format!("rm -r {directory}"));
+        engine.repaired_until("cron", "tick", || {
+            schedule() == "OnCalendar=*-*-* 00:00:00" && active()
+        });
         engine.stop();
+    });
+}
+
+#[test]
+fn timers_of_a_session_are_those_of_its_manager() {
+    let test = "cron::timers_of_a_session_are_those_of_its_manager";
+    Place::machine(test).run(|| {
+        let own = tick("time => \"daily\", session => true, command => \"/bin/touch /run/user/0/ticked\",");
+        let (_, error) = once(&own);
+        let error = error.expect("nobody has a session");
+        assert!(error.contains("the bus of our own user cannot be reached"), "{error}");
+        shell("rm -rf /root/.config/systemd; loginctl enable-linger root; systemctl start user@0.service");
+        let of_session = |words: &str| shell(&format!("XDG_RUNTIME_DIR=/run/user/0 systemctl --user {words}"));
+        // The directory is not made: whoever manages it says whose it is.
+        fails(
+            &own,
+            "open the directory of /root/.config/systemd/user/tick.timer: No such file or directory",
+        );
+        shell("mkdir -p /root/.config/systemd/user");
+        repairs(&own, &["content", "command", "startup", "state"]);
+        assert!(text(Path::new("/root/.config/systemd/user/tick.timer")).contains("OnCalendar=daily"));
+        assert!(!Path::new(TIMER).exists(), "the system's manager has none");
+        assert_eq!(of_session("is-active tick.timer"), "active");
+        assert_eq!(of_session("is-enabled tick.timer"), "enabled");
+        of_session("start tick.service");
+        assert!(Path::new("/run/user/0/ticked").exists(), "what it starts does what it shall");
+        repairs(&own.replace("daily", "weekly"), &["content"]);
+
+        // What is changed by hand is seen, also after the session was over.
+        let place = Hermetic::new();
+        let mut engine = Engine::of(Running::start(command(&place, &own, &[])));
+        engine.event("convergence", |event| event["event"] == "converged");
+        let schedule = || of_session("show tick.timer -P TimersCalendar");
+        let is_right = || {
+            schedule().contains("OnCalendar=*-*-* 00:00:00") && of_session("show tick.timer -P ActiveState") == "active"
+        };
+        assert!(is_right());
+        of_session("stop tick.timer");
+        engine.repaired_until("cron", "tick", is_right);
+        shell("mkdir /root/.config/systemd/user/tick.timer.d; printf '[Timer]\\nRandomizedDelaySec=7\\n' > /root/.config/systemd/user/tick.timer.d/more.conf");
+        engine.repaired_until("cron", "tick", || of_session("show tick.timer -P RandomizedDelayUSec") == "7s");
+        shell("systemctl restart user@0.service");
+        of_session("stop tick.timer");
+        engine.repaired_until("cron", "tick", is_right);
+        engine.stop();
+        let gone = "cron \"tick\" { state => \"absent\", session => true, command => \"/bin/true\", }\n";
+        repairs(gone, &["state", "startup", "content", "command"]);
+        assert_eq!(of_session("show tick.timer -P LoadState"), "not-found");
+        let beside = Path::new("/root/.config/systemd/user/tick.timer.d/more.conf");
+        assert!(beside.exists(), "somebody's file is left alone");
     });
 }

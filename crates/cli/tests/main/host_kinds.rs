@@ -340,6 +340,13 @@ const TROUBLES: &[Trouble] = &[
         end: "rm -r /run/systemd/system/srv-scratch.mount.d; systemctl daemon-reload",
     },
     Trouble {
+        row: "a source of firmware",
+        begin: "true",
+        drift: "mv /etc/fwupd/remotes.d/lvfs-testing.conf /etc/fwupd/aside",
+        said: "find the remote lvfs-testing: fwupd has no such remote",
+        end: "sed -i s/Enabled=true/Enabled=false/ /etc/fwupd/aside; mv /etc/fwupd/aside /etc/fwupd/remotes.d/lvfs-testing.conf",
+    },
+    Trouble {
         row: "a machine of systemd-nspawn",
         begin: "mkdir -p /run/systemd/system/systemd-nspawn@tree.service.d; \
                 printf '[Unit]\\nAssertPathExists=/none\\n' > /run/systemd/system/systemd-nspawn@tree.service.d/broken.conf; systemctl daemon-reload",

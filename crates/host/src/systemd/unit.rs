@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use zbus::{OwnedVariant, Variant};
 
@@ -221,8 +222,10 @@ pub struct Unit {
     pub sub_state: String,
     /// Whether it is enabled: `enabled`, `static`, `masked`, …; empty if it has no file.
     pub file_state: String,
-    /// Whether its files were changed since the manager has read them.
+    /// Whether its files were changed since the manager has read them. Of directories that were made since then the manager does not know.
     pub needs_reload: bool,
+    /// The files beside its own one that the manager has read, and that change it.
+    pub drop_ins: Vec<PathBuf>,
     /// The number of the job that waits or is done for it.
     pub job: Option<u32>,
     /// Whether what its file makes a condition held when it was started last, as far as that is known.
@@ -260,6 +263,16 @@ impl Unit {
             Some(Variant::Str(text)) => text.as_str().trim_end_matches('.').to_owned(),
             _ => String::new(),
         };
+        let drop_ins = match properties.get("DropInPaths").map(|value| &**value) {
+            Some(Variant::Array(paths)) => {
+                let paths = paths.iter().filter_map(|path| match path {
+                    Variant::Str(path) => Some(PathBuf::from(path.as_str())),
+                    _ => None,
+                });
+                paths.collect()
+            }
+            _ => Vec::new(),
+        };
         Unit {
             id: text("Id"),
             load_state: text("LoadState"),
@@ -268,6 +281,7 @@ impl Unit {
             sub_state: text("SubState"),
             file_state: text("UnitFileState"),
             needs_reload: truth("NeedDaemonReload"),
+            drop_ins,
             job,
             // Of a unit that was not started since it was loaded nothing is known.
             conditions_held: truth("ConditionResult") || number("ConditionTimestamp") == 0,

@@ -1,12 +1,15 @@
 //! The `cron` kind: a timer of systemd, with its unit file, running or not, starting by itself or not.
 //!
-//! What a run does is in `cron/run.rs`, and which times there are in `cron/times.rs`.
+//! What a run does is in `cron/run.rs`, which files beside the unit file systemd has not read yet in `cron/drop_ins.rs`, and which times there are in `cron/times.rs`.
 //!
 //! Beside what the reference has: `command`, which makes the unit that is started, too. What differs from the reference: a schedule that was changed takes effect at once;
 //! `startup` holds also while the timer runs; what shall be absent is stopped, disabled and removed; `time` and the spans are judged before anything is done.
 
+mod drop_ins;
 mod run;
 mod times;
+
+use std::path::PathBuf;
 
 use setpoint_engine::{Apply, Failure, Identity, IfSet, Resource, Watch, Words, async_trait};
 use setpoint_graph::{Doubt, Invalid, MetaParameters, Parameters};
@@ -20,6 +23,12 @@ use crate::unit_control::{self, Startup};
 
 /// Where the administrator's unit files are.
 const DIRECTORY: &str = "/etc/systemd/system";
+
+/// Where those are that hold until the next start of the machine.
+const RUNTIME_DIRECTORY: &str = "/run/systemd/system";
+
+/// Where the administrator's unit files for all users are.
+const DIRECTORY_OF_USERS: &str = "/etc/systemd/user";
 
 /// A timer of systemd, which starts a unit at times.
 ///
@@ -194,6 +203,11 @@ impl Resource for Cron {
         let Ok(timer) = self.timer() else {
             return Vec::new();
         };
+        // What is changed beside the file changes the schedule as well.
+        let drop_ins = self.drop_in_directories(&timer);
+        let drop_ins = drop_ins
+            .into_iter()
+            .filter_map(|path| AbsolutePath::new(path).ok());
         let watch = |path, depth| Watch::Path {
             path,
             depth,
@@ -202,9 +216,6 @@ impl Resource for Cron {
         let service = self.service_file().filter(|_| self.command.is_some());
         let files = self.timer_file().into_iter().chain(service);
         let mut watches: Vec<Watch> = files.map(|path| watch(path, Depth::Entry)).collect();
-        // What is changed beside the file changes the schedule as well, and systemd says whether it has read that. Of a new directory it does not know before it is told to
-        // read its files again.
-        let drop_ins = self.file(&format!("{timer}.d/"));
         watches.extend(drop_ins.map(|path| watch(path, Depth::Children)));
         let session = self.session;
         watches.push(Watch::hub(move |watcher| {
@@ -338,6 +349,19 @@ impl Cron {
 
     fn service_file(&self) -> Option<AbsolutePath> {
         self.file(&format!("{}.service", self.name))
+    }
+
+    /// Where people put files that change the timer, the most important directory first. Each ends in a slash: it is a directory, or is not there.
+    fn drop_in_directories(&self, timer: &UnitName) -> Vec<PathBuf> {
+        let bases: Vec<PathBuf> = match self.session {
+            true => own_unit_directory()
+                .into_iter()
+                .chain([PathBuf::from(DIRECTORY_OF_USERS)])
+                .collect(),
+            false => vec![DIRECTORY.into(), RUNTIME_DIRECTORY.into()],
+        };
+        let directories = bases.into_iter().map(|base| base.join(format!("{timer}.d/")));
+        directories.collect()
     }
 
     /// The unit file of the timer.

@@ -5,8 +5,9 @@
 
 use setpoint_engine::{Apply, Attempting, Failure};
 use setpoint_host::systemd::{ActiveState, ServiceManager, Unit, UnitName};
+use tokio::task::block_in_place;
 
-use super::Cron;
+use super::{Cron, drop_ins};
 use crate::presence::Presence;
 use crate::unit_control::{self, Startup};
 use crate::written_file::WrittenFile;
@@ -69,11 +70,13 @@ impl Run<'_, '_> {
                 self.read().await?;
             }
         }
-        let was_running = self.unit.active_state.is_running();
-        if !is_changed && self.unit.needs_reload && was_running {
+        if !is_changed && self.has_unread_files()? {
             is_changed = true;
-            let is = format!("{}, with files that systemd has not read", self.unit.running());
-            let _ = self.apply.drift("state", is, "active");
+            // One that does not run is found wrong for that, below.
+            if self.unit.active_state.is_running() {
+                let is = format!("{}, with files that systemd has not read", self.unit.running());
+                let _ = self.apply.drift("state", is, "active");
+            }
         }
         if is_changed && self.apply.may_repair() {
             unit_control::reload(self.manager).await?;
@@ -88,6 +91,16 @@ impl Run<'_, '_> {
             self.restart().await?;
         }
         Ok(())
+    }
+
+    /// Whether there is something of the timer that systemd has not read.
+    fn has_unread_files(&self) -> Result<bool, Failure> {
+        if self.unit.needs_reload {
+            return Ok(true);
+        }
+        let directories = self.cron.drop_in_directories(&self.timer);
+        let unread = block_in_place(|| drop_ins::has_unread(&directories, &self.unit.drop_ins));
+        unread.attempting("look for the drop-ins of", &self.timer)
     }
 
     async fn restart(&mut self) -> Result<(), Failure> {
