@@ -1,5 +1,7 @@
 //! The `gzip` kind: a file that is another one, or a text, compressed.
 
+mod huffman;
+
 use std::io::{self, Write};
 
 use flate2::{Compression, GzBuilder};
@@ -12,6 +14,7 @@ use setpoint_host::files::{AbsolutePath, Entry};
 
 use crate::derived_file::{self, Found, Origin};
 use crate::sorts::FILE;
+use huffman::HuffmanEncoder;
 
 /// A file that holds another one, or a text, compressed with gzip.
 ///
@@ -48,7 +51,7 @@ pub(crate) struct Gzip {
     input: IfSet<AbsolutePath>,
     /// The text that is compressed, if `input` is not set.
     content: Text,
-    /// From 0, which only wraps, and 1, which is fast, to 9, which makes it small; -1 is 6, and -2 as fast as 1.
+    /// From 0, which only wraps, and 1, which is fast, to 9, which makes it small; -1 is 6. -2 looks only at how frequent bytes are, not at repetitions.
     #[param(default = -1)]
     level: i64,
     #[name]
@@ -107,12 +110,12 @@ impl Resource for Gzip {
         let path = self
             .path()
             .map_err(|why| Failure::new("use the path").because(why))?;
-        let level = match self.level {
-            -1 => Compression::default(),
-            -2 => Compression::fast(),
-            level => Compression::new(u32::try_from(level).unwrap_or(6)),
+        let method = match self.level {
+            -1 => Method::Level(Compression::default()),
+            -2 => Method::HuffmanOnly,
+            level => Method::Level(Compression::new(u32::try_from(level).unwrap_or(6))),
         };
-        let mut origin = Origin::of(&level.level().to_le_bytes());
+        let mut origin = Origin::of(&self.level.to_le_bytes());
         let input = match &*self.input {
             Some(input) => {
                 let attempted = "read what is compressed";
@@ -129,7 +132,7 @@ impl Resource for Gzip {
             }
         };
         let again = input.clone();
-        let found = derived_file::compare(apply, &path, &origin, |writer| input.compress(level, writer))?;
+        let found = derived_file::compare(apply, &path, &origin, |writer| input.compress(method, writer))?;
         let is = match found {
             Found::Right => return Ok(()),
             Found::Nothing => DriftValue::Absent,
@@ -141,7 +144,7 @@ impl Resource for Gzip {
         };
         if apply.drift("output", is, want) {
             derived_file::make(apply, &path, &origin, found, move |writer| {
-                again.compress(level, writer)
+                again.compress(method, writer)
             })?;
         }
         Ok(())
@@ -157,6 +160,13 @@ impl Gzip {
     }
 }
 
+/// How it is compressed.
+#[derive(Clone, Copy)]
+enum Method {
+    Level(Compression),
+    HuffmanOnly,
+}
+
 /// What is compressed.
 #[derive(Clone)]
 enum Input {
@@ -165,16 +175,29 @@ enum Input {
 }
 
 impl Input {
-    fn compress(&self, level: Compression, writer: &mut dyn Write) -> io::Result<()> {
-        let mut encoder = GzBuilder::new().mtime(0).write(writer, level);
+    fn compress(&self, method: Method, writer: &mut dyn Write) -> io::Result<()> {
+        match method {
+            Method::Level(level) => {
+                let mut encoder = GzBuilder::new().mtime(0).write(writer, level);
+                self.copy_into(&mut encoder)?;
+                encoder.finish().map(drop)
+            }
+            Method::HuffmanOnly => {
+                let mut encoder = HuffmanEncoder::new(writer)?;
+                self.copy_into(&mut encoder)?;
+                encoder.finish()
+            }
+        }
+    }
+
+    fn copy_into(&self, encoder: &mut dyn Write) -> io::Result<()> {
         match self {
-            Input::Text(text) => encoder.write_all(text.as_bytes())?,
+            Input::Text(text) => encoder.write_all(text.as_bytes()),
             Input::File(path) => {
                 let open = Entry::at(path).and_then(|entry| entry.follow()?.open());
                 let mut open = open.map_err(io::Error::other)?;
-                io::copy(&mut open, &mut encoder)?;
+                io::copy(&mut open, encoder).map(drop)
             }
         }
-        encoder.finish().map(drop)
     }
 }
