@@ -11,6 +11,7 @@ mod explain;
 mod fmt;
 mod graph;
 mod lsp;
+mod members;
 mod modules;
 mod pause;
 mod poke;
@@ -50,6 +51,7 @@ struct Arguments {
 enum Command {
     Run(Box<run::Arguments>),
     Deploy(Box<deploy::Arguments>),
+    Members(members::Arguments),
     Status(status::Arguments),
     Events(events::Arguments),
     Poke(poke::Arguments),
@@ -98,6 +100,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
     match command {
         Command::Run(arguments) => run::run(session, &arguments),
         Command::Deploy(arguments) => deploy::run(session, &arguments),
+        Command::Members(arguments) => members::run(session, &arguments),
         Command::Status(arguments) => status::run(output, &arguments),
         Command::Events(arguments) => events::run(session, &arguments),
         Command::Poke(arguments) => poke::run(output, &arguments),

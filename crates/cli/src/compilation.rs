@@ -41,6 +41,8 @@ pub(crate) struct ProgramSource {
     pub(crate) model_settings: ModelSettings,
     /// What holds for all of its resources.
     pub(crate) imposed: Imposed,
+    /// The deploy that it is, if it is one.
+    pub(crate) deploy: Option<u64>,
     /// Where what they say goes.
     pub(crate) output: Output,
 }
@@ -108,6 +110,8 @@ pub(crate) struct Compilation {
     pub(crate) models: IncludedModels,
     /// What holds for all of its resources.
     pub(crate) imposed: Imposed,
+    /// The deploy that it is, if it is one.
+    pub(crate) deploy: Option<u64>,
 }
 
 /// A program with what can be said of its texts.
@@ -166,6 +170,7 @@ impl Compilation {
             analysis: None,
             models: IncludedModels::new("", &source.library, &source.model_settings, &source.output),
             imposed: source.imposed.clone(),
+            deploy: source.deploy,
         }
     }
 

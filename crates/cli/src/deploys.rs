@@ -78,6 +78,11 @@ impl Deploys {
         Deploys { store }
     }
 
+    /// The store that they are in.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
     /// All of them, the oldest first.
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, StoreError> {
         let found = self.store.read(&[Selection::prefix(DEPLOYS)]).await?;

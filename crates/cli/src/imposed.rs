@@ -39,17 +39,25 @@ impl Imposed {
 /// Imposes it on one graph after the other. What did not change is not made again.
 pub(crate) struct Imposing {
     imposed: Imposed,
+    deploy: Option<u64>,
     given: DesiredGraph,
     made: DesiredGraph,
 }
 
 impl Imposing {
-    pub(crate) fn new(imposed: Imposed) -> Imposing {
+    /// Of a program that is this deploy, if it is one.
+    pub(crate) fn new(imposed: Imposed, deploy: Option<u64>) -> Imposing {
         Imposing {
             imposed,
+            deploy,
             given: DesiredGraph::default(),
             made: DesiredGraph::default(),
         }
+    }
+
+    /// The deploy that the graphs are of, if they are of one.
+    pub(crate) fn deploy(&self) -> Option<u64> {
+        self.deploy
     }
 
     /// The graph, with what holds for all of it.

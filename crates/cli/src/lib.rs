@@ -34,6 +34,7 @@ mod input;
 mod known_files;
 mod later;
 mod mcl_functions;
+mod membership;
 mod model;
 mod model_loader;
 mod model_run;

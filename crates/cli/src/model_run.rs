@@ -311,7 +311,7 @@ impl Running {
                         let sources = self.model.shown_sources();
                         self.surroundings
                             .state
-                            .accept(desired.graph.clone(), &sources, true);
+                            .accept(desired.graph.clone(), &sources, true, None);
                         if is_empty && self.submitted.is_none() {
                             let machine = self.model.hostname();
                             output.warning(format!(

@@ -152,7 +152,7 @@ impl Work {
         woken: &Woken,
     ) -> Result<(), Ended> {
         let engine = &self.engine;
-        let mut imposing = Imposing::new(compilation.imposed.clone());
+        let mut imposing = Imposing::new(compilation.imposed.clone(), compilation.deploy);
         let Some(mut runnable) = compilation.into_program() else {
             return Err(Ended);
         };
@@ -248,7 +248,7 @@ impl Work {
             match self.engine.submit(graph.clone()).blocking_recv() {
                 Ok(Submitted::Accepted | Submitted::Superseded) => {
                     given.program = self.number;
-                    self.state.accept(graph, sources, !*has_graph);
+                    self.state.accept(graph, sources, !*has_graph, imposing.deploy());
                     if !std::mem::replace(has_graph, true) {
                         if is_empty {
                             self.reporter.output.warning(NO_RESOURCES);

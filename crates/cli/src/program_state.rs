@@ -49,6 +49,8 @@ pub(crate) struct Accepted {
     pub(crate) places: Arc<Places>,
     /// Since when this version of the program's text is in use, since 1970 UTC.
     pub(crate) since: Duration,
+    /// The deploy that it is of, if it is of one.
+    pub(crate) deploy: Option<u64>,
 }
 
 /// What became of reading a program again.
@@ -89,8 +91,8 @@ impl ProgramState {
         self.change(|state| state.reload = Some(sender));
     }
 
-    /// The engine has taken a graph. `is_new` says that it is the first of its text.
-    pub(crate) fn accept(&self, graph: DesiredGraph, sources: &SourceMap, is_new: bool) {
+    /// The engine has taken a graph. `is_new` says that it is the first of its text, and `deploy` of which deploy it is.
+    pub(crate) fn accept(&self, graph: DesiredGraph, sources: &SourceMap, is_new: bool, deploy: Option<u64>) {
         let places = Arc::new(Places::of(sources, absolute));
         self.change(|state| {
             let since = match &state.accepted {
@@ -98,7 +100,12 @@ impl ProgramState {
                 _ => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
             };
             state.wrong = None;
-            state.accepted = Some(Accepted { graph, places, since });
+            state.accepted = Some(Accepted {
+                graph,
+                places,
+                since,
+                deploy,
+            });
         });
     }
 

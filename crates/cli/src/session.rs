@@ -59,6 +59,7 @@ impl Session {
             modules,
             model_settings: arguments.included_model_settings(),
             imposed: Imposed::default(),
+            deploy: None,
             output: self.output.clone(),
         })
     }

@@ -1,16 +1,20 @@
 //! `setpoint deploy`: publishes a program to all hosts of a cluster.
 
 use std::process::Command;
+use std::time::Duration;
 
 use clap::Args;
+use setpoint_diagnostics::visible;
+use setpoint_world::Watch;
 
 use super::graph::errors_first;
-use crate::arguments::{ModuleArguments, ProgramArguments, parse_whole};
+use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
 use crate::capabilities::ProgramFiles;
 use crate::compilation::{Compilation, ProgramSource};
 use crate::deploys::{Commits, Deployed, DeployedFile, Deploys, Frontend, NotAdded, Record};
 use crate::failure::{Failure, exit_code};
 use crate::imposed::Imposed;
+use crate::membership::{MemberOfCluster, all_members};
 use crate::model::ModelSettings;
 use crate::modules::ModulePolicy;
 use crate::output::Importance;
@@ -45,6 +49,14 @@ pub(super) struct Arguments {
     #[arg(long)]
     force: bool,
 
+    /// Wait until all members have it right, or something has failed there, and show how they stand
+    #[arg(long)]
+    wait: bool,
+
+    /// With --wait: for so many seconds at most
+    #[arg(long, value_name = "S", requires = "wait", value_parser = parse_seconds, default_value = "300")]
+    wait_timeout: Duration,
+
     /// On all hosts, repair nothing, only say what would be repaired
     #[arg(long)]
     noop: bool,
@@ -74,12 +86,13 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         .build();
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
     let words: Vec<&str> = arguments.program.words().iter().map(String::as_str).collect();
+    let patience = arguments.wait.then_some(arguments.wait_timeout);
     match words.as_slice() {
         ["list"] => runtime.block_on(list(session, &deploys)),
         ["rollback"] => Err(Failure::usage(
             "`rollback` needs the number of a deploy; `list` shows them",
         )),
-        ["rollback", id] => runtime.block_on(rollback(session, &deploys, id)),
+        ["rollback", id] => runtime.block_on(rollback(session, &deploys, id, patience)),
         _ => publish(session, arguments, &deploys, &runtime),
     }
 }
@@ -141,7 +154,13 @@ fn publish(
         match deploys.add(id, &record, &commits).await {
             Ok(()) => {
                 output.say(Importance::Notice, format!("success, id: {id}"));
-                Ok(exit_code::DONE)
+                wait_for_members(
+                    session,
+                    deploys,
+                    id,
+                    arguments.wait.then_some(arguments.wait_timeout),
+                )
+                .await
             }
             Err(why @ NotAdded::Raced(_)) => Err(cannot("deploy", why).hint("try again")),
             Err(why @ NotAdded::Chain(_)) => {
@@ -228,6 +247,7 @@ impl Deployed {
             modules: ModulePolicy::default(),
             model_settings: ModelSettings::default(),
             imposed: self.record.imposed.clone(),
+            deploy: Some(self.id),
             output: session.output.clone(),
         }
     }
@@ -273,7 +293,12 @@ fn described(record: &Record) -> String {
     words.join(", ")
 }
 
-async fn rollback(session: &Session, deploys: &Deploys, id: &str) -> Result<u8, Failure> {
+async fn rollback(
+    session: &Session,
+    deploys: &Deploys,
+    id: &str,
+    patience: Option<Duration>,
+) -> Result<u8, Failure> {
     let number: u64 = id
         .parse()
         .map_err(|_| Failure::usage(format!("`{id}` is not the number of a deploy")))?;
@@ -297,7 +322,85 @@ async fn rollback(session: &Session, deploys: &Deploys, id: &str) -> Result<u8, 
     session
         .output
         .say(Importance::Notice, format!("success, id: {id}"));
-    Ok(exit_code::DONE)
+    wait_for_members(session, deploys, id, patience).await
+}
+
+/// Waits until every member has a deploy right, or does not get it right, and shows how they stand.
+async fn wait_for_members(
+    session: &Session,
+    deploys: &Deploys,
+    id: u64,
+    patience: Option<Duration>,
+) -> Result<u8, Failure> {
+    let Some(patience) = patience else {
+        return Ok(exit_code::DONE);
+    };
+    let store = deploys.store();
+    let deadline = tokio::time::Instant::now() + patience;
+    let mut watch: Option<Watch> = None;
+    let (members, is_over) = loop {
+        let members = match store.read(&[all_members()]).await {
+            Ok(found) => {
+                watch.get_or_insert_with(|| store.watch(all_members(), found.revision));
+                found.all().filter_map(MemberOfCluster::of).collect()
+            }
+            Err(error) if error.is_passing() && tokio::time::Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                continue;
+            }
+            Err(error) => return Err(cannot("see how the members stand", error)),
+        };
+        let members: Vec<MemberOfCluster> = members;
+        if members.iter().all(|member| member.verdict(id).is_some()) {
+            break (members, true);
+        }
+        let changed = async {
+            match &mut watch {
+                Some(watch) => drop(watch.next().await),
+                None => std::future::pending().await,
+            }
+        };
+        if tokio::time::timeout_at(deadline, changed).await.is_err() {
+            break (members, false);
+        }
+    };
+    session.output.print(&shown(&members))?;
+    if members.is_empty() {
+        session.output.warning("no host is there that runs deploys");
+    }
+    let is_right = members.iter().all(|member| member.verdict(id) == Some(true));
+    Ok(match (is_over, is_right) {
+        (_, true) => exit_code::DONE,
+        (true, false) => exit_code::WRONG,
+        (false, false) => exit_code::UNDER_WAY,
+    })
+}
+
+/// Members in a table.
+pub(super) fn shown(members: &[MemberOfCluster]) -> String {
+    if members.is_empty() {
+        return String::new();
+    }
+    let width = members
+        .iter()
+        .map(|member| member.host.len())
+        .max()
+        .unwrap_or(0)
+        .max(4);
+    let mut text = format!("{:width$}  deploy  state\n", "host");
+    for MemberOfCluster { host, report } in members {
+        let (deploy, state, line) = match report {
+            Ok(report) => {
+                let running = report.running.map_or_else(|| "-".to_owned(), |id| id.to_string());
+                (running, report.state.text(), report.line.as_str())
+            }
+            Err(why) => ("?".to_owned(), "?", why.as_str()),
+        };
+        let row = format!("{host:width$}  {deploy:>6}  {state:12}  {}", visible(line));
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 /// The commit that the working directory shows, and the one before it, which is not compared under `force`.

@@ -33,6 +33,7 @@ use crate::failure::{Failure, exit_code, system_text};
 use crate::imposed::Imposed;
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
+use crate::membership::Reporting;
 use crate::model::{ModelCompilation, ModelWork};
 use crate::model_run;
 use crate::output::{End, Importance, Output, Said, Stood, headed};
@@ -389,11 +390,12 @@ fn keep(
         state,
         follow: !arguments.no_stream_watch,
     };
+    let mut reports = None;
     let member = deploys.map(|deploys| {
         // Nothing is right before there is something to be.
         engine.sources_busy(true);
         let follower = Follower {
-            deploys,
+            deploys: deploys.clone(),
             directory: prefix.path.join("deploys"),
             only_later: arguments.wait,
             only_first: arguments.no_deploy_watch,
@@ -401,8 +403,18 @@ fn keep(
         };
         let (sender, newer) = tokio::sync::mpsc::channel(1);
         runtime.spawn(follower.run(sender));
+        let (taken, taken_last) = tokio::sync::watch::channel(None);
+        let reporting = Reporting {
+            store: deploys.store(),
+            hostname: hostname.clone(),
+            engine: engine.clone(),
+            state: surroundings.state.clone(),
+            taken: taken_last,
+        };
+        reports = Some(runtime.spawn(reporting.run()));
         Member {
             newer,
+            taken,
             session,
             surroundings: surroundings.clone(),
         }
@@ -420,7 +432,13 @@ fn keep(
     let ended = runtime.block_on(wait(&engine, programs, member, &mut signals, output));
     drop(server);
     drop(engine);
-    runtime.block_on(machine.leave());
+    runtime.block_on(async {
+        machine.leave().await;
+        if let Some(reports) = reports {
+            // It takes its report back, unless the store keeps it waiting; then that runs out.
+            let _ = tokio::time::timeout(LEAVE_WITHIN, reports).await;
+        }
+    });
     runtime.shutdown_timeout(Duration::from_millis(100));
     if let Some(known) = known {
         // The prefix may lie on a file system that hangs, and nothing waits for that for long.
@@ -545,6 +563,8 @@ async fn publish(deploys: &Deploys, program: &Kept, imposed: Imposed) -> Result<
 /// What a member of a cluster runs.
 struct Member<'a> {
     newer: tokio::sync::mpsc::Receiver<Deployed>,
+    /// Where it is told which is the newest that was taken.
+    taken: tokio::sync::watch::Sender<Option<u64>>,
     session: &'a Session,
     surroundings: Surroundings,
 }
@@ -552,6 +572,7 @@ struct Member<'a> {
 impl Member<'_> {
     /// Runs a deploy: in the place of the one before, once it has given a graph, or as the first one.
     fn run(&self, deployed: &Deployed, programs: &mut Option<Programs>) {
+        self.taken.send_replace(Some(deployed.id));
         let source = deployed.source(self.session, &self.surroundings.machine.hostname);
         let reporter = &self.surroundings.reporter;
         reporter
@@ -563,7 +584,14 @@ impl Member<'_> {
         }
         let compilation = source.compile();
         reporter.diagnostics(&compilation.diagnostics, &compilation.shown_sources());
-        if !compilation.diagnostics.has_errors() {
+        if compilation.diagnostics.has_errors() {
+            let messages: Vec<&str> = compilation
+                .diagnostics
+                .iter()
+                .map(|found| found.message.as_str())
+                .collect();
+            self.surroundings.state.set_wrong(Some(messages.join("\n")));
+        } else {
             *programs = Some(Programs::start(
                 source,
                 compilation,

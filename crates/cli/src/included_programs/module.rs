@@ -60,6 +60,7 @@ impl ProgramModule {
         };
         let source = ProgramSource {
             imposed: Imposed::default(),
+            deploy: None,
             argument: String::new(),
             is_yaml: false,
             options: CompileOptions::default(),

@@ -578,3 +578,83 @@ fn of_many_who_deploy_at_once_each_has_its_number_or_is_told() {
     let wanted: Vec<String> = (1..=done).map(|id| id.to_string()).collect();
     assert_eq!(ids.collect::<Vec<_>>(), wanted, "no gaps: {list}");
 }
+
+#[test]
+fn whoever_deploys_sees_how_it_stands_on_each_host() {
+    if !has_etcd("whoever_deploys_sees_how_it_stands_on_each_host") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    let broken = "if $hostname == \"b\" {\n\tfile \"/proc/none/x\" {\n\t\tstate => \"exists\",\n\t}\n}\n";
+    publisher.write("broken.mcl", &(says("two") + broken));
+    let deploy = |arguments: &[&str]| {
+        let mut all = vec!["--no-git", "--wait"];
+        all.extend(arguments);
+        publisher.deploy(&all)
+    };
+    let nobody = deploy(&["main.mcl"]);
+    assert_eq!(nobody.code, 0, "{}", nobody.stderr);
+    assert!(
+        nobody.stderr.contains("no host is there that runs deploys"),
+        "{}",
+        nobody.stderr
+    );
+    let a = cluster.member("a", &[]);
+    let b = cluster.member("b", &[]);
+    cluster.becomes("a.says", "one");
+    cluster.becomes("b.says", "one");
+    let rows = |ran: &Finished| -> Vec<String> {
+        let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        ran.stdout.lines().skip(1).map(row).collect()
+    };
+    let right = deploy(&["main.mcl"]);
+    assert_eq!(
+        (right.code, rows(&right)),
+        (0, vec!["a 2 right".to_owned(), "b 2 right".to_owned()]),
+        "{}",
+        right.stderr
+    );
+    // It goes wrong on one of them.
+    let wrong = deploy(&["broken.mcl"]);
+    assert_eq!(
+        (wrong.code, rows(&wrong)),
+        (1, vec!["a 3 right".to_owned(), "b 3 failing".to_owned()]),
+        "{}",
+        wrong.stderr
+    );
+    let back = deploy(&["rollback", "2"]);
+    assert_eq!(
+        (back.code, rows(&back)),
+        (0, vec!["a 4 right".to_owned(), "b 4 right".to_owned()]),
+        "{}",
+        back.stderr
+    );
+    std::fs::remove_file(cluster.place.path("a.says")).expect("it is there");
+    cluster.becomes("a.says", "one");
+    let seeds = cluster.etcd.endpoints().join(",");
+    let members = cluster
+        .place
+        .run(BINARY, &["members", "--seeds", &seeds, "--json"]);
+    let members: Vec<serde_json::Value> = members
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("it is JSON"))
+        .collect();
+    assert_eq!(members.len(), 2);
+    assert_eq!(
+        (&members[0]["host"], &members[0]["running"]),
+        (&"a".into(), &4.into()),
+        "{members:?}"
+    );
+    // Who ends is no member any more.
+    b.stop();
+    let left = cluster.place.run(BINARY, &["members", "--seeds", &seeds]);
+    assert!(
+        left.stdout.contains("\na ") && !left.stdout.contains("\nb "),
+        "{}",
+        left.stdout
+    );
+    a.stop();
+}

@@ -1,0 +1,58 @@
+//! `setpoint members`: the hosts of a cluster, and how each stands.
+
+use clap::Args;
+
+use super::deploy::shown;
+use crate::failure::{Failure, exit_code};
+use crate::membership::{MemberOfCluster, all_members};
+use crate::session::Session;
+use crate::store_arguments::StoreArguments;
+
+/// Show the hosts of a cluster, with the deploy that each runs and how it stands
+///
+/// A host that ends is gone at once, and one that is silent after a quarter of a minute.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    let Some(store) = arguments.store.open()? else {
+        let failure = Failure::usage("members share a store, and none is named");
+        return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
+    let found = runtime.block_on(store.read(&[all_members()]));
+    let found = found.map_err(|error| Failure::wrong("failed to read the members").because(error))?;
+    let members: Vec<MemberOfCluster> = found.all().filter_map(MemberOfCluster::of).collect();
+    let text = match arguments.json {
+        true => members.iter().map(json).collect(),
+        false => shown(&members),
+    };
+    session.output.print(&text)?;
+    if members.is_empty() && !arguments.json {
+        session.output.warning("no host is there that runs deploys");
+    }
+    Ok(exit_code::DONE)
+}
+
+fn json(member: &MemberOfCluster) -> String {
+    let mut object = serde_json::json!({ "host": member.host });
+    match &member.report {
+        Ok(report) => {
+            object["program"] = report.program.as_str().into();
+            object["taken"] = report.taken.into();
+            object["running"] = report.running.into();
+            object["state"] = report.state.text().into();
+            object["line"] = report.line.as_str().into();
+        }
+        Err(why) => object["error"] = why.as_str().into(),
+    }
+    format!("{object}\n")
+}

@@ -1,0 +1,202 @@
+//! The members of a cluster, as each says of itself how it stands: which deploy it runs, and whether the machine is right.
+//!
+//! ```text
+//! /members/HOST   a report, JSON; it goes with the lease of the process
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use setpoint_engine::Engine;
+use setpoint_world::{Backoff, Entry, Key, Lease, Operation, Selection, Store, StoreError, Transaction};
+use tokio::sync::watch;
+
+use crate::health::Health;
+use crate::program_state::ProgramState;
+
+const VERSION: u32 = 1;
+
+/// What all keys of members begin with.
+const MEMBERS: &str = "/members/";
+
+/// How long a member that is silent still counts as one.
+const LIVES: Duration = Duration::from_secs(15);
+
+/// A report is not written more often than this: who looks on is no faster.
+const BREATH: Duration = Duration::from_millis(300);
+
+/// What a member says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    version: u32,
+    /// The version of the program that runs there.
+    pub(crate) program: String,
+    /// The newest deploy that it has taken.
+    pub(crate) taken: Option<u64>,
+    /// The deploy whose graph it keeps.
+    pub(crate) running: Option<u64>,
+    /// How that stands.
+    pub(crate) state: Standing,
+    /// The same, in a line.
+    pub(crate) line: String,
+}
+
+/// How a member stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Standing {
+    /// There is no deploy yet.
+    NoProgram,
+    /// It is at it.
+    UnderWay,
+    /// It is as it should be.
+    Right,
+    /// It is not, and nothing is repaired there.
+    NotRepaired,
+    /// Something has failed.
+    Failing,
+    /// The deploy that it has taken is wrong there.
+    Rejected,
+}
+
+impl Standing {
+    /// In a word or two.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Standing::NoProgram => "no program",
+            Standing::UnderWay => "under way",
+            Standing::Right => "right",
+            Standing::NotRepaired => "not repaired",
+            Standing::Failing => "failing",
+            Standing::Rejected => "rejected",
+        }
+    }
+}
+
+/// A member that is there.
+pub(crate) struct MemberOfCluster {
+    /// Its name.
+    pub(crate) host: String,
+    /// What it says; what is wrong with that where it cannot be read.
+    pub(crate) report: Result<Report, String>,
+}
+
+impl MemberOfCluster {
+    /// The member of a key, if it is one of those.
+    pub(crate) fn of(entry: &Entry) -> Option<MemberOfCluster> {
+        let host = entry.key.as_str().strip_prefix(MEMBERS)?.to_owned();
+        let read: Result<Report, _> = serde_json::from_slice(&entry.value);
+        let report = match read {
+            Ok(report) if report.version == VERSION => Ok(report),
+            Ok(report) => Err(format!("it reports in version {}", report.version)),
+            Err(error) => Err(format!("its report cannot be read: {error}")),
+        };
+        Some(MemberOfCluster { host, report })
+    }
+
+    /// What becomes of a deploy there: none while that is open, else whether it is right.
+    pub(crate) fn verdict(&self, id: u64) -> Option<bool> {
+        let report = self.report.as_ref().ok()?;
+        let is_running = report.running.is_some_and(|running| running >= id);
+        let is_taken = report.taken.is_some_and(|taken| taken >= id);
+        match report.state {
+            Standing::Right | Standing::NotRepaired if is_running => Some(true),
+            Standing::Failing if is_running => Some(false),
+            Standing::Rejected if is_taken => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Where all members are.
+pub(crate) fn all_members() -> Selection {
+    Selection::prefix(MEMBERS)
+}
+
+/// Says how this host stands, until the engine has ended.
+pub(crate) struct Reporting {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hostname: String,
+    pub(crate) engine: Engine,
+    pub(crate) state: ProgramState,
+    /// The newest deploy that was taken.
+    pub(crate) taken: watch::Receiver<Option<u64>>,
+}
+
+impl Reporting {
+    pub(crate) async fn run(mut self) {
+        let mut backoff = Backoff::default();
+        // A store that is away is told of by whoever follows it.
+        while self.report(&mut backoff).await.is_err() {
+            tokio::time::sleep(backoff.pause()).await;
+        }
+    }
+
+    /// Reports under one lease. It is over when the engine is.
+    async fn report(&mut self, backoff: &mut Backoff) -> Result<(), StoreError> {
+        let lease = self.store.lease(LIVES).await?;
+        backoff.reset();
+        let mut events = self.engine.events();
+        let mut told = None;
+        loop {
+            let Some(now) = self.now().await else {
+                return lease.revoke().await.or(Ok(()));
+            };
+            if told.as_ref() != Some(&now) {
+                self.write(&now, &lease).await?;
+                told = Some(now);
+            }
+            tokio::select! {
+                event = events.next() => if event.is_none() {
+                    return lease.revoke().await.or(Ok(()));
+                },
+                // Who publishes is gone only when all is.
+                _ = self.taken.changed() => {}
+                () = lease.lost() => return Err(StoreError::LeaseEnded),
+            }
+            tokio::time::sleep(BREATH).await;
+            while events.try_next().is_some() {}
+        }
+    }
+
+    async fn write(&self, report: &Report, lease: &Lease) -> Result<(), StoreError> {
+        let key = Key::new(format!("{MEMBERS}{}", self.hostname)).expect("it is not empty");
+        let text = serde_json::to_vec(report).expect("it has only texts and numbers");
+        let put = Operation::put_leased(key, text, lease.id());
+        self.store.transact(Transaction::of([put])).await.map(drop)
+    }
+
+    /// How this host stands now; none when the engine has ended.
+    async fn now(&mut self) -> Option<Report> {
+        let taken = *self.taken.borrow_and_update();
+        let program = self.state.get();
+        let summary = self.engine.summary().await?;
+        let accepted = program.accepted.as_ref();
+        // What is accepted is not there before it was swapped in.
+        let is_there = accepted.is_some_and(|accepted| summary.generation >= Some(accepted.graph.generation));
+        let running = accepted.and_then(|accepted| accepted.deploy).filter(|_| is_there);
+        let health = Health::of(summary.counts);
+        let state = match health {
+            _ if program.wrong.is_some() => Standing::Rejected,
+            _ if taken.is_none() => Standing::NoProgram,
+            _ if !is_there || summary.new_graph => Standing::UnderWay,
+            Health::Right => Standing::Right,
+            Health::WouldRepair => Standing::NotRepaired,
+            Health::Wrong => Standing::Failing,
+            Health::UnderWay | Health::Awaiting => Standing::UnderWay,
+        };
+        let line = match &program.wrong {
+            Some(wrong) => wrong.lines().next().unwrap_or_default().to_owned(),
+            None => health.line(summary.counts),
+        };
+        Some(Report {
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            taken,
+            running,
+            state,
+            line,
+        })
+    }
+}
