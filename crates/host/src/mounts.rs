@@ -1,7 +1,10 @@
 //! Which file systems are mounted where, who serves them, and when that changes: told without touching them, since looking
 //! at one that hangs would hang too.
 
+mod in_use;
+
 use rustix::fs::{Mode, OFlags};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -11,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+pub use in_use::{Tie, Use, uses};
 
 /// Where the kernel lists mounted file systems, and tells of changes.
 const LIST: &str = "/proc/self/mountinfo";
@@ -89,23 +94,80 @@ pub struct MountedFileSystem {
     pub options: Vec<String>,
     /// Options of the file system, and its own: `rw`, `size=1024k`.
     pub system_options: Vec<String>,
+    /// Where it is mounted.
+    point: PathBuf,
+    /// What of the file system is seen there: `/`, or what is bound.
+    root: PathBuf,
+    /// The kernel's number for the mount, and for the one that it is mounted on.
+    number: u64,
+    parent: u64,
     /// The number of the device.
     device: u64,
 }
 
-/// What is mounted at a path, and on top there. Told without touching it.
+/// What is mounted at a path, and is reached by it: on top of what was mounted there before, and not below what was mounted above it later. Told without touching it.
 ///
 /// # Errors
 /// When the list cannot be read.
 pub fn mounted_at(point: &Path) -> io::Result<Option<MountedFileSystem>> {
-    let mut text = Vec::new();
-    MountList::open()?.0.read_to_end(&mut text)?;
-    let lines = text.split(|byte| *byte == b'\n');
-    Ok(lines.filter_map(|line| parse_mounted(line, point)).next_back())
+    let table = Table::read()?;
+    Ok(table.under(point).filter(|found| found.point == point).cloned())
 }
 
-fn parse_mounted(line: &[u8], wanted: &Path) -> Option<MountedFileSystem> {
+/// Whether the kernel has a type of file systems. What it needs for one it loads when that is first mounted.
+#[must_use]
+pub fn is_file_system(kind: &str) -> bool {
+    let all = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    all.lines().any(|line| line.rsplit('\t').next() == Some(kind))
+}
+
+/// All mounted file systems, as a process sees them.
+#[derive(Debug, Default)]
+struct Table(Vec<MountedFileSystem>);
+
+impl Table {
+    /// As this process sees them now.
+    fn read() -> io::Result<Table> {
+        let mut text = Vec::new();
+        MountList::open()?.0.read_to_end(&mut text)?;
+        Ok(Table::parse(&text))
+    }
+
+    fn parse(text: &[u8]) -> Table {
+        let lines = text.split(|byte| *byte == b'\n');
+        Table(lines.filter_map(parse_mounted).collect())
+    }
+
+    /// Which mount an absolute path leads to by its text alone: links are not followed. None below a root that is itself nowhere mounted.
+    fn under(&self, path: &Path) -> Option<&MountedFileSystem> {
+        let numbers: HashSet<u64> = self.0.iter().map(|mount| mount.number).collect();
+        let mut reached: Option<&MountedFileSystem> = None;
+        let mut prefixes: Vec<&Path> = path.ancestors().collect();
+        prefixes.reverse();
+        for prefix in prefixes {
+            loop {
+                // The parent of what is mounted first of all is not in the list, or is it itself.
+                let is_next = |mount: &&MountedFileSystem| {
+                    mount.point == prefix
+                        && match reached {
+                            Some(on) => mount.parent == on.number && mount.number != on.number,
+                            None => mount.parent == mount.number || !numbers.contains(&mount.parent),
+                        }
+                };
+                match self.0.iter().rev().find(is_next) {
+                    Some(next) => reached = Some(next),
+                    None => break,
+                }
+            }
+        }
+        reached
+    }
+}
+
+fn parse_mounted(line: &[u8]) -> Option<MountedFileSystem> {
     let text = |field: &[u8]| String::from_utf8_lossy(&unescape(field)).into_owned();
+    let path = |field: &[u8]| PathBuf::from(OsString::from_vec(unescape(field)));
+    let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse::<u64>().ok();
     let list = |field: &[u8]| {
         field
             .split(|byte| *byte == b',')
@@ -113,11 +175,10 @@ fn parse_mounted(line: &[u8], wanted: &Path) -> Option<MountedFileSystem> {
             .collect::<Vec<String>>()
     };
     let mount = parse_line(line)?;
-    let mut fields = line.split(|byte| *byte == b' ').skip(4);
-    let point = PathBuf::from(OsString::from_vec(unescape(fields.next()?)));
-    if point != wanted {
-        return None;
-    }
+    let mut fields = line.split(|byte| *byte == b' ');
+    let (own, parent) = (number(fields.next()?)?, number(fields.next()?)?);
+    let mut fields = fields.skip(1);
+    let (root, point) = (path(fields.next()?), path(fields.next()?));
     let options = list(fields.next()?);
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     Some(MountedFileSystem {
@@ -125,6 +186,10 @@ fn parse_mounted(line: &[u8], wanted: &Path) -> Option<MountedFileSystem> {
         source: text(fields.next()?),
         options,
         system_options: fields.next().map(list).unwrap_or_default(),
+        point,
+        root,
+        number: own,
+        parent,
         device: mount.device,
     })
 }
@@ -146,6 +211,28 @@ impl MountedFileSystem {
         let backing = PathBuf::from(OsString::from_vec(backing.trim_ascii_end().to_vec()));
         let path = std::fs::canonicalize(path).ok()?;
         Some(backing == path)
+    }
+
+    /// Whether it is what lies at a path, as where that is bound. Nothing where nothing is at the path. Links in it are followed, unless it is on a file system that somebody
+    /// else serves, which is not touched.
+    #[must_use]
+    pub fn is_bound_from(&self, path: &Path) -> Option<bool> {
+        let table = Table::read().ok()?;
+        let on = table.under(path)?;
+        let is_served = is_fuse(on.kind.as_bytes()) || SERVED.contains(&on.kind.as_bytes());
+        let path = match is_served {
+            true => path.to_path_buf(),
+            false => std::fs::canonicalize(path).ok()?,
+        };
+        let on = table.under(&path)?;
+        let below = path.strip_prefix(&on.point).ok()?;
+        Some(self.device == on.device && self.root == on.root.join(below))
+    }
+
+    /// What of the file system is seen, as a path in it: `/`, or what was bound.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// In few words: `tmpfs on tmpfs`.
@@ -237,7 +324,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let point = point.strip_suffix(b"/").unwrap_or(&point);
     let mut fields = fields.skip_while(|field| *field != b"-").skip(1);
     let kind = fields.next()?;
-    let is_fuse = kind == b"fuse" || kind == b"fuseblk" || kind.starts_with(b"fuse.");
+    let is_fuse = is_fuse(kind);
     let user = fields.nth(1).and_then(|options| {
         let user = options
             .split(|byte| *byte == b',')
@@ -252,6 +339,10 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
         device: rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?),
         server: user.filter(|user| is_fuse && *user != 0),
     })
+}
+
+fn is_fuse(kind: &[u8]) -> bool {
+    kind == b"fuse" || kind == b"fuseblk" || kind.starts_with(b"fuse.")
 }
 
 /// Spaces and the like are written as a backslash and three octal digits.
@@ -312,6 +403,29 @@ mod tests {
         ] {
             assert_eq!(mounts.point_above(Path::new(path)), Path::new(point));
         }
+    }
+
+    #[test]
+    fn what_is_on_top_and_not_hidden_is_reached() {
+        let table = Table::parse(
+            b"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+              30 22 0:30 / /srv/a rw - tmpfs below rw\n\
+              25 30 0:31 / /srv/a rw - tmpfs top rw\n\
+              40 22 0:32 / /opt/b rw - tmpfs hidden rw\n\
+              41 22 0:33 / /opt rw - tmpfs over rw\n\
+              42 22 8:1 /var/x /mnt rw - ext4 /dev/sda1 rw\n",
+        );
+        let reached = |path: &str| table.under(Path::new(path)).map(|found| found.source.as_str());
+        assert_eq!(reached("/srv/a/file"), Some("top"));
+        assert_eq!(reached("/opt/b"), Some("over"));
+        assert_eq!(reached("/etc"), Some("/dev/sda1"));
+        let bound = table.under(Path::new("/mnt")).expect("it is mounted");
+        assert_eq!((bound.root(), bound.number), (Path::new("/var/x"), 42));
+        // In a root that is no mount point.
+        let table =
+            Table::parse(b"50 49 0:30 / /a rw - tmpfs below rw\n51 50 0:31 / /a/b rw - tmpfs top rw\n");
+        let reached = |path: &str| table.under(Path::new(path)).map(|found| found.source.as_str());
+        assert_eq!((reached("/"), reached("/a/b/c")), (None, Some("top")));
     }
 
     #[test]

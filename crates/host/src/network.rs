@@ -17,7 +17,8 @@ use rtnetlink::packet_core::{
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use rtnetlink::packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteNextHop, RouteProtocol, RouteType,
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteNextHop, RouteProtocol,
+    RouteType,
 };
 use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
 use tokio::task::AbortHandle;
@@ -187,12 +188,21 @@ impl NetworkControl {
             .collect())
     }
 
-    /// Sends everything that has no other route through an interface to a gateway, beside the default routes that there are.
+    /// Sends everything that has no other route through an interface to a gateway, beside the default routes that there are. With `onlink` the gateway need not be in a
+    /// network of the interface.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub async fn add_default_route(&self, interface: &Interface, gateway: IpAddr) -> io::Result<()> {
+    pub async fn add_default_route(
+        &self,
+        interface: &Interface,
+        gateway: IpAddr,
+        onlink: bool,
+    ) -> io::Result<()> {
         let mut message = route_to_all(Family::of(gateway), interface.index, Some(gateway));
+        if onlink {
+            message.header.flags |= RouteFlags::Onlink;
+        }
         message.header.table = RouteHeader::RT_TABLE_MAIN;
         message.header.protocol = RouteProtocol::Static;
         let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewRoute(message));

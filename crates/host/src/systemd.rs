@@ -136,6 +136,26 @@ impl ServiceManager {
         Ok(unit)
     }
 
+    /// How the last start or stop of a unit ended, in the words of the manager: `success`, `timeout`, `exit-code`. For units of mounts and services.
+    ///
+    /// # Errors
+    /// When the manager does not tell.
+    pub async fn result(&self, unit: &UnitName) -> Result<String, BusError> {
+        let sort = match unit.as_str().rsplit_once('.') {
+            Some((_, "mount")) => "org.freedesktop.systemd1.Mount",
+            Some((_, "automount")) => "org.freedesktop.systemd1.Automount",
+            _ => "org.freedesktop.systemd1.Service",
+        };
+        let link = self.followed()?.link().await?;
+        let property = Method {
+            service: SERVICE,
+            path: &unit.object_path(),
+            interface: sort,
+            name: "Result",
+        };
+        link.text_property(property).await
+    }
+
     /// Asks for a job: `StartUnit`, `StopUnit`, `ReloadOrTryRestartUnit`.
     ///
     /// # Errors

@@ -177,9 +177,91 @@ fn the_gateway_is_the_only_one_of_its_interface() {
         repairs(&net("gateway => \"fe80::1\","), &["gateway"]);
         fails(
             &net("gateway => \"203.0.113.1\","),
-            "use the gateway 203.0.113.1: it is in no network of one, which has 192.0.2.7/24",
+            "use the gateway 203.0.113.1: it is in no network of one, which has 192.0.2.7/24; `onlink => true` says that it is reached all the same",
         );
         assert_eq!(shell("ip route show default dev one"), "default via 192.0.2.1 proto static");
+        // Unless it is said that it is reached directly.
+        let alone = net("state => \"up\", addrs => [\"198.51.100.9/32\",], gateway => \"203.0.113.1\", onlink => true,");
+        repairs(&alone, &["file", "addrs", "gateway"]);
+        assert_eq!(shell("ip route show default dev one"), "default via 203.0.113.1 proto static onlink");
+        assert_eq!(
+            text(Path::new(FILE)),
+            "[Match]\nName=one\n[Network]\nAddress=198.51.100.9/32\n[Route]\nGateway=203.0.113.1\nGatewayOnLink=true\n"
+        );
+        repairs(&net("gateway => \"2001:db8:ff::1\", onlink => true,"), &["gateway"]);
+        let is = shell("ip -6 route show default");
+        let there = is.lines().find(|line| line.contains("via 2001:db8:ff::1 dev one"));
+        assert!(there.is_some_and(|line| line.contains("onlink")), "{is}");
+    });
+}
+
+/// The warnings of one run.
+fn warnings(program: &str) -> Vec<String> {
+    let place = Hermetic::new();
+    let main = place.write("main.mcl", program);
+    let main = main.to_str().expect("the place has a plain name");
+    let output = run_command(&place, &["--once", main])
+        .output()
+        .expect("the program can be started");
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let events = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Json>(line).expect("every line is one JSON object"));
+    let warnings = events.filter(|event| event["kind"] == "net" && event["level"] == "warning");
+    warnings
+        .map(|event| event["message"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_file_that_networkd_takes_instead_is_warned_of() {
+    Place::machine("net::a_file_that_networkd_takes_instead_is_warned_of").run(|| {
+        make_interfaces();
+        let up = net("state => \"up\", addrs => [\"192.0.2.7/24\",],");
+        assert_eq!(warnings(&up), [""; 0], "those of the system are for other interfaces");
+        let other = |path: &str, text: &str| {
+            shell(&format!("mkdir -p $(dirname {path}); printf '{text}' > {path}"));
+        };
+        let said = |takes: &str, path: &str| {
+            format!("systemd-networkd {takes} {path} for one instead of setpoint-one.network, which comes later by its name")
+        };
+        other("/etc/systemd/network/zz.network", "[Match]\\nName=one\\n");
+        other("/run/systemd/network/20-wired.network", "[Match]\\nDriver=veth\\n");
+        assert_eq!(warnings(&up), [said("may take", "/run/systemd/network/20-wired.network")]);
+        other("/run/systemd/network/10-all.network", "[Match]\\nType=ether\\nName=!lo\\n");
+        assert_eq!(warnings(&up), [said("takes", "/run/systemd/network/10-all.network")]);
+        // Networkd says so, too.
+        shell("systemctl start systemd-networkd");
+        let taken = || shell("networkctl status one --no-pager | sed -n 's/.*Network File: //p'");
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while taken() != "/run/systemd/network/10-all.network" {
+            assert!(std::time::Instant::now() < deadline, "{}", taken());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        shell("systemctl stop systemd-networkd.socket systemd-networkd");
+        // One that is switched off, and one for others.
+        shell("ln -s /dev/null /etc/systemd/network/10-all.network");
+        other("/run/systemd/network/20-wired.network", "[Match]\\nName=two lo\\n");
+        assert_eq!(warnings(&up), [""; 0]);
+
+        // It is said once, and when it comes while we run.
+        let place = Hermetic::new();
+        let main = place.write("main.mcl", &up);
+        let mut engine = Engine::start(&place, &[main.to_str().expect("the place has a plain name")]);
+        engine.event("convergence", |event| event["event"] == "converged");
+        other("/etc/systemd/network/05-mine.network", "[Match]\\nName=o*\\n");
+        engine.event("the warning", |event| {
+            event["level"] == "warning" && event["message"] == said("takes", "/etc/systemd/network/05-mine.network")
+        });
+        shell("ip addr add 192.0.2.9/24 dev one");
+        engine.repaired_until("net", "one", || addresses("one") == "192.0.2.7/24");
+        let mut running = engine.into_running();
+        running.drain();
+        let told = running.seen().iter().filter(|line| line.contains("05-mine")).count();
+        assert_eq!(told, 1);
+        running.signal("TERM");
+        let (status, errors) = running.finish();
+        assert_eq!(status.code(), Some(0), "{errors}");
     });
 }
 

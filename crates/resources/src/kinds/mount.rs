@@ -6,19 +6,24 @@
 //! What differs from the reference: nothing is looked up on the machine before a run; file systems without a device can be used; every other line of the file stays as it is;
 //! there is one entry for each mount point; only this one is mounted, and not all of the file; it is remounted when only its options differ. With `noauto` the entry alone is
 //! kept, as that says that somebody else decides when it is mounted.
+//!
+//! What counts is what the mount point leads to: the file system on top, of several that are stacked there, and none that something is mounted over above it. To unmount is to
+//! unmount all of a stack. How long systemd waits for a device or a server that does not answer is systemd's to know: a minute and a half, or what the option
+//! `x-systemd.mount-timeout` says. Nothing of ours waits at a file system that hangs, as what is mounted is read from lists of the kernel.
 
 mod fstab;
 mod mounted;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, Identity, IfSet, Resource, Wanted, WantedOrder, WantedReach,
-    Watch, Watcher, async_trait,
+    Apply, Attempting, DriftValue, Failure, FailureReason, Identity, IfSet, Resource, Wanted, WantedOrder,
+    WantedReach, Watch, Watcher, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Replace};
-use setpoint_host::mounts::MountChanges;
+use setpoint_host::mounts::{MountChanges, uses};
 use setpoint_host::systemd::{ActiveState, ServiceManager, UnitName};
 use tokio::task::block_in_place;
 
@@ -31,6 +36,9 @@ use mounted::Differs;
 
 /// Where the machine's file systems are listed.
 const FSTAB: &str = "/etc/fstab";
+
+/// How many of those are named that keep a file system busy.
+const MOST_NAMED: usize = 5;
 
 /// A file system that is mounted, and mounted again at each start: an entry of `/etc/fstab`.
 ///
@@ -199,7 +207,7 @@ impl Resource for Mount {
 impl Mount {
     fn entry(&self) -> Entry {
         Entry {
-            device: self.device.clone(),
+            device: mounted::normal(&self.device),
             point: self.name.clone(),
             kind: self.kind.clone(),
             options: self.options.clone(),
@@ -220,7 +228,7 @@ impl Mount {
             return Ok(false);
         };
         let is = fstab::shown(&text, &self.name).map_or(DriftValue::Absent, DriftValue::from);
-        let want = wanted.map_or(DriftValue::Absent, |entry| DriftValue::from(entry.line()));
+        let want = fstab::shown(&edited, &self.name).map_or(DriftValue::Absent, DriftValue::from);
         if apply.drift("fstab", is, want) {
             let request = Replace::bytes(path, edited).mode(is_new.then_some(0o644));
             apply.replace_at_once(request)?;
@@ -237,9 +245,7 @@ impl Mount {
         let found = block_in_place(|| mounted::find(&self.name))?;
         let Some(found) = found else {
             if apply.drift("mounted", "no", "yes") {
-                unit_control::job(manager, &unit, "StartUnit", "mount", apply)
-                    .await
-                    .map_err(|failure| self.told(failure))?;
+                self.job(manager, &unit, "StartUnit", "mount", apply).await?;
                 self.must_be_mounted()?;
             }
             return Ok(());
@@ -260,9 +266,7 @@ impl Mount {
         }
         let unit = unit_of(&self.name, "mount")?;
         // systemd knows of what somebody has mounted by hand, too.
-        unit_control::job(manager, &unit, method, "mount again", apply)
-            .await
-            .map_err(|failure| self.told(failure))?;
+        self.job(manager, &unit, method, "mount again", apply).await?;
         match block_in_place(|| mounted::find(&self.name))? {
             None => self.must_be_mounted(),
             Some(found) => match block_in_place(|| mounted::differs(&found, &self.entry())) {
@@ -297,33 +301,86 @@ impl Mount {
             let is = manager.unit(&unit, false).await;
             let is = is.attempting("ask systemd about", &unit)?;
             if !matches!(is.active_state, ActiveState::Inactive | ActiveState::Failed) {
-                unit_control::job(manager, &unit, "StopUnit", "unmount", apply)
-                    .await
-                    .map_err(|failure| self.told(failure))?;
+                self.job(manager, &unit, "StopUnit", "unmount", apply).await?;
             }
         }
         match block_in_place(|| mounted::find(&self.name))? {
             None => Ok(()),
-            Some(_) => {
-                let why = "something is mounted there all the same: it is in use, or mounted more than once";
+            Some(still) => {
+                let used = self.used().unwrap_or_else(|| {
+                    "systemd says that it is done, and it is not in use as far as can be seen".to_owned()
+                });
+                let why = format!("{} is mounted there all the same: {used}", still.shown());
                 Err(Failure::new("unmount").on(&self.name).because(why))
             }
         }
     }
 
-    /// A failure of a job, with where to look.
-    fn told(&self, failure: Failure) -> Failure {
-        let reason = failure.reason();
-        let attempted = failure.attempted().to_owned();
-        let why = if attempted == "unmount" {
-            format!("{}; is something in it in use?", failure.chain())
-        } else {
-            failure.chain()
+    /// Has systemd do a job. Why it cannot be done is said as far as that can be seen, or where to look.
+    async fn job(
+        &self,
+        manager: &ServiceManager,
+        unit: &UnitName,
+        method: &str,
+        attempted: &'static str,
+        apply: &Apply<'_>,
+    ) -> Result<(), Failure> {
+        let Err(failure) = unit_control::job(manager, unit, method, attempted, apply).await else {
+            return Ok(());
         };
-        Failure::new(attempted)
+        let reason = failure.reason();
+        if reason == FailureReason::Cancelled {
+            return Err(failure);
+        }
+        let seen = block_in_place(|| match attempted {
+            "mount" => self.why_not_mounted(),
+            "mount again" => self.used().or_else(|| self.why_not_mounted()),
+            _ => self.used(),
+        });
+        let is_late = manager.result(unit).await.is_ok_and(|result| result == "timeout");
+        let seen = match seen {
+            Some(seen) => seen,
+            None if is_late => {
+                "it took longer than systemd waits; the option `x-systemd.mount-timeout` says how long that is"
+                    .to_owned()
+            }
+            None => format!("`systemctl status {unit}` and the journal say why"),
+        };
+        let why = format!("{}; {seen}", failure.chain());
+        Err(Failure::new(attempted)
             .on(&self.name)
             .because(why)
-            .reasoned(reason)
+            .reasoned(reason))
+    }
+
+    /// Who uses what is mounted, as far as that can be seen.
+    fn used(&self) -> Option<String> {
+        let mounted = mounted::find(&self.name).ok()??;
+        let mut by: Vec<String> = uses(&mounted, MOST_NAMED + 1)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        if by.len() > MOST_NAMED {
+            by.truncate(MOST_NAMED);
+            by.push("and others".to_owned());
+        }
+        (!by.is_empty()).then(|| format!("it is in use by {}", by.join("; ")))
+    }
+
+    /// Why it cannot be mounted, as far as that can be seen.
+    fn why_not_mounted(&self) -> Option<String> {
+        mounted::why_not_mounted(&self.entry()).or_else(|| {
+            // The mount point itself may be missing, and what is above it.
+            let there = Path::new(&self.name).ancestors().find(|path| path.exists())?;
+            let real = there.canonicalize().ok()?;
+            let written = real.join(Path::new(&self.name).strip_prefix(there).ok()?);
+            (real != there).then(|| {
+                format!(
+                    "there is a link in the mount point, which systemd does not take; without it is {}",
+                    written.display()
+                )
+            })
+        })
     }
 }
 

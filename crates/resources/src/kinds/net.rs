@@ -1,12 +1,16 @@
 //! The `net` kind: a network interface, as the kernel has it now and as systemd-networkd brings it up at the next start.
 //!
-//! What a run does is in `net/run.rs`. All interfaces are followed over one socket: see `setpoint_host::network`.
+//! What a run does is in `net/run.rs`, and which files of others networkd would take instead of ours in `net/earlier_files.rs`. All interfaces are followed over one socket: see `setpoint_host::network`.
 //!
 //! What differs from the reference: the interface is looked for in a run and not before, as something earlier may make it; IPv6 works as IPv4 does; what is not set is left
 //! alone, also in the file; addresses that somebody keeps alive (a DHCP client, a router that advertises a network) are never taken away; a default route of another
 //! interface stays beside ours instead of being replaced by it; the file ends with a newline, and a networkd that runs is told of it; `ip_forward` also
-//! holds at once. The file is called `setpoint-NAME.network`; one called `mgmt-NAME.network` is removed.
+//! holds at once. The file is called `setpoint-NAME.network`; one called `mgmt-NAME.network` is removed. Another file that networkd takes instead is warned of.
+//!
+//! A gateway outside of every network of the interface is refused by the kernel, and is more often a slip than meant, so it is a failure that says so; `onlink`, which the reference
+//! does not have, is for where it is meant. What the addresses are is not compared with it before a run: others may give the interface the network that is missing.
 
+mod earlier_files;
 mod run;
 
 use std::fmt;
@@ -21,6 +25,8 @@ use setpoint_host::files::AbsolutePath;
 use setpoint_host::network::Network;
 use setpoint_value::Value;
 
+use earlier_files::Earlier;
+
 /// Where networkd reads what administrators write.
 const DIRECTORY: &str = "/etc/systemd/network";
 
@@ -30,13 +36,24 @@ const LONGEST: usize = 15;
 /// A network interface: whether it is up, its addresses and its gateway.
 ///
 /// The name is that of the interface. Everything holds at once, and after a start of the machine by a file for systemd-networkd, which is written when `state` is `up` and removed
-/// when it is `down`. What is changed by hand is put right when it happens. An interface that is not there yet is waited for.
+/// when it is `down`. If networkd takes another file for the interface, as the first by its name counts, that is warned of. What is changed by hand is put right when it happens. An interface that is not there yet is waited for.
 ///
 /// ```mcl
 /// net "eth1" {
 ///     state => "up",
 ///     addrs => ["192.0.2.7/24", "2001:db8::7/64",],
 ///     gateway => "192.0.2.1",
+/// }
+/// ```
+///
+/// An address that stands alone, with a gateway that is reached all the same:
+///
+/// ```mcl
+/// net "eth2" {
+///     state => "up",
+///     addrs => ["203.0.113.5/32",],
+///     gateway => "172.31.1.1",
+///     onlink => true,
 /// }
 /// ```
 ///
@@ -62,10 +79,15 @@ pub(crate) struct Net {
     addrs: Option<Vec<AddressWithPrefix>>,
     /// The next hop of its default route. Unset or empty: not managed.
     gateway: IfSet<Gateway>,
+    /// Whether the gateway can be reached directly though it is in no network of the interface, as with addresses that stand alone (`203.0.113.5/32`). An extension.
+    onlink: bool,
     /// Whether what comes in here and is not for this machine is passed on. Unset: not managed.
     ip_forward: Option<bool>,
     #[name]
     name: String,
+    /// Of which file of others was warned last.
+    #[state]
+    warned_of: Option<Earlier>,
 }
 
 /// Whether an interface is up.
@@ -157,6 +179,10 @@ impl Resource for Net {
             let message = format!("`{}` cannot be an interface: {why}", self.name);
             invalid.push(Invalid::new(message));
         }
+        if self.onlink && self.gateway.is_none() {
+            let message = "it says how `gateway` is reached, which is not set";
+            invalid.push(Invalid::parameter("onlink", message));
+        }
     }
 
     /// Addresses are a set: neither their order matters, nor how they are written, nor how often.
@@ -166,6 +192,7 @@ impl Resource for Net {
                 *a.state == *b.state
                     && a.wanted_addresses() == b.wanted_addresses()
                     && *a.gateway == *b.gateway
+                    && a.onlink == b.onlink
                     && a.ip_forward == b.ip_forward
             }
             _ => false,
@@ -187,10 +214,17 @@ impl Resource for Net {
         };
         let addresses = self.addrs.as_ref().map(|all| ("addrs", all.encode()));
         let gateway = (*self.gateway).map(|gateway| ("gateway", gateway.encode()));
+        let onlink = self.onlink.then_some(("onlink", Value::Bool(true)));
         let forward = self
             .ip_forward
             .map(|forward| ("ip_forward", Value::Bool(forward)));
-        let all = [Some(("state", other.encode())), addresses, gateway, forward];
+        let all = [
+            Some(("state", other.encode())),
+            addresses,
+            gateway,
+            onlink,
+            forward,
+        ];
         Ok(Some(Parameters::new(all.into_iter().flatten())))
     }
 
@@ -199,6 +233,12 @@ impl Resource for Net {
         let mut watches = vec![Watch::own(move |watcher| follow(name, watcher))];
         if self.state.is_some() {
             watches.extend(AbsolutePath::new(self.file()).ok().map(Watch::path));
+        }
+        if *self.state == Some(LinkState::Up) {
+            // Those of packages come with whoever installs them.
+            let directories =
+                [DIRECTORY, "/run/systemd/network"].map(|path| AbsolutePath::new(format!("{path}/")));
+            watches.extend(directories.into_iter().flatten().map(Watch::path));
         }
         watches
     }
@@ -211,7 +251,11 @@ impl Resource for Net {
 impl Net {
     /// The file that networkd reads.
     fn file(&self) -> String {
-        format!("{DIRECTORY}/setpoint-{}.network", self.name)
+        format!("{DIRECTORY}/{}", self.file_name())
+    }
+
+    fn file_name(&self) -> String {
+        format!("setpoint-{}.network", self.name)
     }
 
     /// Each address that it shall have once, in an order of its own.
@@ -244,8 +288,10 @@ fn decoded(name: &str, parameters: &Parameters) -> Option<Net> {
         state: one(parameters, "state")?.unwrap_or_default(),
         addrs: one(parameters, "addrs")?,
         gateway: one(parameters, "gateway")?.unwrap_or_default(),
+        onlink: one(parameters, "onlink")?.unwrap_or_default(),
         ip_forward: one(parameters, "ip_forward")?,
         name: name.to_owned(),
+        warned_of: None,
     })
 }
 

@@ -1,4 +1,5 @@
-//! `/etc/fstab`, fstab(5): one mount point's entry is edited, and every other byte stays.
+//! `/etc/fstab`, fstab(5): one mount point's entry is edited, and every other byte stays. In the entry itself only what is wrong is written anew: what separates its fields, and the
+//! order of its options, stay as somebody has written them. Options that come to it are sorted.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +20,7 @@ pub(super) struct Entry {
 impl Entry {
     /// As a line, without its end.
     pub(super) fn line(&self) -> String {
-        let options: Vec<String> = self
-            .options
-            .iter()
-            .map(|(key, value)| match value.as_str() {
-                "" => key.clone(),
-                value => format!("{key}={value}"),
-            })
-            .collect();
+        let options: Vec<String> = self.options.iter().map(option).collect();
         let options = match options.as_slice() {
             [] => "defaults".to_owned(),
             options => options.join(","),
@@ -42,29 +36,27 @@ impl Entry {
         let first = fields.next().filter(|field| !field.starts_with('#'))?;
         let (point, kind) = (fields.next()?, fields.next()?);
         let mut number = || fields.next().map(str::to_owned);
-        let options = number().unwrap_or_else(|| "defaults".to_owned());
+        let written = number().unwrap_or_else(|| "defaults".to_owned());
         let freq = number().map_or(Some(0), |text| text.parse().ok())?;
         let passno = number().map_or(Some(0), |text| text.parse().ok())?;
-        let options = plain(&options)
-            .split(',')
-            .filter(|option| !option.is_empty())
-            .map(|option| match option.split_once('=') {
-                Some((key, value)) => (key.to_owned(), value.to_owned()),
-                None => (option.to_owned(), String::new()),
-            })
-            .collect();
         Some(Entry {
             device: plain(first),
             point: plain(point),
             kind: plain(kind),
-            options,
+            options: options(&written),
             freq,
             passno,
         })
     }
 
-    /// Whether it says the same; no options are the default ones.
+    /// Whether it says the same.
     fn says(&self, other: &Entry) -> bool {
+        let rest = |entry: &Entry| (entry.device.clone(), entry.kind.clone(), entry.freq, entry.passno);
+        rest(self) == rest(other) && self.has_options_of(other)
+    }
+
+    /// Whether both have the same options; none are the default ones.
+    fn has_options_of(&self, other: &Entry) -> bool {
         let options = |entry: &Entry| {
             let mut options = entry.options.clone();
             if options.is_empty() {
@@ -72,9 +64,104 @@ impl Entry {
             }
             options
         };
-        let rest = |entry: &Entry| (entry.device.clone(), entry.kind.clone(), entry.freq, entry.passno);
-        rest(self) == rest(other) && options(self) == options(other)
+        options(self) == options(other)
     }
+
+    /// A line of its mount point, made to say what it says. Without its end, as the result.
+    fn written_into(&self, line: &[u8]) -> Vec<u8> {
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+        let mut rest = line;
+        let mut written = Vec::with_capacity(line.len() + 32);
+        for (at, wanted) in self.fields().into_iter().enumerate() {
+            let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
+            let length = rest[blanks..].iter().take_while(|byte| !is_blank(byte)).count();
+            let (separator, field) = (&rest[..blanks], &rest[blanks..blanks + length]);
+            if field.is_empty() {
+                // What can be left out is, unless something has to stand behind it.
+                if self.fields_from(at).any(|(wanted, default)| wanted != default) {
+                    if written.last().is_some_and(|last| !is_blank(last)) {
+                        written.push(b' ');
+                    }
+                    written.extend_from_slice(wanted.as_bytes());
+                }
+                continue;
+            }
+            rest = &rest[blanks + length..];
+            written.extend_from_slice(separator);
+            let is = String::from_utf8_lossy(field);
+            match at {
+                OPTIONS => written.extend_from_slice(self.options_written_into(&is).as_bytes()),
+                _ if plain(&is) == plain(&wanted) || at == POINT => written.extend_from_slice(field),
+                _ => written.extend_from_slice(wanted.as_bytes()),
+            }
+        }
+        written.extend_from_slice(rest);
+        written
+    }
+
+    /// The fields of the line.
+    fn fields(&self) -> Vec<String> {
+        self.line().split(' ').map(str::to_owned).collect()
+    }
+
+    /// The fields from one on, each with what it is when it is left out; those that cannot be left out with nothing.
+    fn fields_from(&self, at: usize) -> impl Iterator<Item = (String, &'static str)> {
+        let defaults = ["", "", "", "defaults", "0", "0"];
+        self.fields().into_iter().zip(defaults).skip(at)
+    }
+
+    /// Options of a line as they are wanted.
+    fn options_written_into(&self, line: &str) -> String {
+        let is: BTreeMap<String, String> = options(line);
+        let is = Entry {
+            options: is,
+            ..self.clone()
+        };
+        if is.has_options_of(self) {
+            return line.to_owned();
+        }
+        let mut missing = self.options.clone();
+        let mut written: Vec<String> = Vec::new();
+        for own in line.split(',') {
+            let (key, value) = key_and_value(&plain(own));
+            if let Some((key, wanted)) = missing.remove_entry(&key) {
+                written.push(match wanted == value {
+                    true => own.to_owned(),
+                    false => escaped(&option((&key, &wanted))),
+                });
+            }
+        }
+        written.extend(missing.iter().map(|missing| escaped(&option(missing))));
+        match written.as_slice() {
+            [] => "defaults".to_owned(),
+            written => written.join(","),
+        }
+    }
+}
+
+/// Where the mount point stands in a line, and where the options do.
+const POINT: usize = 1;
+const OPTIONS: usize = 3;
+
+fn option((key, value): (&String, &String)) -> String {
+    match value.as_str() {
+        "" => key.clone(),
+        value => format!("{key}={value}"),
+    }
+}
+
+fn key_and_value(option: &str) -> (String, String) {
+    match option.split_once('=') {
+        Some((key, value)) => (key.to_owned(), value.to_owned()),
+        None => (option.to_owned(), String::new()),
+    }
+}
+
+/// The options of a field. Of one that is there twice the last counts, as for mount(8).
+fn options(field: &str) -> BTreeMap<String, String> {
+    let plain = plain(field);
+    let each = plain.split(',').filter(|option| !option.is_empty());
+    each.map(key_and_value).collect()
 }
 
 /// Whether a line is the entry of a mount point, however wrong its other fields are.
@@ -114,13 +201,20 @@ pub(super) fn edited(text: &[u8], point: &str, wanted: Option<&Entry>) -> Option
     if is_right {
         return None;
     }
+    // Of several one stays: the one that is right, or else the first.
+    let kept = wanted.and_then(|wanted| {
+        let is_right = |line: &&&[u8]| Entry::parse(line).is_some_and(|is| is.says(wanted));
+        own.iter().find(is_right).or(own.first()).copied()
+    });
     let mut edited = Vec::with_capacity(text.len() + 128);
     let mut to_write = wanted;
     for line in all {
         if !is_of(line, point) {
             edited.extend_from_slice(line);
-        } else if let Some(entry) = to_write.take() {
-            edited.extend_from_slice(entry.line().as_bytes());
+        } else if kept.is_some_and(|kept| std::ptr::eq(kept, line))
+            && let Some(entry) = to_write.take()
+        {
+            edited.extend_from_slice(&entry.written_into(bare(line)));
             edited.extend_from_slice(&line[bare(line).len()..]);
         }
     }
@@ -180,7 +274,10 @@ mod tests {
         let edited = edit(text, &wanted).unwrap();
         assert_eq!(
             edited,
-            text.replace(" tmpfs /a tmpfs size=1m 0 0", "tmpfs /a tmpfs nosuid,size=2m 0 0")
+            text.replace(
+                " tmpfs /a tmpfs size=1m 0 0",
+                " tmpfs /a tmpfs size=2m,nosuid 0 0"
+            )
         );
         assert_eq!(
             edit(&edited, &wanted),
@@ -213,8 +310,69 @@ mod tests {
     fn of_several_entries_for_a_point_one_stays() {
         let wanted = entry("/a", &[]);
         assert_eq!(
-            edit("x /a y\nb /b c\ntmpfs /a tmpfs\n", &wanted).unwrap(),
-            "tmpfs /a tmpfs defaults 0 0\nb /b c\n"
+            edit("x /a y\nb /b c\ntmpfs\t/a tmpfs\n", &wanted).unwrap(),
+            "b /b c\ntmpfs\t/a tmpfs\n",
+            "the one that is right"
+        );
+        assert_eq!(
+            edit("x /a y\nb /b c\nz /a tmpfs\n", &wanted).unwrap(),
+            "tmpfs /a tmpfs\nb /b c\n"
+        );
+    }
+
+    #[test]
+    fn of_an_entry_only_what_is_wrong_is_written() {
+        let wanted = entry(
+            "/a",
+            &[("size", "2m"), ("nosuid", ""), ("mode", "700"), ("x", "a b")],
+        );
+        for (is, shall) in [
+            (
+                "tmpfs\t/a   tmpfs\tnosuid,size=1m,ro,mode=700\t0 0  # why",
+                "tmpfs\t/a   tmpfs\tnosuid,size=2m,mode=700,x=a\\040b\t0 0  # why",
+            ),
+            ("tmpfs /a tmpfs mode=700,x=a\\040b,size=2m,nosuid,size=2m", ""),
+            (
+                "other\t/a/\ttmpfs\tx=a\\040b,mode=700,size=2m,nosuid",
+                "tmpfs\t/a/\ttmpfs\tx=a\\040b,mode=700,size=2m,nosuid",
+            ),
+            (
+                "tmpfs /a ext4",
+                "tmpfs /a tmpfs mode=700,nosuid,size=2m,x=a\\040b",
+            ),
+            ("tmpfs /a", "tmpfs /a tmpfs mode=700,nosuid,size=2m,x=a\\040b"),
+            (
+                "tmpfs /a tmpfs size=1m,size=3m,mode=700 1 2",
+                "tmpfs /a tmpfs size=2m,mode=700,nosuid,x=a\\040b 0 0",
+            ),
+        ] {
+            let edited = edit(&format!("{is}\r\n"), &wanted);
+            let shall = (!shall.is_empty()).then(|| format!("{shall}\r\n"));
+            assert_eq!(edited, shall, "{is}");
+            if let Some(edited) = edited {
+                assert_eq!(edit(&edited, &wanted), None, "{edited}");
+            }
+        }
+        // Fields that can be left out stay so, and come when others have to stand behind them.
+        let numbered = Entry {
+            passno: 2,
+            ..entry("/a", &[])
+        };
+        assert_eq!(
+            edit("tmpfs /a tmpfs\n", &numbered).unwrap(),
+            "tmpfs /a tmpfs defaults 0 2\n"
+        );
+        assert_eq!(
+            edit("tmpfs /a tmpfs defaults 0 \t1\n", &numbered).unwrap(),
+            "tmpfs /a tmpfs defaults 0 \t2\n"
+        );
+        assert_eq!(
+            edit("tmpfs /a tmpfs defaults some\n", &numbered).unwrap(),
+            "tmpfs /a tmpfs defaults 0 2\n"
+        );
+        assert_eq!(
+            edit("tmpfs /a tmpfs ro\n", &entry("/a", &[])).unwrap(),
+            "tmpfs /a tmpfs defaults\n"
         );
     }
 }

@@ -1,9 +1,10 @@
-//! What the kernel has mounted, compared with what is wanted by what is meant: devices by their numbers, options as far as the kernel tells of them.
+//! What the kernel has mounted, compared with what is wanted by what is meant: devices by their numbers, what is bound by where it comes from, options as far as the kernel tells of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use setpoint_diagnostics::did_you_mean;
 use setpoint_engine::{Attempting, Failure};
-use setpoint_host::mounts::{MountedFileSystem, mounted_at};
+use setpoint_host::mounts::{MountedFileSystem, is_file_system, mounted_at};
 
 use super::fstab::Entry;
 
@@ -35,7 +36,13 @@ pub(super) fn differs(found: &MountedFileSystem, wanted: &Entry) -> Option<Diffe
     let is_bound = ["bind", "rbind"]
         .iter()
         .any(|option| wanted.options.contains_key(*option));
-    if !is_bound {
+    if is_bound {
+        // If what is bound has gone meanwhile, what is mounted says more.
+        if found.is_bound_from(Path::new(&wanted.device)) == Some(false) {
+            let root = found.root().display();
+            return Some(Differs::Device(format!("{root} of {}", found.shown())));
+        }
+    } else {
         if is_other_kind(&found.kind, &wanted.kind) {
             return Some(Differs::Kind(found.kind.clone()));
         }
@@ -62,26 +69,113 @@ fn is_other_kind(is: &str, wanted: &str) -> bool {
 }
 
 fn is_other_device(found: &MountedFileSystem, wanted: &str) -> bool {
-    let path = match wanted.split_once('=') {
-        Some((tag, value)) if !tag.contains('/') => {
-            let directory = match tag.to_ascii_uppercase().as_str() {
-                "UUID" => "by-uuid",
-                "LABEL" => "by-label",
-                "PARTUUID" => "by-partuuid",
-                "PARTLABEL" => "by-partlabel",
-                _ => return false,
-            };
-            format!("/dev/disk/{directory}/{}", value.trim_matches('"'))
-        }
-        _ if wanted.starts_with("//") || wanted.contains(":/") => {
+    let path = match link_of(wanted) {
+        Some(link) => link,
+        None if is_tag(wanted) => return false,
+        None if wanted.starts_with("//") || wanted.contains(":/") => {
             return found.source.trim_end_matches('/') != wanted.trim_end_matches('/');
         }
-        _ if wanted.starts_with('/') => wanted.to_owned(),
+        None if wanted.starts_with('/') => PathBuf::from(wanted),
         // What has no device is called as one likes.
-        _ => return false,
+        None => return false,
     };
     // If it is gone meanwhile, what is mounted says more.
-    found.is_on(Path::new(&path)) == Some(false)
+    found.is_on(&path) == Some(false)
+}
+
+/// What devices are named by beside paths, and where links of those names are.
+const TAGS: [(&str, &str); 4] = [
+    ("UUID", "/dev/disk/by-uuid"),
+    ("LABEL", "/dev/disk/by-label"),
+    ("PARTUUID", "/dev/disk/by-partuuid"),
+    ("PARTLABEL", "/dev/disk/by-partlabel"),
+];
+
+/// A device as mount(8) and systemd understand it, to whom the names of tags are upper case.
+pub(super) fn normal(device: &str) -> String {
+    match tag(device) {
+        Some((name, _, _)) => format!("{name}{}", &device[name.len()..]),
+        None => device.to_owned(),
+    }
+}
+
+/// The name of the tag that names a device, where its links are, and the value.
+fn tag(device: &str) -> Option<(&'static str, &'static str, &str)> {
+    let (name, value) = device.split_once('=')?;
+    let (known, directory) = TAGS
+        .into_iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    Some((known, directory, value.trim_matches('"')))
+}
+
+/// Whether it is named by a tag, perhaps by one that is not known here.
+fn is_tag(device: &str) -> bool {
+    device
+        .split_once('=')
+        .is_some_and(|(name, _)| !name.contains('/'))
+}
+
+/// The link of a device that is named by a tag.
+fn link_of(device: &str) -> Option<PathBuf> {
+    let (_, directory, value) = tag(device)?;
+    Some(Path::new(directory).join(as_link(value)))
+}
+
+/// A value as the name of its link: what is neither a letter, a digit nor one of few signs as `\x20`, as udev(7) does it.
+fn as_link(value: &str) -> String {
+    let mut link = String::with_capacity(value.len());
+    for sign in value.chars() {
+        if sign.is_ascii_alphanumeric() || "#+-.:=@_".contains(sign) || !sign.is_ascii() {
+            link.push(sign);
+        } else {
+            link.push_str(&format!("\\x{:02x}", u32::from(sign)));
+        }
+    }
+    link
+}
+
+/// Why a device or a type cannot be mounted, as far as that can be seen.
+pub(super) fn why_not_mounted(wanted: &Entry) -> Option<String> {
+    let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err();
+    if let Some((name, directory, value)) = tag(&wanted.device) {
+        if link_of(&wanted.device).is_some_and(|link| is_missing(&link)) {
+            let links = std::fs::read_dir(directory).into_iter().flatten().flatten();
+            let there: Vec<String> = links
+                .map(|link| link.file_name().to_string_lossy().into_owned())
+                .collect();
+            let why = format!("no device has the {name} `{value}`");
+            let meant = did_you_mean(&as_link(value), there.iter().map(String::as_str));
+            return Some(match meant {
+                Some(meant) => format!("{why}; {meant}"),
+                None => why,
+            });
+        }
+    } else if wanted.device.starts_with('/') && !wanted.device.starts_with("//") {
+        // One that somebody else serves is not touched for this.
+        let is_of_machine = wanted.device.starts_with("/dev/");
+        if is_of_machine && is_missing(Path::new(&wanted.device)) {
+            return Some(format!("there is nothing at {}", wanted.device));
+        }
+    }
+    let kind = wanted.kind.as_str();
+    let has_helper = || {
+        let directories = ["/sbin", "/usr/sbin", "/usr/local/sbin", "/bin", "/usr/bin"];
+        let mut paths = directories
+            .iter()
+            .map(|directory| format!("{directory}/mount.{kind}"));
+        paths.any(|path| !is_missing(Path::new(&path)))
+    };
+    // Those below a name of another one, and those that are not one: `fuse.sshfs`, `auto`.
+    if is_file_system(kind) || has_helper() || kind.contains('.') || ["auto", "none", "swap"].contains(&kind)
+    {
+        return None;
+    }
+    let why = format!("the kernel has no file system `{kind}`, and there is no program `mount.{kind}`");
+    Some(match kind {
+        "nfs" | "nfs4" => format!("{why}; the package `nfs-common` (or `nfs-utils`) has it"),
+        "cifs" | "smb3" => format!("{why}; the package `cifs-utils` has it"),
+        _ => why,
+    })
 }
 
 /// An option that the kernel has otherwise: how it is, and how it shall be.
@@ -132,4 +226,23 @@ fn in_bytes(text: &str) -> Option<u64> {
     };
     let number: u64 = text[..text.len() - 1].parse().ok()?;
     number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_links_of_udev() {
+        let link = |device: &str| link_of(device).map(|link| link.display().to_string());
+        assert_eq!(link("UUID=\"AB-12\"").as_deref(), Some("/dev/disk/by-uuid/AB-12"));
+        assert_eq!(
+            link("label=my disk/ü").as_deref(),
+            Some("/dev/disk/by-label/my\\x20disk\\x2fü")
+        );
+        assert_eq!(link("/dev/sda1"), None);
+        assert_eq!(link("host:/a=b"), None);
+        assert_eq!(normal("PartUuid=a=B"), "PARTUUID=a=B");
+        assert_eq!(normal("host:/a=b"), "host:/a=b");
+    }
 }

@@ -5,12 +5,13 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use setpoint_diagnostics::did_you_mean;
-use setpoint_engine::{Apply, Attempting, Failure};
+use setpoint_engine::{Apply, Attempting, Failure, Level};
 use setpoint_host::bus::{Buses, Link, Method};
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::network::{Address, Family, Interface, NetworkControl, Route, RouteMaker};
 use tokio::task::block_in_place;
 
+use super::earlier_files::{self, Earlier};
 use super::{DIRECTORY, LinkState, Net};
 use crate::written_file::WrittenFile;
 
@@ -21,8 +22,11 @@ const FORWARDING_BY_FAMILY: u32 = 256;
 const UNREACHABLE: i32 = 101;
 
 impl Net {
-    pub(super) async fn keep(&self, apply: &mut Apply<'_>) -> Result<(), Failure> {
+    pub(super) async fn keep(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         self.keep_file(apply).await?;
+        if *self.state == Some(LinkState::Up) {
+            self.warn_of_another_file(apply)?;
+        }
         let control = NetworkControl::open().attempting("ask the kernel for", &self.name)?;
         let mut interface = self.interface(&control).await?;
         self.keep_state(&control, &mut interface, apply).await?;
@@ -84,7 +88,7 @@ impl Net {
         for address in self.addrs.iter().flatten() {
             line("Address", &address.0.to_string());
         }
-        if let Some(gateway) = *self.gateway {
+        if let Some(gateway) = (*self.gateway).filter(|_| !self.onlink) {
             line("Gateway", &gateway.0.to_string());
         }
         if let Some(forward) = self.ip_forward {
@@ -100,7 +104,30 @@ impl Net {
                 line("IPForward", value);
             }
         }
+        if let Some(gateway) = (*self.gateway).filter(|_| self.onlink) {
+            text.push_str(&format!("[Route]\nGateway={}\nGatewayOnLink=true\n", gateway.0));
+        }
         text
+    }
+
+    /// Warns, once, of a file that networkd takes instead of ours.
+    fn warn_of_another_file(&mut self, apply: &Apply<'_>) -> Result<(), Failure> {
+        let own = self.file_name();
+        let found = block_in_place(|| earlier_files::earlier(&self.name, &own))?;
+        if found == self.warned_of {
+            return Ok(());
+        }
+        if let Some(Earlier { path, is_certain }) = &found {
+            let takes = if *is_certain { "takes" } else { "may take" };
+            let text = format!(
+                "systemd-networkd {takes} {} for {} instead of {own}, which comes later by its name",
+                path.display(),
+                self.name
+            );
+            apply.log(Level::Warning, text);
+        }
+        self.warned_of = found;
+        Ok(())
     }
 
     /// Tells networkd, if it runs. It is not started for this.
@@ -267,7 +294,7 @@ impl Net {
         }
         // The new one first, so that there is a way all the time.
         if !there.iter().any(is_right) {
-            let added = control.add_default_route(interface, gateway).await;
+            let added = control.add_default_route(interface, gateway, self.onlink).await;
             if let Err(error) = added {
                 return Err(self.unreachable(control, interface, gateway, error).await);
             }
@@ -307,7 +334,10 @@ impl Net {
         let name = &self.name;
         failure.because(match there.as_slice() {
             [] => format!("{name} has no address of its family"),
-            there => format!("it is in no network of {name}, which has {}", there.join(", ")),
+            there => format!(
+                "it is in no network of {name}, which has {}; `onlink => true` says that it is reached all the same",
+                there.join(", ")
+            ),
         })
     }
 
