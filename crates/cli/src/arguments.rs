@@ -32,7 +32,7 @@ pub(crate) enum ProgramLanguage {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProgramArguments {
     /// A `.mcl` file, a directory with `metadata.yaml` or `main.mcl`, a `metadata.yaml`, `-` for standard input, or code; or a model: a `.cf` file, or a directory with `project.yml`; or a graph: a `.yaml` file
-    #[arg(value_name = "INPUT", num_args = 1..=2, required = true)]
+    #[arg(value_name = "INPUT", num_args = 1..=3, required = true)]
     words: Vec<String>,
 
     /// Where modules from elsewhere are; ends in `/`. Also the variable SETPOINT_MODULE_PATH [default: modules/ below the prefix]
@@ -72,7 +72,7 @@ impl ProgramArguments {
             [word] if word == "yaml" => Err(Failure::usage("`yaml` needs a file behind it")),
             [input] => Ok(input),
             [frontend, input] if frontend == "lang" || frontend == "yaml" => Ok(input),
-            [_, surplus] => Err(Failure::usage(format!("unexpected argument `{surplus}`"))),
+            [_, surplus] | [_, _, surplus] => Err(Failure::usage(format!("unexpected argument `{surplus}`"))),
             _ => Err(Failure::usage("a program is needed")),
         }
     }

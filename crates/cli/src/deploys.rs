@@ -2,23 +2,29 @@
 //!
 //! ```text
 //! /deploy/ID/payload   the record, JSON        /deploy/ID/hash           the commit, where there is one
+//! /deploy/ID/rollout   who may take it, where that is not everybody
 //! /fs/deploy/NAME      which files it has      /storage/HASH/NUMBER      contents, in parts, each compressed; the same one is stored once
 //! ```
 //!
-//! Ids follow each other without gaps: whoever adds one compares and sets. Members run the newest.
+//! Ids follow each other without gaps: whoever adds one compares and sets. Members run the newest that they may take.
 
+mod clearing;
 mod files;
 mod following;
 mod record;
+mod rollout;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use setpoint_world::{Entry, Key, Operation, Outcome, Selection, State, Store, StoreError, Transaction};
 
-pub(crate) use files::DeployedFile;
+pub(crate) use clearing::NotCleared;
+pub(crate) use files::{DeployedFile, ListedFile, Upload};
 pub(crate) use following::{Deployed, Follower};
 pub(crate) use record::{Frontend, Record};
+pub(crate) use rollout::{Place, Rollout};
 
 const DEPLOYS: &str = "/deploy/";
 
@@ -36,6 +42,19 @@ pub(crate) struct Stored {
     pub(crate) record: Result<Record, String>,
     /// The commit that it was made from.
     pub(crate) hash: Option<String>,
+    /// Who may take it where that is not everybody; what is wrong with that where it cannot be read.
+    pub(crate) rollout: Option<Result<Rollout, String>>,
+}
+
+impl Stored {
+    /// Whether a host may take it. What cannot be read lets nobody in.
+    pub(crate) fn lets(&self, host: &str) -> bool {
+        match &self.rollout {
+            None => true,
+            Some(Ok(rollout)) => rollout.lets(host, self.id),
+            Some(Err(_)) => false,
+        }
+    }
 }
 
 /// Between which commits a deploy is.
@@ -52,6 +71,8 @@ pub(crate) struct Commits {
 pub(crate) enum NotAdded {
     /// Somebody else was faster, or a record is missing: the number is taken, or the one before it is not there.
     Raced(String),
+    /// Old deploys were cleared away, perhaps with files of this one.
+    Void,
     /// The commits do not follow each other.
     Chain(String),
     /// The store did not do it.
@@ -62,6 +83,9 @@ impl fmt::Display for NotAdded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NotAdded::Raced(why) | NotAdded::Chain(why) => f.write_str(why),
+            NotAdded::Void => {
+                f.write_str("old deploys were cleared away meanwhile, perhaps with files of this one")
+            }
             NotAdded::Store(error) => error.fmt(f),
         }
     }
@@ -86,20 +110,18 @@ impl Deploys {
     /// All of them, the oldest first.
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, StoreError> {
         let found = self.store.read(&[Selection::prefix(DEPLOYS)]).await?;
-        let mut all: Vec<Stored> = found
-            .all()
-            .filter_map(|entry| {
-                let id = id_of(&entry.key, "payload")?;
-                let hash = found.all().find(|entry| id_of(&entry.key, "hash") == Some(id));
-                Some(Stored {
-                    id,
-                    record: Record::read(entry.text().unwrap_or_default()),
-                    hash: hash.and_then(|entry| entry.text().map(str::to_owned)),
-                })
-            })
-            .collect();
-        all.sort_by_key(|stored| stored.id);
-        Ok(all)
+        let by_id = |what| -> BTreeMap<u64, &Entry> {
+            let own = found.all().filter_map(|entry| Some((id_of(&entry.key, what)?, entry)));
+            own.collect()
+        };
+        let (hashes, rollouts) = (by_id("hash"), by_id("rollout"));
+        let all = by_id("payload").into_iter().map(|(id, entry)| Stored {
+            id,
+            record: Record::read(entry.text().unwrap_or_default()),
+            hash: hashes.get(&id).and_then(|entry| entry.text().map(str::to_owned)),
+            rollout: rollouts.get(&id).map(|entry| Rollout::read(&entry.value)),
+        });
+        Ok(all.collect())
     }
 
     /// The number of the newest; 0 where there is none.
@@ -120,19 +142,33 @@ impl Deploys {
     }
 
     /// One of them; none where it is not there.
-    pub(crate) async fn get(&self, id: u64) -> Result<Option<Result<Record, String>>, StoreError> {
-        let found = self.store.read(&[key(id, "payload").into()]).await?;
-        let text = found.all().next().map(|entry| entry.text().unwrap_or_default());
-        Ok(text.map(Record::read))
+    pub(crate) async fn get(&self, id: u64) -> Result<Option<Stored>, StoreError> {
+        let what = ["payload", "hash", "rollout"].map(|what| key(id, what).into());
+        let found = self.store.read(&what).await?;
+        let entry = |at: usize| found.entries.get(at).and_then(|entries| entries.first());
+        Ok(entry(0).map(|payload| Stored {
+            id,
+            record: Record::read(payload.text().unwrap_or_default()),
+            hash: entry(1).and_then(|entry| entry.text().map(str::to_owned)),
+            rollout: entry(2).map(|entry| Rollout::read(&entry.value)),
+        }))
     }
 
-    /// Adds one under this number, which must be the next one.
-    pub(crate) async fn add(&self, id: u64, record: &Record, commits: &Commits) -> Result<(), NotAdded> {
+    /// Adds one under this number, which must be the next one, for all hosts or those that a rollout lets.
+    pub(crate) async fn add(
+        &self,
+        id: u64,
+        record: &Record,
+        commits: &Commits,
+        rollout: Option<&Rollout>,
+        upload: &Upload,
+    ) -> Result<(), NotAdded> {
         let payload = key(id, "payload");
         let mut operations = vec![Operation::put(payload.clone(), record.text().into_bytes())];
         if let Some(hash) = &commits.hash {
             operations.push(Operation::put(key(id, "hash"), hash.as_bytes()));
         }
+        operations.extend(rollout.map(|rollout| Operation::put(key(id, "rollout"), rollout.value())));
         let mut transaction = Transaction::of(operations)
             .when(payload.clone(), State::Absent)
             .otherwise(payload);
@@ -146,10 +182,14 @@ impl Deploys {
                 transaction = transaction.when(key(id - 1, "hash"), is);
             }
         }
+        let transaction = upload.must_be_whole(transaction);
         let there = match self.store.transact(transaction).await? {
             Outcome::Done(_) => return Ok(()),
             Outcome::Refused(there) => there,
         };
+        if upload.is_void(&there) {
+            return Err(NotAdded::Void);
+        }
         let first = |place: usize| there.entries.get(place).and_then(|found| found.first());
         Err(refusal(
             id,
@@ -161,10 +201,10 @@ impl Deploys {
     }
 
     /// Adds one under the next number, whatever that is when it is done.
-    pub(crate) async fn add_next(&self, record: &Record) -> Result<u64, NotAdded> {
+    pub(crate) async fn add_next(&self, record: &Record, upload: &Upload) -> Result<u64, NotAdded> {
         loop {
             let id = self.newest().await? + 1;
-            match self.add(id, record, &Commits::default()).await {
+            match self.add(id, record, &Commits::default(), None, upload).await {
                 Ok(()) => return Ok(id),
                 Err(NotAdded::Raced(_)) => {}
                 Err(error) => return Err(error),
@@ -238,8 +278,9 @@ mod tests {
     async fn deploys_follow_each_other_and_so_do_their_commits() {
         let deploys = Deploys::new(Arc::new(MemoryStore::new()));
         let record = Record::of(Frontend::Empty);
+        let upload = deploys.begin_upload().await.unwrap();
         let add = async |id, commits: Commits| {
-            let added = deploys.add(id, &record, &commits).await;
+            let added = deploys.add(id, &record, &commits, None, &upload).await;
             added.map_err(|why| why.to_string())
         };
         assert_eq!(deploys.newest().await, Ok(0));
@@ -268,6 +309,6 @@ mod tests {
         let all = deploys.all().await.unwrap();
         let all: Vec<(u64, Option<&str>)> = all.iter().map(|one| (one.id, one.hash.as_deref())).collect();
         assert_eq!(all, [(1, Some("aa")), (2, Some("cc")), (3, None)]);
-        assert_eq!(deploys.add_next(&record).await.ok(), Some(4));
+        assert_eq!(deploys.add_next(&record, &upload).await.ok(), Some(4));
     }
 }

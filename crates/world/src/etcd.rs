@@ -91,23 +91,14 @@ impl fmt::Debug for EtcdStore {
 #[async_trait]
 impl Store for EtcdStore {
     async fn read(&self, selections: &[Selection]) -> Result<Snapshot, StoreError> {
-        let connection = &self.0;
-        let request = TxnRequest {
-            success: selections.iter().map(|one| connection.get(one)).collect(),
-            ..TxnRequest::default()
-        };
-        let ask = async || {
-            let request = request.clone();
-            connection
-                .ask(false, async |calls: Calls| calls.transact(request).await)
-                .await
-        };
-        let answer = match ask().await {
-            // Another member may answer, and nothing was changed.
-            Err(StoreError::Away { .. } | StoreError::NotLetIn { .. }) => ask().await?,
-            answer => answer?,
-        };
-        connection.snapshot(answer)
+        let reads = selections.iter().map(|one| self.0.get(one, false));
+        self.0.read(reads.collect()).await
+    }
+
+    async fn keys(&self, prefix: &str) -> Result<Vec<Key>, StoreError> {
+        let read = self.0.get(&Selection::prefix(prefix), true);
+        let found = self.0.read(vec![read]).await?;
+        Ok(found.all().map(|entry| entry.key.clone()).collect())
     }
 
     async fn transact(&self, transaction: Transaction) -> Result<Outcome, StoreError> {
@@ -127,7 +118,7 @@ impl Store for EtcdStore {
             failure: transaction
                 .otherwise_read
                 .iter()
-                .map(|one| connection.get(one))
+                .map(|one| connection.get(one, false))
                 .collect(),
         };
         let ask = async || {
@@ -173,10 +164,34 @@ impl Connection {
         }
     }
 
-    fn get(&self, selection: &Selection) -> RequestOp {
+    fn get(&self, selection: &Selection, keys_only: bool) -> RequestOp {
         let (key, range_end) = self.range(selection);
-        let request = Some(RequestKind::Range(RangeRequest { key, range_end }));
-        RequestOp { request }
+        let request = RangeRequest {
+            key,
+            range_end,
+            keys_only,
+        };
+        RequestOp {
+            request: Some(RequestKind::Range(request)),
+        }
+    }
+
+    async fn read(&self, reads: Vec<RequestOp>) -> Result<Snapshot, StoreError> {
+        let request = TxnRequest {
+            success: reads,
+            ..TxnRequest::default()
+        };
+        let ask = async || {
+            let request = request.clone();
+            self.ask(false, async |calls: Calls| calls.transact(request).await)
+                .await
+        };
+        let answer = match ask().await {
+            // Another member may answer, and nothing was changed.
+            Err(StoreError::Away { .. } | StoreError::NotLetIn { .. }) => ask().await?,
+            answer => answer?,
+        };
+        self.snapshot(answer)
     }
 
     fn compare(&self, condition: &Condition) -> Compare {

@@ -20,6 +20,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// When the store cannot be asked, or refuses.
     async fn read(&self, selections: &[Selection]) -> Result<Snapshot, StoreError>;
 
+    /// All keys that begin with a text, by key, without what is under them.
+    ///
+    /// # Errors
+    /// When the store cannot be asked, or refuses.
+    async fn keys(&self, prefix: &str) -> Result<Vec<Key>, StoreError> {
+        let found = self.read(&[Selection::prefix(prefix)]).await?;
+        Ok(found.all().map(|entry| entry.key.clone()).collect())
+    }
+
     /// Compares, and then writes everything or nothing.
     ///
     /// # Errors

@@ -154,6 +154,9 @@ async fn keys(store: Shared) {
             vec![]
         ]
     );
+    let names = async |prefix| store.keys(prefix).await.unwrap();
+    assert_eq!(names("/a/").await, [key("/a/1"), key("/a/2")]);
+    assert_eq!(names("/none").await, []);
     write(store, [Operation::Delete(key("/a/1").into())]).await;
     let again = write(store, [put("/a/1", "back")]).await;
     let found = store.read(&[key("/a/1").into()]).await.unwrap();

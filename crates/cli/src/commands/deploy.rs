@@ -1,11 +1,13 @@
 //! `setpoint deploy`: publishes a program to all hosts of a cluster.
 
-use std::process::Command;
+mod commits;
+mod history;
+mod rollout;
+mod waiting;
+
 use std::time::Duration;
 
 use clap::Args;
-use setpoint_diagnostics::visible;
-use setpoint_world::Watch;
 
 use super::graph::errors_first;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
@@ -14,7 +16,6 @@ use crate::compilation::{Compilation, ProgramSource};
 use crate::deploys::{Commits, Deployed, DeployedFile, Deploys, Frontend, NotAdded, Record};
 use crate::failure::{Failure, exit_code};
 use crate::imposed::Imposed;
-use crate::membership::{MemberOfCluster, all_members};
 use crate::model::ModelSettings;
 use crate::modules::ModulePolicy;
 use crate::output::Importance;
@@ -22,11 +23,17 @@ use crate::prefix::PrefixArguments;
 use crate::process::warn_of_foreign_text;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
+use commits::commits;
+use rollout::Waves;
+pub(super) use waiting::shown;
+use waiting::wait_for_members;
 
 /// Publish a program to all hosts of a cluster
 ///
 /// Compiles the program and writes it, with its modules and `files/`, into the store that hosts share; those that run with `--seeds` take it at
-/// once. Instead of a program: `empty` for one that describes nothing, `list` for the deploys that there are, `rollback ID` to publish an earlier one again.
+/// once, or a few hosts first (--canary, --max-unavailable). Instead of a program: `empty` for one that describes nothing, `list` for the deploys that
+/// there are, `show ID` for what is in one, `diff ID ID` for how two differ, `rollback ID` to publish an earlier one again, `resume ID` and `finish ID`
+/// for one that has stopped, `gc` to clear old ones away.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -53,9 +60,21 @@ pub(super) struct Arguments {
     #[arg(long)]
     wait: bool,
 
-    /// With --wait: for so many seconds at most
-    #[arg(long, value_name = "S", requires = "wait", value_parser = parse_seconds, default_value = "300")]
+    /// With --wait: for so many seconds at most. With --canary or --max-unavailable: how long a host may take to have it right
+    #[arg(long, value_name = "S", value_parser = parse_seconds, default_value = "300")]
     wait_timeout: Duration,
+
+    /// Let so many hosts, or those of this name (`web-*`), take it first, and the others when it is right there; can be given several times
+    #[arg(long, value_name = "N|PATTERN")]
+    canary: Vec<String>,
+
+    /// Let hosts take it one after the other: at most N at a time have not got it right yet. Where one fails, the others keep what they have
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_unavailable: Option<u32>,
+
+    /// With `gc`: keep so many of the newest deploys [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
 
     /// On all hosts, repair nothing, only say what would be repaired
     #[arg(long)]
@@ -87,14 +106,30 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
     let words: Vec<&str> = arguments.program.words().iter().map(String::as_str).collect();
     let patience = arguments.wait.then_some(arguments.wait_timeout);
+    let keep = arguments.keep.map(|keep| keep as usize);
+    if keep.is_some() && words != ["gc"] {
+        return Err(Failure::usage("`--keep` is for `gc`"));
+    }
     match words.as_slice() {
-        ["list"] => runtime.block_on(list(session, &deploys)),
-        ["rollback"] => Err(Failure::usage(
-            "`rollback` needs the number of a deploy; `list` shows them",
-        )),
-        ["rollback", id] => runtime.block_on(rollback(session, &deploys, id, patience)),
+        ["list"] => runtime.block_on(history::list(session, &deploys)),
+        ["show", id] => runtime.block_on(history::show(session, &deploys, id)),
+        ["diff", from] => runtime.block_on(history::diff(session, &deploys, from, None)),
+        ["diff", from, to] => runtime.block_on(history::diff(session, &deploys, from, Some(to))),
+        ["rollback", id] => runtime.block_on(history::rollback(session, &deploys, id, patience)),
+        ["resume", id] => runtime.block_on(rollout::resume(session, &deploys, id, arguments)),
+        ["finish", id] => runtime.block_on(rollout::finish(session, &deploys, id, patience)),
+        ["gc"] => runtime.block_on(history::clear(session, &deploys, keep)),
+        [word @ ("show" | "diff" | "rollback" | "resume" | "finish")] => Err(Failure::usage(format!(
+            "`{word}` needs the number of a deploy; `list` shows them"
+        ))),
         _ => publish(session, arguments, &deploys, &runtime),
     }
+}
+
+/// The number of a deploy, as somebody has written it.
+fn number_of(id: &str) -> Result<u64, Failure> {
+    let number = id.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| Failure::usage(format!("`{id}` is not the number of a deploy")))
 }
 
 fn publish(
@@ -108,7 +143,6 @@ fn publish(
         true => Commits::default(),
         false => commits(arguments.force)?,
     };
-    let imposed = arguments.imposed();
     let compilation = match arguments.program.words() == ["empty"] {
         true => None,
         false => {
@@ -129,47 +163,63 @@ fn publish(
             Some(compilation)
         }
     };
-    runtime.block_on(async {
-        let newest = deploys
-            .newest()
-            .await
-            .map_err(|error| cannot("read the deploys", error))?;
-        if let Some(hash) = &commits.hash {
-            output.say(Importance::Info, format!("commit {hash}"));
-        }
-        let id = newest + 1;
-        let before = deploys
-            .hash(newest)
-            .await
-            .map_err(|error| cannot("read the deploys", error))?;
-        if before.is_some() && before == commits.hash && !arguments.force {
-            let why = format!("deploy {newest} is of this commit already");
-            let failure = cannot("deploy", format!("there is nothing new to deploy: {why}"));
-            return Err(failure.hint("`--force` deploys it all the same"));
-        }
-        let record = match &compilation {
-            Some(compilation) => record_of(deploys, compilation, imposed).await?,
-            None => Record::of(Frontend::Empty).with(imposed),
-        };
-        match deploys.add(id, &record, &commits).await {
-            Ok(()) => {
-                output.say(Importance::Notice, format!("success, id: {id}"));
-                wait_for_members(
-                    session,
-                    deploys,
-                    id,
-                    arguments.wait.then_some(arguments.wait_timeout),
-                )
-                .await
+    runtime.block_on(publish_compiled(
+        session,
+        arguments,
+        deploys,
+        compilation.as_ref(),
+        &commits,
+    ))
+}
+
+async fn publish_compiled(
+    session: &Session,
+    arguments: &Arguments,
+    deploys: &Deploys,
+    compilation: Option<&Compilation>,
+    commits: &Commits,
+) -> Result<u8, Failure> {
+    let output = &session.output;
+    let unread = |error| cannot("read the deploys", error);
+    let newest = deploys.newest().await.map_err(unread)?;
+    if let Some(hash) = &commits.hash {
+        output.say(Importance::Info, format!("commit {hash}"));
+    }
+    let id = newest + 1;
+    let before = deploys.hash(newest).await.map_err(unread)?;
+    if before.is_some() && before == commits.hash && !arguments.force {
+        let why = format!("deploy {newest} is of this commit already");
+        let failure = cannot("deploy", format!("there is nothing new to deploy: {why}"));
+        return Err(failure.hint("`--force` deploys it all the same"));
+    }
+    let waves = Waves::of(arguments)?;
+    let first = match &waves {
+        Some(waves) => Some(waves.first(deploys, id).await?),
+        None => None,
+    };
+    let upload = deploys.begin_upload().await.map_err(unread)?;
+    let imposed = arguments.imposed();
+    let record = match compilation {
+        Some(compilation) => record_of(deploys, compilation, imposed).await?,
+        None => Record::of(Frontend::Empty).with(imposed),
+    };
+    let added = deploys.add(id, &record, commits, first.as_ref(), &upload).await;
+    added.map_err(|why| {
+        let failure = cannot("deploy", &why);
+        match why {
+            NotAdded::Raced(_) | NotAdded::Void => failure.hint("try again"),
+            NotAdded::Chain(_) => {
+                failure.hint("`--force` deploys it all the same, `--no-git` without commits")
             }
-            Err(why @ NotAdded::Raced(_)) => Err(cannot("deploy", why).hint("try again")),
-            Err(why @ NotAdded::Chain(_)) => {
-                Err(cannot("deploy", why)
-                    .hint("`--force` deploys it all the same, `--no-git` without commits"))
-            }
-            Err(why) => Err(cannot("deploy", why)),
+            NotAdded::Store(_) => failure,
         }
-    })
+    })?;
+    output.say(Importance::Notice, format!("success, id: {id}"));
+    let patience = arguments.wait.then_some(arguments.wait_timeout);
+    match first {
+        Some(first) => rollout::roll_out(session, deploys, id, first, arguments.wait_timeout, patience).await,
+        None => wait_for_members(session, deploys, id, patience).await,
+    }
 }
 
 fn cannot(what: &str, why: impl std::fmt::Display) -> Failure {
@@ -251,191 +301,4 @@ impl Deployed {
             output: session.output.clone(),
         }
     }
-}
-
-async fn list(session: &Session, deploys: &Deploys) -> Result<u8, Failure> {
-    let all = deploys
-        .all()
-        .await
-        .map_err(|error| cannot("read the deploys", error))?;
-    let mut text = String::new();
-    for stored in all {
-        let hash = stored.hash.as_deref().unwrap_or("-");
-        let what = match &stored.record {
-            Ok(record) => described(record),
-            Err(why) => format!("damaged: {why}"),
-        };
-        text.push_str(&format!("{:>5}  {hash:40}  {what}\n", stored.id));
-    }
-    session.output.print(&text)?;
-    Ok(exit_code::DONE)
-}
-
-fn described(record: &Record) -> String {
-    let mut words = vec![match record.frontend {
-        Frontend::Lang => "lang".to_owned(),
-        Frontend::Yaml => "yaml".to_owned(),
-        Frontend::Empty => "empty".to_owned(),
-    }];
-    let flags = [
-        (record.imposed.noop, "noop"),
-        (record.imposed.no_autoedges, "no automatic edges"),
-        (record.imposed.no_autogroup, "no groups"),
-    ];
-    words.extend(
-        flags
-            .iter()
-            .filter(|(is_set, _)| *is_set)
-            .map(|(_, word)| (*word).to_owned()),
-    );
-    words.extend(record.imposed.sema.map(|sema| format!("{sema} at a time")));
-    words.extend(record.copy_of.map(|id| format!("as {id}")));
-    words.join(", ")
-}
-
-async fn rollback(
-    session: &Session,
-    deploys: &Deploys,
-    id: &str,
-    patience: Option<Duration>,
-) -> Result<u8, Failure> {
-    let number: u64 = id
-        .parse()
-        .map_err(|_| Failure::usage(format!("`{id}` is not the number of a deploy")))?;
-    let found = deploys
-        .get(number)
-        .await
-        .map_err(|error| cannot("read the deploys", error))?;
-    let mut record = match found {
-        Some(Ok(record)) => record,
-        Some(Err(why)) => return Err(cannot(&format!("go back to deploy {number}"), why)),
-        None => {
-            let failure = Failure::wrong(format!("there is no deploy {number}"));
-            return Err(failure.hint("`setpoint deploy list` shows those that there are"));
-        }
-    };
-    record.copy_of = Some(record.copy_of.unwrap_or(number));
-    let id = deploys
-        .add_next(&record)
-        .await
-        .map_err(|error| cannot("deploy", error))?;
-    session
-        .output
-        .say(Importance::Notice, format!("success, id: {id}"));
-    wait_for_members(session, deploys, id, patience).await
-}
-
-/// Waits until every member has a deploy right, or does not get it right, and shows how they stand.
-async fn wait_for_members(
-    session: &Session,
-    deploys: &Deploys,
-    id: u64,
-    patience: Option<Duration>,
-) -> Result<u8, Failure> {
-    let Some(patience) = patience else {
-        return Ok(exit_code::DONE);
-    };
-    let store = deploys.store();
-    let deadline = tokio::time::Instant::now() + patience;
-    let mut watch: Option<Watch> = None;
-    let (members, is_over) = loop {
-        let members = match store.read(&[all_members()]).await {
-            Ok(found) => {
-                watch.get_or_insert_with(|| store.watch(all_members(), found.revision));
-                found.all().filter_map(MemberOfCluster::of).collect()
-            }
-            Err(error) if error.is_passing() && tokio::time::Instant::now() < deadline => {
-                tokio::time::sleep(Duration::from_millis(500)).await;
-                continue;
-            }
-            Err(error) => return Err(cannot("see how the members stand", error)),
-        };
-        let members: Vec<MemberOfCluster> = members;
-        if members.iter().all(|member| member.verdict(id).is_some()) {
-            break (members, true);
-        }
-        let changed = async {
-            match &mut watch {
-                Some(watch) => drop(watch.next().await),
-                None => std::future::pending().await,
-            }
-        };
-        if tokio::time::timeout_at(deadline, changed).await.is_err() {
-            break (members, false);
-        }
-    };
-    session.output.print(&shown(&members))?;
-    if members.is_empty() {
-        session.output.warning("no host is there that runs deploys");
-    }
-    let is_right = members.iter().all(|member| member.verdict(id) == Some(true));
-    Ok(match (is_over, is_right) {
-        (_, true) => exit_code::DONE,
-        (true, false) => exit_code::WRONG,
-        (false, false) => exit_code::UNDER_WAY,
-    })
-}
-
-/// Members in a table.
-pub(super) fn shown(members: &[MemberOfCluster]) -> String {
-    if members.is_empty() {
-        return String::new();
-    }
-    let width = members
-        .iter()
-        .map(|member| member.host.len())
-        .max()
-        .unwrap_or(0)
-        .max(4);
-    let mut text = format!("{:width$}  deploy  state\n", "host");
-    for MemberOfCluster { host, report } in members {
-        let (deploy, state, line) = match report {
-            Ok(report) => {
-                let running = report.running.map_or_else(|| "-".to_owned(), |id| id.to_string());
-                (running, report.state.text(), report.line.as_str())
-            }
-            Err(why) => ("?".to_owned(), "?", why.as_str()),
-        };
-        let row = format!("{host:width$}  {deploy:>6}  {state:12}  {}", visible(line));
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// The commit that the working directory shows, and the one before it, which is not compared under `force`.
-fn commits(force: bool) -> Result<Commits, Failure> {
-    let git = |arguments: &[&str]| -> Result<String, Failure> {
-        let ran = Command::new("git").args(arguments).output();
-        let ran =
-            ran.map_err(|error| Failure::io("run `git`", &error).hint("`--no-git` deploys without commits"))?;
-        match ran.status.success() {
-            true => Ok(String::from_utf8_lossy(&ran.stdout).trim().to_owned()),
-            false => {
-                let said = String::from_utf8_lossy(&ran.stderr);
-                let said = said.trim().trim_start_matches("fatal: ").to_owned();
-                let failure =
-                    Failure::wrong("the commit that is to be deployed cannot be found").because(said);
-                Err(failure.hint("a deploy is made from a git repository; `--no-git` deploys without one"))
-            }
-        }
-    };
-    let changed = git(&["status", "--porcelain"])?;
-    if let Some(first) = changed.lines().next() {
-        let others = changed.lines().count() - 1;
-        let more = if others > 0 {
-            format!(", and {others} more")
-        } else {
-            String::new()
-        };
-        let failure = Failure::wrong("the working directory has changes that are in no commit");
-        let failure = failure.because(format!("{}{more}", first.trim()));
-        return Err(failure.hint("commit them, or deploy with `--no-git`"));
-    }
-    let log = git(&["log", "-n", "2", "--format=%H"])?;
-    let mut commits = log.lines().map(str::to_owned);
-    Ok(Commits {
-        hash: commits.next(),
-        previous: commits.next().filter(|_| !force),
-    })
 }

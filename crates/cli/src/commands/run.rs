@@ -396,6 +396,7 @@ fn keep(
         engine.sources_busy(true);
         let follower = Follower {
             deploys: deploys.clone(),
+            hostname: hostname.clone(),
             directory: prefix.path.join("deploys"),
             only_later: arguments.wait,
             only_first: arguments.no_deploy_watch,
@@ -556,8 +557,10 @@ async fn publish(deploys: &Deploys, program: &Kept, imposed: Imposed) -> Result<
     };
     let failed =
         |error: &dyn std::fmt::Display| Failure::wrong("the program cannot be published").because(error);
+    let upload = deploys.begin_upload().await.map_err(|error| failed(&error))?;
     let record = record_of(deploys, compilation, imposed).await?;
-    deploys.add_next(&record).await.map_err(|error| failed(&error))
+    let added = deploys.add_next(&record, &upload).await;
+    added.map_err(|error| failed(&error))
 }
 
 /// What a member of a cluster runs.

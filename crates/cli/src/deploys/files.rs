@@ -7,12 +7,21 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
-use setpoint_world::{Key, Operation, State, StoreError, Transaction};
+use setpoint_world::{
+    Backoff, Key, Operation, Revision, Snapshot, State, StoreError, Transaction,
+};
 use sha2::{Digest, Sha256};
 
 use super::Deploys;
+use super::clearing::{CLEARED, CLEARING, plain};
 
 const VERSION: u32 = 1;
+
+/// What all keys of lists of files begin with.
+pub(super) const FILES: &str = "/fs/deploy/";
+
+/// What all keys of contents begin with; the hash follows.
+pub(super) const STORAGE: &str = "/storage/{sha256}";
 
 /// How much of a file is in one value, before it is compressed: etcd takes no request of more than 1.5 MiB.
 const PART: usize = 1 << 20;
@@ -28,6 +37,27 @@ pub(crate) struct DeployedFile {
     pub(crate) mode: u32,
     /// What is in it.
     pub(crate) content: Vec<u8>,
+}
+
+/// A file of a deploy, whose content is still in the store.
+pub(crate) struct ListedFile {
+    /// Where it is in the deploy: `/main.mcl`.
+    pub(crate) path: String,
+    /// Its permissions.
+    pub(crate) mode: u32,
+    content: Content,
+}
+
+impl ListedFile {
+    /// How many bytes it has.
+    pub(crate) fn size(&self) -> u64 {
+        self.content.size
+    }
+
+    /// Whether both have the same in them.
+    pub(crate) fn is_same(&self, other: &ListedFile) -> bool {
+        self.content == other.content
+    }
 }
 
 /// Which files a deploy has.
@@ -46,7 +76,7 @@ struct File {
 }
 
 /// What is in a file: so many bytes, of this hash.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Content {
     sha256: String,
     size: u64,
@@ -61,12 +91,35 @@ impl Content {
     }
 
     fn part(&self, number: usize) -> Key {
-        Key::new(format!("/storage/{{sha256}}{}/{number}", self.sha256)).expect("it is not empty")
+        Key::new(format!("{STORAGE}{}/{number}", self.sha256)).expect("it is not empty")
     }
 
     fn parts(&self) -> usize {
         let parts = self.size.div_ceil(PART as u64);
         usize::try_from(parts).unwrap_or(usize::MAX)
+    }
+}
+
+/// When files of a deploy began to be stored. What is cleared away later may be one of them, which was there already.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Upload {
+    /// When something was cleared away last.
+    cleared: Option<Revision>,
+}
+
+impl Upload {
+    /// Binds to it that nothing was cleared away since.
+    pub(super) fn must_be_whole(&self, transaction: Transaction) -> Transaction {
+        let is = self.cleared.map_or(State::Absent, State::Modified);
+        transaction
+            .when(plain(CLEARED), is)
+            .otherwise(plain(CLEARED))
+    }
+
+    /// Whether something was, as what was read last says.
+    pub(super) fn is_void(&self, read: &Snapshot) -> bool {
+        let last = read.entries.last().and_then(|entries| entries.first());
+        last.map(|entry| entry.modified) != self.cleared
     }
 }
 
@@ -85,6 +138,22 @@ pub(crate) enum NotFetched {
 }
 
 impl Deploys {
+    /// Begins an upload. Waits for who is clearing old deploys away.
+    pub(crate) async fn begin_upload(&self) -> Result<Upload, StoreError> {
+        let keys = [CLEARING, CLEARED].map(|text| plain(text).into());
+        let mut backoff = Backoff::default();
+        loop {
+            let found = self.store.read(&keys).await?;
+            let [clearing, cleared] = [0, 1].map(|at| found.entries.get(at).and_then(|entries| entries.first()));
+            if clearing.is_none() {
+                return Ok(Upload {
+                    cleared: cleared.map(|entry| entry.modified),
+                });
+            }
+            tokio::time::sleep(backoff.pause()).await;
+        }
+    }
+
     /// Stores the files of a deploy, and answers under which key. What is there already is not stored again.
     pub(crate) async fn store_files(&self, files: &[DeployedFile]) -> Result<String, StoreError> {
         let mut all = Vec::new();
@@ -103,7 +172,7 @@ impl Deploys {
         // The list may itself be too long for one value.
         let list = serde_json::to_vec(&all).expect("it has only texts and numbers");
         let list = self.store_content(&list).await?;
-        let key = format!("/fs/deploy/{}", hexadecimal(&random()));
+        let key = format!("{FILES}{}", hexadecimal(&random()));
         let value = serde_json::to_vec(&list).expect("it has only texts and numbers");
         let put = Operation::put(Key::new(key.as_str()).expect("it is not empty"), value);
         self.store.transact(Transaction::of([put])).await?;
@@ -125,8 +194,8 @@ impl Deploys {
         Ok(content)
     }
 
-    /// Fetches the files under a key into a directory that is not there yet: all of them, or nothing.
-    pub(crate) async fn fetch_files(&self, key: &str, directory: &Path) -> Result<(), NotFetched> {
+    /// The files under a key.
+    async fn files(&self, key: &str) -> Result<(Content, Files), NotFetched> {
         let damaged = |why: &str| NotFetched::Damaged(format!("the files of the deploy are damaged: {why}"));
         let key = Key::new(key).map_err(|_| damaged("it has none"))?;
         let found = self.store.read(&[key.clone().into()]).await?;
@@ -136,11 +205,43 @@ impl Deploys {
             .ok_or_else(|| damaged(&format!("{key} is not there")))?;
         let list: Content =
             serde_json::from_slice(&entry.value).map_err(|error| damaged(&error.to_string()))?;
-        let list = self.content(&list).await?;
-        let files: Files = serde_json::from_slice(&list).map_err(|error| damaged(&error.to_string()))?;
+        let text = self.content(&list).await?;
+        let files: Files = serde_json::from_slice(&text).map_err(|error| damaged(&error.to_string()))?;
         if files.version != VERSION {
             return Err(damaged(&format!("they are of version {}", files.version)));
         }
+        match files.files.iter().find(|file| !is_inside(&file.path)) {
+            Some(outside) => Err(damaged(&format!("`{}` is no path in it", outside.path))),
+            None => Ok((list, files)),
+        }
+    }
+
+    /// The hashes of all that is stored for the files under a key.
+    pub(super) async fn contents(&self, key: &str) -> Result<Vec<String>, NotFetched> {
+        let (list, files) = self.files(key).await?;
+        let all = files.files.into_iter().map(|file| file.content);
+        Ok(all.chain([list]).map(|content| content.sha256).collect())
+    }
+
+    /// Which files are under a key, without what is in them.
+    pub(crate) async fn listed_files(&self, key: &str) -> Result<Vec<ListedFile>, NotFetched> {
+        let (_, files) = self.files(key).await?;
+        let listed = files.files.into_iter().map(|file| ListedFile {
+            path: file.path,
+            mode: file.mode,
+            content: file.content,
+        });
+        Ok(listed.collect())
+    }
+
+    /// What is in a file.
+    pub(crate) async fn file_content(&self, file: &ListedFile) -> Result<Vec<u8>, NotFetched> {
+        self.content(&file.content).await
+    }
+
+    /// Fetches the files under a key into a directory that is not there yet: all of them, or nothing.
+    pub(crate) async fn fetch_files(&self, key: &str, directory: &Path) -> Result<(), NotFetched> {
+        let (_, files) = self.files(key).await?;
         let temporary = directory.with_extension("arriving");
         let here = |error| NotFetched::Here {
             path: temporary.display().to_string(),
@@ -149,9 +250,6 @@ impl Deploys {
         remove(&temporary).map_err(here)?;
         std::fs::create_dir_all(&temporary).map_err(here)?;
         for file in &files.files {
-            if !is_inside(&file.path) {
-                return Err(damaged(&format!("`{}` is no path in it", file.path)));
-            }
             let bytes = self.content(&file.content).await?;
             write(&temporary.join(&file.path[1..]), &bytes, file.mode).map_err(here)?;
         }

@@ -1,5 +1,6 @@
-//! What a member runs: always the newest deploy, and without the store the newest that it had.
+//! What a member runs: always the newest deploy that it may take, and without the store the newest that it had.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use setpoint_world::{Backoff, Revision, Selection, Watched};
 use tokio::sync::mpsc::Sender;
 
 use super::files::NotFetched;
-use super::{DEPLOYS, Deploys, Frontend, Record};
+use super::{DEPLOYS, Deploys, Frontend, Record, Stored};
 use crate::output::Output;
 
 /// A deploy that is there to be run.
@@ -30,6 +31,8 @@ struct Newest {
 /// Follows the deploys of a cluster.
 pub(crate) struct Follower {
     pub(crate) deploys: Deploys,
+    /// This host.
+    pub(crate) hostname: String,
     /// Where deploys are kept on this host: `PREFIX/deploys`.
     pub(crate) directory: PathBuf,
     /// Whether what is there when it begins is left out.
@@ -38,6 +41,17 @@ pub(crate) struct Follower {
     pub(crate) only_first: bool,
     /// Where it is said what goes wrong.
     pub(crate) output: Output,
+}
+
+/// How far a host is.
+#[derive(Default)]
+struct Progress {
+    /// The newest that was taken; 0: none yet.
+    last: u64,
+    /// Those that cannot be, which was told.
+    passed_over: BTreeSet<u64>,
+    /// What was told that is wrong with the store.
+    told: Option<String>,
 }
 
 /// Why this host has not got what there is.
@@ -56,19 +70,18 @@ impl<E: Into<NotFetched>> From<E> for NotTaken {
 impl Follower {
     /// Hands on each deploy that is newer than the one before, until nobody wants to know.
     pub(crate) async fn run(self, deployed: Sender<Deployed>) {
-        let mut last = 0;
+        let mut progress = Progress::default();
         let mut backoff = Backoff::default();
-        let mut told = None;
         loop {
-            let error = match self.follow(&mut last, &mut told, &mut backoff, &deployed).await {
+            let error = match self.follow(&mut progress, &mut backoff, &deployed).await {
                 Ok(()) | Err(NotTaken::Gone) => return,
                 Err(NotTaken::Fetching(error)) => error.to_string(),
             };
-            if told.as_ref() != Some(&error) {
+            if progress.told.as_ref() != Some(&error) {
                 self.output.warning(format!("new deploys are not seen: {error}"));
-                told = Some(error);
+                progress.told = Some(error);
             }
-            if last == 0
+            if progress.last == 0
                 && !self.only_later
                 && let Some(newest) = self.last_known()
             {
@@ -76,7 +89,7 @@ impl Follower {
                     "goes on with deploy {}, the last that is known here",
                     newest.id
                 ));
-                last = newest.id;
+                progress.last = newest.id;
                 if deployed.send(newest).await.is_err() || self.only_first {
                     return;
                 }
@@ -87,8 +100,7 @@ impl Follower {
 
     async fn follow(
         &self,
-        last: &mut u64,
-        told: &mut Option<String>,
+        progress: &mut Progress,
         backoff: &mut Backoff,
         deployed: &Sender<Deployed>,
     ) -> Result<(), NotTaken> {
@@ -98,19 +110,19 @@ impl Follower {
             .store
             .watch(Selection::prefix(DEPLOYS), found.revision);
         let mut seen = Revision(0);
-        if self.only_later && *last == 0 {
-            *last = self.deploys.newest().await?;
+        if self.only_later && progress.last == 0 {
+            progress.last = self.deploys.newest().await?;
         }
         loop {
-            if told.take().is_some() {
+            if progress.told.take().is_some() {
                 self.output.say(
                     crate::output::Importance::Info,
                     "new deploys are seen again".to_owned(),
                 );
             }
-            self.take_newest(last, deployed).await?;
+            self.take_newest(progress, deployed).await?;
             backoff.reset();
-            if self.only_first && *last > 0 {
+            if self.only_first && progress.last > 0 {
                 return Ok(());
             }
             loop {
@@ -130,32 +142,34 @@ impl Follower {
         }
     }
 
-    async fn take_newest(&self, last: &mut u64, deployed: &Sender<Deployed>) -> Result<(), NotTaken> {
-        let id = self.deploys.newest().await?;
-        if id <= *last {
-            return Ok(());
-        }
-        let record = match self.deploys.get(id).await? {
-            Some(Ok(record)) => record,
-            Some(Err(why)) => {
+    async fn take_newest(&self, progress: &mut Progress, deployed: &Sender<Deployed>) -> Result<(), NotTaken> {
+        let all = self.deploys.all().await?;
+        let newer = all.into_iter().rev().take_while(|stored| stored.id > progress.last);
+        for Stored { id, record, .. } in newer.filter(|stored| stored.lets(&self.hostname)) {
+            let why = match record {
+                Ok(record) if record.files.is_some() || record.frontend == Frontend::Empty => {
+                    return self.take(progress, Newest { id, record }, deployed).await;
+                }
+                Ok(_) => "it has no files".to_owned(),
+                Err(why) => why,
+            };
+            if progress.passed_over.insert(id) {
                 self.output.warning(format!("deploy {id} is passed over: {why}"));
-                *last = id;
-                return Ok(());
-            }
-            None => return Ok(()),
-        };
-        let directory = self.directory.join(id.to_string());
-        match (&record.files, record.frontend) {
-            (Some(key), _) => self.deploys.fetch_files(key, &directory).await?,
-            (None, Frontend::Empty) => {}
-            (None, Frontend::Lang | Frontend::Yaml) => {
-                self.output
-                    .warning(format!("deploy {id} is passed over: it has no files"));
-                *last = id;
-                return Ok(());
             }
         }
-        let newest = Newest { id, record };
+        Ok(())
+    }
+
+    async fn take(
+        &self,
+        progress: &mut Progress,
+        newest: Newest,
+        deployed: &Sender<Deployed>,
+    ) -> Result<(), NotTaken> {
+        let directory = self.directory.join(newest.id.to_string());
+        if let Some(key) = &newest.record.files {
+            self.deploys.fetch_files(key, &directory).await?;
+        }
         if let Err(error) = self.remember(&newest) {
             // It runs all the same; only a start without the store would not know it.
             let at = self.directory.display();
@@ -163,8 +177,8 @@ impl Follower {
                 "which deploy is the newest cannot be kept in {at}: {error}"
             ));
         }
-        *last = id;
         let Newest { id, record } = newest;
+        progress.last = id;
         let taken = deployed
             .send(Deployed {
                 id,

@@ -5,7 +5,7 @@ use setpoint_testing::{Finished, Hermetic, Running};
 
 use setpoint_world::{Change, EtcdOptions, EtcdStore, Revision, Selection, Store, Watched};
 
-use crate::several_hosts::{Host, becomes};
+use crate::several_hosts::{Host, becomes, eventually};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -657,4 +657,135 @@ fn whoever_deploys_sees_how_it_stands_on_each_host() {
         left.stdout
     );
     a.stop();
+}
+
+#[test]
+fn a_rollout_goes_on_only_as_long_as_it_is_right() {
+    if !has_etcd("a_rollout_goes_on_only_as_long_as_it_is_right") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    let names = ["web-1", "web-2", "web-3", "db-1"];
+    let broken_on = |host: &str| {
+        says("two")
+            + &format!("if $hostname == \"{host}\" {{\n\tfile \"/proc/none/x\" {{\n\t\tstate => \"exists\",\n\t}}\n}}\n")
+    };
+    publisher.write("one.mcl", &says("one"));
+    publisher.write("two.mcl", &says("two"));
+    publisher.write("broken-db.mcl", &broken_on("db-1"));
+    publisher.write("broken-web.mcl", &broken_on("web-2"));
+    let deploy = |arguments: &[&str]| {
+        let mut all = vec!["--no-git"];
+        all.extend(arguments);
+        publisher.deploy(&all)
+    };
+    let rows = |ran: &Finished| -> Vec<String> {
+        let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        ran.stdout.lines().skip(1).map(row).collect()
+    };
+    let all_at = |id: &str| ["db-1", "web-1", "web-2", "web-3"].map(|host| format!("{host} {id} right")).to_vec();
+    // Nobody is there.
+    let nobody = deploy(&["--canary", "1", "one.mcl"]);
+    assert_eq!(nobody.code, 1);
+    assert!(nobody.stderr.contains("no host is there that runs deploys"), "{}", nobody.stderr);
+    let hosts: Vec<Host> = names.iter().map(|host| cluster.member(host, &[])).collect();
+    let first = deploy(&["--wait", "one.mcl"]);
+    let first_rows = rows(&first);
+    assert!(first.code == 0 && first.stdout.is_empty() || first_rows.iter().all(|row| row.contains(" 1 ")), "{first:?}");
+    for host in names {
+        cluster.becomes(&format!("{host}.says"), "one");
+    }
+    // What nobody is called.
+    let wrong = deploy(&["--canary", "wed-1", "two.mcl"]);
+    assert_eq!(wrong.code, 1);
+    assert!(
+        wrong.stderr.contains("no member is called `wed-1`") && wrong.stderr.contains("did you mean `web-1`?"),
+        "{}",
+        wrong.stderr
+    );
+    assert_eq!(deploy(&["--canary", "[", "two.mcl"]).code, 64);
+    assert_eq!(deploy(&["--max-unavailable", "0", "two.mcl"]).code, 64);
+    assert_eq!(publisher.deploy(&["list"]).stdout.lines().count(), 1, "nothing was published");
+    // The canary gets it wrong: the others keep what they have.
+    let stopped = deploy(&["--canary", "web-*", "--max-unavailable", "1", "broken-web.mcl"]);
+    assert_eq!(stopped.code, 1, "{}", stopped.stderr);
+    assert!(
+        stopped.stderr.contains("deploy 2 has stopped") && stopped.stderr.contains("web-2: "),
+        "{}",
+        stopped.stderr
+    );
+    assert!(rows(&stopped).contains(&"db-1 1 right".to_owned()), "{}", stopped.stdout);
+    cluster.becomes("db-1.says", "one");
+    let list = publisher.deploy(&["list"]).stdout;
+    assert!(list.lines().last().is_some_and(|line| line.contains("stopped: web-2: ")), "{list}");
+    // Whoever comes now, or comes again, does not take it either, unless it is one of those.
+    let late = cluster.member("late", &[]);
+    cluster.becomes("late.says", "one");
+    late.stop();
+    // It stays wrong.
+    let again = deploy(&["resume", "2"]);
+    assert!(again.code == 1 && again.stderr.contains("web-2: "), "{}", again.stderr);
+    let back = deploy(&["--wait", "rollback", "1"]);
+    assert_eq!((back.code, rows(&back)), (0, all_at("3")), "{}", back.stderr);
+    let over = deploy(&["resume", "2"]);
+    assert!(over.stderr.contains("deploy 3 has come after it"), "{}", over.stderr);
+    // One after the other, until all have it.
+    let right = deploy(&["--canary", "1", "--max-unavailable", "2", "two.mcl"]);
+    assert_eq!((right.code, rows(&right)), (0, all_at("4")), "{}", right.stderr);
+    let over = deploy(&["resume", "4"]);
+    assert!(over.stderr.contains("all hosts may take it"), "{}", over.stderr);
+    // One that is wrong somewhere in the midst, and then is for all nevertheless.
+    let stopped = deploy(&["--max-unavailable", "1", "broken-db.mcl"]);
+    assert!(stopped.code == 1 && stopped.stderr.contains("db-1: "), "{}", stopped.stderr);
+    assert_eq!(deploy(&["finish", "5"]).code, 0);
+    let members = |state: &str| {
+        let seeds = cluster.etcd.endpoints().join(",");
+        let members = cluster.place.run(BINARY, &["members", "--seeds", &seeds]);
+        members.stdout.lines().filter(|line| line.contains(state)).count()
+    };
+    eventually("three have it", || members(" 5  right") == 3);
+    // A host that hangs is not waited for for ever.
+    let back = deploy(&["--wait", "rollback", "1"]);
+    assert_eq!(back.code, 0, "{}", back.stderr);
+    hosts[3].freeze();
+    let stopped = deploy(&["--canary", "db-1", "--wait-timeout", "2", "two.mcl"]);
+    assert!(
+        stopped.code == 1
+            && (stopped.stderr.contains("db-1 is not right after 2 s") || stopped.stderr.contains("db-1 is gone")),
+        "{}",
+        stopped.stderr
+    );
+    hosts[3].thaw();
+    let resumed = deploy(&["resume", "7"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    for host in names {
+        cluster.becomes(&format!("{host}.says"), "two");
+    }
+    // What there is, and how two of them differ.
+    let shown = deploy(&["show", "7"]);
+    assert!(
+        shown.stdout.contains("/two.mcl") && shown.stdout.contains(" of 4 hosts") && shown.stdout.contains("db-1 "),
+        "{}",
+        shown.stdout
+    );
+    let diff = deploy(&["diff", "1"]);
+    assert!(
+        diff.stdout.contains("--- a/one.mcl\n+++ /dev/null") && diff.stdout.contains("+++ b/two.mcl"),
+        "{}",
+        diff.stdout
+    );
+    assert!(deploy(&["diff", "1", "6"]).stdout.contains("+deploy 6: lang, as 1"));
+    assert_eq!(deploy(&["show"]).code, 64);
+    assert_eq!(deploy(&["show", "x"]).code, 64);
+    assert_eq!(deploy(&["show", "77"]).code, 1);
+    // Away with the old ones.
+    let cleared = deploy(&["gc", "--keep", "2"]);
+    assert!(cleared.code == 0 && cleared.stderr.contains("cleared away: 5 deploys"), "{}", cleared.stderr);
+    assert_eq!(publisher.deploy(&["list"]).stdout.lines().count(), 2);
+    assert_eq!(deploy(&["--wait", "rollback", "6"]).code, 0);
+    assert_eq!(deploy(&["--keep", "2", "list"]).code, 64);
+    for host in hosts {
+        host.stop();
+    }
 }

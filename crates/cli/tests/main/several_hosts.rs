@@ -103,6 +103,16 @@ impl Host {
         let _ = self.0.finish();
     }
 
+    /// Lets it do nothing more for now.
+    pub(crate) fn freeze(&self) {
+        self.0.signal("STOP");
+    }
+
+    /// Lets it go on.
+    pub(crate) fn thaw(&self) {
+        self.0.signal("CONT");
+    }
+
     /// Ends it politely.
     pub(crate) fn stop(self) {
         self.0.signal("TERM");
@@ -112,6 +122,15 @@ impl Host {
 }
 
 /// Waits until a file has this content.
+/// Waits until something is so.
+pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !is_so() {
+        assert!(std::time::Instant::now() < deadline, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 pub(crate) fn becomes(path: &std::path::Path, content: &str) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while std::fs::read_to_string(path).ok().as_deref() != Some(content) {

@@ -166,6 +166,8 @@ pub(super) struct RangeRequest {
     pub(super) key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
     pub(super) range_end: Vec<u8>,
+    #[prost(bool, tag = "8")]
+    pub(super) keys_only: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]

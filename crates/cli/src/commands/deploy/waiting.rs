@@ -1,0 +1,121 @@
+//! How a deploy stands on the hosts.
+
+use std::time::Duration;
+
+use setpoint_diagnostics::visible;
+use setpoint_world::{Store, StoreError, Watch};
+use tokio::time::Instant;
+
+use super::cannot;
+use crate::deploys::Deploys;
+use crate::failure::{Failure, exit_code};
+use crate::membership::{MemberOfCluster, all_members};
+use crate::session::Session;
+
+/// How long is waited before a store that is away is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The members, as they come and go and report.
+pub(super) struct Members {
+    store: std::sync::Arc<dyn Store>,
+    watch: Option<Watch>,
+}
+
+impl Members {
+    pub(super) fn of(deploys: &Deploys) -> Members {
+        Members {
+            store: deploys.store(),
+            watch: None,
+        }
+    }
+
+    /// Those that there are now. A store that is away is waited for until then.
+    pub(super) async fn now(&mut self, deadline: Instant) -> Result<Vec<MemberOfCluster>, Failure> {
+        loop {
+            match self.store.read(&[all_members()]).await {
+                Ok(found) => {
+                    let begin = || self.store.watch(all_members(), found.revision);
+                    self.watch.get_or_insert_with(begin);
+                    return Ok(found.all().filter_map(MemberOfCluster::of).collect());
+                }
+                Err(error) if !error.is_passing() || Instant::now() >= deadline => return Err(unseen(error)),
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Waits until something may have changed, or until then. Answers whether it is still before that.
+    pub(super) async fn changed(&mut self, until: Instant) -> bool {
+        let changed = async {
+            match &mut self.watch {
+                Some(watch) => drop(watch.next().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::time::timeout_at(until, changed).await.is_ok()
+    }
+}
+
+fn unseen(error: StoreError) -> Failure {
+    cannot("see how the members stand", error)
+}
+
+/// Waits until every member has a deploy right, or does not get it right, and shows how they stand.
+pub(super) async fn wait_for_members(
+    session: &Session,
+    deploys: &Deploys,
+    id: u64,
+    patience: Option<Duration>,
+) -> Result<u8, Failure> {
+    let Some(patience) = patience else {
+        return Ok(exit_code::DONE);
+    };
+    let deadline = Instant::now() + patience;
+    let mut all = Members::of(deploys);
+    let (members, is_over) = loop {
+        let members = all.now(deadline).await?;
+        if members.iter().all(|member| member.verdict(id).is_some()) {
+            break (members, true);
+        }
+        if !all.changed(deadline).await {
+            break (members, false);
+        }
+    };
+    session.output.print(&shown(&members))?;
+    if members.is_empty() {
+        session.output.warning("no host is there that runs deploys");
+    }
+    let is_right = members.iter().all(|member| member.verdict(id) == Some(true));
+    Ok(match (is_over, is_right) {
+        (_, true) => exit_code::DONE,
+        (true, false) => exit_code::WRONG,
+        (false, false) => exit_code::UNDER_WAY,
+    })
+}
+
+/// Members in a table.
+pub(in crate::commands) fn shown(members: &[MemberOfCluster]) -> String {
+    if members.is_empty() {
+        return String::new();
+    }
+    let width = members
+        .iter()
+        .map(|member| member.host.len())
+        .max()
+        .unwrap_or(0)
+        .max(4);
+    let mut text = format!("{:width$}  deploy  state\n", "host");
+    for MemberOfCluster { host, report } in members {
+        let (deploy, state, line) = match report {
+            Ok(report) => {
+                let running = report.running.map_or_else(|| "-".to_owned(), |id| id.to_string());
+                (running, report.state.text(), report.line.as_str())
+            }
+            Err(why) => ("?".to_owned(), "?", why.as_str()),
+        };
+        let row = format!("{host:width$}  {deploy:>6}  {state:12}  {}", visible(line));
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
