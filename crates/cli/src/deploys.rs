@@ -111,7 +111,9 @@ impl Deploys {
     pub(crate) async fn all(&self) -> Result<Vec<Stored>, StoreError> {
         let found = self.store.read(&[Selection::prefix(DEPLOYS)]).await?;
         let by_id = |what| -> BTreeMap<u64, &Entry> {
-            let own = found.all().filter_map(|entry| Some((id_of(&entry.key, what)?, entry)));
+            let own = found
+                .all()
+                .filter_map(|entry| Some((id_of(&entry.key, what)?, entry)));
             own.collect()
         };
         let (hashes, rollouts) = (by_id("hash"), by_id("rollout"));

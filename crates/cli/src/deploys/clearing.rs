@@ -83,9 +83,7 @@ impl Deploys {
             .iter()
             .flat_map(|stored| ["payload", "hash", "rollout"].map(|what| key(stored.id, what)));
         let of_lists = self.store.keys(FILES).await?;
-        let of_lists = of_lists
-            .into_iter()
-            .filter(|key| !lists.contains(key.as_str()));
+        let of_lists = of_lists.into_iter().filter(|key| !lists.contains(key.as_str()));
         let of_contents = self.store.keys(STORAGE).await?;
         let of_contents = of_contents.into_iter().filter(|key| {
             let name = key.as_str()[STORAGE.len()..].split('/').next();
@@ -175,8 +173,15 @@ mod tests {
         let all = deploys.all().await.unwrap();
         assert_eq!(all.len(), 1);
         let files = all[0].record.as_ref().unwrap().files.clone().unwrap();
-        deploys.fetch_files(&files, &place.path().join("3")).await.unwrap();
-        assert_eq!(deploys.clear(0).await.unwrap(), Cleared::default(), "the last one stays");
+        deploys
+            .fetch_files(&files, &place.path().join("3"))
+            .await
+            .unwrap();
+        assert_eq!(
+            deploys.clear(0).await.unwrap(),
+            Cleared::default(),
+            "the last one stays"
+        );
         assert!(store.keys(CLEARING).await.unwrap().is_empty());
         // While a rollout is under way those that hosts go back to stay.
         let rollout = Rollout::new(BTreeSet::new(), None);

@@ -7,9 +7,7 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
-use setpoint_world::{
-    Backoff, Key, Operation, Revision, Snapshot, State, StoreError, Transaction,
-};
+use setpoint_world::{Backoff, Key, Operation, Revision, Snapshot, State, StoreError, Transaction};
 use sha2::{Digest, Sha256};
 
 use super::Deploys;
@@ -111,9 +109,7 @@ impl Upload {
     /// Binds to it that nothing was cleared away since.
     pub(super) fn must_be_whole(&self, transaction: Transaction) -> Transaction {
         let is = self.cleared.map_or(State::Absent, State::Modified);
-        transaction
-            .when(plain(CLEARED), is)
-            .otherwise(plain(CLEARED))
+        transaction.when(plain(CLEARED), is).otherwise(plain(CLEARED))
     }
 
     /// Whether something was, as what was read last says.
@@ -144,7 +140,8 @@ impl Deploys {
         let mut backoff = Backoff::default();
         loop {
             let found = self.store.read(&keys).await?;
-            let [clearing, cleared] = [0, 1].map(|at| found.entries.get(at).and_then(|entries| entries.first()));
+            let [clearing, cleared] =
+                [0, 1].map(|at| found.entries.get(at).and_then(|entries| entries.first()));
             if clearing.is_none() {
                 return Ok(Upload {
                     cleared: cleared.map(|entry| entry.modified),

@@ -142,9 +142,16 @@ impl Follower {
         }
     }
 
-    async fn take_newest(&self, progress: &mut Progress, deployed: &Sender<Deployed>) -> Result<(), NotTaken> {
+    async fn take_newest(
+        &self,
+        progress: &mut Progress,
+        deployed: &Sender<Deployed>,
+    ) -> Result<(), NotTaken> {
         let all = self.deploys.all().await?;
-        let newer = all.into_iter().rev().take_while(|stored| stored.id > progress.last);
+        let newer = all
+            .into_iter()
+            .rev()
+            .take_while(|stored| stored.id > progress.last);
         for Stored { id, record, .. } in newer.filter(|stored| stored.lets(&self.hostname)) {
             let why = match record {
                 Ok(record) if record.files.is_some() || record.frontend == Frontend::Empty => {

@@ -669,7 +669,9 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
     let names = ["web-1", "web-2", "web-3", "db-1"];
     let broken_on = |host: &str| {
         says("two")
-            + &format!("if $hostname == \"{host}\" {{\n\tfile \"/proc/none/x\" {{\n\t\tstate => \"exists\",\n\t}}\n}}\n")
+            + &format!(
+                "if $hostname == \"{host}\" {{\n\tfile \"/proc/none/x\" {{\n\t\tstate => \"exists\",\n\t}}\n}}\n"
+            )
     };
     publisher.write("one.mcl", &says("one"));
     publisher.write("two.mcl", &says("two"));
@@ -684,15 +686,26 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
         let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
         ran.stdout.lines().skip(1).map(row).collect()
     };
-    let all_at = |id: &str| ["db-1", "web-1", "web-2", "web-3"].map(|host| format!("{host} {id} right")).to_vec();
+    let all_at = |id: &str| {
+        ["db-1", "web-1", "web-2", "web-3"]
+            .map(|host| format!("{host} {id} right"))
+            .to_vec()
+    };
     // Nobody is there.
     let nobody = deploy(&["--canary", "1", "one.mcl"]);
     assert_eq!(nobody.code, 1);
-    assert!(nobody.stderr.contains("no host is there that runs deploys"), "{}", nobody.stderr);
+    assert!(
+        nobody.stderr.contains("no host is there that runs deploys"),
+        "{}",
+        nobody.stderr
+    );
     let hosts: Vec<Host> = names.iter().map(|host| cluster.member(host, &[])).collect();
     let first = deploy(&["--wait", "one.mcl"]);
     let first_rows = rows(&first);
-    assert!(first.code == 0 && first.stdout.is_empty() || first_rows.iter().all(|row| row.contains(" 1 ")), "{first:?}");
+    assert!(
+        first.code == 0 && first.stdout.is_empty() || first_rows.iter().all(|row| row.contains(" 1 ")),
+        "{first:?}"
+    );
     for host in names {
         cluster.becomes(&format!("{host}.says"), "one");
     }
@@ -700,13 +713,18 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
     let wrong = deploy(&["--canary", "wed-1", "two.mcl"]);
     assert_eq!(wrong.code, 1);
     assert!(
-        wrong.stderr.contains("no member is called `wed-1`") && wrong.stderr.contains("did you mean `web-1`?"),
+        wrong.stderr.contains("no member is called `wed-1`")
+            && wrong.stderr.contains("did you mean `web-1`?"),
         "{}",
         wrong.stderr
     );
     assert_eq!(deploy(&["--canary", "[", "two.mcl"]).code, 64);
     assert_eq!(deploy(&["--max-unavailable", "0", "two.mcl"]).code, 64);
-    assert_eq!(publisher.deploy(&["list"]).stdout.lines().count(), 1, "nothing was published");
+    assert_eq!(
+        publisher.deploy(&["list"]).stdout.lines().count(),
+        1,
+        "nothing was published"
+    );
     // The canary gets it wrong: the others keep what they have.
     let stopped = deploy(&["--canary", "web-*", "--max-unavailable", "1", "broken-web.mcl"]);
     assert_eq!(stopped.code, 1, "{}", stopped.stderr);
@@ -715,21 +733,38 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
         "{}",
         stopped.stderr
     );
-    assert!(rows(&stopped).contains(&"db-1 1 right".to_owned()), "{}", stopped.stdout);
+    assert!(
+        rows(&stopped).contains(&"db-1 1 right".to_owned()),
+        "{}",
+        stopped.stdout
+    );
     cluster.becomes("db-1.says", "one");
     let list = publisher.deploy(&["list"]).stdout;
-    assert!(list.lines().last().is_some_and(|line| line.contains("stopped: web-2: ")), "{list}");
+    assert!(
+        list.lines()
+            .last()
+            .is_some_and(|line| line.contains("stopped: web-2: ")),
+        "{list}"
+    );
     // Whoever comes now, or comes again, does not take it either, unless it is one of those.
     let late = cluster.member("late", &[]);
     cluster.becomes("late.says", "one");
     late.stop();
     // It stays wrong.
     let again = deploy(&["resume", "2"]);
-    assert!(again.code == 1 && again.stderr.contains("web-2: "), "{}", again.stderr);
+    assert!(
+        again.code == 1 && again.stderr.contains("web-2: "),
+        "{}",
+        again.stderr
+    );
     let back = deploy(&["--wait", "rollback", "1"]);
     assert_eq!((back.code, rows(&back)), (0, all_at("3")), "{}", back.stderr);
     let over = deploy(&["resume", "2"]);
-    assert!(over.stderr.contains("deploy 3 has come after it"), "{}", over.stderr);
+    assert!(
+        over.stderr.contains("deploy 3 has come after it"),
+        "{}",
+        over.stderr
+    );
     // One after the other, until all have it.
     let right = deploy(&["--canary", "1", "--max-unavailable", "2", "two.mcl"]);
     assert_eq!((right.code, rows(&right)), (0, all_at("4")), "{}", right.stderr);
@@ -737,7 +772,11 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
     assert!(over.stderr.contains("all hosts may take it"), "{}", over.stderr);
     // One that is wrong somewhere in the midst, and then is for all nevertheless.
     let stopped = deploy(&["--max-unavailable", "1", "broken-db.mcl"]);
-    assert!(stopped.code == 1 && stopped.stderr.contains("db-1: "), "{}", stopped.stderr);
+    assert!(
+        stopped.code == 1 && stopped.stderr.contains("db-1: "),
+        "{}",
+        stopped.stderr
+    );
     assert_eq!(deploy(&["finish", "5"]).code, 0);
     let members = |state: &str| {
         let seeds = cluster.etcd.endpoints().join(",");
@@ -752,7 +791,8 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
     let stopped = deploy(&["--canary", "db-1", "--wait-timeout", "2", "two.mcl"]);
     assert!(
         stopped.code == 1
-            && (stopped.stderr.contains("db-1 is not right after 2 s") || stopped.stderr.contains("db-1 is gone")),
+            && (stopped.stderr.contains("db-1 is not right after 2 s")
+                || stopped.stderr.contains("db-1 is gone")),
         "{}",
         stopped.stderr
     );
@@ -765,7 +805,9 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
     // What there is, and how two of them differ.
     let shown = deploy(&["show", "7"]);
     assert!(
-        shown.stdout.contains("/two.mcl") && shown.stdout.contains(" of 4 hosts") && shown.stdout.contains("db-1 "),
+        shown.stdout.contains("/two.mcl")
+            && shown.stdout.contains(" of 4 hosts")
+            && shown.stdout.contains("db-1 "),
         "{}",
         shown.stdout
     );
@@ -775,13 +817,21 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
         "{}",
         diff.stdout
     );
-    assert!(deploy(&["diff", "1", "6"]).stdout.contains("+deploy 6: lang, as 1"));
+    assert!(
+        deploy(&["diff", "1", "6"])
+            .stdout
+            .contains("+deploy 6: lang, as 1")
+    );
     assert_eq!(deploy(&["show"]).code, 64);
     assert_eq!(deploy(&["show", "x"]).code, 64);
     assert_eq!(deploy(&["show", "77"]).code, 1);
     // Away with the old ones.
     let cleared = deploy(&["gc", "--keep", "2"]);
-    assert!(cleared.code == 0 && cleared.stderr.contains("cleared away: 5 deploys"), "{}", cleared.stderr);
+    assert!(
+        cleared.code == 0 && cleared.stderr.contains("cleared away: 5 deploys"),
+        "{}",
+        cleared.stderr
+    );
     assert_eq!(publisher.deploy(&["list"]).stdout.lines().count(), 2);
     assert_eq!(deploy(&["--wait", "rollback", "6"]).code, 0);
     assert_eq!(deploy(&["--keep", "2", "list"]).code, 64);

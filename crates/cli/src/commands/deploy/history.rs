@@ -20,7 +20,12 @@ pub(super) async fn list(session: &Session, deploys: &Deploys) -> Result<u8, Fai
     let mut text = String::new();
     for stored in all {
         let hash = stored.hash.as_deref().unwrap_or("-");
-        text.push_str(&format!("{:>5}  {:40}  {}\n", stored.id, visible(hash), in_words(&stored)));
+        text.push_str(&format!(
+            "{:>5}  {:40}  {}\n",
+            stored.id,
+            visible(hash),
+            in_words(&stored)
+        ));
     }
     session.output.print(&text)?;
     Ok(exit_code::DONE)
@@ -99,7 +104,12 @@ pub(super) async fn show(session: &Session, deploys: &Deploys, id: &str) -> Resu
         text.push_str("\nmode       bytes  file\n");
     }
     for file in files {
-        let line = format!("{:04o}  {:>10}  {}\n", file.mode, file.size(), visible(&file.path));
+        let line = format!(
+            "{:04o}  {:>10}  {}\n",
+            file.mode,
+            file.size(),
+            visible(&file.path)
+        );
         text.push_str(&line);
     }
     let members = Members::of(deploys).now(tokio::time::Instant::now()).await?;
@@ -110,7 +120,11 @@ pub(super) async fn show(session: &Session, deploys: &Deploys, id: &str) -> Resu
     if has.is_empty() {
         text.push_str(&format!("\non none of {} hosts\n", others.len()));
     } else {
-        text.push_str(&format!("\non {} of {} hosts\n", has.len(), has.len() + others.len()));
+        text.push_str(&format!(
+            "\non {} of {} hosts\n",
+            has.len(),
+            has.len() + others.len()
+        ));
         text.push_str(&shown(&has));
     }
     session.output.print(&text)?;
@@ -187,7 +201,10 @@ async fn difference(
         None => "/dev/null".to_owned(),
     });
     let [Ok(was), Ok(is)] = [0, 1].map(|at| std::str::from_utf8(&contents[at])) else {
-        text.push_str(&format!("{} and {} differ, and are no texts\n", names[0], names[1]));
+        text.push_str(&format!(
+            "{} and {} differ, and are no texts\n",
+            names[0], names[1]
+        ));
         return Ok(text);
     };
     let difference = similar::TextDiff::configure()
@@ -229,14 +246,20 @@ pub(super) async fn clear(session: &Session, deploys: &Deploys, keep: Option<usi
     let cleared = deploys.clear(keep).await.map_err(|why| {
         let is_busy = matches!(why, NotCleared::Busy | NotCleared::Lost);
         let failure = cannot("clear old deploys away", why);
-        if is_busy { failure.hint("try again in a quarter of a minute") } else { failure }
+        if is_busy {
+            failure.hint("try again in a quarter of a minute")
+        } else {
+            failure
+        }
     })?;
     let text = format!(
         "{} and {} of files that no other one has",
         counted(cleared.deploys, "deploy"),
         counted(cleared.values, "value")
     );
-    session.output.say(Importance::Notice, format!("cleared away: {text}"));
+    session
+        .output
+        .say(Importance::Notice, format!("cleared away: {text}"));
     Ok(exit_code::DONE)
 }
 

@@ -4,7 +4,7 @@
 //! stops; so it does, for ever, when who steers it goes: hosts that were not let in stay with what they have. What it has come to is beside the deploy, and
 //! `resume` goes on from there.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use globset::{Glob, GlobMatcher};
@@ -76,7 +76,8 @@ impl Waves {
                 }
             }
             let is_new = first.len() > before;
-            let is_there = matches!(canary, Canary::Named(pattern) if first.iter().any(|host| pattern.is_match(host)));
+            let is_there =
+                matches!(canary, Canary::Named(pattern) if first.iter().any(|host| pattern.is_match(host)));
             if !is_new && !is_there {
                 return Err(nobody(canary, &hosts));
             }
@@ -110,7 +111,9 @@ pub(super) async fn resume(
     arguments: &Arguments,
 ) -> Result<u8, Failure> {
     if !arguments.canary.is_empty() {
-        return Err(Failure::usage("who takes it first was decided when it was deployed"));
+        return Err(Failure::usage(
+            "who takes it first was decided when it was deployed",
+        ));
     }
     let (id, was) = under_way(deploys, id).await?;
     let mut now = was.clone();
@@ -192,7 +195,7 @@ pub(super) async fn roll_out(
         deploys,
         id,
         rollout,
-        since: HashMap::new(),
+        since: BTreeMap::new(),
         patience,
     };
     let mut members = Members::of(deploys);
@@ -226,7 +229,7 @@ struct Steering<'a> {
     id: u64,
     rollout: Rollout,
     /// Since when each host may take it, for all that is known.
-    since: HashMap<String, Instant>,
+    since: BTreeMap<String, Instant>,
     /// How long a host may take.
     patience: Duration,
 }
@@ -254,7 +257,9 @@ impl Steering<'_> {
             }
             let first = self.since.values().min().copied();
             let until = first.unwrap_or_else(Instant::now) + self.patience;
-            members.changed(until.max(Instant::now() + Duration::from_millis(50))).await;
+            members
+                .changed(until.max(Instant::now() + Duration::from_millis(50)))
+                .await;
         }
     }
 
@@ -265,7 +270,12 @@ impl Steering<'_> {
         let (let_in, others): (Vec<_>, Vec<_>) =
             all.iter().partition(|member| self.rollout.lets(&member.host, id));
         for member in &let_in {
-            let line = || member.report.as_ref().map_or_else(Clone::clone, |report| report.line.clone());
+            let line = || {
+                member
+                    .report
+                    .as_ref()
+                    .map_or_else(Clone::clone, |report| report.line.clone())
+            };
             match member.verdict(id) {
                 Some(true) => {
                     self.since.insert(member.host.clone(), now);
@@ -276,7 +286,11 @@ impl Steering<'_> {
                     let since = *self.since.entry(member.host.clone()).or_insert(now);
                     if now - since >= self.patience {
                         let seconds = self.patience.as_secs();
-                        return Look::Stop(format!("{} is not right after {seconds} s: {}", member.host, line()));
+                        return Look::Stop(format!(
+                            "{} is not right after {seconds} s: {}",
+                            member.host,
+                            line()
+                        ));
                     }
                 }
             }
@@ -310,7 +324,10 @@ impl Steering<'_> {
         now.until = others.into_iter().take(count).next_back().or(now.until);
         change(self.deploys, id, &self.rollout, Some(&now)).await?;
         self.rollout = now;
-        let taking = all.iter().filter(|member| self.rollout.lets(&member.host, id)).count();
+        let taking = all
+            .iter()
+            .filter(|member| self.rollout.lets(&member.host, id))
+            .count();
         let text = format!("deploy {id} is for {taking} of {} hosts", all.len());
         self.session.output.say(Importance::Info, text);
         Ok(())
