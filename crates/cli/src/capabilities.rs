@@ -32,7 +32,7 @@ use setpoint_value::{
 use background::Threads;
 use bus::SystemBus;
 use clock::RealClock;
-pub(crate) use cluster::ClusterWorld;
+pub(crate) use cluster::{ClusterWorld, KEYS, host_of_key, key_of};
 use copies::CopiesToBe;
 pub use deploy::ProgramFiles;
 pub use effects::RealEffects;

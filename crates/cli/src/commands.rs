@@ -10,6 +10,7 @@ mod events;
 mod explain;
 mod fmt;
 mod graph;
+mod keys;
 mod lsp;
 mod members;
 mod modules;
@@ -51,6 +52,7 @@ struct Arguments {
 enum Command {
     Run(Box<run::Arguments>),
     Deploy(Box<deploy::Arguments>),
+    Keys(keys::Arguments),
     Members(members::Arguments),
     Status(status::Arguments),
     Events(events::Arguments),
@@ -100,6 +102,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
     match command {
         Command::Run(arguments) => run::run(session, &arguments),
         Command::Deploy(arguments) => deploy::run(session, &arguments),
+        Command::Keys(arguments) => keys::run(session, &arguments),
         Command::Members(arguments) => members::run(session, &arguments),
         Command::Status(arguments) => status::run(output, &arguments),
         Command::Events(arguments) => events::run(session, &arguments),

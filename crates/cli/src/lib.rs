@@ -27,6 +27,7 @@ mod directory_loader;
 mod evaluation;
 mod failure;
 mod health;
+mod host_key;
 mod imposed;
 mod included_models;
 mod included_programs;

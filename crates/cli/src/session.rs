@@ -16,6 +16,7 @@ use crate::arguments::ProgramArguments;
 use crate::capabilities::{ClusterWorld, LocalWorld, ProgramFiles, RealCapabilities, RealEffects, World};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
+use crate::host_key::HostKey;
 use crate::imposed::Imposed;
 use crate::model::ModelWork;
 use crate::modules::ModulePolicy;
@@ -77,6 +78,7 @@ impl Session {
         hostname: &str,
         prefix: PathBuf,
         store: Option<Arc<dyn Store>>,
+        presence: Presence,
     ) -> Result<LocalMachine, Failure> {
         let prefix = AbsolutePath::new(prefix)
             .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
@@ -86,10 +88,20 @@ impl Session {
         let kinds = self.assembly.kinds().iter();
         let names = kinds.map(|kind| kind.schema.kind.to_owned());
         let world: Arc<dyn World> = match store {
-            Some(store) => Arc::new(
-                ClusterWorld::new(store, hostname, names, self.output.clone())
-                    .map_err(|error| Failure::io("prepare for asking the store", &error))?,
-            ),
+            Some(store) => {
+                let key = match presence {
+                    Presence::Member => HostKey::of(prefix.as_path())?,
+                    Presence::Onlooker => {
+                        HostKey::existing(prefix.as_path())?.unwrap_or_else(HostKey::of_nobody)
+                    }
+                };
+                let world = ClusterWorld::new(store, hostname, key, names, self.output.clone());
+                let world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
+                if presence == Presence::Member {
+                    world.publish_key();
+                }
+                Arc::new(world)
+            }
             None => Arc::new(
                 LocalWorld::new(prefix.join("world"), hostname, &host, names)
                     .map_err(|error| Failure::io("prepare for reading files", &error))?,
@@ -108,6 +120,15 @@ impl Session {
             output: self.output.clone(),
         })
     }
+}
+
+/// As what this process sees what hosts share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// As one of them.
+    Member,
+    /// It only looks on.
+    Onlooker,
 }
 
 /// This machine, as programs and kinds are given it.

@@ -402,7 +402,9 @@ fn exports_of(step: &Step) -> Vec<(String, String, String)> {
     resources
         .filter(|resource| !resource.meta.export.is_empty())
         .map(|resource| {
-            let text = encode_exported(resource).expect("a resource of the cases has a text");
+            let text = encode_exported(resource)
+                .expect("a resource of the cases has a text")
+                .text;
             (resource.id.kind.to_string(), resource.id.name.to_string(), text)
         })
         .collect()
@@ -415,7 +417,7 @@ fn export(machine: &SimulatedCapabilities, exported: &[(String, String, String)]
         let exports = own.map(|(_, name, data)| Exported {
             name: name.clone(),
             host: host.to_owned(),
-            data: data.clone(),
+            data: data.clone().into(),
         });
         machine.set_exports(kind, exports.collect());
     }

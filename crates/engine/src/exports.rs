@@ -30,6 +30,11 @@ pub trait ExportStore: Send + Sync {
     /// It is called again when it has answered, so that changes never overtake each other. A record that is as it shall be need not be written.
     async fn change(&self, changes: Vec<ExportChange>) -> Vec<Result<(), Failure>>;
 
+    /// Whether it keeps what is sensitive so that only those can read it whom it is for. What does not is not given any.
+    fn keeps_secrets(&self) -> bool {
+        false
+    }
+
     /// How many changes it takes at a time: what etcd takes in one transaction, if nothing else is said.
     fn at_a_time(&self) -> usize {
         128
@@ -71,12 +76,20 @@ impl fmt::Display for ExportKey {
 }
 
 /// A record that is to be written or taken back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ExportChange {
     /// Which one.
     pub key: ExportKey,
     /// What is to be in it; none takes it back.
     pub data: Option<Arc<str>>,
+}
+
+/// Its data may be secret, and is not shown.
+impl fmt::Debug for ExportChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.data.is_some() { "write" } else { "take back" };
+        write!(f, "{what} {}", self.key)
+    }
 }
 
 /// What becomes of something that a run wants to export.

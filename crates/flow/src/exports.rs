@@ -48,21 +48,23 @@ impl Followed {
         };
         Some(match feed.latest()? {
             Ok(WorldAnswer::Exports(exports)) => {
-                let texts = exports.into_iter().map(|e| [e.name, e.host, e.data]);
-                self.list(texts.collect())
+                let fields = exports
+                    .into_iter()
+                    .map(|e| vec![Value::str(e.name), Value::str(e.host), e.data.into_value()]);
+                self.list(fields.collect())
             }
             Ok(_) => Err(CallError::fatal("the world answered another question")),
             Err(problem) => Err(CallError::fatal(format!("the world can't answer: {problem}"))),
         })
     }
 
-    fn list(&self, exports: Vec<[String; 3]>) -> Result<Value, CallError> {
+    fn list(&self, exports: Vec<Vec<Value>>) -> Result<Value, CallError> {
         let Some(element) = self.result.element() else {
             return Err(CallError::fatal("the result is a list"));
         };
         let items = exports
             .into_iter()
-            .map(|texts| Value::structure(element.clone(), texts.map(Value::str)));
+            .map(|fields| Value::structure(element.clone(), fields));
         Ok(Value::list(element.clone(), items))
     }
 }

@@ -4,8 +4,8 @@
 
 use setpoint_value::native::{shown, text};
 use setpoint_value::{
-    CallContext, CallError, Map, Module, Source, Subscription, Type, Value, WorldAnswer, WorldFeed,
-    WorldQuery, function,
+    CallContext, CallError, Map, Module, Source, StoredText, Subscription, Type, Value, WorldAnswer,
+    WorldFeed, WorldQuery, function,
 };
 
 pub(crate) mod collect;
@@ -27,7 +27,7 @@ static GETVAL: Ask = Ask {
     answer: |answer, ty| match answer {
         WorldAnswer::String(value) => {
             let exists = Value::Bool(value.is_some());
-            let value = Value::str(value.unwrap_or_default());
+            let value = value.map_or_else(|| Value::str(""), StoredText::into_value);
             Some(Value::structure(ty.clone(), vec![value, exists]))
         }
         _ => None,
@@ -47,7 +47,7 @@ static KVLOOKUP: Ask = Ask {
     answer: |answer, _| match answer {
         WorldAnswer::Strings(strings) => {
             let entries = strings.into_iter();
-            let entries = entries.map(|(host, value)| (Value::str(host), Value::str(value)));
+            let entries = entries.map(|(host, value)| (Value::str(host), value.into_value()));
             Some(Value::Map(Map::new(Type::Str, Type::Str, entries)))
         }
         _ => None,

@@ -1,7 +1,7 @@
 //! Resources as other hosts get them: the text that an exported one becomes, and collect statements, which read it back.
 //!
-//! The text is versioned JSON with a type beside each parameter, exact for everything that a resource can hold. What is sensitive
-//! is not exported.
+//! The text is versioned JSON with a type beside each parameter, exact for everything that a resource can hold. Sensitive parameters stand by
+//! themselves, so that whoever stores it can encrypt them and leave the rest readable.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use rustc_hash::FxHashSet;
 use serde_json::{Value as Json, json};
 use setpoint_diagnostics::Diagnostics;
-use setpoint_value::{Map, Type, Value, format_float};
+use setpoint_value::{Map, Marks, Type, Value, format_float};
 
 use crate::{
     CollectProblem, CollectedResource, DesiredResource, Finding, KindSchema, Language, Link, MetaName,
@@ -21,28 +21,57 @@ use crate::{
 /// The version that is written; others are not read.
 const VERSION: u64 = 1;
 
+/// Where sensitive parameters stand in the text.
+pub const SECRETS: &str = "secrets";
+
+/// Where whoever stores the text puts them encrypted, instead.
+pub const ENCRYPTED: &str = "encrypted";
+
+/// The text that a resource becomes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExportedText {
+    /// JSON, with sensitive parameters in the clear under [`SECRETS`].
+    pub text: String,
+    /// A parameter that is sensitive, if one is.
+    pub secret: Option<&'static str>,
+}
+
 /// A resource as the text that is exported. Its name is not part of it.
 ///
 /// # Errors
 /// Which of its values cannot be told to others.
-pub fn encode_exported(resource: &DesiredResource) -> Result<String, String> {
-    let of = |name: &str, value: &Value| {
-        if value.is_sensitive() {
-            return Err(format!("`{name}` is sensitive"));
-        }
-        encode(value).map_err(|problem| format!("`{name}` {problem}"))
-    };
-    let mut parameters = Vec::new();
+pub fn encode_exported(resource: &DesiredResource) -> Result<ExportedText, String> {
+    let of = |name: &str, value: &Value| encode(value).map_err(|problem| format!("`{name}` {problem}"));
+    let (mut parameters, mut secrets, mut secret) = (Vec::new(), Vec::new(), None);
     for (name, value) in resource.parameters.iter() {
-        parameters.push(json!([name, value.ty().to_string(), of(name, value)?]));
+        let is_sensitive = value.is_sensitive();
+        let value = value.unmark_deep(&mut Marks::none());
+        let item = json!([name, value.ty().to_string(), of(name, &value)?]);
+        if is_sensitive {
+            secret.get_or_insert(name);
+            secrets.push(item);
+        } else {
+            parameters.push(item);
+        }
     }
     let mut meta = Vec::new();
     for name in resource.meta.written.iter() {
         if name != MetaName::Export {
-            meta.push(json!([name.name(), of(name.name(), &resource.meta.value(name))?]));
+            let value = resource.meta.value(name);
+            if value.is_sensitive() {
+                return Err(format!("`Meta:{}` is sensitive", name.name()));
+            }
+            meta.push(json!([name.name(), of(name.name(), &value)?]));
         }
     }
-    Ok(json!({ "version": VERSION, "parameters": parameters, "meta": meta }).to_string())
+    let mut document = json!({ "version": VERSION, "parameters": parameters, "meta": meta });
+    if secret.is_some() {
+        document[SECRETS] = secrets.into();
+    }
+    Ok(ExportedText {
+        text: document.to_string(),
+        secret,
+    })
 }
 
 /// Reads what [`encode_exported`] wrote on another host.
@@ -54,8 +83,16 @@ pub fn decode_exported(schema: &KindSchema, name: &str, data: &str) -> Result<Co
     if document["version"] != json!(VERSION) {
         return Err("it was exported by another version".to_owned());
     }
+    if !document[ENCRYPTED].is_null() {
+        return Err("it is encrypted, and not for this host".to_owned());
+    }
     let mut entries = Vec::new();
-    for item in items(&document["parameters"])? {
+    let open = items(&document["parameters"])?.iter().map(|item| (item, false));
+    let secrets = match &document[SECRETS] {
+        Json::Null => &[],
+        secrets => items(secrets)?,
+    };
+    for (item, is_secret) in open.chain(secrets.iter().map(|item| (item, true))) {
         let written = item[0].as_str().ok_or_else(damaged)?;
         let parameter = schema
             .parameter(written)
@@ -68,6 +105,7 @@ pub fn decode_exported(schema: &KindSchema, name: &str, data: &str) -> Result<Co
         let value = decode(&ty, &item[2])?;
         let mismatch = |mismatch| format!("`{written}` does not fit here: {mismatch}");
         parameter.parameter_type.check(&value).map_err(mismatch)?;
+        let value = if is_secret { value.sensitive() } else { value };
         entries.push((parameter.name, value));
     }
     let mut meta = MetaParameters::default();
@@ -112,7 +150,7 @@ pub fn build_collect<S>(
     let mut found = Vec::new();
     for export in exports.iter() {
         let text = |field: &str| {
-            let text = export.as_struct()?.get(field)?.as_str()?.to_lossy();
+            let text = export.as_struct()?.get(field)?.unmarked().as_str()?.to_lossy();
             Some(text.into_owned())
         };
         let (Some(name), Some(host), Some(data)) = (text("name"), text("host"), text("data")) else {

@@ -38,7 +38,7 @@ pub use chain::{Cause, Link};
 pub use check::Violation;
 pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, PrintedGraph, ResourceId};
 pub use diff::{GraphChange, HiddenChange, diff};
-pub use exported::{build_collect, decode_exported, encode_exported};
+pub use exported::{ENCRYPTED, ExportedText, SECRETS, build_collect, decode_exported, encode_exported};
 pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, Secrecy, SendKey};
 pub use library::{FunctionFile, FunctionFiles, Library};
 pub use members::{DesiredMembers, Sending};

@@ -1,7 +1,9 @@
 //! What a resource looks like when it leaves for another host, and when it comes from one.
 
 use setpoint_diagnostics::Diagnostics;
-use setpoint_graph::{EdgeProperty, MetaName, build_collect, decode_exported, encode_exported};
+use setpoint_graph::{
+    ENCRYPTED, EdgeProperty, MetaName, SECRETS, build_collect, decode_exported, encode_exported,
+};
 use setpoint_value::{Map, Type, Value};
 
 use super::kinds::{NOOP, PLAIN, TEST, codes, names, test};
@@ -17,7 +19,8 @@ fn exports(list: &[(&str, &str, &str)]) -> Value {
 }
 
 fn exported(resource: &super::kinds::Resource) -> String {
-    encode_exported(&resource.output().resources[0]).expect("it can be exported")
+    let exported = encode_exported(&resource.output().resources[0]);
+    exported.expect("it can be exported").text
 }
 
 #[test]
@@ -46,11 +49,35 @@ fn a_resource_is_read_back_as_it_was_exported() {
 }
 
 #[test]
-fn what_is_sensitive_is_not_exported() {
-    let secret = Value::str("x").sensitive();
-    let resource = test("a").set("anotherstr", secret);
-    let problem = encode_exported(&resource.output().resources[0]).expect_err("it is sensitive");
-    assert_eq!(problem, "`anotherstr` is sensitive");
+fn what_is_sensitive_stands_by_itself_and_is_sensitive_there() {
+    let secret = Value::list(Type::Str, [Value::str("hidden").sensitive(), Value::str("also")]);
+    let resource = test("a").text("shown").set("slicestring", secret);
+    let written = &resource.output().resources[0];
+    let exported = encode_exported(written).expect("it can be exported");
+    assert_eq!(exported.secret, Some("slicestring"));
+    let document: serde_json::Value = serde_json::from_str(&exported.text).unwrap();
+    assert!(document["parameters"].to_string().contains("shown"));
+    assert!(!document["parameters"].to_string().contains("hidden"));
+    assert!(document[SECRETS].to_string().contains("hidden"));
+    let found = decode_exported(&TEST, "a", &exported.text).expect("it can be read");
+    let value = |name: &str| {
+        found
+            .parameters
+            .iter()
+            .find(|(is, _)| *is == name)
+            .map(|(_, value)| value.clone())
+    };
+    let hidden = Value::strings(["hidden", "also"]).sensitive();
+    assert_eq!(value("slicestring"), Some(hidden));
+    assert!(
+        !found
+            .parameters
+            .iter()
+            .any(|(name, value)| name != "slicestring" && value.is_sensitive())
+    );
+    // What is still encrypted is not read as if it were nothing.
+    let none = exported.text.replace(SECRETS, ENCRYPTED);
+    assert!(decode_exported(&TEST, "a", &none).is_err());
 }
 
 #[test]

@@ -32,4 +32,4 @@ pub use elections::{Candidacy, Elections, Recorded, SharedElections, Strategy, e
 pub use kinds::{INTERNAL_KINDS, KINDS};
 pub use local_values::LocalValues;
 pub use program_exit::ProgramExit;
-pub use shared_store::{SharedKey, SharedStore, SharedStrings};
+pub use shared_store::{Secrecy, SharedKey, SharedStore, SharedString, SharedStrings};

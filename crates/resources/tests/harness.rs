@@ -12,7 +12,9 @@ use setpoint_graph::{Invalid, MetaParameters, Parameters, ResourceId};
 use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
 use setpoint_host::processes::{Launcher, Processes};
 use setpoint_host::users::Users;
-use setpoint_resources::{KINDS, LocalValues, ProgramExit, SharedKey, SharedStore, SharedStrings};
+use setpoint_resources::{
+    KINDS, LocalValues, ProgramExit, Secrecy, SharedKey, SharedStore, SharedString, SharedStrings,
+};
 use setpoint_value::{Map, Type, Value};
 
 /// A directory with everything that a resource needs.
@@ -184,6 +186,8 @@ pub(crate) struct MemoryStore(
     pub(crate) Mutex<BTreeMap<String, String>>,
     /// What another host writes just before the next one that sets what it has read.
     pub(crate) Mutex<Option<String>>,
+    /// Which of them are secret.
+    pub(crate) Mutex<std::collections::BTreeSet<String>>,
 );
 
 impl MemoryStore {
@@ -193,15 +197,34 @@ impl MemoryStore {
             SharedKey::OfThisHost(key) => format!("{key}/here"),
         }
     }
+
+    fn keep(&self, key: SharedKey<'_>, secrecy: Secrecy) {
+        let (mut secrets, place) = (self.2.lock().unwrap(), MemoryStore::place(key));
+        match secrecy {
+            Secrecy::Secret => secrets.insert(place),
+            Secrecy::Open => secrets.remove(&place),
+        };
+    }
 }
 
 #[async_trait]
 impl SharedStrings for MemoryStore {
-    async fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
-        Ok(self.0.lock().unwrap().get(&MemoryStore::place(key)).cloned())
+    async fn get(&self, key: SharedKey<'_>) -> Result<Option<SharedString>, Failure> {
+        let text = self.0.lock().unwrap().get(&MemoryStore::place(key)).cloned();
+        let secrecy = Secrecy::of(self.2.lock().unwrap().contains(&MemoryStore::place(key)));
+        Ok(text.map(|text| SharedString {
+            secrecy,
+            ..SharedString::open(text)
+        }))
     }
 
-    async fn set_if(&self, key: SharedKey<'_>, was: Option<&str>, value: &str) -> Result<bool, Failure> {
+    async fn set_if(
+        &self,
+        key: SharedKey<'_>,
+        was: Option<&str>,
+        value: &str,
+        secrecy: Secrecy,
+    ) -> Result<bool, Failure> {
         let mut strings = self.0.lock().unwrap();
         // Another host is faster, once.
         if let Some(other) = self.1.lock().unwrap().take() {
@@ -210,11 +233,13 @@ impl SharedStrings for MemoryStore {
         let is_so = strings.get(&MemoryStore::place(key)).map(String::as_str) == was;
         if is_so {
             strings.insert(MemoryStore::place(key), value.to_owned());
+            self.keep(key, secrecy);
         }
         Ok(is_so)
     }
 
-    async fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
+    async fn set(&self, key: SharedKey<'_>, value: Option<&str>, secrecy: Secrecy) -> Result<(), Failure> {
+        self.keep(key, secrecy);
         let mut strings = self.0.lock().unwrap();
         match value {
             Some(value) => strings.insert(MemoryStore::place(key), value.to_owned()),

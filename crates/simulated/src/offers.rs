@@ -404,9 +404,11 @@ impl WorldFeed for SimulatedFeed {
     fn latest(&mut self) -> Option<Result<WorldAnswer, String>> {
         let state = self.machine.lock();
         Some(Ok(match &self.query {
-            WorldQuery::String(key) => WorldAnswer::String(state.strings.get(key).cloned()),
+            WorldQuery::String(key) => WorldAnswer::String(state.strings.get(key).cloned().map(Into::into)),
             WorldQuery::Strings(namespace) => {
-                WorldAnswer::Strings(state.strings_by_host.get(namespace).cloned().unwrap_or_default())
+                let strings = state.strings_by_host.get(namespace).cloned().unwrap_or_default();
+                let strings = strings.into_iter().map(|(host, text)| (host, text.into()));
+                WorldAnswer::Strings(strings.collect())
             }
             WorldQuery::Schedule(namespace) => {
                 WorldAnswer::Hosts(state.schedules.get(namespace).cloned().unwrap_or_default())

@@ -65,7 +65,9 @@ pub use setpoint_derive::function;
 pub use shape::{ScopeArgument, ScopeBuilder, Shape, ShapeState};
 pub use signature::{Signature, SignatureParameter};
 pub use source::{CallContext, CallSite, ReadOnce, Source, Subscription};
-pub use stores::{Exported, HttpResponses, Values, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
+pub use stores::{
+    Exported, HttpResponses, StoredText, Values, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+};
 pub use text::{format_float, quote};
 pub use types::{Field, FuncParameter, FuncType, StructType, Type};
 pub use unify::{Disagreement, unify};

@@ -30,9 +30,9 @@ pub enum WorldQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorldAnswer {
     /// The string, if there is one.
-    String(Option<String>),
+    String(Option<StoredText>),
     /// Host to string.
-    Strings(BTreeMap<String, String>),
+    Strings(BTreeMap<String, StoredText>),
     /// Names of hosts, sorted.
     Hosts(Vec<String>),
     /// Exported resources, sorted by name and host.
@@ -47,7 +47,54 @@ pub struct Exported {
     /// The host that exports it.
     pub host: String,
     /// The resource, encoded.
-    pub data: String,
+    pub data: StoredText,
+}
+
+/// A text of the store.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredText {
+    /// The text.
+    pub text: String,
+    /// Whether it is kept secret there, and so is a sensitive value here.
+    pub is_secret: bool,
+}
+
+impl StoredText {
+    /// One that is secret.
+    #[must_use]
+    pub fn secret(text: String) -> StoredText {
+        StoredText {
+            text,
+            is_secret: true,
+        }
+    }
+
+    /// As a value.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        let value = Value::str(self.text);
+        if self.is_secret { value.sensitive() } else { value }
+    }
+}
+
+/// One that everybody may know.
+impl From<String> for StoredText {
+    fn from(text: String) -> StoredText {
+        StoredText {
+            text,
+            is_secret: false,
+        }
+    }
+}
+
+/// A secret is not shown.
+impl std::fmt::Debug for StoredText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.is_secret {
+            true => f.write_str("(sensitive)"),
+            false => self.text.fmt(f),
+        }
+    }
 }
 
 /// An answer that is followed.

@@ -4,6 +4,7 @@
 //! /strings/KEY                        a string for all                 /host-strings/KEY/HOST              one of each host
 //! /exported/TO/FROM/KIND/NAME         a resource that FROM exports     /scheduler/hostname/HOST/NAMESPACE  a candidate
 //! /scheduler/schedule/NAMESPACE       who is chosen                    /scheduler/election/LEASE           who may decide that
+//! /keys/HOST                          to which key secrets for a host are encrypted
 //! ```
 //!
 //! Parts of keys that users name are encoded, so that a slash in a name is no slash of the key. What is followed is mirrored: a host that cannot
@@ -14,6 +15,7 @@ mod exports;
 mod keys;
 mod mirror;
 mod reader;
+mod secrets;
 mod strings;
 
 use std::collections::{BTreeSet, HashMap};
@@ -23,12 +25,16 @@ use std::sync::{Arc, Weak};
 use setpoint_diagnostics::visible;
 use setpoint_engine::Failure;
 use setpoint_host::sync::Mutex;
-use setpoint_world::{Selection, Store, StoreError};
+use setpoint_world::{Key, Selection, Store, StoreError};
 use tokio::runtime::Runtime;
 
+use crate::host_key::HostKey;
 use crate::output::{Importance, Output};
 use elections::Standing;
+use exports::SecretExports;
 use mirror::Mirror;
+use secrets::Unreadable;
+pub(crate) use secrets::{KEYS, host_of_key, key_of};
 
 /// A host of a cluster.
 pub(crate) struct ClusterWorld {
@@ -39,6 +45,10 @@ pub(crate) struct ClusterWorld {
 struct Member {
     store: Arc<dyn Store>,
     hostname: String,
+    /// With which it reads what is encrypted to it.
+    key: HostKey,
+    /// What this host exports with secrets in it, as it is before they are encrypted. Held while exports are written.
+    secret_exports: tokio::sync::Mutex<SecretExports>,
     /// What is followed, as long as somebody looks at it.
     mirrors: Mutex<HashMap<Selection, Weak<Mirror>>>,
     /// What this host stands for.
@@ -52,6 +62,8 @@ struct Member {
 struct Telling {
     output: Output,
     is_away: Mutex<bool>,
+    /// Which secrets this host cannot read, and that was told.
+    unreadable: Mutex<BTreeSet<Key>>,
 }
 
 impl Telling {
@@ -68,6 +80,14 @@ impl Telling {
                 .say(Importance::Notice, "what hosts share is seen again");
         }
     }
+
+    /// Something that others encrypted cannot be read here. It may be, when they have seen this host's key.
+    fn unreadable(&self, key: &Key, why: &Unreadable) {
+        if self.unreadable.lock().insert(key.clone()) {
+            self.output
+                .warning(visible(&format!("{key} cannot be read: {why}")));
+        }
+    }
 }
 
 impl ClusterWorld {
@@ -78,6 +98,7 @@ impl ClusterWorld {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         hostname: &str,
+        key: HostKey,
         kinds: impl IntoIterator<Item = String>,
         output: Output,
     ) -> io::Result<ClusterWorld> {
@@ -90,16 +111,24 @@ impl ClusterWorld {
             member: Arc::new(Member {
                 store,
                 hostname: hostname.to_owned(),
+                key,
+                secret_exports: tokio::sync::Mutex::default(),
                 mirrors: Mutex::default(),
                 standing: Mutex::default(),
                 telling: Arc::new(Telling {
                     output,
                     is_away: Mutex::default(),
+                    unreadable: Mutex::default(),
                 }),
                 runtime: Some(runtime),
             }),
             kinds: kinds.into_iter().collect(),
         })
+    }
+
+    /// Tells all hosts the key of this one, so that secrets can be encrypted to it.
+    pub(crate) fn publish_key(&self) {
+        self.member.publish_key();
     }
 }
 

@@ -29,8 +29,10 @@ use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Replace};
 use setpoint_host::sync::Mutex;
 use setpoint_host::watch::{Depth, Follow};
-use setpoint_resources::{SharedKey, SharedStrings};
-use setpoint_value::{Awaited, FileWatch, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
+use setpoint_resources::{Secrecy, SharedKey, SharedString, SharedStrings};
+use setpoint_value::{
+    Awaited, FileWatch, StoredText, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+};
 use sha2::{Digest, Sha256};
 
 use super::background::Threads;
@@ -116,17 +118,19 @@ impl LocalWorld {
 
 #[async_trait]
 impl SharedStrings for LocalWorld {
-    async fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
+    async fn get(&self, key: SharedKey<'_>) -> Result<Option<SharedString>, Failure> {
         let path = self.member.string_path(key);
         let read = move |_: &Member| {
             let failed = |error| Failure::new(READ).on(path.as_path().display()).because(error);
-            content(path.as_path()).map_err(|error: io::Error| failed(error))
+            let text = content(path.as_path()).map_err(|error: io::Error| failed(error))?;
+            Ok(text.map(read_string))
         };
         self.in_background(READ, read).await
     }
 
-    async fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
-        let (path, value) = (self.member.string_path(key), value.map(str::to_owned));
+    async fn set(&self, key: SharedKey<'_>, value: Option<&str>, secrecy: Secrecy) -> Result<(), Failure> {
+        let value = value.map(|value| written_string(value, secrecy));
+        let path = self.member.string_path(key);
         let write = move |member: &Member| {
             let set = || {
                 let _changing = member.lock_file(&["changing"], FlockOperation::LockExclusive)?;
@@ -137,13 +141,20 @@ impl SharedStrings for LocalWorld {
         self.in_background(WRITE, write).await
     }
 
-    async fn set_if(&self, key: SharedKey<'_>, was: Option<&str>, value: &str) -> Result<bool, Failure> {
+    async fn set_if(
+        &self,
+        key: SharedKey<'_>,
+        was: Option<&str>,
+        value: &str,
+        secrecy: Secrecy,
+    ) -> Result<bool, Failure> {
         let path = self.member.string_path(key);
-        let (was, value) = (was.map(str::to_owned), value.to_owned());
+        let (was, value) = (was.map(str::to_owned), written_string(value, secrecy));
         let write = move |member: &Member| {
             let set = || {
                 let _changing = member.lock_file(&["changing"], FlockOperation::LockExclusive)?;
-                let is_so = content(path.as_path())? == was;
+                let is = content(path.as_path())?.and_then(|text| read_string(text).text);
+                let is_so = is == was;
                 if is_so {
                     member.put_at(path, Some(&value))?;
                 }
@@ -290,14 +301,17 @@ impl Member {
 
     fn answer(&self, query: &WorldQuery) -> io::Result<WorldAnswer> {
         Ok(match query {
-            WorldQuery::String(key) => WorldAnswer::String(content(self.path(&["strings", key]).as_path())?),
+            WorldQuery::String(key) => {
+                let text = content(self.path(&["strings", key]).as_path())?;
+                WorldAnswer::String(text.map(read_text))
+            }
             WorldQuery::Strings(namespace) => {
                 let directory = self.path(&["hosts", namespace]);
                 let mut strings = BTreeMap::new();
                 for host in names(directory.as_path())? {
                     // Whoever has left between is not there.
                     if let Some(value) = content(directory.join(escaped(&host)).as_path())? {
-                        strings.insert(host, value);
+                        strings.insert(host, read_text(value));
                     }
                 }
                 WorldAnswer::Strings(strings)
@@ -310,6 +324,39 @@ impl Member {
             }
             WorldQuery::Exports(kind) => WorldAnswer::Exports(self.exports(kind)?),
         })
+    }
+}
+
+/// What the file of a secret string begins with. Another one that begins so is written behind the second of these.
+const SECRET: &str = "\0secret\0";
+const OPEN: &str = "\0open\0";
+
+/// What is in the file of a string.
+fn written_string(text: &str, secrecy: Secrecy) -> String {
+    match secrecy {
+        Secrecy::Secret => format!("{SECRET}{text}"),
+        Secrecy::Open if text.starts_with('\0') => format!("{OPEN}{text}"),
+        Secrecy::Open => text.to_owned(),
+    }
+}
+
+/// The string that a file says. It need not be encrypted: only root reads it.
+fn read_string(written: String) -> SharedString {
+    if let Some(text) = written.strip_prefix(SECRET) {
+        return SharedString {
+            secrecy: Secrecy::Secret,
+            ..SharedString::open(text.to_owned())
+        };
+    }
+    let text = written.strip_prefix(OPEN).map(str::to_owned);
+    SharedString::open(text.unwrap_or(written))
+}
+
+fn read_text(written: String) -> StoredText {
+    let SharedString { text, secrecy, .. } = read_string(written);
+    StoredText {
+        text: text.unwrap_or_default(),
+        is_secret: secrecy == Secrecy::Secret,
     }
 }
 
@@ -407,6 +454,16 @@ fn unescaped(name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_string_is_read_back_with_its_secrecy() {
+        for text in ["", "a", "\0", "\0secret\0x", "\0open\0", "ä\n"] {
+            for secrecy in [Secrecy::Open, Secrecy::Secret] {
+                let read = read_string(written_string(text, secrecy));
+                assert_eq!((read.text.as_deref(), read.secrecy), (Some(text), secrecy));
+            }
+        }
+    }
 
     #[test]
     fn any_text_is_a_file_name_and_is_read_back() {

@@ -22,7 +22,7 @@ use crate::model::ModelWork;
 use crate::output::Output;
 use crate::prefix::Prefix;
 use crate::program::{NO_RESOURCES, say_news};
-use crate::session::Session;
+use crate::session::{Presence, Session};
 use crate::store_arguments::StoreArguments;
 
 /// Print the desired graph of a program
@@ -132,7 +132,12 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         .and_then(|compiled| compiled.program.clone());
     if let Some(program) = program {
         let prefix = Prefix::place(arguments.prefix.clone())?;
-        let machine = session.machine(&arguments.program.hostname()?, prefix, arguments.store.open()?)?;
+        let machine = session.machine(
+            &arguments.program.hostname()?,
+            prefix,
+            arguments.store.open()?,
+            Presence::Onlooker,
+        )?;
         let capabilities = machine.capabilities(&compilation, false)?;
         let first = first_graph(
             program,
@@ -183,7 +188,12 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     if model.has_programs() && !arguments.pure {
         let prefix = Prefix::place(arguments.prefix.clone())?;
         model.evaluate_programs(Evaluating {
-            machine: session.machine(&arguments.program.hostname()?, prefix, arguments.store.open()?)?,
+            machine: session.machine(
+                &arguments.program.hostname()?,
+                prefix,
+                arguments.store.open()?,
+                Presence::Onlooker,
+            )?,
             effects: false,
             wait: arguments.timeout,
             ring: Arc::new(|| ()),

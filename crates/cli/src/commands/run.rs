@@ -43,7 +43,7 @@ use crate::program_state::ProgramState;
 use crate::published_facts::PublishedFacts;
 use crate::reload::{Programs, Surroundings};
 use crate::service_manager::ServiceManager;
-use crate::session::{LocalMachine, Session};
+use crate::session::{LocalMachine, Presence, Session};
 use crate::signals::{Hangup, Request, Signals, StopSignal};
 use crate::store_arguments::StoreArguments;
 use crate::view::{Reason, Verbosity, View, ViewOptions};
@@ -327,7 +327,7 @@ fn keep(
     // From here on signals are requests, so that whatever is made is taken down again.
     let mut signals = runtime.block_on(async { Signals::take(hangup) })?;
     let prefix = Prefix::find(&arguments.prefix, &hostname)?;
-    let machine = session.machine(&hostname, prefix.path.clone(), store)?;
+    let machine = session.machine(&hostname, prefix.path.clone(), store, Presence::Member)?;
     // Thousands of commands at a time need descriptors; fewer only mean that they wait.
     let _ = setpoint_host::raise_open_file_limit();
     if !arguments.no_raise_limits {
@@ -394,6 +394,7 @@ fn keep(
     let member = deploys.map(|deploys| {
         // Nothing is right before there is something to be.
         engine.sources_busy(true);
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
         let follower = Follower {
             deploys: deploys.clone(),
             hostname: hostname.clone(),
@@ -401,6 +402,7 @@ fn keep(
             only_later: arguments.wait,
             only_first: arguments.no_deploy_watch,
             output: output.clone(),
+            begun: Some(begun),
         };
         let (sender, newer) = tokio::sync::mpsc::channel(1);
         runtime.spawn(follower.run(sender));
@@ -412,7 +414,11 @@ fn keep(
             state: surroundings.state.clone(),
             taken: taken_last,
         };
-        reports = Some(runtime.spawn(reporting.run()));
+        reports = Some(runtime.spawn(async move {
+            // Who counts as a member takes what is deployed from then on.
+            let _ = has_begun.await;
+            reporting.run().await;
+        }));
         Member {
             newer,
             taken,

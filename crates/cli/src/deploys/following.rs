@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use setpoint_world::{Backoff, Revision, Selection, Watched};
 use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
 
 use super::files::NotFetched;
 use super::{DEPLOYS, Deploys, Frontend, Record, Stored};
@@ -41,6 +42,8 @@ pub(crate) struct Follower {
     pub(crate) only_first: bool,
     /// Where it is said what goes wrong.
     pub(crate) output: Output,
+    /// Told when it is known what is later.
+    pub(crate) begun: Option<oneshot::Sender<()>>,
 }
 
 /// How far a host is.
@@ -69,7 +72,7 @@ impl<E: Into<NotFetched>> From<E> for NotTaken {
 
 impl Follower {
     /// Hands on each deploy that is newer than the one before, until nobody wants to know.
-    pub(crate) async fn run(self, deployed: Sender<Deployed>) {
+    pub(crate) async fn run(mut self, deployed: Sender<Deployed>) {
         let mut progress = Progress::default();
         let mut backoff = Backoff::default();
         loop {
@@ -99,7 +102,7 @@ impl Follower {
     }
 
     async fn follow(
-        &self,
+        &mut self,
         progress: &mut Progress,
         backoff: &mut Backoff,
         deployed: &Sender<Deployed>,
@@ -112,6 +115,9 @@ impl Follower {
         let mut seen = Revision(0);
         if self.only_later && progress.last == 0 {
             progress.last = self.deploys.newest().await?;
+        }
+        if let Some(begun) = self.begun.take() {
+            let _ = begun.send(());
         }
         loop {
             if progress.told.take().is_some() {

@@ -94,7 +94,7 @@ pub(crate) fn machine() -> SimulatedCapabilities {
         vec![Exported {
             name: "/x".to_owned(),
             host: "a".to_owned(),
-            data: String::new(),
+            data: String::new().into(),
         }],
     );
     machine.without_effects()

@@ -34,6 +34,8 @@ type Written = Result<(), Failure>;
 /// What is exported, and who writes it.
 pub(super) struct Exporter {
     exports: Mutex<Exports<oneshot::Sender<Written>>>,
+    /// Whether the store takes secrets.
+    keeps_secrets: bool,
     /// There is something to be done that somebody waits for.
     news: Notify,
     state: Mutex<State>,
@@ -57,6 +59,7 @@ impl Exporter {
     pub(super) fn start(store: Arc<dyn ExportStore>, inbox: Arc<Inbox>, runtime: &Runtime) -> Arc<Exporter> {
         let exporter = Arc::new(Exporter {
             exports: Mutex::default(),
+            keeps_secrets: store.keeps_secrets(),
             news: Notify::new(),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -83,7 +86,11 @@ impl Exporter {
     pub(super) fn begin(&self, resources: &[Arc<DesiredResource>]) -> Exporting {
         let mut exporting = Exporting::default();
         for resource in resources {
-            let data = match encode_exported(resource) {
+            let exported = encode_exported(resource).and_then(|exported| match exported.secret {
+                Some(secret) if !self.keeps_secrets => Err(format!("`{secret}` is sensitive")),
+                _ => Ok(exported.text),
+            });
+            let data = match exported {
                 Ok(data) => data,
                 Err(why) => {
                     let refused = Failure::new("export").on(&resource.id).because(why);

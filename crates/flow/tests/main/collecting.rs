@@ -48,7 +48,7 @@ fn export(name: &str, host: &str, value: i64) -> Exported {
     Exported {
         name: name.to_owned(),
         host: host.to_owned(),
-        data: encode_exported(&resource).unwrap(),
+        data: encode_exported(&resource).unwrap().text.into(),
     }
 }
 

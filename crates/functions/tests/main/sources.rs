@@ -379,7 +379,7 @@ fn the_world_is_followed_by_key() {
         vec![Exported {
             name: "/a".to_owned(),
             host: "h1".to_owned(),
-            data: String::new(),
+            data: String::new().into(),
         }],
     );
     let item = Value::structure(element.clone(), vec![text("/a"), text("h1")]);

@@ -44,8 +44,8 @@ impl Resource for Gate {
             .extension::<SharedStore>()?
             .get(SharedKey::ForAll(&self.key))
             .await?;
-        let missing = match &settled {
-            Some(hash) if *hash == self.hash => return Ok(()),
+        let missing = match settled.map(|settled| settled.text) {
+            Some(hash) if hash.as_ref() == Some(&self.hash) => return Ok(()),
             Some(_) => {
                 format!("{resource} is settled on {machine} with other parameters than those wanted here")
             }

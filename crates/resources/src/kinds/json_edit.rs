@@ -15,7 +15,7 @@ use setpoint_host::files::{AbsolutePath, Replace};
 use setpoint_host::watch::{Depth, Follow};
 
 use crate::turns::Turn;
-use crate::{SharedKey, SharedStore};
+use crate::{Secrecy, SharedKey, SharedStore};
 use document::{Before, Document};
 use edit::{Edit, What, shown};
 
@@ -188,7 +188,11 @@ impl Resource for JsonEdit {
             (Place::File(path), _) => {
                 let _turn = Turn::at_file(path, apply).await?;
                 let document = Some(read_file(path)?);
-                if let Some(edited) = edit_all(document.as_deref(), edits, &place.to_string(), Some(apply))? {
+                let tell = Telling {
+                    apply,
+                    is_secret: false,
+                };
+                if let Some(edited) = edit_all(document.as_deref(), edits, &place.to_string(), Some(tell))? {
                     apply.replace_at_once(Replace::bytes(path.clone(), edited.into_bytes()))?;
                 }
                 Ok(())
@@ -208,20 +212,49 @@ async fn edit_key(
     apply: &mut Apply<'_>,
 ) -> Result<(), Failure> {
     let key = SharedKey::ForAll(key);
+    let is_sensitive = apply.has_sensitive();
     let mut document = shared.get(key).await?;
-    let mut edited = edit_all(document.as_deref(), edits, at, Some(apply))?;
+    let mut is_told = false;
     for _ in 0..TRIES {
-        let Some(text) = edited else {
-            return Ok(());
+        let text = document.as_ref().and_then(|document| document.text.as_deref());
+        if document.is_some() && text.is_none() {
+            let why = "it is encrypted, and not for this host";
+            return Err(Failure::new("read the document").on(at).because(why));
+        }
+        // Of a document that is secret no entry is told.
+        let is_secret = document
+            .as_ref()
+            .is_some_and(|document| document.secrecy == Secrecy::Secret);
+        let tell = if is_told {
+            None
+        } else {
+            Some(Telling { apply, is_secret })
         };
-        if shared.set_if(key, document.as_deref(), &text).await? {
+        let secrecy = Secrecy::of(is_secret || is_sensitive);
+        let misses = document.as_ref().and_then(|document| document.misses(secrecy));
+        let edited = match (edit_all(text, edits, at, tell)?, text, misses) {
+            (Some(edited), _, _) => edited,
+            // It is right, and not for those whom it shall be for.
+            (None, Some(text), Some((is, want))) if apply.drift_of("store", "readers", is, want) => {
+                text.to_owned()
+            }
+            (None, _, _) => return Ok(()),
+        };
+        is_told = true;
+        if shared.set_if(key, text, &edited, secrecy).await? {
             return Ok(());
         }
         document = shared.get(key).await?;
-        edited = edit_all(document.as_deref(), edits, at, None)?;
     }
     let why = format!("others have changed it {TRIES} times meanwhile");
     Err(Failure::new("edit").on(at).because(why))
+}
+
+/// Where differences are told.
+struct Telling<'a, 'b> {
+    apply: &'a mut Apply<'b>,
+    /// Whether what the document says is told to nobody.
+    is_secret: bool,
 }
 
 /// Makes the edits in a document; none is an empty one. Answers what it is then, if it is to be written: where differences are told, that may
@@ -230,13 +263,13 @@ fn edit_all(
     text: Option<&str>,
     edits: &[Edit],
     at: &str,
-    mut tell: Option<&mut Apply<'_>>,
+    mut tell: Option<Telling<'_, '_>>,
 ) -> Result<Option<String>, Failure> {
     let document = text.map_or_else(|| Ok(Document::empty()), Document::read);
     let mut document = document.map_err(|why| Failure::new("read the document").on(at).because(why))?;
     let mut repairs = false;
     for edit in edits {
-        repairs |= edit_one(&mut document, edit, at, tell.as_deref_mut())?;
+        repairs |= edit_one(&mut document, edit, at, tell.as_mut())?;
     }
     Ok(repairs.then(|| document.text()))
 }
@@ -246,7 +279,7 @@ fn edit_one(
     document: &mut Document,
     edit: &Edit,
     at: &str,
-    tell: Option<&mut Apply<'_>>,
+    tell: Option<&mut Telling<'_, '_>>,
 ) -> Result<bool, Failure> {
     let done = match &edit.what {
         What::Set(value) => document.set(&edit.path, value),
@@ -262,10 +295,13 @@ fn edit_one(
     let Some(Before(before)) = before else {
         return Ok(false);
     };
-    let Some(apply) = tell else {
+    let Some(Telling { apply, is_secret }) = tell else {
         return Ok(true);
     };
-    let is = before.map_or(DriftValue::Absent, DriftValue::from);
+    let is = match before {
+        Some(_) if *is_secret => DriftValue::Sensitive,
+        before => before.map_or(DriftValue::Absent, DriftValue::from),
+    };
     let want = match &edit.what {
         What::Set(value) => DriftValue::from(value.compact()),
         What::Delete => DriftValue::Absent,

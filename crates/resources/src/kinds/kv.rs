@@ -2,14 +2,15 @@
 
 use std::cmp::Ordering;
 
-use setpoint_engine::{Apply, Failure, Handle, Resource, Watch, async_trait};
+use setpoint_engine::{Apply, DriftValue, Failure, Handle, Resource, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 
-use crate::{SharedKey, SharedStore};
+use crate::{Secrecy, SharedKey, SharedStore};
 
 /// A string in the store that hosts share, which programs read with `world.getval` and `world.kvlookup`.
 ///
-/// It lies there as it is, also if it is sensitive: whoever can read the store can read it.
+/// One that is sensitive is encrypted in the store of a cluster, so that its hosts can read it and nobody else, and is sensitive where it is read. In the store of one
+/// machine it lies as it is, where only root can read it.
 ///
 /// ```mcl
 /// kv "release" {
@@ -88,11 +89,22 @@ impl Resource for Kv {
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let store = apply.handle().extension::<SharedStore>()?;
         let stored = store.get(self.place()).await?;
-        if stored == self.value || (!apply.refresh_pending() && self.may_stay(stored.as_deref())) {
-            return Ok(());
-        }
-        if apply.drift("value", stored.as_deref(), self.value.as_deref()) {
-            store.set(self.place(), self.value.as_deref()).await?;
+        let secrecy = Secrecy::of(apply.is_sensitive("value"));
+        let text = stored.as_ref().and_then(|stored| stored.text.as_deref());
+        let is_same = stored.is_some() == self.value.is_some() && text == self.value.as_deref();
+        let misses = stored.as_ref().and_then(|stored| stored.misses(secrecy));
+        let is_to_be_set = match (&stored, misses) {
+            // It is not for those whom it shall be for. That is as secret as the key is.
+            (Some(_), Some((is, want))) if is_same => apply.drift_of("key", "readers", is, want),
+            _ if is_same || !apply.refresh_pending() && self.may_stay(text) => return Ok(()),
+            // What was there may be a secret although what is wanted is none.
+            (Some(stored), _) if stored.secrecy == Secrecy::Secret => {
+                apply.drift("value", DriftValue::Sensitive, self.value.as_deref())
+            }
+            _ => apply.drift("value", text, self.value.as_deref()),
+        };
+        if is_to_be_set {
+            store.set(self.place(), self.value.as_deref(), secrecy).await?;
         }
         Ok(())
     }

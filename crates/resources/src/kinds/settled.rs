@@ -2,7 +2,7 @@
 
 use setpoint_engine::{Apply, Failure, Handle, KindSpec, Resource, Watch, async_trait};
 
-use crate::{SharedKey, SharedStore};
+use crate::{Secrecy, SharedKey, SharedStore};
 
 /// That something here is settled, told to the machines that wait for it.
 ///
@@ -39,12 +39,14 @@ impl Resource for Settled {
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let store = apply.handle().extension::<SharedStore>()?;
         let said = store.get(SharedKey::ForAll(&self.key)).await?;
+        let said = said.and_then(|said| said.text);
         if said.as_ref() == Some(&self.hash) {
             return Ok(());
         }
         let want = format!("other machines that {} is settled", self.resource);
         if apply.drift("settled", said, want) {
-            store.set(SharedKey::ForAll(&self.key), Some(&self.hash)).await?;
+            let key = SharedKey::ForAll(&self.key);
+            store.set(key, Some(&self.hash), Secrecy::Open).await?;
         }
         Ok(())
     }

@@ -1,10 +1,17 @@
 //! What this host exports.
 
-use setpoint_engine::{ExportChange, ExportKey, ExportStore, Failure, async_trait};
-use setpoint_graph::ResourceId;
-use setpoint_world::{Key, MOST_OPERATIONS, Operation, Selection, StoreError, Transaction};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use serde_json::Value as Json;
+use setpoint_engine::{ExportChange, ExportKey, ExportStore, Failure, async_trait};
+use setpoint_graph::{ENCRYPTED, ResourceId, SECRETS};
+use setpoint_value::StoredText;
+use setpoint_world::{Backoff, Entry, Key, MOST_OPERATIONS, Operation, Selection, StoreError, Transaction};
+
+use super::secrets::{KEYS, Readers, Sealed, Unreadable};
 use super::{ClusterWorld, Member, failed, keys};
+use crate::host_key::HostKey;
 
 pub(super) const EXPORTED: &str = "/exported";
 
@@ -47,6 +54,10 @@ impl ExportStore for ClusterWorld {
         }
     }
 
+    fn keeps_secrets(&self) -> bool {
+        true
+    }
+
     fn at_a_time(&self) -> usize {
         MOST_OPERATIONS
     }
@@ -60,29 +71,165 @@ fn refused(change: &ExportChange, error: StoreError) -> Failure {
     failed(attempted, &change.key, error)
 }
 
+/// What this host exports with secrets in it, by its key, before they are encrypted.
+#[derive(Default)]
+pub(super) struct SecretExports {
+    exports: BTreeMap<ExportKey, Arc<str>>,
+    /// Whether it is seen to that they are for the right keys.
+    is_followed: bool,
+}
+
+/// The text of a resource, taken apart: what everybody may know, and its secrets.
+struct Parted {
+    open: serde_json::Map<String, Json>,
+    secrets: String,
+}
+
+impl Parted {
+    /// Of a text with secrets; none of one without.
+    fn of(text: &str) -> Option<Parted> {
+        if !text.contains(SECRETS) {
+            return None;
+        }
+        let mut open: serde_json::Map<String, Json> = serde_json::from_str(text).ok()?;
+        let secrets = open.remove(SECRETS)?.to_string();
+        Some(Parted { open, secrets })
+    }
+
+    /// Of one that is encrypted; none of one that is not.
+    fn of_encrypted(text: &str, key: &HostKey) -> Option<Result<(Parted, Readers), Unreadable>> {
+        if !text.contains(ENCRYPTED) {
+            return None;
+        }
+        let mut open: serde_json::Map<String, Json> = serde_json::from_str(text).ok()?;
+        let sealed: Sealed = serde_json::from_value(open.remove(ENCRYPTED)?).ok()?;
+        let secrets = sealed.open(key);
+        Some(secrets.map(|secrets| (Parted { open, secrets }, sealed.readers)))
+    }
+
+    /// As it is before it is encrypted.
+    fn text(mut self) -> Result<String, Unreadable> {
+        let secrets = serde_json::from_str(&self.secrets).map_err(|_| Unreadable::Damaged)?;
+        self.open.insert(SECRETS.to_owned(), secrets);
+        Ok(Json::Object(self.open).to_string())
+    }
+
+    /// As it lies in the store.
+    fn encrypted(mut self, readers: Readers) -> Result<String, String> {
+        let sealed = Sealed::new(&self.secrets, readers)?;
+        let sealed = serde_json::to_value(sealed).map_err(|error| error.to_string())?;
+        self.open.insert(ENCRYPTED.to_owned(), sealed);
+        Ok(Json::Object(self.open).to_string())
+    }
+}
+
+/// The text of a resource that others export, as far as this host can read it.
+pub(super) fn read_exported(text: String, key: &HostKey) -> Result<StoredText, Unreadable> {
+    match Parted::of_encrypted(&text, key) {
+        None => Ok(text.into()),
+        Some(parted) => Ok(StoredText::secret(parted?.0.text()?)),
+    }
+}
+
 impl Member {
     /// Writes what is not so yet, in one transaction.
-    async fn change(&self, changes: &[ExportChange]) -> Result<(), StoreError> {
+    async fn change(self: &Arc<Self>, changes: &[ExportChange]) -> Result<(), StoreError> {
+        let mut secret = self.secret_exports.lock().await;
+        self.write_exports(changes).await?;
+        for ExportChange { key, data } in changes {
+            let data = data.as_ref().filter(|data| Parted::of(data).is_some());
+            match data {
+                Some(data) => drop(secret.exports.insert(key.clone(), data.clone())),
+                None => drop(secret.exports.remove(key)),
+            }
+        }
+        if !secret.exports.is_empty() && !std::mem::replace(&mut secret.is_followed, true) {
+            self.follow_readers();
+        }
+        Ok(())
+    }
+
+    /// Encrypts what this host exports anew when hosts have other keys.
+    fn follow_readers(self: &Arc<Self>) {
+        let mirror = self.mirror(Selection::prefix(format!("{KEYS}/")));
+        let member = Arc::downgrade(self);
+        self.runtime().spawn(async move {
+            let mut seen = mirror.look();
+            let mut backoff = Backoff::default();
+            while seen.changed().await.is_ok() {
+                loop {
+                    let Some(member) = member.upgrade() else {
+                        return;
+                    };
+                    let secret = member.secret_exports.lock().await;
+                    let changes = secret.exports.iter().map(|(key, data)| ExportChange {
+                        key: key.clone(),
+                        data: Some(data.clone()),
+                    });
+                    let changes: Vec<ExportChange> = changes.collect();
+                    let mut is_done = true;
+                    for some in changes.chunks(MOST_OPERATIONS) {
+                        is_done &= member.write_exports(some).await.is_ok();
+                    }
+                    drop(secret);
+                    drop(member);
+                    if is_done {
+                        break;
+                    }
+                    tokio::time::sleep(backoff.pause()).await;
+                }
+                backoff.reset();
+            }
+        });
+    }
+
+    /// Writes what is not so yet, in one transaction.
+    async fn write_exports(&self, changes: &[ExportChange]) -> Result<(), StoreError> {
         let keys: Vec<Key> = changes.iter().map(|change| self.exported(&change.key)).collect();
         let (store, selections) = (
             self.store.clone(),
             keys.iter().cloned().map(Selection::from).collect::<Vec<_>>(),
         );
         let there = self.ask(async move { store.read(&selections).await }).await?;
-        let there = there.entries.iter().map(|found| found.first());
-        let differing = changes
+        let parted: Vec<Option<Parted>> = changes
             .iter()
-            .zip(&keys)
-            .zip(there)
-            .filter_map(|((change, key), there)| {
-                let is = there.map(|entry| &*entry.value);
-                let wanted = change.data.as_ref().map(|data| data.as_bytes());
-                (is != wanted).then(|| match wanted {
-                    Some(data) => Operation::put(key.clone(), data),
-                    None => Operation::Delete(key.clone().into()),
-                })
-            });
-        let operations: Vec<Operation> = differing.collect();
+            .map(|change| change.data.as_deref().and_then(Parted::of))
+            .collect();
+        let hosts = match parted.iter().any(Option::is_some) {
+            true => self.all_readers().await?,
+            false => Readers::new(),
+        };
+        let mut operations = Vec::new();
+        for (((change, key), parted), there) in changes.iter().zip(keys).zip(parted).zip(&there.entries) {
+            let there = there.first();
+            let wanted = match (&change.data, parted) {
+                (None, _) => None,
+                (Some(data), None) => Some(data.as_bytes().to_vec()),
+                (Some(_), Some(parted)) => {
+                    let readers = self.readers_of(&change.key, &hosts)?;
+                    let is_so = there.and_then(Entry::text).is_some_and(|text| {
+                        let is = Parted::of_encrypted(text, &self.key).and_then(Result::ok);
+                        is.is_some_and(|(is, of)| {
+                            is.open == parted.open && is.secrets == parted.secrets && of == readers
+                        })
+                    });
+                    if is_so {
+                        continue;
+                    }
+                    let encrypted = parted.encrypted(readers);
+                    let refused = |reason: String| StoreError::Misconfigured {
+                        reason: reason.into(),
+                    };
+                    Some(encrypted.map_err(refused)?.into_bytes())
+                }
+            };
+            if there.map(|entry| &*entry.value) != wanted.as_deref() {
+                operations.push(match wanted {
+                    Some(data) => Operation::put(key, data),
+                    None => Operation::Delete(key.into()),
+                });
+            }
+        }
         if operations.is_empty() {
             return Ok(());
         }
@@ -90,6 +237,21 @@ impl Member {
         self.ask(async move { store.transact(Transaction::of(operations)).await })
             .await
             .map(drop)
+    }
+
+    /// Who may read the secrets of an export: this host, and whom it is for.
+    fn readers_of(&self, key: &ExportKey, hosts: &Readers) -> Result<Readers, StoreError> {
+        if &*key.to == EVERYONE {
+            return Ok(hosts.clone());
+        }
+        let readers = [&*key.to, &self.hostname].map(|host| {
+            let key = hosts.get(host).ok_or_else(|| StoreError::Misconfigured {
+                reason: format!("{host} has no key in the store yet, so that nothing can be encrypted to it")
+                    .into(),
+            })?;
+            Ok((host.to_owned(), key.clone()))
+        });
+        readers.into_iter().collect()
     }
 
     fn exported(&self, key: &ExportKey) -> Key {

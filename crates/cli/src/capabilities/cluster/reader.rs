@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use setpoint_value::{Exported, Wake, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
+use setpoint_value::{Exported, StoredText, Wake, WorldAnswer, WorldFeed, WorldQuery, WorldReader};
 use setpoint_world::{Entry, Selection};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::elections::{SCHEDULES, chosen};
-use super::exports::{EVERYONE, EXPORTED};
+use super::exports::{EVERYONE, EXPORTED, read_exported};
 use super::mirror::{Mirror, Seen};
+use super::secrets::{Sealed, Unreadable};
 use super::strings::{HOST_STRINGS, STRINGS};
 use super::{ClusterWorld, Member, keys};
+use crate::host_key::HostKey;
 
 impl WorldReader for ClusterWorld {
     fn follow(&self, query: &WorldQuery, wake: Wake) -> Box<dyn WorldFeed> {
@@ -24,6 +26,7 @@ impl WorldReader for ClusterWorld {
             .collect();
         Box::new(Feed {
             query: query.clone(),
+            member: member.clone(),
             parts,
             last: None,
         })
@@ -89,6 +92,7 @@ impl Drop for Part {
 
 struct Feed {
     query: WorldQuery,
+    member: Arc<Member>,
     parts: Vec<Part>,
     last: Option<Result<WorldAnswer, String>>,
 }
@@ -117,18 +121,40 @@ impl Feed {
                 (None, _) => return None,
             }
         }
-        Some(Ok(self.read(&all)))
+        self.read(&all).map(Ok)
     }
 
-    fn read(&self, entries: &[Entry]) -> WorldAnswer {
-        let text = |entry: &Entry| String::from_utf8_lossy(&entry.value).into_owned();
-        match &self.query {
-            WorldQuery::String(_) => WorldAnswer::String(entries.first().map(text)),
+    /// A text that may be encrypted. What this host cannot read is told, and is as if it had not been seen.
+    fn readable(
+        &self,
+        entry: &Entry,
+        read: impl FnOnce(String, &HostKey) -> Result<StoredText, Unreadable>,
+    ) -> Option<StoredText> {
+        let text = String::from_utf8_lossy(&entry.value).into_owned();
+        let read = read(text, &self.member.key);
+        read.map_err(|why| self.member.telling.unreadable(&entry.key, &why))
+            .ok()
+    }
+
+    fn string(&self, entry: &Entry) -> Option<StoredText> {
+        self.readable(entry, |text, key| match Sealed::read(&text) {
+            Some(sealed) => sealed.open(key).map(StoredText::secret),
+            None => Ok(text.into()),
+        })
+    }
+
+    /// None where all of the answer is what this host cannot read.
+    fn read(&self, entries: &[Entry]) -> Option<WorldAnswer> {
+        Some(match &self.query {
+            WorldQuery::String(_) => match entries.first() {
+                Some(entry) => WorldAnswer::String(Some(self.string(entry)?)),
+                None => WorldAnswer::String(None),
+            },
             WorldQuery::Strings(namespace) => {
                 let begin = keys::below(HOST_STRINGS, &[namespace]);
                 let strings = entries.iter().filter_map(|entry| {
                     let [host] = keys::parts(&entry.key, &begin)?;
-                    Some((host, text(entry)))
+                    Some((host, self.string(entry)?))
                 });
                 WorldAnswer::Strings(strings.collect())
             }
@@ -140,16 +166,19 @@ impl Feed {
             WorldQuery::Exports(wanted) => {
                 let exported = entries.iter().filter_map(|entry| {
                     let [_, host, kind, name] = keys::parts(&entry.key, &format!("{EXPORTED}/"))?;
-                    (kind == *wanted).then(|| ((name, host), text(entry)))
+                    if kind != *wanted {
+                        return None;
+                    }
+                    Some(((name, host), self.readable(entry, read_exported)?))
                 });
                 // Of what a host exports to all and to this one, that for this one holds, which comes last.
-                let exported: BTreeMap<(String, String), String> = exported.collect();
+                let exported: BTreeMap<(String, String), StoredText> = exported.collect();
                 let exported = exported
                     .into_iter()
                     .map(|((name, host), data)| Exported { name, host, data });
                 let exported = exported.collect();
                 WorldAnswer::Exports(exported)
             }
-        }
+        })
     }
 }

@@ -1,9 +1,10 @@
 //! Strings that hosts share.
 
 use setpoint_engine::{Failure, Watch, Watcher, async_trait};
-use setpoint_resources::{SharedKey, SharedStrings};
+use setpoint_resources::{Secrecy, SharedKey, SharedString, SharedStrings};
 use setpoint_world::{Entry, Key, Operation, Selection, State, Transaction};
 
+use super::secrets::{KEYS, Readers, Sealed};
 use super::{ClusterWorld, Member, failed, keys};
 
 pub(super) const STRINGS: &str = "/strings";
@@ -27,7 +28,7 @@ impl Member {
     async fn write(&self, key: &Key, transaction: Transaction) -> Result<bool, Failure> {
         let store = self.store.clone();
         let done = self.ask(async move { store.transact(transaction).await }).await;
-        let done = done.map_err(|error| failed("set what hosts share under", key, error))?;
+        let done = done.map_err(|error| failed(SET, key, error))?;
         Ok(done.is_done())
     }
 }
@@ -36,45 +37,136 @@ fn text(entry: &Entry) -> String {
     String::from_utf8_lossy(&entry.value).into_owned()
 }
 
+impl Member {
+    /// A string as it lies in the store.
+    async fn stored(&self, entry: &Entry) -> Result<SharedString, Failure> {
+        let text = text(entry);
+        let Some(sealed) = Sealed::read(&text) else {
+            return Ok(SharedString::open(text));
+        };
+        let readers = self.readers(&entry.key).await?;
+        Ok(SharedString {
+            text: sealed.open(&self.key).ok(),
+            secrecy: Secrecy::Secret,
+            is_current: sealed.readers == readers,
+        })
+    }
+
+    async fn readers(&self, key: &Key) -> Result<Readers, Failure> {
+        let readers = self.all_readers().await;
+        readers.map_err(|error| failed("read the keys of hosts for", key, error))
+    }
+
+    /// A string as it shall lie in the store.
+    async fn written(&self, key: &Key, value: &str, secrecy: Secrecy) -> Result<Vec<u8>, Failure> {
+        let refused = |why: String| Failure::new(SET).on(key).because(why);
+        match secrecy {
+            Secrecy::Open if Sealed::read(value).is_some() => {
+                Err(refused("it looks like an encrypted one".to_owned()))
+            }
+            Secrecy::Open => Ok(value.as_bytes().to_vec()),
+            Secrecy::Secret => {
+                let sealed = Sealed::new(value, self.readers(key).await?);
+                Ok(sealed.map_err(refused)?.text().into_bytes())
+            }
+        }
+    }
+}
+
+/// What is done with it, in messages.
+const SET: &str = "set what hosts share under";
+
 #[async_trait]
 impl SharedStrings for ClusterWorld {
-    async fn get(&self, key: SharedKey<'_>) -> Result<Option<String>, Failure> {
-        let key = self.member.string(key);
-        Ok(self.member.entry(&key).await?.as_ref().map(text))
-    }
-
-    async fn set(&self, key: SharedKey<'_>, value: Option<&str>) -> Result<(), Failure> {
-        let key = self.member.string(key);
-        // What is so already is not written: others would be woken by it.
-        let is = self.member.entry(&key).await?;
-        if is.as_ref().map(text).as_deref() == value {
-            return Ok(());
+    async fn get(&self, key: SharedKey<'_>) -> Result<Option<SharedString>, Failure> {
+        let member = &self.member;
+        match member.entry(&member.string(key)).await? {
+            Some(entry) => member.stored(&entry).await.map(Some),
+            None => Ok(None),
         }
-        let operation = match value {
-            Some(value) => Operation::put(key.clone(), value.as_bytes()),
-            None => Operation::Delete(key.clone().into()),
-        };
-        self.member
-            .write(&key, Transaction::of([operation]))
-            .await
-            .map(drop)
     }
 
-    async fn set_if(&self, key: SharedKey<'_>, was: Option<&str>, value: &str) -> Result<bool, Failure> {
-        let key = self.member.string(key);
-        let state = was.map_or(State::Absent, |was| State::Value(was.as_bytes().into()));
-        let put = Operation::put(key.clone(), value.as_bytes());
-        let transaction = Transaction::of([put]).when(key.clone(), state);
-        self.member.write(&key, transaction).await
+    async fn set(&self, key: SharedKey<'_>, value: Option<&str>, secrecy: Secrecy) -> Result<(), Failure> {
+        let member = &self.member;
+        let key = member.string(key);
+        // What is so already is not written: others would be woken by it.
+        let is = member.entry(&key).await?;
+        let operation = match (value, &is) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) => Operation::Delete(key.clone().into()),
+            (Some(value), is) => {
+                if let Some(is) = is {
+                    let stored = member.stored(is).await?;
+                    if stored.text.as_deref() == Some(value) && stored.misses(secrecy).is_none() {
+                        return Ok(());
+                    }
+                }
+                Operation::put(key.clone(), member.written(&key, value, secrecy).await?)
+            }
+        };
+        member.write(&key, Transaction::of([operation])).await.map(drop)
+    }
+
+    async fn set_if(
+        &self,
+        key: SharedKey<'_>,
+        was: Option<&str>,
+        value: &str,
+        secrecy: Secrecy,
+    ) -> Result<bool, Failure> {
+        let member = &self.member;
+        let key = member.string(key);
+        let is = member.entry(&key).await?;
+        let text = match &is {
+            Some(is) => member.stored(is).await?.text,
+            None => None,
+        };
+        if is.is_some() != was.is_some() || text.as_deref() != was {
+            return Ok(false);
+        }
+        let state = is.map_or(State::Absent, |is| State::Modified(is.modified));
+        let put = Operation::put(key.clone(), member.written(&key, value, secrecy).await?);
+        member
+            .write(&key, Transaction::of([put]).when(key.clone(), state))
+            .await
     }
 
     fn watch(&self, key: SharedKey<'_>) -> Watch {
         let (member, key) = (self.member.clone(), self.member.string(key));
         Watch::own(|watcher| async move {
             let mirror = member.mirror(key.into());
-            follow(&watcher, mirror.look()).await;
+            // Whose readers are others than before is encrypted anew.
+            let keys = member.mirror(Selection::prefix(format!("{KEYS}/")));
+            let (own, keys) = (mirror.look(), keys.look());
+            tokio::join!(follow(&watcher, own.clone()), follow_readers(&watcher, own, keys));
             Ok(())
         })
+    }
+}
+
+/// Tells a resource when hosts have other keys, if its string is a secret.
+async fn follow_readers(
+    watcher: &Watcher,
+    own: tokio::sync::watch::Receiver<super::mirror::Seen>,
+    mut keys: tokio::sync::watch::Receiver<super::mirror::Seen>,
+) {
+    let mut known = keys.borrow_and_update().entries.clone();
+    loop {
+        tokio::select! {
+            changed = keys.changed() => if changed.is_err() {
+                return;
+            },
+            () = watcher.cancellation.cancelled() => return,
+        }
+        let now = keys.borrow_and_update().entries.clone();
+        let is_secret = own.borrow().entries.as_ref().is_some_and(|entries| {
+            let mut entries = entries.values();
+            entries.any(|entry| Sealed::read(&text(entry)).is_some())
+        });
+        if known.is_some() && known != now && is_secret {
+            (watcher.event)("the hosts that share a secret are others");
+        }
+        known = now;
     }
 }
 

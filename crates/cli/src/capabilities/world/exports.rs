@@ -95,9 +95,11 @@ impl Member {
                 }
             }
         }
-        let exported = found
-            .into_iter()
-            .map(|((name, host), data)| Exported { name, host, data });
+        let exported = found.into_iter().map(|((name, host), data)| Exported {
+            name,
+            host,
+            data: data.into(),
+        });
         Ok(exported.collect())
     }
 

@@ -1,0 +1,78 @@
+//! `setpoint keys`: the public keys of the hosts of a cluster, to which secrets are encrypted.
+
+use clap::Args;
+use setpoint_diagnostics::{did_you_mean, visible};
+use setpoint_world::{Operation, Outcome, Selection, State, Transaction};
+
+use crate::capabilities::{KEYS, host_of_key, key_of};
+use crate::failure::{Failure, exit_code};
+use crate::output::Importance;
+use crate::session::Session;
+use crate::store_arguments::StoreArguments;
+
+/// Show the public keys of the hosts of a cluster, to which secrets are encrypted
+///
+/// A host makes its key pair at its first start with `--seeds`, keeps the secret half in `keys/host.age` below its prefix, and tells the others this
+/// half. `remove HOST` takes away that of a host which is gone: those who keep secrets encrypt them anew, for the others alone.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    store: StoreArguments,
+
+    /// `remove HOST`; nothing to show all
+    #[arg(value_name = "ACTION", num_args = 0..=2)]
+    words: Vec<String>,
+}
+
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    let words: Vec<&str> = arguments.words.iter().map(String::as_str).collect();
+    let removed = match words.as_slice() {
+        [] => None,
+        ["remove", host] => Some(*host),
+        ["remove"] => return Err(Failure::usage("`remove` needs the name of a host")),
+        [other, ..] => {
+            let failure = Failure::usage(format!("`{other}` is nothing that can be done with keys"));
+            return Err(failure.hint("`remove HOST` takes away the key of a host"));
+        }
+    };
+    let Some(store) = arguments.store.open()? else {
+        let failure = Failure::usage("keys are in the store that hosts share, and none is named");
+        return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
+    let all = Selection::prefix(format!("{KEYS}/"));
+    let found = runtime.block_on(store.read(&[all]));
+    let found = found.map_err(|error| Failure::wrong("failed to read the keys").because(error))?;
+    let hosts: Vec<(String, String)> = found
+        .all()
+        .filter_map(|entry| Some((host_of_key(&entry.key)?, entry.text().unwrap_or("?").to_owned())))
+        .collect();
+    let Some(host) = removed else {
+        let width = hosts.iter().map(|(host, _)| host.len()).max().unwrap_or(0);
+        let line = |(host, key): &(String, String)| format!("{:width$}  {}\n", visible(host), visible(key));
+        session
+            .output
+            .print(&hosts.iter().map(line).collect::<String>())?;
+        return Ok(exit_code::DONE);
+    };
+    let remove = Transaction::of([Operation::Delete(key_of(host).into())]).when(key_of(host), State::Present);
+    let done = runtime.block_on(store.transact(remove));
+    let done =
+        done.map_err(|error| Failure::wrong(format!("failed to remove the key of {host}")).because(error))?;
+    match done {
+        Outcome::Done(_) => {
+            let text = format!("the key of {} is removed", visible(host));
+            session.output.say(Importance::Notice, text);
+            Ok(exit_code::DONE)
+        }
+        Outcome::Refused(_) => {
+            let failure = Failure::wrong(format!("there is no key of {}", visible(host)));
+            let hosts = hosts.iter().map(|(host, _)| host.as_str());
+            Err(match did_you_mean(host, hosts) {
+                Some(meant) => failure.hint(meant),
+                None => failure.hint("`setpoint keys` shows those that there are"),
+            })
+        }
+    }
+}

@@ -1,0 +1,534 @@
+//! Programs that are published to all hosts of a cluster.
+
+use setpoint_testing::etcd::has_etcd;
+use setpoint_testing::{Finished, Running};
+
+use super::{BINARY, Cluster};
+use crate::several_hosts::{Host, eventually};
+
+/// Commands of whoever publishes, from a repository of its own.
+struct Publisher<'a> {
+    cluster: &'a Cluster,
+}
+
+impl Publisher<'_> {
+    fn write(&self, name: &str, content: &str) {
+        let root = self.cluster.place.path("").display().to_string();
+        self.cluster
+            .place
+            .write(&format!("repository/{name}"), content.replace("PLACE/", &root));
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let mut command = self.cluster.place.command("git");
+        command.current_dir(self.cluster.place.path("repository"));
+        command
+            .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
+            .args(arguments);
+        let ran = command.output().expect("there is a `git`");
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    }
+
+    fn commit(&self, message: &str) -> String {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn deploy(&self, arguments: &[&str]) -> Finished {
+        let mut command = self.cluster.place.command(BINARY);
+        command.current_dir(self.cluster.place.path("repository"));
+        command.args(["deploy", "--seeds", &self.cluster.etcd.endpoints().join(",")]);
+        finished(&mut command, arguments)
+    }
+}
+
+fn finished(command: &mut std::process::Command, arguments: &[&str]) -> Finished {
+    let output = command.args(arguments).output().expect("it can be started");
+    Finished {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+impl Cluster {
+    /// A host that runs what is deployed.
+    fn member(&self, host: &str, further: &[&str]) -> Host {
+        let mut command = self.place.command(BINARY);
+        command.args([
+            "run",
+            "--no-raise-limits",
+            "--json",
+            "--hostname",
+            host,
+            "--seeds",
+        ]);
+        command.arg(self.etcd.endpoints().join(","));
+        command
+            .arg("--prefix")
+            .arg(self.place.path(&format!("prefix-{host}")));
+        command.args(further).arg("empty");
+        Host::of_running(Running::start(command))
+    }
+}
+
+fn says(text: &str) -> String {
+    format!("file \"PLACE/${{hostname}}.says\" {{\n\tstate => \"exists\",\n\tcontent => \"{text}\",\n}}\n")
+}
+
+#[test]
+fn what_is_deployed_all_members_run_and_the_newest_who_comes_later() {
+    if !has_etcd("what_is_deployed_all_members_run_and_the_newest_who_comes_later") {
+        return;
+    }
+    let mut cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    publisher.write("wrong.mcl", "file \"PLACE/x\" {\n\tcontent => 7,\n}\n");
+    publisher.write(
+        "graph.yaml",
+        "graph: g\nresources:\n  file:\n    - name: PLACE/yaml\n      state: exists\n      content: y\n",
+    );
+    let a = cluster.member("a", &[]);
+    let deploy = |arguments: &[&str], said: &str| {
+        let ran = publisher.deploy(arguments);
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
+        ran.code
+    };
+    assert_eq!(deploy(&["main.mcl"], "a deploy is made from a git repository"), 1);
+    publisher.git(&["init", "-q"]);
+    let first = publisher.commit("one");
+    assert_eq!(deploy(&["lang", "main.mcl"], "success, id: 1"), 0);
+    cluster.becomes("a.says", "one");
+    assert_eq!(
+        deploy(
+            &["main.mcl"],
+            "there is nothing new to deploy: deploy 1 is of this commit"
+        ),
+        1
+    );
+    publisher.write("main.mcl", &says("two"));
+    assert_eq!(
+        deploy(&["main.mcl"], "has changes that are in no commit: M main.mcl"),
+        1
+    );
+    publisher.commit("two");
+    assert_eq!(deploy(&["wrong.mcl"], "error[E"), 1);
+    assert_eq!(deploy(&["main.mcl"], "success, id: 2"), 0);
+    cluster.becomes("a.says", "two");
+    let b = cluster.member("b", &[]);
+    cluster.becomes("b.says", "two");
+    // A commit that is left out is a gap, unless somebody insists.
+    publisher.commit("three");
+    publisher.write("main.mcl", &says("four"));
+    let third = publisher.git(&["rev-parse", "HEAD"]);
+    publisher.commit("four");
+    assert_eq!(
+        deploy(&["main.mcl"], &format!("and this commit follows {third}")),
+        1
+    );
+    assert_eq!(deploy(&["--force", "main.mcl"], "success, id: 3"), 0);
+    cluster.becomes("a.says", "four");
+    cluster.becomes("b.says", "four");
+    assert_eq!(deploy(&["rollback", "1"], "success, id: 4"), 0);
+    cluster.becomes("b.says", "one");
+    assert_eq!(deploy(&["rollback", "9"], "there is no deploy 9"), 1);
+    assert_eq!(deploy(&["--no-git", "yaml", "graph.yaml"], "success, id: 5"), 0);
+    cluster.becomes("yaml", "y");
+    let list = publisher.deploy(&["list"]).stdout;
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines.len(), 5, "{list}");
+    assert!(
+        lines[0].contains(&first) && lines[3].ends_with("lang, as 1") && lines[4].ends_with("yaml"),
+        "{list}"
+    );
+    // Without the store who is started again runs the newest that it had.
+    a.stop();
+    b.stop();
+    cluster.etcd.kill_member(0);
+    std::fs::remove_file(cluster.place.path("yaml")).expect("it is there");
+    let b = cluster.member("b", &[]);
+    cluster.becomes("yaml", "y");
+    cluster.etcd.start_member(0);
+    cluster.etcd.wait_until_ready();
+    let publisher = Publisher { cluster: &cluster };
+    assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
+    cluster.becomes("b.says", "four");
+    b.stop();
+}
+
+#[test]
+fn what_goes_with_a_deploy_holds_on_all_members() {
+    if !has_etcd("what_goes_with_a_deploy_holds_on_all_members") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    publisher.write("next.mcl", &says("two"));
+    publisher.write("metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
+    publisher.write("files/motto", "from a file");
+    let reads = format!(
+        "import \"deploy\"\n{}",
+        says("x").replace("\"x\"", "deploy.readfile(\"/files/motto\")")
+    );
+    publisher.write("module/main.mcl", &reads);
+    publisher.write("module/files/motto", "from a file");
+    publisher.write("module/metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
+    let mut a = cluster.member("a", &[]);
+    assert_eq!(publisher.deploy(&["--no-git", "--noop", "main.mcl"]).code, 0);
+    let path = cluster.place.path("a.says").display().to_string();
+    a.of("file", &path, "drift");
+    a.event("rest", |event| event["event"] == "converged");
+    assert!(!cluster.place.path("a.says").exists());
+    assert_eq!(publisher.deploy(&["--no-git", "--sema", "1", "next.mcl"]).code, 0);
+    cluster.becomes("a.says", "two");
+    // A module with its files, in another directory than anywhere on the members.
+    assert_eq!(publisher.deploy(&["--no-git", "module/"]).code, 0);
+    cluster.becomes("a.says", "from a file");
+    let kept = cluster.place.path("prefix-a/deploys/3/files/motto");
+    assert_eq!(
+        std::fs::read_to_string(kept).expect("it was fetched"),
+        "from a file"
+    );
+    // An empty one leaves nothing to keep right.
+    assert_eq!(publisher.deploy(&["--no-git", "empty"]).code, 0);
+    a.event("an empty graph", |event| {
+        event["event"] == "graph accepted" && event["removed"] == 1
+    });
+    std::fs::write(&path, "mine").expect("the place is writable");
+    assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
+    cluster.becomes("a.says", "one");
+    a.stop();
+    // One that is not there yet is waited for, and the one that is there is not wanted.
+    let late = cluster.member("late", &["--wait"]);
+    eventually("it has seen what is there", || {
+        cluster.keys().contains("/members/late")
+    });
+    assert_eq!(publisher.deploy(&["--no-git", "next.mcl"]).code, 0);
+    cluster.becomes("late.says", "two");
+    late.stop();
+    // Whoever runs a program publishes it.
+    let mut command = cluster.place.command(BINARY);
+    command.current_dir(cluster.place.path("repository"));
+    command.args([
+        "run",
+        "--no-raise-limits",
+        "--json",
+        "--hostname",
+        "runs",
+        "--seeds",
+        &cluster.etcd.endpoints().join(","),
+    ]);
+    command
+        .arg("--prefix")
+        .arg(cluster.place.path("prefix-runs"))
+        .arg("main.mcl");
+    let runs = Host::of_running(Running::start(command));
+    cluster.becomes("runs.says", "one");
+    let list = publisher.deploy(&["list"]).stdout;
+    assert_eq!(list.lines().count(), 7, "{list}");
+    runs.stop();
+    // What cannot be read is passed over.
+    let b = cluster.member("b", &[]);
+    cluster.becomes("b.says", "one");
+    cluster
+        .etcd
+        .control(&["put", "/setpoint/deploy/8/payload", "nonsense"]);
+    assert_eq!(publisher.deploy(&["--no-git", "next.mcl"]).code, 0);
+    cluster.becomes("b.says", "two");
+    b.stop();
+}
+
+#[test]
+fn of_many_who_deploy_at_once_each_has_its_number_or_is_told() {
+    if !has_etcd("of_many_who_deploy_at_once_each_has_its_number_or_is_told") {
+        return;
+    }
+    let cluster = Cluster::start(3);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    let results: Vec<Finished> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..10)
+            .map(|_| scope.spawn(|| publisher.deploy(&["--no-git", "main.mcl"])))
+            .collect();
+        all.into_iter().map(|one| one.join().expect("it ends")).collect()
+    });
+    let done = results.iter().filter(|ran| ran.code == 0).count();
+    for lost in results.iter().filter(|ran| ran.code != 0) {
+        assert!(
+            lost.stderr.contains("meanwhile") && lost.stderr.contains("try again"),
+            "{}",
+            lost.stderr
+        );
+    }
+    let list = publisher.deploy(&["list"]).stdout;
+    let ids = list
+        .lines()
+        .map(|line| line.split_whitespace().next().unwrap_or_default().to_owned());
+    let wanted: Vec<String> = (1..=done).map(|id| id.to_string()).collect();
+    assert_eq!(ids.collect::<Vec<_>>(), wanted, "no gaps: {list}");
+}
+
+#[test]
+fn whoever_deploys_sees_how_it_stands_on_each_host() {
+    if !has_etcd("whoever_deploys_sees_how_it_stands_on_each_host") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("main.mcl", &says("one"));
+    let broken = "if $hostname == \"b\" {\n\tfile \"/proc/none/x\" {\n\t\tstate => \"exists\",\n\t}\n}\n";
+    publisher.write("broken.mcl", &(says("two") + broken));
+    let deploy = |arguments: &[&str]| {
+        let mut all = vec!["--no-git", "--wait"];
+        all.extend(arguments);
+        publisher.deploy(&all)
+    };
+    let nobody = deploy(&["main.mcl"]);
+    assert_eq!(nobody.code, 0, "{}", nobody.stderr);
+    assert!(
+        nobody.stderr.contains("no host is there that runs deploys"),
+        "{}",
+        nobody.stderr
+    );
+    let a = cluster.member("a", &[]);
+    let b = cluster.member("b", &[]);
+    cluster.becomes("a.says", "one");
+    cluster.becomes("b.says", "one");
+    let rows = |ran: &Finished| -> Vec<String> {
+        let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        ran.stdout.lines().skip(1).map(row).collect()
+    };
+    let right = deploy(&["main.mcl"]);
+    assert_eq!(
+        (right.code, rows(&right)),
+        (0, vec!["a 2 right".to_owned(), "b 2 right".to_owned()]),
+        "{}",
+        right.stderr
+    );
+    // It goes wrong on one of them.
+    let wrong = deploy(&["broken.mcl"]);
+    assert_eq!(
+        (wrong.code, rows(&wrong)),
+        (1, vec!["a 3 right".to_owned(), "b 3 failing".to_owned()]),
+        "{}",
+        wrong.stderr
+    );
+    let back = deploy(&["rollback", "2"]);
+    assert_eq!(
+        (back.code, rows(&back)),
+        (0, vec!["a 4 right".to_owned(), "b 4 right".to_owned()]),
+        "{}",
+        back.stderr
+    );
+    std::fs::remove_file(cluster.place.path("a.says")).expect("it is there");
+    cluster.becomes("a.says", "one");
+    let seeds = cluster.etcd.endpoints().join(",");
+    let members = cluster
+        .place
+        .run(BINARY, &["members", "--seeds", &seeds, "--json"]);
+    let members: Vec<serde_json::Value> = members
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("it is JSON"))
+        .collect();
+    assert_eq!(members.len(), 2);
+    assert_eq!(
+        (&members[0]["host"], &members[0]["running"]),
+        (&"a".into(), &4.into()),
+        "{members:?}"
+    );
+    // Who ends is no member any more.
+    b.stop();
+    let left = cluster.place.run(BINARY, &["members", "--seeds", &seeds]);
+    assert!(
+        left.stdout.contains("\na ") && !left.stdout.contains("\nb "),
+        "{}",
+        left.stdout
+    );
+    a.stop();
+}
+
+#[test]
+fn a_rollout_goes_on_only_as_long_as_it_is_right() {
+    if !has_etcd("a_rollout_goes_on_only_as_long_as_it_is_right") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    let names = ["web-1", "web-2", "web-3", "db-1"];
+    let broken_on = |host: &str| {
+        says("two")
+            + &format!(
+                "if $hostname == \"{host}\" {{\n\tfile \"/proc/none/x\" {{\n\t\tstate => \"exists\",\n\t}}\n}}\n"
+            )
+    };
+    publisher.write("one.mcl", &says("one"));
+    publisher.write("two.mcl", &says("two"));
+    publisher.write("broken-db.mcl", &broken_on("db-1"));
+    publisher.write("broken-web.mcl", &broken_on("web-2"));
+    let deploy = |arguments: &[&str]| {
+        let mut all = vec!["--no-git"];
+        all.extend(arguments);
+        publisher.deploy(&all)
+    };
+    let rows = |ran: &Finished| -> Vec<String> {
+        let row = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+        ran.stdout.lines().skip(1).map(row).collect()
+    };
+    let all_at = |id: &str| {
+        ["db-1", "web-1", "web-2", "web-3"]
+            .map(|host| format!("{host} {id} right"))
+            .to_vec()
+    };
+    // Nobody is there.
+    let nobody = deploy(&["--canary", "1", "one.mcl"]);
+    assert_eq!(nobody.code, 1);
+    assert!(
+        nobody.stderr.contains("no host is there that runs deploys"),
+        "{}",
+        nobody.stderr
+    );
+    let hosts: Vec<Host> = names.iter().map(|host| cluster.member(host, &[])).collect();
+    let first = deploy(&["--wait", "one.mcl"]);
+    let first_rows = rows(&first);
+    assert!(
+        first.code == 0 && first.stdout.is_empty() || first_rows.iter().all(|row| row.contains(" 1 ")),
+        "{first:?}"
+    );
+    for host in names {
+        cluster.becomes(&format!("{host}.says"), "one");
+    }
+    // What nobody is called.
+    let wrong = deploy(&["--canary", "wed-1", "two.mcl"]);
+    assert_eq!(wrong.code, 1);
+    assert!(
+        wrong.stderr.contains("no member is called `wed-1`")
+            && wrong.stderr.contains("did you mean `web-1`?"),
+        "{}",
+        wrong.stderr
+    );
+    assert_eq!(deploy(&["--canary", "[", "two.mcl"]).code, 64);
+    assert_eq!(deploy(&["--max-unavailable", "0", "two.mcl"]).code, 64);
+    assert_eq!(
+        publisher.deploy(&["list"]).stdout.lines().count(),
+        1,
+        "nothing was published"
+    );
+    // The canary gets it wrong: the others keep what they have.
+    let stopped = deploy(&["--canary", "web-*", "--max-unavailable", "1", "broken-web.mcl"]);
+    assert_eq!(stopped.code, 1, "{}", stopped.stderr);
+    assert!(
+        stopped.stderr.contains("deploy 2 has stopped") && stopped.stderr.contains("web-2: "),
+        "{}",
+        stopped.stderr
+    );
+    assert!(
+        rows(&stopped).contains(&"db-1 1 right".to_owned()),
+        "{}",
+        stopped.stdout
+    );
+    cluster.becomes("db-1.says", "one");
+    let list = publisher.deploy(&["list"]).stdout;
+    assert!(
+        list.lines()
+            .last()
+            .is_some_and(|line| line.contains("stopped: web-2: ")),
+        "{list}"
+    );
+    // Whoever comes now, or comes again, does not take it either, unless it is one of those.
+    let late = cluster.member("late", &[]);
+    cluster.becomes("late.says", "one");
+    late.stop();
+    // It stays wrong.
+    let again = deploy(&["resume", "2"]);
+    assert!(
+        again.code == 1 && again.stderr.contains("web-2: "),
+        "{}",
+        again.stderr
+    );
+    let back = deploy(&["--wait", "rollback", "1"]);
+    assert_eq!((back.code, rows(&back)), (0, all_at("3")), "{}", back.stderr);
+    let over = deploy(&["resume", "2"]);
+    assert!(
+        over.stderr.contains("deploy 3 has come after it"),
+        "{}",
+        over.stderr
+    );
+    // One after the other, until all have it.
+    let right = deploy(&["--canary", "1", "--max-unavailable", "2", "two.mcl"]);
+    assert_eq!((right.code, rows(&right)), (0, all_at("4")), "{}", right.stderr);
+    let over = deploy(&["resume", "4"]);
+    assert!(over.stderr.contains("all hosts may take it"), "{}", over.stderr);
+    // One that is wrong somewhere in the midst, and then is for all nevertheless.
+    let stopped = deploy(&["--max-unavailable", "1", "broken-db.mcl"]);
+    assert!(
+        stopped.code == 1 && stopped.stderr.contains("db-1: "),
+        "{}",
+        stopped.stderr
+    );
+    assert_eq!(deploy(&["finish", "5"]).code, 0);
+    let members = |state: &str| {
+        let seeds = cluster.etcd.endpoints().join(",");
+        let members = cluster.place.run(BINARY, &["members", "--seeds", &seeds]);
+        members.stdout.lines().filter(|line| line.contains(state)).count()
+    };
+    eventually("three have it", || members(" 5  right") == 3);
+    // A host that hangs is not waited for for ever.
+    let back = deploy(&["--wait", "rollback", "1"]);
+    assert_eq!(back.code, 0, "{}", back.stderr);
+    hosts[3].freeze();
+    let stopped = deploy(&["--canary", "db-1", "--wait-timeout", "2", "two.mcl"]);
+    assert!(
+        stopped.code == 1
+            && (stopped.stderr.contains("db-1 is not right after 2 s")
+                || stopped.stderr.contains("db-1 is gone")),
+        "{}",
+        stopped.stderr
+    );
+    hosts[3].thaw();
+    let resumed = deploy(&["resume", "7"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    for host in names {
+        cluster.becomes(&format!("{host}.says"), "two");
+    }
+    // What there is, and how two of them differ.
+    let shown = deploy(&["show", "7"]);
+    assert!(
+        shown.stdout.contains("/two.mcl")
+            && shown.stdout.contains(" of 4 hosts")
+            && shown.stdout.contains("db-1 "),
+        "{}",
+        shown.stdout
+    );
+    let diff = deploy(&["diff", "1"]);
+    assert!(
+        diff.stdout.contains("--- a/one.mcl\n+++ /dev/null") && diff.stdout.contains("+++ b/two.mcl"),
+        "{}",
+        diff.stdout
+    );
+    assert!(
+        deploy(&["diff", "1", "6"])
+            .stdout
+            .contains("+deploy 6: lang, as 1")
+    );
+    assert_eq!(deploy(&["show"]).code, 64);
+    assert_eq!(deploy(&["show", "x"]).code, 64);
+    assert_eq!(deploy(&["show", "77"]).code, 1);
+    // Away with the old ones.
+    let cleared = deploy(&["gc", "--keep", "2"]);
+    assert!(
+        cleared.code == 0 && cleared.stderr.contains("cleared away: 5 deploys"),
+        "{}",
+        cleared.stderr
+    );
+    assert_eq!(publisher.deploy(&["list"]).stdout.lines().count(), 2);
+    assert_eq!(deploy(&["--wait", "rollback", "6"]).code, 0);
+    assert_eq!(deploy(&["--keep", "2", "list"]).code, 64);
+    for host in hosts {
+        host.stop();
+    }
+}
