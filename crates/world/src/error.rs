@@ -42,6 +42,12 @@ pub enum StoreError {
         /// What it says.
         reason: Arc<str>,
     },
+    /// What the store has kept is not what it has written.
+    #[error("the store is damaged: {reason}")]
+    Damaged {
+        /// What is wrong, and what can be done.
+        reason: Arc<str>,
+    },
     /// How the store is to be reached was not given as it must be.
     #[error("{reason}")]
     Misconfigured {

@@ -1,7 +1,8 @@
 //! What hosts share, as a store of keys: consistent reads, transactions, watches that resume, leases.
 //!
-//! One trait, [`Store`], and what stands behind it: a real etcd ([`EtcdStore`]), or the memory of a process ([`MemoryStore`]) for tests and for
-//! simulated clusters. Both count revisions alike and pass the same suite of cases, so what is built on the trait knows no difference.
+//! One trait, [`Store`], and what stands behind it: a real etcd ([`EtcdStore`]) for a cluster, a file ([`FileStore`]) for the processes of one
+//! machine, or the memory of a process ([`MemoryStore`]) for tests and for simulated clusters. All count revisions alike and pass the same suite
+//! of cases, so what is built on the trait knows no difference.
 //! Nothing here knows what the keys mean.
 
 #![forbid(unsafe_code)]
@@ -9,6 +10,7 @@
 mod backoff;
 mod error;
 mod etcd;
+mod file;
 mod lease;
 mod memory;
 mod store;
@@ -17,6 +19,7 @@ mod watch;
 pub use backoff::Backoff;
 pub use error::StoreError;
 pub use etcd::{EtcdOptions, EtcdStore, Login, TlsFiles};
+pub use file::{Beginning, FileStore};
 pub use lease::{Lease, LeaseId};
 pub use memory::MemoryStore;
 pub use store::{

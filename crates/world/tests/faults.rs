@@ -33,9 +33,14 @@ async fn expect_all(watch: &mut Watch, count: u32) {
     }
 }
 
-fn in_time(work: impl Future<Output = ()>) {
+pub(crate) fn in_time(work: impl Future<Output = ()>) {
+    in_times(2, work);
+}
+
+/// In so many times of what anything may take.
+pub(crate) fn in_times(times: u32, work: impl Future<Output = ()>) {
     runtime().block_on(async {
-        tokio::time::timeout(LIMIT * 2, work)
+        tokio::time::timeout(LIMIT * times, work)
             .await
             .expect("it takes too long");
     });

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use setpoint_world::{
     Batch, Change, Condition, MemoryStore, Operation, Outcome, Revision, Selection, State, Store,
     Transaction, Watched,
@@ -103,7 +105,7 @@ impl Naive {
     }
 }
 
-async fn check(store: Arc<dyn Store>, compact: impl Fn(), steps: Vec<Step>) {
+async fn check(store: Arc<dyn Store>, compact: impl AsyncFn(), steps: Vec<Step>) {
     let mut naive = Naive::default();
     let start = store.read(&[]).await.map_or(Revision(0), |found| found.revision);
     let mut revision = start;
@@ -112,7 +114,7 @@ async fn check(store: Arc<dyn Store>, compact: impl Fn(), steps: Vec<Step>) {
     let mut told = start;
     for step in steps {
         match step {
-            Step::Compact => compact(),
+            Step::Compact => compact().await,
             Step::Hear(count) => {
                 for _ in 0..count {
                     if told >= revision {
@@ -208,14 +210,28 @@ proptest! {
     fn a_store_in_memory_is_as_a_naive_one(steps in prop::collection::vec(step(), 0..40)) {
         let store = MemoryStore::new();
         let compacted = store.clone();
-        runtime().block_on(check(Arc::new(store), move || compacted.compact(), steps));
+        runtime().block_on(check(Arc::new(store), async || compacted.compact(), steps));
+    }
+}
+
+#[test]
+fn a_store_in_a_file_is_as_a_naive_one() {
+    let place = crate::file::Place::new();
+    let runtime = runtime();
+    let mut runner = TestRunner::deterministic();
+    for number in 0..60 {
+        let steps = prop::collection::vec(step(), 0..40).new_tree(&mut runner);
+        // What one writes, another one hears, too.
+        let (store, other) = (place.store(&number.to_string()), place.store(&number.to_string()));
+        runtime.block_on(async {
+            let steps = steps.unwrap().current();
+            check(Arc::new(store), async || other.compact().await.unwrap(), steps).await;
+        });
     }
 }
 
 #[test]
 fn an_etcd_is_as_a_naive_one() {
-    use proptest::strategy::ValueTree;
-    use proptest::test_runner::TestRunner;
     if !setpoint_testing::etcd::has_etcd("an_etcd_is_as_a_naive_one") {
         return;
     }
@@ -229,7 +245,7 @@ fn an_etcd_is_as_a_naive_one() {
             .current();
         runtime.block_on(async {
             let store = crate::etcd::store(&cluster, &format!("/law{number}"));
-            check(store, || cluster.compact(), steps).await;
+            check(store, async || cluster.compact(), steps).await;
         });
     }
 }

@@ -7,6 +7,7 @@
 
 mod etcd;
 mod faults;
+mod file;
 mod laws;
 mod suite;
 
@@ -15,4 +16,10 @@ use setpoint_world::MemoryStore;
 #[test]
 fn the_suite_holds_in_memory() {
     suite::run(|_| std::sync::Arc::new(MemoryStore::new()));
+}
+
+#[test]
+fn the_suite_holds_in_a_file() {
+    let place = file::Place::new();
+    suite::run(|name| std::sync::Arc::new(place.store(&name.replace(' ', "-"))));
 }
