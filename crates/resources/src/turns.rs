@@ -51,7 +51,7 @@ impl Turn {
     }
 
     /// Waits until nobody else of this process edits what has this name.
-    pub(crate) fn take(name: impl Into<Vec<u8>>) -> Turn {
+    fn take(name: impl Into<Vec<u8>>) -> Turn {
         let name = name.into();
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         while !taken.get_or_insert_default().insert(name.clone()) {

@@ -193,7 +193,7 @@ impl Resource for Mount {
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let manager = unit_control::manager(apply.handle(), false)?;
-        let is_entry_changed = block_in_place(|| self.keep_entry(apply))?;
+        let is_entry_changed = self.keep_entry(apply).await?;
         if is_entry_changed && apply.may_repair() {
             unit_control::reload(manager).await?;
         }
@@ -217,9 +217,13 @@ impl Mount {
     }
 
     /// Brings the file to hold the entry, or none. Whether it was wrong.
-    fn keep_entry(&self, apply: &mut Apply<'_>) -> Result<bool, Failure> {
-        let _turn = Turn::take(FSTAB);
+    async fn keep_entry(&self, apply: &mut Apply<'_>) -> Result<bool, Failure> {
         let path = AbsolutePath::new(FSTAB).attempting("use the path", FSTAB)?;
+        let _turn = Turn::at_file(&path, apply).await?;
+        block_in_place(|| self.keep_entry_in(path, apply))
+    }
+
+    fn keep_entry_in(&self, path: AbsolutePath, apply: &mut Apply<'_>) -> Result<bool, Failure> {
         let text = text_lines::read(&path)?;
         let is_new = text.is_none();
         let text = text.unwrap_or_default();

@@ -5,6 +5,7 @@
 
 mod entry;
 
+use memchr::memmem;
 use setpoint_engine::{
     Apply, Attempting, DriftValue, Failure, Handle, IfSet, Level, Resource, Text, Wanted, WantedOrder,
     WantedReach, Watch, async_trait,
@@ -320,9 +321,10 @@ fn with(text: &[u8], wanted: &KeyEntry) -> Option<Edited> {
     let mut after = Vec::with_capacity(text.len());
     let mut found = Vec::new();
     let mut is_right = false;
+    let same_key = SameKey::of(wanted);
     for line in lines(text) {
-        match KeyEntry::read(bare(line)) {
-            Ok(entry) if entry.is_of_same_key(wanted) => {
+        match same_key.read(line) {
+            Some(entry) => {
                 if found.is_empty() {
                     is_right = entry == *wanted;
                     match is_right {
@@ -332,7 +334,7 @@ fn with(text: &[u8], wanted: &KeyEntry) -> Option<Edited> {
                 }
                 found.push(entry.to_string());
             }
-            _ => after.extend_from_slice(line),
+            None => after.extend_from_slice(line),
         }
     }
     if is_right && found.len() == 1 {
@@ -345,14 +347,35 @@ fn with(text: &[u8], wanted: &KeyEntry) -> Option<Edited> {
     Some(Edited { text: after, found })
 }
 
+/// Finds entries with a key. A key is written in one way alone, so lines without it need not be taken apart: of a thousand resources for one file each
+/// looks at all of its lines.
+struct SameKey<'a> {
+    wanted: &'a KeyEntry,
+    written: memmem::Finder<'static>,
+}
+
+impl SameKey<'_> {
+    fn of(wanted: &KeyEntry) -> SameKey<'_> {
+        let written = memmem::Finder::new(&wanted.written_key()).into_owned();
+        SameKey { wanted, written }
+    }
+
+    fn read(&self, line: &[u8]) -> Option<KeyEntry> {
+        self.written.find(line)?;
+        let entry = KeyEntry::read(bare(line)).ok()?;
+        entry.is_of_same_key(self.wanted).then_some(entry)
+    }
+}
+
 /// A text without entries with a key; none if there are none.
 fn without(text: &[u8], unwanted: &KeyEntry) -> Option<Edited> {
     let mut after = Vec::with_capacity(text.len());
     let mut found = Vec::new();
+    let same_key = SameKey::of(unwanted);
     for line in lines(text) {
-        match KeyEntry::read(bare(line)) {
-            Ok(entry) if entry.is_of_same_key(unwanted) => found.push(entry.to_string()),
-            _ => after.extend_from_slice(line),
+        match same_key.read(line) {
+            Some(entry) => found.push(entry.to_string()),
+            None => after.extend_from_slice(line),
         }
     }
     (!found.is_empty()).then_some(Edited { text: after, found })

@@ -24,11 +24,12 @@ const UNREACHABLE: i32 = 101;
 impl Net {
     pub(super) async fn keep(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         self.keep_file(apply).await?;
+        let control = NetworkControl::open().attempting("ask the kernel for", &self.name)?;
+        let mut interface = self.interface(&control).await?;
+        // Which files are for an interface is known when it is there.
         if *self.state == Some(LinkState::Up) {
             self.warn_of_another_file(apply)?;
         }
-        let control = NetworkControl::open().attempting("ask the kernel for", &self.name)?;
-        let mut interface = self.interface(&control).await?;
         self.keep_state(&control, &mut interface, apply).await?;
         if *self.state == Some(LinkState::Down) {
             return Ok(());

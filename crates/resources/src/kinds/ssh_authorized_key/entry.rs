@@ -98,6 +98,11 @@ impl KeyEntry {
         &self.key_type
     }
 
+    /// The key as it is written: Base64 has but one way for it.
+    pub(super) fn written_key(&self) -> String {
+        STANDARD.encode(&self.blob)
+    }
+
     pub(super) fn is_of_same_key(&self, other: &KeyEntry) -> bool {
         self.blob == other.blob
     }
@@ -134,7 +139,7 @@ impl fmt::Display for KeyEntry {
         if !self.options.is_empty() {
             write!(f, "{} ", self.options.join(","))?;
         }
-        write!(f, "{} {}", self.key_type, STANDARD.encode(&self.blob))?;
+        write!(f, "{} {}", self.key_type, self.written_key())?;
         match self.comment.as_str() {
             "" => Ok(()),
             comment => write!(f, " {comment}"),
