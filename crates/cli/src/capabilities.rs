@@ -3,7 +3,6 @@
 mod background;
 mod bus;
 mod clock;
-mod cluster;
 mod content;
 mod copies;
 mod deploy;
@@ -32,7 +31,6 @@ use setpoint_value::{
 use background::Threads;
 use bus::SystemBus;
 use clock::RealClock;
-pub(crate) use cluster::{ClusterWorld, KEYS, host_of_key, key_of};
 use copies::CopiesToBe;
 pub use deploy::ProgramFiles;
 pub use effects::RealEffects;
@@ -43,7 +41,8 @@ use kernel::KernelEvents;
 use network::RealNetwork;
 pub(crate) use random::SystemRandom;
 pub use responses::PublishedResponses;
-pub use world::LocalWorld;
+pub use world::SharedWorld;
+pub(crate) use world::{KEYS, host_of_key, key_of, store_of_one_machine};
 
 /// What hosts share, to all who look at it.
 #[async_trait]
@@ -51,8 +50,6 @@ pub(crate) trait World: WorldReader + SharedStrings + Elections + ExportStore {
     /// Takes back what others need not wait for, before a clean end.
     async fn leave(&self) {}
 }
-
-impl World for LocalWorld {}
 
 /// What sources are given. One a process: the watch hub in it is the engine's.
 pub struct RealCapabilities {

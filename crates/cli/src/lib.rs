@@ -63,7 +63,7 @@ use std::process::ExitCode;
 use setpoint_host::processes::Launcher;
 
 pub use assembly::Assembly;
-pub use capabilities::{LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects};
+pub use capabilities::{ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld};
 #[doc(hidden)]
 pub use control::refuse_request;
 pub use directory_loader::DirectoryLoader;

@@ -13,7 +13,9 @@ use setpoint_world::Store;
 
 use crate::Assembly;
 use crate::arguments::ProgramArguments;
-use crate::capabilities::{ClusterWorld, LocalWorld, ProgramFiles, RealCapabilities, RealEffects, World};
+use crate::capabilities::{
+    ProgramFiles, RealCapabilities, RealEffects, SharedWorld, World, store_of_one_machine,
+};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::failure::Failure;
 use crate::host_key::HostKey;
@@ -87,7 +89,7 @@ impl Session {
         let host = Arc::new(host);
         let kinds = self.assembly.kinds().iter();
         let names = kinds.map(|kind| kind.schema.kind.to_owned());
-        let world: Arc<dyn World> = match store {
+        let (store, key) = match store {
             Some(store) => {
                 let key = match presence {
                     Presence::Member => HostKey::of(prefix.as_path())?,
@@ -95,18 +97,16 @@ impl Session {
                         HostKey::existing(prefix.as_path())?.unwrap_or_else(HostKey::of_nobody)
                     }
                 };
-                let world = ClusterWorld::new(store, hostname, key, names, self.output.clone());
-                let world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
-                if presence == Presence::Member {
-                    world.publish_key();
-                }
-                Arc::new(world)
+                (store, Some(key))
             }
-            None => Arc::new(
-                LocalWorld::new(prefix.join("world"), hostname, &host, names)
-                    .map_err(|error| Failure::io("prepare for reading files", &error))?,
-            ),
+            None => (store_of_one_machine(prefix.join("world"), &host.watches), None),
         };
+        let world = SharedWorld::new(store, hostname, key, names, self.output.clone());
+        let world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
+        if presence == Presence::Member {
+            world.publish_key();
+        }
+        let world: Arc<dyn World> = Arc::new(world);
         Ok(LocalMachine {
             values: Arc::new(LocalValues::new(
                 prefix.join("local/value"),

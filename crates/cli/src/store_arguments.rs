@@ -16,7 +16,7 @@ const NAMESPACE: &str = "/setpoint";
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArguments {
     /// Members of the etcd through which hosts share values, exports and elections: `https://host:2379`, several with commas between. Also the
-    /// variable SETPOINT_SEEDS [default: none, what is shared lies in files below the prefix]
+    /// variable SETPOINT_SEEDS [default: none, what is shared lies in a file below the prefix]
     #[arg(long, value_name = "URL,…")]
     seeds: Vec<String>,
 

@@ -30,7 +30,7 @@ mod requests;
 mod tables;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -41,8 +41,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    Key, Lease, Operation, Outcome, Revision, Selection, Snapshot, Store, StoreError, Transaction, Value,
-    Watch,
+    Lease, Operation, Outcome, Revision, Selection, Snapshot, Store, StoreError, Transaction, Watch,
 };
 use database::Place;
 use following::Follower;
@@ -51,9 +50,6 @@ use requests::{Answer, Question, Requests};
 
 /// More than this in one transaction is refused: it is held in memory as a whole.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
-
-/// What a store that is made begins with, asked for when it is made.
-pub type Beginning = Box<dyn Fn() -> std::io::Result<Vec<(Key, Value)>> + Send + Sync>;
 
 /// A store in a directory of this machine. Clones are one.
 #[derive(Clone)]
@@ -68,26 +64,20 @@ struct Shared {
     /// When there is something to look at although nothing was written.
     look: Mutex<Option<Instant>>,
     subscriber: Subscriber,
-    /// That others write, once somebody follows.
-    armed: Mutex<Option<WatchHandle>>,
+    /// That others write, as long as somebody follows.
+    armed: Mutex<Weak<WatchHandle>>,
 }
 
 impl FileStore {
     /// The store in a directory, which is made with the first thing that is written. What others write is noticed as long as the hub lives.
     #[must_use]
     pub fn new(directory: AbsolutePath, watches: &WatchHub) -> FileStore {
-        FileStore::beginning_with(directory, watches, Box::new(|| Ok(Vec::new())))
-    }
-
-    /// The same; where it does not exist yet, it begins with what the beginning gives, if that is anything.
-    #[must_use]
-    pub fn beginning_with(directory: AbsolutePath, watches: &WatchHub, beginning: Beginning) -> FileStore {
         let changed = Arc::new(watch::Sender::new(0));
         let heard = changed.clone();
         let sink = move |_: &[WatchEvent]| heard.send_modify(|count| *count += 1);
         FileStore(Arc::new(Shared {
             leases: Leases::in_directory(directory.join("leases")),
-            place: Place::new(directory, beginning),
+            place: Place::new(directory),
             requests: Requests::default(),
             changed,
             look: Mutex::default(),
@@ -131,18 +121,20 @@ impl Shared {
         }
     }
 
-    /// Watches for what other processes write, from now on.
-    fn arm(&self) -> Result<(), StoreError> {
+    /// Watches for what other processes write, as long as somebody holds what is returned.
+    fn arm(&self) -> Result<Arc<WatchHandle>, StoreError> {
         let mut armed = self.armed.lock();
-        if armed.is_none() {
-            let watched = self.subscriber.watch_settling(&self.place.lock, WatchToken(0));
-            let watched = watched.map_err(|error| StoreError::Away {
-                reason: error.to_string().into(),
-                is_ambiguous: false,
-            })?;
-            *armed = Some(watched);
+        if let Some(armed) = armed.upgrade() {
+            return Ok(armed);
         }
-        Ok(())
+        let watched = self.subscriber.watch_settling(&self.place.lock, WatchToken(0));
+        let watched = watched.map_err(|error| StoreError::Away {
+            reason: error.to_string().into(),
+            is_ambiguous: false,
+        })?;
+        let watched = Arc::new(watched);
+        *armed = Arc::downgrade(&watched);
+        Ok(watched)
     }
 }
 

@@ -19,7 +19,7 @@ mod watch;
 pub use backoff::Backoff;
 pub use error::StoreError;
 pub use etcd::{EtcdOptions, EtcdStore, Login, TlsFiles};
-pub use file::{Beginning, FileStore};
+pub use file::FileStore;
 pub use lease::{Lease, LeaseId};
 pub use memory::MemoryStore;
 pub use store::{

@@ -487,20 +487,9 @@ fn what_goes_wrong_with_a_file_is_told_to_who_follows_and_is_over_when_it_is() {
 }
 
 #[test]
-fn a_new_store_begins_with_what_it_is_given_once() {
+fn reading_makes_no_store() {
     let place = Place::new();
-    let path = AbsolutePath::new(place.directory.path().join("s")).unwrap();
-    let begin = |value: &'static str| {
-        let beginning = move || Ok(vec![(key("/old"), value.as_bytes().into())]);
-        FileStore::beginning_with(path.clone(), &place.watches, Box::new(beginning))
-    };
     in_time(async {
-        let store = begin("first");
-        assert_eq!(text(&store, "/old").await.as_deref(), Some("first"));
-        assert_eq!(text(&begin("second"), "/old").await.as_deref(), Some("first"));
-        let found = place.store("s").read(&[key("/old").into()]).await.unwrap();
-        assert_eq!(found.revision, Revision(1));
-        // What is not there, and has nothing to begin with, is not made by reading.
         assert_eq!(text(&place.store("none"), "/k").await, None);
         assert!(!place.directory.path().join("none").exists());
     });

@@ -93,7 +93,8 @@ fn one_resource_of_a_host_stands_for_a_namespace() {
         "error[E0411]: `schedule[other]` is not valid: `schedule[leader]` has the namespace leader already";
     assert!(finished.stderr.contains(wanted), "{}", finished.stderr);
     assert!(finished.stderr.contains("the other one"), "{}", finished.stderr);
-    assert!(!place.path("world/_candidates").exists());
+    let shared = crate::several_hosts::Shared::at(place.path("world"));
+    assert_eq!(shared.below("/scheduler/"), []);
     // While one runs, the second is refused too, and the program of before goes on.
     let mut db = Host::start(&place, "db", &stands(""));
     becomes(&place.path("db.says"), "db");

@@ -3,26 +3,16 @@
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::text;
-use crate::several_hosts::{Host, becomes, place, run, write};
+use crate::several_hosts::{Host, Shared, becomes, place, run, write};
 
-/// The records in the store: their paths without the place.
+/// The records in the store: their keys.
 fn records(place: &Hermetic) -> Vec<String> {
-    fn below(directory: &std::path::Path, found: &mut Vec<String>) {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            match entry.path() {
-                path if path.is_dir() => below(&path, found),
-                path => found.push(path.display().to_string()),
-            }
-        }
-    }
-    let mut found = Vec::new();
-    below(&place.path("world/_exports"), &mut found);
-    let root = place.path("world/_exports").display().to_string();
-    for path in &mut found {
-        *path = path.trim_start_matches(&root).to_owned();
-    }
-    found.sort();
-    found
+    let all = shared(place).below("/exported/");
+    all.iter().map(|entry| entry.key.to_string()).collect()
+}
+
+fn shared(place: &Hermetic) -> Shared {
+    Shared::at(place.path("world"))
 }
 
 /// Exports a line for the configuration of everybody.
@@ -169,7 +159,7 @@ fn what_may_only_report_is_neither_exported_nor_taken_back() {
     let ran = run(&place, "db", &["--once"], &noop);
     assert_eq!((ran.code, records(&place)), (0, before.clone()), "{}", ran.stderr);
     let record = before.iter().find(|path| path.contains("db.line")).unwrap();
-    let record = text(&place.path(&format!("world/_exports{record}")));
+    let record = shared(&place).text(record).unwrap();
     assert!(record.contains("database = db\\n"), "{record} of {root}");
 }
 
@@ -242,8 +232,7 @@ fn a_record_that_cannot_be_read_is_told_where_it_is_collected_and_mended_by_who_
     let mut web = Host::start(&place, "web", &collects);
     web.event("quiet", |event| event["event"] == "converged");
     let record = records(&place).into_iter().find(|path| path.contains("db.line"));
-    let record = place.path(&format!("world/_exports{}", record.unwrap()));
-    std::fs::write(&record, "half").unwrap();
+    shared(&place).set(&record.unwrap(), Some("half"));
     let rejected = web.event("a graph that is refused", |event| {
         event["event"] == "graph rejected"
     });

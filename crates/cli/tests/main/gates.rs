@@ -1,12 +1,10 @@
 //! Machines that execute one model and wait for each other, over a store that they share.
 
-use std::path::PathBuf;
-
 use serde_json::{Value as Json, json};
 use setpoint_testing::{Finished, Hermetic, Running};
 
 use crate::end_to_end::text;
-use crate::several_hosts::{self, Host, arguments};
+use crate::several_hosts::{self, Host, Shared, arguments};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -18,8 +16,8 @@ app = setpoint::File(name=\"app\", machine=\"web\", path=\"PLACE/app\", state=\"
 setpoint::File(name=\"alone\", machine=\"web\", path=\"PLACE/alone\", state=\"exists\", content=\"alone\\n\")
 ";
 
-/// The file in which the store holds what `db` says of its database.
-const KEY: &str = "world/_strings/_settled%2flocal%2fdb%2ffile%2fdatabase";
+/// The key under which the store holds what `db` says of its database.
+const KEY: &str = "/strings/settled%2Flocal%2Fdb%2Ffile%2Fdatabase";
 
 const GATE: &str = "db/file[database]";
 
@@ -64,12 +62,18 @@ fn resource(graph: &Json, kind: &str) -> Json {
     of_kind.next().cloned().unwrap_or_default()
 }
 
+fn shared(place: &Hermetic) -> Shared {
+    Shared::at(place.path("world"))
+}
+
+/// What `db` has said.
+fn said(place: &Hermetic) -> Option<String> {
+    shared(place).text(KEY)
+}
+
 /// As another machine's engine says it.
 fn say_settled(place: &Hermetic, hash: &str) {
-    let key = place.path(KEY);
-    // Replaced as a whole, as by an engine.
-    let beside = place.write("world/_strings/beside", hash);
-    std::fs::rename(beside, &key).expect("both are in one directory");
+    shared(place).set(KEY, Some(hash));
 }
 
 #[test]
@@ -165,16 +169,15 @@ fn a_machine_says_what_it_has_settled_under_the_key_and_with_the_hash_that_other
         "{}",
         first.stderr
     );
-    let key = place.path(KEY);
-    assert_eq!(json!(text(&key)), gate["params"]["hash"]);
+    assert_eq!(json!(said(&place)), gate["params"]["hash"]);
     // After a restart, what is said already is not said again; what was taken away is.
-    let inode = |path: &PathBuf| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
-    let before = inode(&key);
+    let set = || shared(&place).below(KEY)[0].modified;
+    let before = set();
     let second = run(&place, "db", &["--once", "--detailed-exitcode"]);
-    assert_eq!((second.code, inode(&key)), (0, before), "{}", second.stderr);
-    std::fs::remove_file(&key).unwrap();
+    assert_eq!((second.code, set()), (0, before), "{}", second.stderr);
+    shared(&place).set(KEY, None);
     assert_eq!(run(&place, "db", &["--once", "--detailed-exitcode"]).code, 2);
-    assert_eq!(json!(text(&key)), gate["params"]["hash"]);
+    assert_eq!(json!(said(&place)), gate["params"]["hash"]);
     // Nobody on `db` is waited for but the database, and nobody on `web` at all.
     assert_eq!(graph(&place, "db")["resources"].as_array().map(Vec::len), Some(2));
     assert_eq!(resource(&graph(&place, "web"), "settled"), Json::Null);
@@ -187,7 +190,7 @@ fn what_is_not_right_is_not_said_to_be() {
     std::fs::create_dir(place.path("database")).unwrap();
     let failed = run(&place, "db", &["--once"]);
     assert_eq!(
-        (failed.code, place.path(KEY).exists()),
+        (failed.code, said(&place).is_some()),
         (1, false),
         "{}",
         failed.stderr
@@ -195,12 +198,7 @@ fn what_is_not_right_is_not_said_to_be() {
     std::fs::remove_dir(place.path("database")).unwrap();
     // It may not be made.
     let noop = run(&place, "db", &["--once", "--noop"]);
-    assert_eq!(
-        (noop.code, place.path(KEY).exists()),
-        (0, false),
-        "{}",
-        noop.stderr
-    );
+    assert_eq!((noop.code, said(&place).is_some()), (0, false), "{}", noop.stderr);
     assert!(
         noop.stderr.contains("would tell other machines"),
         "{}",
@@ -215,7 +213,7 @@ fn what_is_not_right_is_not_said_to_be() {
     );
     let reported = run(&place, "db", &["--once"]);
     assert_eq!(
-        (reported.code, place.path(KEY).exists()),
+        (reported.code, said(&place).is_some()),
         (0, false),
         "{}",
         reported.stderr
@@ -278,17 +276,16 @@ fn who_runs_once_does_not_wait_and_ends_with_an_error_that_names_whom() {
 #[test]
 fn a_store_that_cannot_be_read_or_written_is_told_and_tried_again() {
     let place = place();
-    let key = place.path(KEY);
-    std::fs::create_dir_all(&key).unwrap();
+    place.write("world/store.redb", "no store");
     let mut web = start(&place, "web", &[]);
     let fails = web.of("gate", GATE, "backing off");
     let error = fails["error"].as_str().unwrap_or_default();
-    assert!(error.starts_with("read the store that machines share"), "{error}");
+    assert!(error.contains("the store is damaged: "), "{error}");
     let mut db = start(&place, "db", &[]);
     let fails = db.of("settled", GATE, "backing off");
     let error = fails["error"].as_str().unwrap_or_default();
-    assert!(error.starts_with("read the store that machines share"), "{error}");
-    std::fs::remove_dir(&key).unwrap();
+    assert!(error.contains("the store is damaged: "), "{error}");
+    std::fs::remove_file(place.path("world/store.redb")).unwrap();
     db.of("settled", GATE, "repaired");
     web.of("file", "app", "repaired");
     web.stop();
@@ -299,8 +296,7 @@ fn a_store_that_cannot_be_read_or_written_is_told_and_tried_again() {
     let db = run(&place, "db", &["--once"]);
     assert_eq!(db.code, 1, "{}", db.stderr);
     assert!(
-        db.stderr
-            .contains("failed to write to the store that machines share"),
+        db.stderr.contains("is in the place of a directory") || db.stderr.contains("ot a directory"),
         "{}",
         db.stderr
     );

@@ -189,8 +189,12 @@ fn a_key_of_the_shared_store_is_a_document_too() {
     let program = "json:edit \"etcd:///app/config\" {\n\tedits => [\".a.b = true\"],\n}\n";
     let first = run(&place, &[], program);
     assert_eq!(first.code, 0, "{}", first.stderr);
-    let key = place.path("prefix/world/_strings/_app%2fconfig");
-    assert_eq!(text(&key), "{\n\t\"a\": {\n\t\t\"b\": true\n\t}\n}\n");
+    let shared = crate::several_hosts::Shared::at(place.path("prefix/world"));
+    let document = shared.text("/strings/app%2Fconfig");
+    assert_eq!(
+        document.as_deref(),
+        Some("{\n\t\"a\": {\n\t\t\"b\": true\n\t}\n}\n")
+    );
     assert!(run(&place, &[], program).stderr.contains("1 right"));
 }
 

@@ -1,7 +1,10 @@
 //! Hosts that share a store: a process each, with its own working directory.
 
 use serde_json::Value as Json;
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::watch::WatchHub;
 use setpoint_testing::{Finished, Hermetic, Running};
+use setpoint_world::{Entry, FileStore, Key, Operation, Selection, Store, Transaction};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 
@@ -16,6 +19,58 @@ pub(crate) fn place() -> Hermetic {
         made(std::os::unix::fs::symlink(place.path("world"), link));
     }
     place
+}
+
+/// What the hosts of a place share, for whoever looks at it beside them.
+pub(crate) struct Shared {
+    store: FileStore,
+    runtime: tokio::runtime::Runtime,
+    _watches: WatchHub,
+}
+
+impl Shared {
+    /// In a directory, as a rule `world` of a place.
+    pub(crate) fn at(directory: std::path::PathBuf) -> Shared {
+        let watches = WatchHub::new().expect("files can be watched");
+        let directory = AbsolutePath::new(directory).expect("places are absolute");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        Shared {
+            store: FileStore::new(directory, &watches),
+            runtime: runtime.expect("a runtime can be made"),
+            _watches: watches,
+        }
+    }
+
+    /// All keys that begin so.
+    pub(crate) fn below(&self, prefix: &str) -> Vec<Entry> {
+        let read = self
+            .runtime
+            .block_on(self.store.read(&[Selection::prefix(prefix)]));
+        let read = read.expect("it can be read");
+        read.all().cloned().collect()
+    }
+
+    /// The text under a key.
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        let found = self
+            .below(key)
+            .into_iter()
+            .find(|entry| entry.key.as_str() == key)?;
+        found.text().map(str::to_owned)
+    }
+
+    /// Sets a key by hand, or removes it.
+    pub(crate) fn set(&self, key: &str, text: Option<&str>) {
+        let key = Key::new(key).expect("it is not empty");
+        let operation = match text {
+            Some(text) => Operation::put(key, text.as_bytes()),
+            None => Operation::Delete(key.into()),
+        };
+        let done = self
+            .runtime
+            .block_on(self.store.transact(Transaction::of([operation])));
+        done.expect("it can be written");
+    }
 }
 
 /// What a host is run with.

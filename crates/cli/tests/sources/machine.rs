@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use setpoint::{
-    Assembly, DirectoryLoader, LocalWorld, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects,
+    Assembly, DirectoryLoader, ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld,
 };
 use setpoint_engine::{ExportChange, ExportKey, ExportStore};
 use setpoint_graph::ResourceId;
@@ -12,7 +12,7 @@ use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::processes::Launcher;
 use setpoint_mcl::Entry;
-use setpoint_resources::LocalValues;
+use setpoint_resources::{LocalValues, Secrecy, SharedKey, SharedStrings};
 use setpoint_value::{Capabilities, Value};
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ pub(crate) struct Machine {
     bus: Option<String>,
     pub(crate) host: Arc<Host>,
     pub(crate) values: Arc<LocalValues>,
-    pub(crate) world: Arc<LocalWorld>,
+    pub(crate) world: Arc<SharedWorld>,
     pub(crate) responses: Arc<PublishedResponses>,
 }
 
@@ -57,7 +57,7 @@ impl Machine {
             hostname: hostname.to_owned(),
             bus: None,
             values: Arc::new(LocalValues::new(path("local/value"), host.committer.clone())),
-            world: Arc::new(LocalWorld::new(path("world"), hostname, &host, kinds).unwrap()),
+            world: Arc::new(SharedWorld::on_one_machine(path("world"), hostname, &host, kinds).unwrap()),
             responses: Arc::default(),
             host,
             prefix,
@@ -92,6 +92,13 @@ impl Machine {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let results = runtime.block_on(self.world.change(vec![change]));
         assert!(matches!(&results[..], [Ok(())]), "{results:?}");
+    }
+
+    /// Sets what all or others see, or removes it.
+    pub(crate) fn share(&self, key: SharedKey<'_>, value: Option<&str>) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let set = runtime.block_on(self.world.set(key, value, Secrecy::Open));
+        assert!(set.is_ok(), "{set:?}");
     }
 
     /// What sources of a program are given.

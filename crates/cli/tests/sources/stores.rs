@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use setpoint_resources::{Candidacy, Elections};
+use setpoint_resources::{Candidacy, Elections, SharedKey};
 use setpoint_value::{Type, Value};
 
 use crate::machine::Machine;
@@ -110,23 +110,23 @@ fn members_of_the_local_world_see_what_others_write() {
     let two = Machine::at(one.directory(), "two.example");
     let mut value = one.follow(&["world"], "world.getval(\"a/key\")");
     assert_eq!(value.first().as_deref(), Ok("struct{value: \"\"; exists: false}"));
-    two.world.set_string("a/key", Some("ä")).unwrap();
+    two.share(SharedKey::ForAll("a/key"), Some("ä"));
     value.becomes("struct{value: \"ä\"; exists: true}");
-    one.world.set_string("a/key", Some("")).unwrap();
+    one.share(SharedKey::ForAll("a/key"), Some(""));
     value.becomes("struct{value: \"\"; exists: true}");
-    two.world.set_string("a/key", None).unwrap();
+    two.share(SharedKey::ForAll("a/key"), None);
     value.becomes("struct{value: \"\"; exists: false}");
 
     let mut hosts = two.follow(&["world"], "world.kvlookup(\"ns\")");
     assert_eq!(hosts.first().as_deref(), Ok("{}"));
-    one.world.set_own_string("ns", Some("1")).unwrap();
+    one.share(SharedKey::OfThisHost("ns"), Some("1"));
     hosts.becomes("{\"host.example\": \"1\"}");
-    two.world.set_own_string("ns", Some("2")).unwrap();
+    two.share(SharedKey::OfThisHost("ns"), Some("2"));
     hosts.becomes("{\"host.example\": \"1\", \"two.example\": \"2\"}");
-    one.world.set_own_string("ns", None).unwrap();
+    one.share(SharedKey::OfThisHost("ns"), None);
     hosts.becomes("{\"two.example\": \"2\"}");
     // A key of the same name is another thing.
-    one.world.set_string("ns", Some("global")).unwrap();
+    one.share(SharedKey::ForAll("ns"), Some("global"));
     assert_eq!(hosts.now().as_deref(), Ok("{\"two.example\": \"2\"}"));
 
     let mut chosen = two.follow(&["world"], "world.schedule(\"ns\")");
@@ -168,7 +168,7 @@ fn exports_are_seen_by_whom_they_are_for() {
 #[test]
 fn what_the_world_holds_outlives_its_members() {
     let one = Machine::new();
-    one.world.set_string("key", Some("kept")).unwrap();
+    one.share(SharedKey::ForAll("key"), Some("kept"));
     let again = Machine::at(one.directory(), "host.example");
     let mut value = again.follow(&["world"], "world.getval(\"key\")->value");
     assert_eq!(value.first().as_deref(), Ok("\"kept\""));

@@ -13,7 +13,6 @@ use setpoint_host::random;
 use setpoint_host::sync::Mutex;
 use tokio::time::Instant;
 
-use super::Beginning;
 use super::leasing::{Clock, Leases};
 use super::requests::{Answer, Question};
 use super::tables::{self, Look, Reading, Writing};
@@ -31,7 +30,6 @@ pub(super) struct Place {
     pub(super) file: AbsolutePath,
     /// What is locked by who writes, and written to when that is done.
     pub(super) lock: AbsolutePath,
-    beginning: Beginning,
     opened: Mutex<Option<Opened>>,
 }
 
@@ -50,12 +48,11 @@ pub(super) struct Answered {
 }
 
 impl Place {
-    pub(super) fn new(directory: AbsolutePath, beginning: Beginning) -> Place {
+    pub(super) fn new(directory: AbsolutePath) -> Place {
         Place {
             file: directory.join("store.redb"),
             lock: directory.join("store.lock"),
             directory,
-            beginning,
             opened: Mutex::default(),
         }
     }
@@ -104,7 +101,7 @@ impl Place {
             return Ok(true);
         }
         close(opened.take());
-        if there.is_none() && !writes && self.begins_with()?.is_empty() {
+        if there.is_none() && !writes {
             return Ok(false);
         }
         let _lock = self.lock()?;
@@ -138,13 +135,8 @@ impl Place {
         Ok(true)
     }
 
-    fn begins_with(&self) -> Result<Vec<(crate::Key, crate::Value)>, StoreError> {
-        (self.beginning)().map_err(|error| self.failed(error))
-    }
-
     /// Makes the file, beside its place first.
     fn make(&self) -> Result<(), StoreError> {
-        let beginning = self.begins_with()?;
         let new = self.directory.join("store.redb.new");
         let made = || -> tables::Result<()> {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -153,7 +145,7 @@ impl Place {
             let transaction = database.begin_write()?;
             let mut number = [0; 8];
             random::fill(&mut number);
-            tables::make(&transaction, u64::from_le_bytes(number).max(1), &beginning)?;
+            tables::make(&transaction, u64::from_le_bytes(number).max(1))?;
             transaction.commit()?;
             database.close()?;
             rustix::fs::rename(new.as_path(), self.file.as_path()).map_err(io::Error::from)?;
@@ -278,6 +270,10 @@ impl Place {
             }
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => StoreError::Denied { reason },
             ErrorKind::InvalidData | ErrorKind::UnexpectedEof => self.damaged(&words(&error)),
+            // Nobody mends that by waiting.
+            ErrorKind::NotADirectory | ErrorKind::IsADirectory | ErrorKind::InvalidFilename => {
+                StoreError::Refused { reason }
+            }
             _ => StoreError::Away {
                 reason,
                 is_ambiguous: true,

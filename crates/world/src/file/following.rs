@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use setpoint_host::watch::WatchHandle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -28,6 +29,8 @@ pub(super) struct Follower {
     /// When it is tried again, if it cannot be read.
     again: Option<Instant>,
     changed: watch::Receiver<u64>,
+    /// What tells that others write, once it was read.
+    armed: Option<Arc<WatchHandle>>,
     /// Whether something may have been written since it was read.
     is_stale: bool,
 }
@@ -45,13 +48,16 @@ impl Follower {
             backoff: Backoff::default(),
             again: None,
             changed,
+            armed: None,
             is_stale: true,
         }
     }
 
-    async fn ask(&self) -> Result<News, StoreError> {
+    async fn ask(&mut self) -> Result<News, StoreError> {
         // Before it is read, so that nothing is written in between.
-        self.shared.arm()?;
+        if self.armed.is_none() {
+            self.armed = Some(self.shared.arm()?);
+        }
         let question = Question::News(self.selection.clone(), self.read);
         match self.shared.ask(question).await? {
             Answer::News(news) => Ok(news),

@@ -11,7 +11,7 @@ use super::leasing::{Clock, Deadline, Leases, NO_DEADLINE};
 use super::requests::{Answer, Question};
 use crate::{
     Batch, Change, Entry, Key, LeaseId, Operation, Outcome, Put, Revision, Selection, Snapshot, StoreError,
-    Transaction, Value,
+    Transaction,
 };
 
 /// How the file is made: others refuse it.
@@ -83,15 +83,11 @@ pub(super) fn of_nothing(question: &Question) -> Answer {
 }
 
 /// Makes the tables of a new store.
-pub(super) fn make(transaction: &WriteTransaction, made: u64, beginning: &[(Key, Value)]) -> Result<()> {
+pub(super) fn make(transaction: &WriteTransaction, made: u64) -> Result<()> {
     let mut tables = Writing::open(transaction)?;
     tables.numbers.insert(FORMAT_IS, FORMAT)?;
     tables.numbers.insert(MADE, made)?;
-    let puts = beginning
-        .iter()
-        .map(|(key, value)| Operation::put(key.clone(), value.clone()));
-    let operations: Vec<Operation> = puts.collect();
-    tables.write(&operations)
+    Ok(())
 }
 
 /// Reading, at one revision.

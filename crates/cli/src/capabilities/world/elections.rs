@@ -1,281 +1,340 @@
-//! The elections of the local world.
+//! Elections of a cluster.
 //!
-//! ```text
-//! candidates/NAMESPACE/HOST   the options with which a host stands        members/HOST   locked as long as its process lives
-//! deciding                    locked by who decides                       schedules/NAMESPACE   who is chosen
-//! ```
-//!
-//! Nobody is elected to decide: each process that stands does, one at a time, and all come to the same result. The system itself says who has gone: it gives
-//! back the locks of a process that ends, however that happens.
+//! Each host that stands for something holds a key that goes with its lease, and one by which it may decide: of those that are there the oldest
+//! decides for all namespaces, as in etcd's usual election. What it writes is bound to that key and to the result that it has seen, so whoever has
+//! lost its lease decides nothing any more, and a result never holds more hosts than are wanted.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
 use setpoint_engine::{Failure, Level, Watcher, async_trait};
-use setpoint_host::files::AbsolutePath;
 use setpoint_resources::{Candidacy, Elections, Recorded, elected};
-use setpoint_value::{Wake, WatchDepth};
-use tokio::sync::Notify;
+use setpoint_world::{
+    Backoff, Entry, Key, Lease, Operation, Selection, State, Store, StoreError, Transaction,
+};
+use tokio::task::JoinHandle;
 
-use super::{LocalWorld, Member, content, escaped, names, unescaped};
+use super::mirror::Seen;
+use super::strings::follow;
+use super::{Member, SharedWorld, failed, keys};
+use crate::capabilities::World;
 
-/// How often is looked whether others are still there. Nobody else tells that a process has ended.
-const LOOK: Duration = Duration::from_secs(1);
+const SCHEDULER: &str = "/scheduler";
+pub(super) const SCHEDULES: &str = "/scheduler/schedule";
+const CANDIDATES: &str = "/scheduler/hostname";
+const DECIDERS: &str = "/scheduler/election";
 
-/// Since when hosts are away, as far as this process has seen it.
-type Away = BTreeMap<String, Instant>;
+/// How long whoever decides may be silent before another one does.
+const DECIDER_LIVES: Duration = Duration::from_secs(2);
+
+/// How long a host stands that is silent, where it does not say.
+const CANDIDATE_LIVES: Duration = Duration::from_secs(10);
+
+/// The same on one machine, where the system tells that a process has ended.
+const PROCESS_LIVES: Duration = Duration::from_secs(1);
+
+/// How long taking back what this host stands for may take at its end.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// What this host stands for.
+#[derive(Default)]
+pub(super) struct Standing {
+    candidacies: BTreeMap<String, Stood>,
+    /// Decides, when it is this host's turn.
+    deciding: Option<Deciding>,
+}
+
+/// Who decides when it is this host's turn, until it is dropped. What its lease holds is free a little later.
+struct Deciding(JoinHandle<()>);
+
+impl Drop for Deciding {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A candidacy of this process.
+struct Stood {
+    candidacy: Candidacy,
+    /// None where it stays when this host goes.
+    lease: Option<Arc<Lease>>,
+}
+
+/// Who is chosen, as a result says it, in the order in which they were.
+pub(super) fn chosen(entry: &Entry) -> Vec<String> {
+    let text = entry.text().unwrap_or_default();
+    text.split(',')
+        .filter(|host| !host.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
 
 #[async_trait]
-impl Elections for LocalWorld {
+impl Elections for SharedWorld {
     async fn candidacy(&self, namespace: &str) -> Result<Option<Recorded>, Failure> {
-        let attempted = "look whether this host stands for";
-        let namespace = namespace.to_owned();
-        let look = move |member: &Member| {
-            let own = content(member.candidate(&namespace, &member.hostname).as_path());
-            let own = own.map_err(|error| failed(attempted, &namespace, error))?;
-            let is_here = !matches!(*member.presence.lock(), Presence::Unannounced);
-            Ok(own.map(|text| {
-                let candidacy = Candidacy::stored(&text);
-                Recorded {
-                    candidacy,
-                    is_current: is_here || candidacy.persist,
-                }
-            }))
-        };
-        self.in_background(attempted, look).await
+        let member = &self.member;
+        let (store, key) = (member.store.clone(), member.candidate(namespace));
+        let read = member.ask(async move { store.read(&[key.into()]).await }).await;
+        let read = read.map_err(|error| failed("look whether this host stands for", namespace, error))?;
+        Ok(read.all().next().map(|entry| {
+            let candidacy = Candidacy::stored(entry.text().unwrap_or_default());
+            let standing = member.standing.lock();
+            let own = standing
+                .candidacies
+                .get(namespace)
+                .and_then(|stood| stood.lease.as_ref());
+            let is_ours = own.is_some_and(|lease| Some(lease.id()) == entry.lease);
+            Recorded {
+                candidacy,
+                is_current: is_ours || candidacy.persist && entry.lease.is_none(),
+            }
+        }))
     }
 
     async fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), Failure> {
-        let namespace = namespace.to_owned();
-        let stand = move |member: &Member| {
-            let stand = || {
-                member.be_here()?;
-                let parts = ["candidates", &*namespace, &member.hostname];
-                member.put(&parts, Some(&candidacy.to_string()))?;
-                member.decide(&namespace, &mut Away::new()).map(drop)
-            };
-            stand().map_err(|error| failed("stand for", &namespace, error))
-        };
-        self.in_background("stand", stand).await
+        let member = &self.member;
+        member.begin_deciding();
+        let stood = member.stand(namespace, candidacy).await;
+        stood.map_err(|error| failed("stand for", namespace, error))
     }
 
     async fn withdraw(&self, namespace: &str) -> Result<(), Failure> {
-        let namespace = namespace.to_owned();
-        let withdraw = move |member: &Member| {
-            let withdraw = || {
-                member.put(&["candidates", &*namespace, &member.hostname], None)?;
-                member.decide(&namespace, &mut Away::new()).map(drop)
-            };
-            withdraw().map_err(|error| failed("stand no more for", &namespace, error))
-        };
-        self.in_background("stand no more", withdraw).await
-    }
-
-    async fn follow(&self, namespace: &str, watcher: Watcher) -> Result<(), Failure> {
-        let changed = Arc::new(Notify::new());
-        let wake = {
-            let changed = changed.clone();
-            Wake::new(move || changed.notify_one())
-        };
-        let mut watches = Vec::new();
-        for (parts, depth) in [
-            (["candidates", namespace], WatchDepth::Recursive),
-            (["schedules", namespace], WatchDepth::Entry),
-        ] {
-            let path = self.member.path(&parts);
-            let watch = self
-                .member
-                .files
-                .watch(&path.as_path().to_string_lossy(), depth, wake.clone());
-            watches.push(watch.map_err(|error| failed("follow", namespace, error))?);
-        }
-        (watcher.event)("armed");
-        let mut seen = None;
-        let mut away = Away::new();
-        loop {
-            let (member, decided) = (self.member.clone(), namespace.to_owned());
-            let work = tokio::task::spawn_blocking(move || {
-                let state = member.decide_if_standing(&decided, &mut away);
-                (state, away)
-            });
-            let state;
-            (state, away) = work
+        let member = &self.member;
+        // Somebody must decide that this host is out, and perhaps nobody else is there.
+        member.begin_deciding();
+        let (store, key) = (member.store.clone(), member.candidate(namespace));
+        let withdraw = async move {
+            store
+                .transact(Transaction::of([Operation::Delete(key.into())]))
                 .await
-                .map_err(|ended| failed("follow", namespace, io::Error::other(ended)))?;
-            let state = state.map_err(|error| failed("decide who is chosen for", namespace, error))?;
-            for warning in &state.warnings {
-                (watcher.log)(Level::Warning, warning);
-            }
-            let others = state.others;
-            if seen
-                .replace(state.shown.clone())
-                .is_some_and(|seen| seen != state.shown)
-            {
-                (watcher.event)("the election changed");
-            }
-            let look = async {
-                match others {
-                    true => tokio::time::sleep(LOOK).await,
-                    false => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = changed.notified() => {}
-                () = look => {}
-                () = watcher.cancellation.cancelled() => return Ok(()),
-            }
-        }
-    }
-}
-
-/// Whether others can see that this host is here.
-#[derive(Default)]
-pub(super) enum Presence {
-    /// It has not stood for anything.
-    #[default]
-    Unannounced,
-    /// It stands, and another process of its name says that it is here.
-    OfAnother,
-    /// It holds the lock that says so.
-    Announced { _lock: File },
-}
-
-/// How an election stands.
-struct State {
-    /// Who stands and who is chosen, to notice changes.
-    shown: String,
-    /// Whether another host stands that may go.
-    others: bool,
-    warnings: Vec<String>,
-}
-
-impl Member {
-    fn candidate(&self, namespace: &str, host: &str) -> AbsolutePath {
-        self.path(&["candidates", namespace]).join(super::file_name(host))
-    }
-
-    /// Decides, if this host stands. Who does not, or may not change anything, only looks.
-    fn decide_if_standing(&self, namespace: &str, away: &mut Away) -> io::Result<State> {
-        if !matches!(*self.presence.lock(), Presence::Unannounced)
-            && content(self.candidate(namespace, &self.hostname).as_path())?.is_some()
-        {
-            self.be_here()?;
-            return self.decide(namespace, away);
-        }
-        let (candidates, warnings) = self.candidates(namespace)?;
-        let chosen = self.chosen(namespace)?;
-        Ok(State {
-            shown: format!("{candidates:?} {chosen:?}"),
-            others: false,
-            warnings,
-        })
-    }
-
-    /// Finds out who is chosen, and writes that if it is not so yet.
-    fn decide(&self, namespace: &str, away: &mut Away) -> io::Result<State> {
-        let _deciding = self.lock_file(&["deciding"], FlockOperation::LockExclusive)?;
-        let (mut candidates, warnings) = self.candidates(namespace)?;
-        let mut gone = Vec::new();
-        for (host, candidacy) in &candidates {
-            if candidacy.persist || self.is_here(host)? {
-                away.remove(host);
-                continue;
-            }
-            let since = *away.entry(host.clone()).or_insert_with(Instant::now);
-            if candidacy.ttl.is_none_or(|ttl| since.elapsed() >= ttl) {
-                gone.push(host.clone());
-            }
-        }
-        for host in gone {
-            self.put(&["candidates", namespace, &host], None)?;
-            candidates.remove(&host);
-            away.remove(&host);
-        }
-        let before = self.chosen(namespace)?;
-        let chosen = elected(&candidates, &before);
-        if chosen != before {
-            let lines: String = chosen.iter().map(|host| format!("{}\n", escaped(host))).collect();
-            let content = (!chosen.is_empty()).then_some(lines);
-            self.put(&["schedules", namespace], content.as_deref())?;
-        }
-        Ok(State {
-            shown: format!("{candidates:?} {chosen:?}"),
-            others: candidates.keys().any(|host| *host != self.hostname),
-            warnings,
-        })
-    }
-
-    /// Who stands, and what is to be said of that.
-    fn candidates(&self, namespace: &str) -> io::Result<(BTreeMap<String, Candidacy>, Vec<String>)> {
-        let mut candidates = BTreeMap::new();
-        for host in names(self.path(&["candidates", namespace]).as_path())? {
-            // Whoever has withdrawn between is not there.
-            if let Some(text) = content(self.candidate(namespace, &host).as_path())? {
-                candidates.insert(host, Candidacy::stored(&text));
-            }
-        }
-        let options = candidates
-            .values()
-            .map(|candidacy| (candidacy.strategy, candidacy.max));
-        let mut different: Vec<_> = options.collect();
-        different.dedup();
-        let mut warnings = Vec::new();
-        if different.len() > 1
-            && let Some(last) = candidates.keys().next_back()
-        {
-            warnings.push(format!(
-                "hosts stand for {namespace} with different options; those of {last} hold, the last by name"
-            ));
-        }
-        Ok((candidates, warnings))
-    }
-
-    /// Who is chosen, in the order in which they were.
-    fn chosen(&self, namespace: &str) -> io::Result<Vec<String>> {
-        let lines = content(self.path(&["schedules", namespace]).as_path())?.unwrap_or_default();
-        Ok(lines.lines().filter_map(unescaped).collect())
-    }
-
-    /// Holds the lock that says that this host is here, until the process ends.
-    fn be_here(&self) -> io::Result<()> {
-        let mut presence = self.presence.lock();
-        if matches!(*presence, Presence::Announced { .. }) {
-            return Ok(());
-        }
-        // Who decides looks at the locks of all.
-        let _deciding = self.lock_file(&["deciding"], FlockOperation::LockExclusive)?;
-        let parts = ["members", self.hostname.as_str()];
-        *presence = match self.lock_file(&parts, FlockOperation::NonBlockingLockExclusive) {
-            Ok(lock) => Presence::Announced { _lock: lock },
-            Err(error) if is_taken(&error) => Presence::OfAnother,
-            Err(error) => return Err(error),
         };
+        let withdrawn = member.ask(withdraw).await;
+        withdrawn.map_err(|error| failed("stand no more for", namespace, error))?;
+        member.standing.lock().candidacies.remove(namespace);
         Ok(())
     }
 
-    /// Whether a process of a host is here.
-    fn is_here(&self, host: &str) -> io::Result<bool> {
-        if host == self.hostname && matches!(*self.presence.lock(), Presence::Announced { .. }) {
-            return Ok(true);
+    async fn follow(&self, namespace: &str, watcher: Watcher) -> Result<(), Failure> {
+        let member = &self.member;
+        let own = member.mirror(member.candidate(namespace).into());
+        let result = member.mirror(keys::key(SCHEDULES, &[namespace]).into());
+        let (own, result) = (own.look(), result.look());
+        tokio::join!(
+            follow(&watcher, own),
+            follow(&watcher, result),
+            member.warn_of_options(namespace, &watcher)
+        );
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl World for SharedWorld {
+    /// Takes back what this host stands for, where nobody said how long it counts without a word.
+    async fn leave(&self) {
+        let member = &self.member;
+        let standing = std::mem::take(&mut *member.standing.lock());
+        let leases = standing.candidacies.into_values().filter_map(|stood| {
+            let lease = stood.lease?;
+            // Who said how long it counts without a word wants to count so long.
+            stood.candidacy.ttl.is_none().then_some(lease)
+        });
+        let leases: Vec<Lease> = leases.filter_map(Arc::into_inner).collect();
+        let revoke = member.ask(async move {
+            for lease in leases {
+                lease.revoke().await?;
+            }
+            Ok(())
+        });
+        // What is not given back runs out.
+        let _ = tokio::time::timeout(LEAVE_WITHIN, revoke).await;
+    }
+}
+
+impl Member {
+    fn candidate(&self, namespace: &str) -> Key {
+        keys::key(CANDIDATES, &[&self.hostname, namespace])
+    }
+
+    async fn stand(&self, namespace: &str, candidacy: Candidacy) -> Result<(), StoreError> {
+        let lives = candidacy.ttl.unwrap_or(match self.key {
+            Some(_) => CANDIDATE_LIVES,
+            None => PROCESS_LIVES,
+        });
+        let kept = {
+            let standing = self.standing.lock();
+            let stood = standing.candidacies.get(namespace);
+            let kept = stood.and_then(|stood| {
+                stood
+                    .lease
+                    .clone()
+                    .filter(|_| stood.candidacy.ttl == candidacy.ttl)
+            });
+            kept.filter(|lease| !lease.is_lost())
+        };
+        let lease = match (candidacy.persist, kept) {
+            (true, _) => None,
+            (false, Some(lease)) => Some(lease),
+            (false, None) => {
+                let store = self.store.clone();
+                let lease = self.ask(async move { store.lease(lives).await }).await?;
+                Some(Arc::new(lease))
+            }
+        };
+        let (key, text) = (self.candidate(namespace), candidacy.to_string());
+        let put = match &lease {
+            Some(lease) => Operation::put_leased(key, text.as_bytes(), lease.id()),
+            None => Operation::put(key, text.as_bytes()),
+        };
+        let store = self.store.clone();
+        self.ask(async move { store.transact(Transaction::of([put])).await })
+            .await?;
+        let mut standing = self.standing.lock();
+        standing
+            .candidacies
+            .insert(namespace.to_owned(), Stood { candidacy, lease });
+        Ok(())
+    }
+
+    /// Says when hosts stand with different options: only one of them can hold.
+    async fn warn_of_options(self: &Arc<Self>, namespace: &str, watcher: &Watcher) {
+        let mirror = self.mirror(Selection::prefix(format!("{CANDIDATES}/")));
+        let mut seen = mirror.look();
+        let mut told = None;
+        loop {
+            let candidates = seen
+                .borrow_and_update()
+                .candidates()
+                .remove(namespace)
+                .unwrap_or_default();
+            let options: BTreeSet<String> = candidates
+                .values()
+                .map(|one| format!("{:?} {}", one.strategy, one.max))
+                .collect();
+            let last = candidates
+                .keys()
+                .next_back()
+                .filter(|_| options.len() > 1)
+                .cloned();
+            if last != told
+                && let Some(last) = &last
+            {
+                let text = format!(
+                    "hosts stand for {namespace} with different options; those of {last} hold, the last by name"
+                );
+                (watcher.log)(Level::Warning, &text);
+            }
+            told = last;
+            tokio::select! {
+                changed = seen.changed() => if changed.is_err() {
+                    return;
+                },
+                () = watcher.cancellation.cancelled() => return,
+            }
         }
-        // Several may look at a time.
-        match self.lock_file(&["members", host], FlockOperation::NonBlockingLockShared) {
-            Ok(_) => Ok(false),
-            Err(error) if is_taken(&error) => Ok(true),
-            Err(error) => Err(error),
+    }
+
+    /// Has this host decide when it is its turn, from now on.
+    fn begin_deciding(self: &Arc<Self>) {
+        let mut standing = self.standing.lock();
+        if standing.deciding.is_none() {
+            // It holds nothing of this, which is dropped while it goes on.
+            let mirror = self.mirror(Selection::prefix(format!("{SCHEDULER}/")));
+            let (store, hostname) = (self.store.clone(), self.hostname.clone());
+            standing.deciding = Some(Deciding(self.runtime().spawn(async move {
+                let seen = mirror.look();
+                let mut backoff = Backoff::default();
+                loop {
+                    // Whatever goes wrong, it campaigns again.
+                    let _ = decide(&*store, &hostname, seen.clone(), &mut backoff).await;
+                    tokio::time::sleep(backoff.pause()).await;
+                }
+            })));
         }
     }
 }
 
-fn is_taken(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::WOULDBLOCK.raw_os_error())
+/// Campaigns, and decides as long as it is this host's turn and its lease lives.
+async fn decide(
+    store: &dyn Store,
+    hostname: &str,
+    mut seen: tokio::sync::watch::Receiver<Seen>,
+    backoff: &mut Backoff,
+) -> Result<(), StoreError> {
+    let lease = store.lease(DECIDER_LIVES).await?;
+    let own = keys::key(DECIDERS, &[&lease.id().to_string()]);
+    let campaign = Operation::put_leased(own.clone(), hostname.as_bytes(), lease.id());
+    store.transact(Transaction::of([campaign])).await?;
+    backoff.reset();
+    loop {
+        let now = seen.borrow_and_update().clone();
+        if now.decider() == Some(&own) {
+            for (namespace, entry, hosts) in now.to_be_decided() {
+                let key = keys::key(SCHEDULES, &[&namespace]);
+                let operation = match hosts.is_empty() {
+                    true => Operation::Delete(key.clone().into()),
+                    false => Operation::put(key.clone(), hosts.join(",").as_bytes()),
+                };
+                let is = entry.map_or(State::Absent, |entry| State::Modified(entry.modified));
+                let decision = Transaction::of([operation])
+                    .when(key, is)
+                    .when(own.clone(), State::Present);
+                // Where something has changed meanwhile, that is seen next.
+                store.transact(decision).await?;
+            }
+        }
+        tokio::select! {
+            changed = seen.changed() => if changed.is_err() {
+                return Ok(());
+            },
+            () = lease.lost() => return Ok(()),
+        }
+    }
 }
 
-fn failed(attempted: &'static str, namespace: &str, error: io::Error) -> Failure {
-    Failure::new(attempted).on(namespace).because(error)
+impl Seen {
+    /// The key of whoever may decide: the oldest.
+    fn decider(&self) -> Option<&Key> {
+        let entries = self.entries.as_ref()?;
+        let begin = format!("{DECIDERS}/");
+        let deciders = entries
+            .values()
+            .filter(|entry| entry.key.as_str().starts_with(&begin));
+        deciders.min_by_key(|entry| entry.created).map(|entry| &entry.key)
+    }
+
+    /// Who stands, by namespace and host.
+    fn candidates(&self) -> BTreeMap<String, BTreeMap<String, Candidacy>> {
+        let begin = format!("{CANDIDATES}/");
+        let mut candidates: BTreeMap<String, BTreeMap<String, Candidacy>> = BTreeMap::new();
+        for entry in self.entries.iter().flat_map(|entries| entries.values()) {
+            if let Some([host, namespace]) = keys::parts(&entry.key, &begin) {
+                let candidacy = Candidacy::stored(entry.text().unwrap_or_default());
+                candidates.entry(namespace).or_default().insert(host, candidacy);
+            }
+        }
+        candidates
+    }
+
+    /// The namespaces whose result is not what follows from who stands: with the result that there is, and the right one.
+    fn to_be_decided(&self) -> Vec<(String, Option<Entry>, Vec<String>)> {
+        let begin = format!("{SCHEDULES}/");
+        let mut results: BTreeMap<String, Entry> = BTreeMap::new();
+        for entry in self.entries.iter().flat_map(|entries| entries.values()) {
+            if let Some([namespace]) = keys::parts(&entry.key, &begin) {
+                results.insert(namespace, entry.clone());
+            }
+        }
+        let candidates = self.candidates();
+        let namespaces: BTreeSet<&String> = candidates.keys().chain(results.keys()).collect();
+        let nobody = BTreeMap::new();
+        let decided = namespaces.into_iter().filter_map(|namespace| {
+            let result = results.get(namespace);
+            let before = result.map(chosen).unwrap_or_default();
+            let hosts = elected(candidates.get(namespace).unwrap_or(&nobody), &before);
+            (hosts != before).then(|| (namespace.clone(), result.cloned(), hosts))
+        });
+        decided.collect()
+    }
 }

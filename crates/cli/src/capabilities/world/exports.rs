@@ -1,193 +1,263 @@
-//! What the members of the local world export.
+//! What this host exports.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use serde_json::Value as Json;
 use setpoint_engine::{ExportChange, ExportKey, ExportStore, Failure, async_trait};
-use setpoint_host::files::{AbsolutePath, FileError, Replaced};
-use setpoint_value::Exported;
+use setpoint_graph::{ENCRYPTED, ResourceId, SECRETS};
+use setpoint_value::StoredText;
+use setpoint_world::{Backoff, Entry, Key, MOST_OPERATIONS, Operation, Selection, StoreError, Transaction};
 
-use super::{
-    EVERYONE, LocalWorld, Member, content, escaped, file_name, is_absence, remove, replacement, unescaped,
-};
+use super::secrets::{KEYS, Readers, Sealed, Unreadable};
+use super::{Member, SharedWorld, failed, keys};
+use crate::host_key::HostKey;
 
-/// What is done with the directory of exports, in messages.
-const READ: &str = "read what this host exports, at";
+pub(super) const EXPORTED: &str = "/exported";
+
+/// Who stands for all hosts in an export.
+pub(super) const EVERYONE: &str = "*";
 
 #[async_trait]
-impl ExportStore for LocalWorld {
+impl ExportStore for SharedWorld {
     async fn exported(&self) -> Result<Vec<ExportKey>, Failure> {
-        let member = self.member.clone();
-        let read = move || {
-            let failed = |error: io::Error| {
-                let at = member.path(&["exports"]);
-                Failure::new(READ).on(at.as_path().display()).because(error)
-            };
-            member.own_exports().map_err(failed)
-        };
-        let read = tokio::task::spawn_blocking(read).await;
-        read.unwrap_or_else(|ended| Err(Failure::new("read what this host exports").because(ended)))
+        let (store, begin) = (self.member.store.clone(), format!("{EXPORTED}/"));
+        let all = Selection::prefix(begin.clone());
+        let read = self.member.ask(async move { store.read(&[all]).await }).await;
+        let read = read.map_err(|error| failed("read what this host exports, below", EXPORTED, error))?;
+        let own = read.all().filter_map(|entry| {
+            let [to, from, kind, name] = keys::parts(&entry.key, &begin)?;
+            (from == self.member.hostname).then(|| ExportKey {
+                resource: ResourceId::new(kind.as_str(), name),
+                to: to.into(),
+            })
+        });
+        Ok(own.collect())
     }
 
     async fn change(&self, changes: Vec<ExportChange>) -> Vec<Result<(), Failure>> {
-        let member = self.member.clone();
-        let change = move || member.change_exports(&changes);
-        // After a panic there are no answers, and then all have failed.
-        tokio::task::spawn_blocking(change).await.unwrap_or_default()
+        match self.member.change(&changes).await {
+            Ok(()) => changes.iter().map(|_| Ok(())).collect(),
+            // One of them may be to blame, and the others are not.
+            Err(error) if changes.len() > 1 && !error.is_passing() => {
+                let mut results = Vec::new();
+                for change in &changes {
+                    let result = self.member.change(std::slice::from_ref(change)).await;
+                    results.push(result.map_err(|error| refused(change, error)));
+                }
+                results
+            }
+            Err(error) => changes
+                .iter()
+                .map(|change| Err(refused(change, error.clone())))
+                .collect(),
+        }
     }
 
-    /// As many as are committed together.
+    fn keeps_secrets(&self) -> bool {
+        self.member.key.is_some()
+    }
+
     fn at_a_time(&self) -> usize {
-        1024
+        MOST_OPERATIONS
     }
 }
 
-/// A record, as its file has it.
-struct Record {
-    to: String,
-    name: String,
-    data: String,
+fn refused(change: &ExportChange, error: StoreError) -> Failure {
+    let attempted = match change.data {
+        Some(_) => "export",
+        None => "take back",
+    };
+    failed(attempted, &change.key, error)
 }
 
-impl Record {
-    fn write(to: &str, name: &str, data: &str) -> String {
-        format!("{}\n{}\n{data}", escaped(to), escaped(name))
+/// What this host exports with secrets in it, by its key, before they are encrypted.
+#[derive(Default)]
+pub(super) struct SecretExports {
+    exports: BTreeMap<ExportKey, Arc<str>>,
+    /// Whether it is seen to that they are for the right keys.
+    is_followed: bool,
+}
+
+/// The text of a resource, taken apart: what everybody may know, and its secrets.
+struct Parted {
+    open: serde_json::Map<String, Json>,
+    secrets: String,
+}
+
+impl Parted {
+    /// Of a text with secrets; none of one without.
+    fn of(text: &str) -> Option<Parted> {
+        if !text.contains(SECRETS) {
+            return None;
+        }
+        let mut open: serde_json::Map<String, Json> = serde_json::from_str(text).ok()?;
+        let secrets = open.remove(SECRETS)?.to_string();
+        Some(Parted { open, secrets })
     }
 
-    /// The record of a file for a host; none if there is no such file. One that nobody can read has the name of its file and no
-    /// data, so that whoever collects it hears that it is damaged.
-    fn read(path: &Path, to: &str) -> io::Result<Option<Record>> {
-        let Some(text) = content(path)? else {
-            return Ok(None);
-        };
-        let read = || {
-            let (to, rest) = text.split_once('\n')?;
-            let (name, data) = rest.split_once('\n')?;
-            Some(Record {
-                to: unescaped(to)?,
-                name: unescaped(name)?,
-                data: data.to_owned(),
-            })
-        };
-        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let file = file.unwrap_or_default();
-        Ok(Some(read().unwrap_or_else(|| Record {
-            to: to.to_owned(),
-            name: unescaped(&file).unwrap_or(file),
-            data: String::new(),
-        })))
+    /// Of one that is encrypted; none of one that is not.
+    fn of_encrypted(text: &str, key: &HostKey) -> Option<Result<(Parted, Readers), Unreadable>> {
+        if !text.contains(ENCRYPTED) {
+            return None;
+        }
+        let mut open: serde_json::Map<String, Json> = serde_json::from_str(text).ok()?;
+        let sealed: Sealed = serde_json::from_value(open.remove(ENCRYPTED)?).ok()?;
+        let secrets = sealed.open(key);
+        Some(secrets.map(|secrets| (Parted { open, secrets }, sealed.readers)))
+    }
+
+    /// As it is before it is encrypted.
+    fn text(mut self) -> Result<String, Unreadable> {
+        let secrets = serde_json::from_str(&self.secrets).map_err(|_| Unreadable::Damaged)?;
+        self.open.insert(SECRETS.to_owned(), secrets);
+        Ok(Json::Object(self.open).to_string())
+    }
+
+    /// As it lies in the store.
+    fn encrypted(mut self, readers: Readers) -> Result<String, String> {
+        let sealed = Sealed::new(&self.secrets, readers)?;
+        let sealed = serde_json::to_value(sealed).map_err(|error| error.to_string())?;
+        self.open.insert(ENCRYPTED.to_owned(), sealed);
+        Ok(Json::Object(self.open).to_string())
+    }
+}
+
+/// The text of a resource that others export, as far as this host can read it.
+pub(super) fn read_exported(text: String, key: &HostKey) -> Result<StoredText, Unreadable> {
+    match Parted::of_encrypted(&text, key) {
+        None => Ok(text.into()),
+        Some(parted) => Ok(StoredText::secret(parted?.0.text()?)),
     }
 }
 
 impl Member {
-    /// What others and this member export to this member or to all, by name and host.
-    pub(super) fn exports(&self, kind: &str) -> io::Result<Vec<Exported>> {
-        let mut found = BTreeMap::new();
-        for to in [EVERYONE, &self.hostname] {
-            let directory = self.path(&["exports", kind, to]);
-            for host in super::names(directory.as_path())? {
-                for file in entries(&directory.as_path().join(file_name(&host)))? {
-                    // Whoever takes it back between is no longer there.
-                    if let Some(record) = Record::read(&file, to)? {
-                        found.insert((record.name, host.clone()), record.data);
-                    }
-                }
-            }
-        }
-        let exported = found.into_iter().map(|((name, host), data)| Exported {
-            name,
-            host,
-            data: data.into(),
-        });
-        Ok(exported.collect())
-    }
-
-    /// The records of this member.
-    fn own_exports(&self) -> io::Result<Vec<ExportKey>> {
-        let mut found = Vec::new();
-        let directory = self.path(&["exports"]);
-        for kind in super::names(directory.as_path())? {
-            for directory in entries(self.path(&["exports", &kind]).as_path())? {
-                let to = directory.file_name().and_then(|name| unescaped(name.to_str()?));
-                for file in entries(&directory.join(file_name(&self.hostname)))? {
-                    if let Some(record) = Record::read(&file, to.as_deref().unwrap_or_default())? {
-                        found.push(ExportKey {
-                            resource: setpoint_graph::ResourceId::new(kind.as_str(), record.name),
-                            to: record.to.into(),
-                        });
-                    }
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    fn change_exports(&self, changes: &[ExportChange]) -> Vec<Result<(), Failure>> {
-        let mut results: Vec<Option<Result<(), FileError>>> = Vec::new();
-        let mut requests = Vec::new();
+    /// Writes what is not so yet, in one transaction.
+    async fn change(self: &Arc<Self>, changes: &[ExportChange]) -> Result<(), StoreError> {
+        let mut secret = self.secret_exports.lock().await;
+        self.write_exports(changes).await?;
         for ExportChange { key, data } in changes {
-            let path = self.export_path(key);
-            let record = data
-                .as_ref()
-                .map(|data| Record::write(&key.to, &key.resource.name, data));
-            let request = match record {
-                // What another process wrote already wakes nobody again.
-                Some(record) if content(path.as_path()).is_ok_and(|there| there == Some(record.clone())) => {
-                    Ok(None)
-                }
-                Some(record) => replacement(path, &record).map(Some),
-                None => remove(&path).map(|()| None),
-            };
-            results.push(match request {
-                Ok(Some(request)) => {
-                    requests.push(request);
-                    None
-                }
-                Ok(None) => Some(Ok(())),
-                Err(error) => Some(Err(error)),
-            });
+            let data = data.as_ref().filter(|data| Parted::of(data).is_some());
+            match data {
+                Some(data) => drop(secret.exports.insert(key.clone(), data.clone())),
+                None => drop(secret.exports.remove(key)),
+            }
         }
-        let replaced = self.host.committer.replace_many(requests);
-        let mut replaced = replaced
-            .into_iter()
-            .map(|result: Result<Replaced, FileError>| result.map(drop));
-        let all = changes.iter().zip(results);
-        let results = all.map(|(change, result)| {
-            let result = result.or_else(|| replaced.next()).unwrap_or(Ok(()));
-            let attempted = match change.data {
-                Some(_) => "export",
-                None => "take back",
-            };
-            result.map_err(|error| Failure::new(attempted).on(&change.key).because(error))
+        if !secret.exports.is_empty() && !std::mem::replace(&mut secret.is_followed, true) {
+            self.follow_readers();
+        }
+        Ok(())
+    }
+
+    /// Encrypts what this host exports anew when hosts have other keys.
+    fn follow_readers(self: &Arc<Self>) {
+        let mirror = self.mirror(Selection::prefix(format!("{KEYS}/")));
+        let member = Arc::downgrade(self);
+        self.runtime().spawn(async move {
+            let mut seen = mirror.look();
+            let mut backoff = Backoff::default();
+            while seen.changed().await.is_ok() {
+                loop {
+                    let Some(member) = member.upgrade() else {
+                        return;
+                    };
+                    let secret = member.secret_exports.lock().await;
+                    let changes = secret.exports.iter().map(|(key, data)| ExportChange {
+                        key: key.clone(),
+                        data: Some(data.clone()),
+                    });
+                    let changes: Vec<ExportChange> = changes.collect();
+                    let mut is_done = true;
+                    for some in changes.chunks(MOST_OPERATIONS) {
+                        is_done &= member.write_exports(some).await.is_ok();
+                    }
+                    drop(secret);
+                    drop(member);
+                    if is_done {
+                        break;
+                    }
+                    tokio::time::sleep(backoff.pause()).await;
+                }
+                backoff.reset();
+            }
         });
-        results.collect()
     }
 
-    fn export_path(&self, key: &ExportKey) -> AbsolutePath {
-        let ExportKey { resource, to } = key;
-        self.path(&["exports", &resource.kind, to, &self.hostname, &resource.name])
-    }
-}
-
-/// The paths of what is in a directory, but for what is being written; nothing if there is no such directory.
-fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if is_absence(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        if entry
-            .file_name()
-            .to_str()
-            .is_some_and(|name| name.starts_with('_'))
-        {
-            paths.push(entry.path());
+    /// Writes what is not so yet, in one transaction.
+    async fn write_exports(&self, changes: &[ExportChange]) -> Result<(), StoreError> {
+        let keys: Vec<Key> = changes.iter().map(|change| self.exported(&change.key)).collect();
+        let (store, selections) = (
+            self.store.clone(),
+            keys.iter().cloned().map(Selection::from).collect::<Vec<_>>(),
+        );
+        let there = self.ask(async move { store.read(&selections).await }).await?;
+        // Without a key there are none with secrets.
+        let parted = changes.iter().map(|change| {
+            let own = self.key.as_ref()?;
+            Some((Parted::of(change.data.as_deref()?)?, own))
+        });
+        let parted: Vec<Option<(Parted, &HostKey)>> = parted.collect();
+        let hosts = match parted.iter().any(Option::is_some) {
+            true => self.all_readers().await?,
+            false => Readers::new(),
+        };
+        let mut operations = Vec::new();
+        for (((change, key), parted), there) in changes.iter().zip(keys).zip(parted).zip(&there.entries) {
+            let there = there.first();
+            let wanted = match (&change.data, parted) {
+                (None, _) => None,
+                (Some(data), None) => Some(data.as_bytes().to_vec()),
+                (Some(_), Some((parted, own))) => {
+                    let readers = self.readers_of(&change.key, &hosts)?;
+                    let is_so = there.and_then(Entry::text).is_some_and(|text| {
+                        let is = Parted::of_encrypted(text, own).and_then(Result::ok);
+                        is.is_some_and(|(is, of)| {
+                            is.open == parted.open && is.secrets == parted.secrets && of == readers
+                        })
+                    });
+                    if is_so {
+                        continue;
+                    }
+                    let encrypted = parted.encrypted(readers);
+                    let refused = |reason: String| StoreError::Misconfigured {
+                        reason: reason.into(),
+                    };
+                    Some(encrypted.map_err(refused)?.into_bytes())
+                }
+            };
+            if there.map(|entry| &*entry.value) != wanted.as_deref() {
+                operations.push(match wanted {
+                    Some(data) => Operation::put(key, data),
+                    None => Operation::Delete(key.into()),
+                });
+            }
         }
+        if operations.is_empty() {
+            return Ok(());
+        }
+        let store = self.store.clone();
+        self.ask(async move { store.transact(Transaction::of(operations)).await })
+            .await
+            .map(drop)
     }
-    paths.sort();
-    Ok(paths)
+
+    /// Who may read the secrets of an export: this host, and whom it is for.
+    fn readers_of(&self, key: &ExportKey, hosts: &Readers) -> Result<Readers, StoreError> {
+        if &*key.to == EVERYONE {
+            return Ok(hosts.clone());
+        }
+        let readers = [&*key.to, &self.hostname].map(|host| {
+            let key = hosts.get(host).ok_or_else(|| StoreError::Misconfigured {
+                reason: format!("{host} has no key in the store yet, so that nothing can be encrypted to it")
+                    .into(),
+            })?;
+            Ok((host.to_owned(), key.clone()))
+        });
+        readers.into_iter().collect()
+    }
+
+    fn exported(&self, key: &ExportKey) -> Key {
+        let ExportKey { resource, to } = key;
+        keys::key(EXPORTED, &[to, &self.hostname, &resource.kind, &resource.name])
+    }
 }

@@ -13,10 +13,10 @@ use super::exports::{EVERYONE, EXPORTED, read_exported};
 use super::mirror::{Mirror, Seen};
 use super::secrets::{Sealed, Unreadable};
 use super::strings::{HOST_STRINGS, STRINGS};
-use super::{ClusterWorld, Member, keys};
+use super::{Member, SharedWorld, keys, unencrypted};
 use crate::host_key::HostKey;
 
-impl WorldReader for ClusterWorld {
+impl WorldReader for SharedWorld {
     fn follow(&self, query: &WorldQuery, wake: Wake) -> Box<dyn WorldFeed> {
         let member = &self.member;
         let parts: Vec<Part> = member
@@ -131,7 +131,10 @@ impl Feed {
         read: impl FnOnce(String, &HostKey) -> Result<StoredText, Unreadable>,
     ) -> Option<StoredText> {
         let text = String::from_utf8_lossy(&entry.value).into_owned();
-        let read = read(text, &self.member.key);
+        let Some(key) = &self.member.key else {
+            return Some(unencrypted::text(text));
+        };
+        let read = read(text, key);
         read.map_err(|why| self.member.telling.unreadable(&entry.key, &why))
             .ok()
     }

@@ -5,7 +5,7 @@ use setpoint_resources::{Secrecy, SharedKey, SharedString, SharedStrings};
 use setpoint_world::{Entry, Key, Operation, Selection, State, Transaction};
 
 use super::secrets::{KEYS, Readers, Sealed};
-use super::{ClusterWorld, Member, failed, keys};
+use super::{Member, SharedWorld, failed, keys, unencrypted};
 
 pub(super) const STRINGS: &str = "/strings";
 pub(super) const HOST_STRINGS: &str = "/host-strings";
@@ -41,12 +41,15 @@ impl Member {
     /// A string as it lies in the store.
     async fn stored(&self, entry: &Entry) -> Result<SharedString, Failure> {
         let text = text(entry);
+        let Some(own) = &self.key else {
+            return Ok(unencrypted::string(text));
+        };
         let Some(sealed) = Sealed::read(&text) else {
             return Ok(SharedString::open(text));
         };
         let readers = self.readers(&entry.key).await?;
         Ok(SharedString {
-            text: sealed.open(&self.key).ok(),
+            text: sealed.open(own).ok(),
             secrecy: Secrecy::Secret,
             is_current: sealed.readers == readers,
         })
@@ -59,6 +62,9 @@ impl Member {
 
     /// A string as it shall lie in the store.
     async fn written(&self, key: &Key, value: &str, secrecy: Secrecy) -> Result<Vec<u8>, Failure> {
+        if self.key.is_none() {
+            return Ok(unencrypted::written(value, secrecy).into_bytes());
+        }
         let refused = |why: String| Failure::new(SET).on(key).because(why);
         match secrecy {
             Secrecy::Open if Sealed::read(value).is_some() => {
@@ -77,7 +83,7 @@ impl Member {
 const SET: &str = "set what hosts share under";
 
 #[async_trait]
-impl SharedStrings for ClusterWorld {
+impl SharedStrings for SharedWorld {
     async fn get(&self, key: SharedKey<'_>) -> Result<Option<SharedString>, Failure> {
         let member = &self.member;
         match member.entry(&member.string(key)).await? {

@@ -127,14 +127,17 @@ impl Member {
             Some((host, entry.text()?.trim().to_owned()))
         });
         let mut readers: Readers = readers.collect();
-        readers.insert(self.hostname.clone(), self.key.public());
+        readers.extend(self.key.iter().map(|key| (self.hostname.clone(), key.public())));
         Ok(readers)
     }
 
     /// Tells all hosts the key of this one.
     pub(super) fn publish_key(self: &Arc<Self>) {
         let (store, key) = (self.store.clone(), key_of(&self.hostname));
-        let (public, output) = (self.key.public(), self.telling.output.clone());
+        let Some(public) = self.key.as_ref().map(HostKey::public) else {
+            return;
+        };
+        let output = self.telling.output.clone();
         self.runtime().spawn(async move {
             let mut backoff = Backoff::default();
             let mut told = None;
