@@ -14,7 +14,7 @@ mod listeners;
 mod network;
 mod random;
 mod responses;
-mod world;
+pub(crate) mod world;
 
 use std::io;
 use std::sync::Arc;

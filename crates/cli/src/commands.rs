@@ -17,6 +17,7 @@ mod modules;
 mod pause;
 mod poke;
 mod reload;
+mod rights;
 mod run;
 mod status;
 
@@ -53,6 +54,7 @@ enum Command {
     Run(Box<run::Arguments>),
     Deploy(Box<deploy::Arguments>),
     Keys(keys::Arguments),
+    Rights(rights::Arguments),
     Members(members::Arguments),
     Status(status::Arguments),
     Events(events::Arguments),
@@ -103,6 +105,7 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Run(arguments) => run::run(session, &arguments),
         Command::Deploy(arguments) => deploy::run(session, &arguments),
         Command::Keys(arguments) => keys::run(session, &arguments),
+        Command::Rights(arguments) => rights::run(session, &arguments),
         Command::Members(arguments) => members::run(session, &arguments),
         Command::Status(arguments) => status::run(output, &arguments),
         Command::Events(arguments) => events::run(session, &arguments),

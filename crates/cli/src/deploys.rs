@@ -20,13 +20,13 @@ use std::sync::Arc;
 
 use setpoint_world::{Entry, Key, Operation, Outcome, Selection, State, Store, StoreError, Transaction};
 
-pub(crate) use clearing::NotCleared;
-pub(crate) use files::{DeployedFile, ListedFile, Upload};
+pub(crate) use clearing::{CLEARED, CLEARING, NotCleared};
+pub(crate) use files::{DeployedFile, FILES, ListedFile, STORAGE, Upload};
 pub(crate) use following::{Deployed, Follower};
 pub(crate) use record::{Frontend, Record};
 pub(crate) use rollout::{Place, Rollout};
 
-const DEPLOYS: &str = "/deploy/";
+pub(crate) const DEPLOYS: &str = "/deploy/";
 
 /// The deploys of a cluster.
 #[derive(Clone)]

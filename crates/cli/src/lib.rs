@@ -49,6 +49,7 @@ mod program_state;
 mod published_facts;
 mod python;
 mod reload;
+mod rights;
 mod service_manager;
 mod session;
 mod signals;

@@ -18,7 +18,7 @@ use crate::program_state::ProgramState;
 const VERSION: u32 = 1;
 
 /// What all keys of members begin with.
-const MEMBERS: &str = "/members/";
+pub(crate) const MEMBERS: &str = "/members/";
 
 /// How long a member that is silent still counts as one.
 const LIVES: Duration = Duration::from_secs(15);

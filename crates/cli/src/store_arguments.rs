@@ -48,6 +48,17 @@ pub(crate) struct StoreArguments {
 impl StoreArguments {
     /// The store that is named; none if none is. It is reached when it is first asked.
     pub(crate) fn open(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        let store = self.open_etcd()?;
+        Ok(store.map(|store| Arc::new(store) as Arc<dyn Store>))
+    }
+
+    /// What all keys begin with.
+    pub(crate) fn namespace(&self) -> &str {
+        self.store_namespace.as_deref().unwrap_or(NAMESPACE)
+    }
+
+    /// The same, as what it is.
+    pub(crate) fn open_etcd(&self) -> Result<Option<EtcdStore>, Failure> {
         let endpoints = self.endpoints();
         if endpoints.is_empty() {
             let of_store = [
@@ -64,10 +75,7 @@ impl StoreArguments {
                 None => Ok(None),
             };
         }
-        let namespace = self
-            .store_namespace
-            .clone()
-            .unwrap_or_else(|| NAMESPACE.to_owned());
+        let namespace = self.namespace().to_owned();
         if !namespace.starts_with('/') || namespace.ends_with('/') {
             let why = format!(
                 "`{namespace}` cannot be what keys begin with: a slash is in front of it, and none behind"
@@ -81,7 +89,7 @@ impl StoreArguments {
             login: self.login()?,
         };
         match EtcdStore::new(options) {
-            Ok(store) => Ok(Some(Arc::new(store))),
+            Ok(store) => Ok(Some(store)),
             Err(error) => Err(Failure::usage(error.to_string())),
         }
     }

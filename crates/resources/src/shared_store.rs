@@ -12,6 +12,8 @@ pub enum SharedKey<'a> {
     ForAll(&'a str),
     /// One of each host, under a common key: that of this host.
     OfThisHost(&'a str),
+    /// That of a host: its name, and the key.
+    OfHost(&'a str, &'a str),
 }
 
 /// A string of the store.

@@ -195,6 +195,7 @@ impl MemoryStore {
         match key {
             SharedKey::ForAll(key) => key.to_owned(),
             SharedKey::OfThisHost(key) => format!("{key}/here"),
+            SharedKey::OfHost(host, key) => format!("{key}/{host}"),
         }
     }
 

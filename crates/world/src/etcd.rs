@@ -8,6 +8,7 @@ mod following;
 mod keep_alive;
 mod protocol;
 mod refusals;
+mod rights;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use protocol::{
     CREATE, Calls, Compare, CompareWith, DeleteRangeRequest, EQUAL, GREATER, KeyValue, MOD, PutRequest,
     RangeRequest, RequestKind, RequestOp, ResponseKind, TxnRequest, TxnResponse, VALUE,
 };
+pub use rights::{Access, Grants, Rights, RightsChange};
 
 /// How an etcd is reached.
 #[derive(Debug, Clone)]

@@ -18,7 +18,7 @@ mod watch;
 
 pub use backoff::Backoff;
 pub use error::StoreError;
-pub use etcd::{EtcdOptions, EtcdStore, Login, TlsFiles};
+pub use etcd::{Access, EtcdOptions, EtcdStore, Grants, Login, Rights, RightsChange, TlsFiles};
 pub use file::FileStore;
 pub use lease::{Lease, LeaseId};
 pub use memory::MemoryStore;

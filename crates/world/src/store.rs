@@ -94,7 +94,7 @@ impl fmt::Display for Revision {
 }
 
 /// What is read, followed or deleted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selection {
     /// One key.
     Key(Key),

@@ -131,19 +131,19 @@ fn who_may_do_what_is_told_in_words() {
         let others = web.transact(Transaction::of([put("/all/x", "theirs")])).await;
         assert_eq!(
             told(others.map(drop)),
-            "the store does not allow it: permission denied"
+            "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
         );
         let others = web
             .transact(Transaction::of([put("/web/own", "2"), put("/all/x", "theirs")]))
             .await;
         assert_eq!(
             told(others.map(drop)),
-            "the store does not allow it: permission denied"
+            "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
         );
         let others = web.read(&[Selection::prefix("/db/")]).await;
         assert_eq!(
             told(others.map(drop)),
-            "the store does not allow it: permission denied"
+            "the store does not allow it: its user has no right to that; `setpoint rights` shows who has which"
         );
         let mut allowed = web.watch(Selection::prefix("/web/"), revision);
         let mut refused = web.watch(Selection::prefix("/db/"), revision);

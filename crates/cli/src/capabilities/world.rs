@@ -1,11 +1,13 @@
 //! What hosts share, in a store of keys: those of a cluster in an etcd, the processes of one machine in a file.
 //!
 //! ```text
-//! /strings/KEY                        a string for all                 /host-strings/KEY/HOST              one of each host
-//! /exported/TO/FROM/KIND/NAME         a resource that FROM exports     /scheduler/hostname/HOST/NAMESPACE  a candidate
+//! /strings/KEY                        a string for all                 /host-strings/HOST/KEY              one of each host
+//! /exported/TO/FROM/KIND/NAME         a resource that FROM exports     /exporting/FROM/TO                  for whom it exports any
+//! /scheduler/hostname/HOST/NAMESPACE  a candidate                      /keys/HOST                          to which key its secrets are encrypted
 //! /scheduler/schedule/NAMESPACE       who is chosen                    /scheduler/election/LEASE           who may decide that
-//! /keys/HOST                          to which key secrets for a host are encrypted
 //! ```
+//!
+//! What a host writes lies below its name, but for exports, where whom they are for comes first: so rights can be given by ranges of keys.
 //!
 //! Parts of keys that users name are encoded, so that a slash in a name is no slash of the key. What is followed is mirrored: a host that cannot
 //! reach the store goes on with what it knew last, and says so.
@@ -14,13 +16,13 @@
 //! secrets is exported. And the system tells at once when a process has ended, so it does not stand for elections for long after that.
 //! In tests several hosts share the file of one machine, by a link to one directory; so may containers.
 
-mod elections;
-mod exports;
-mod keys;
+pub(crate) mod elections;
+pub(crate) mod exports;
+pub(crate) mod keys;
 mod mirror;
 mod reader;
 mod secrets;
-mod strings;
+pub(crate) mod strings;
 mod unencrypted;
 
 use std::collections::{BTreeSet, HashMap};
@@ -39,7 +41,7 @@ use tokio::runtime::Runtime;
 use crate::host_key::HostKey;
 use crate::output::{Importance, Output};
 use elections::Standing;
-use exports::SecretExports;
+use exports::OwnExports;
 use mirror::Mirror;
 use secrets::Unreadable;
 pub(crate) use secrets::{KEYS, host_of_key, key_of};
@@ -55,8 +57,8 @@ struct Member {
     hostname: String,
     /// With which it reads what is encrypted to it; none on one machine, where nothing is.
     key: Option<HostKey>,
-    /// What this host exports with secrets in it, as it is before they are encrypted. Held while exports are written.
-    secret_exports: tokio::sync::Mutex<SecretExports>,
+    /// What is known of the exports of this host. Held while they are written.
+    own_exports: tokio::sync::Mutex<OwnExports>,
     /// What is followed, as long as somebody looks at it.
     mirrors: Mutex<HashMap<Selection, Weak<Mirror>>>,
     /// What this host stands for.
@@ -87,6 +89,11 @@ impl Telling {
             self.output
                 .say(Importance::Notice, "what hosts share is seen again");
         }
+    }
+
+    fn may_not_decide(&self) {
+        let text = "this host has no right to decide elections: one that has must stand for something, too";
+        self.output.say(Importance::Info, text);
     }
 
     /// Something that others encrypted cannot be read here. It may be, when they have seen this host's key.
@@ -121,7 +128,7 @@ impl SharedWorld {
                 store,
                 hostname: hostname.to_owned(),
                 key,
-                secret_exports: tokio::sync::Mutex::default(),
+                own_exports: tokio::sync::Mutex::default(),
                 mirrors: Mutex::default(),
                 standing: Mutex::default(),
                 telling: Arc::new(Telling {

@@ -13,10 +13,10 @@ use super::files::{FILES, NotFetched, STORAGE};
 use super::{Deploys, Stored, key};
 
 /// Held by who clears.
-pub(super) const CLEARING: &str = "/clearing";
+pub(crate) const CLEARING: &str = "/clearing";
 
 /// Changed by each who clears.
-pub(super) const CLEARED: &str = "/cleared";
+pub(crate) const CLEARED: &str = "/cleared";
 
 /// How long who is silent still clears.
 const LIVES: Duration = Duration::from_secs(15);

@@ -16,10 +16,10 @@ use super::clearing::{CLEARED, CLEARING, plain};
 const VERSION: u32 = 1;
 
 /// What all keys of lists of files begin with.
-pub(super) const FILES: &str = "/fs/deploy/";
+pub(crate) const FILES: &str = "/fs/deploy/";
 
 /// What all keys of contents begin with; the hash follows.
-pub(super) const STORAGE: &str = "/storage/{sha256}";
+pub(crate) const STORAGE: &str = "/storage/{sha256}";
 
 /// How much of a file is in one value, before it is compressed: etcd takes no request of more than 1.5 MiB.
 const PART: usize = 1 << 20;

@@ -1,6 +1,7 @@
 //! Hosts that share a real etcd.
 
 mod deploys;
+mod rights;
 mod secrets;
 
 use setpoint_testing::etcd::{EtcdCluster, has_etcd};
@@ -115,14 +116,15 @@ impl Cluster {
         })
     }
 
-    /// What is in the store, without its values, and but for the public keys of hosts.
+    /// What is in the store, without its values, and but for the public keys of hosts, and for whom they export.
     fn keys(&self) -> String {
         let keys = self
             .etcd
             .control(&["get", "--prefix", "/setpoint", "--keys-only"]);
         let keys = keys
             .lines()
-            .filter(|key| !key.is_empty() && !key.starts_with("/setpoint/keys/"));
+            .filter(|key| !key.is_empty() && !key.starts_with("/setpoint/keys/"))
+            .filter(|key| !key.starts_with("/setpoint/exporting/"));
         keys.flat_map(|key| [key, "\n"]).collect()
     }
 }
@@ -162,7 +164,7 @@ fn what_one_host_sets_the_others_see_at_once() {
     assert!(again.stderr.contains("2 right"), "{}", again.stderr);
     assert_eq!(
         cluster.keys(),
-        "/setpoint/host-strings/role/app\n/setpoint/host-strings/role/web\n/setpoint/strings/motto%2Fof all\n"
+        "/setpoint/host-strings/app/role\n/setpoint/host-strings/web/role\n/setpoint/strings/motto%2Fof all\n"
     );
     assert_eq!(
         cluster.once("web", "kv \"role\" {\n\tmapped => true,\n}\n").code,

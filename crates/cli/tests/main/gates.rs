@@ -17,7 +17,7 @@ setpoint::File(name=\"alone\", machine=\"web\", path=\"PLACE/alone\", state=\"ex
 ";
 
 /// The key under which the store holds what `db` says of its database.
-const KEY: &str = "/strings/settled%2Flocal%2Fdb%2Ffile%2Fdatabase";
+const KEY: &str = "/host-strings/db/settled%2Flocal%2Fdb%2Ffile%2Fdatabase";
 
 const GATE: &str = "db/file[database]";
 

@@ -15,7 +15,7 @@ pub(crate) struct Gate {
     machine: String,
     /// What must be settled there: `file[/etc/motd]`.
     resource: String,
-    /// The key of the shared store under which that is said.
+    /// The key under which that machine says so, among its own in the store that machines share.
     key: String,
     /// The hash of the parameters that are waited for.
     hash: String,
@@ -31,18 +31,18 @@ impl Resource for Gate {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let watch = |store: &SharedStore| store.watch(SharedKey::ForAll(&self.key));
+        let watch = |store: &SharedStore| store.watch(SharedKey::OfHost(&self.machine, &self.key));
         self.store.iter().map(watch).collect()
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let Gate {
             machine, resource, ..
-        } = self;
+        } = &*self;
         let settled = apply
             .handle()
             .extension::<SharedStore>()?
-            .get(SharedKey::ForAll(&self.key))
+            .get(SharedKey::OfHost(&self.machine, &self.key))
             .await?;
         let missing = match settled.map(|settled| settled.text) {
             Some(hash) if hash.as_ref() == Some(&self.hash) => return Ok(()),

@@ -13,7 +13,7 @@ use crate::{Secrecy, SharedKey, SharedStore};
 pub(crate) struct Settled {
     /// What is settled: `file[/etc/motd]`.
     resource: String,
-    /// The key of the shared store under which that is said.
+    /// The key under which that is said, among those of this machine in the store that machines share.
     key: String,
     /// The hash of its parameters.
     hash: String,
@@ -32,20 +32,20 @@ impl Resource for Settled {
     }
 
     fn watches(&self) -> Vec<Watch> {
-        let watch = |store: &SharedStore| store.watch(SharedKey::ForAll(&self.key));
+        let watch = |store: &SharedStore| store.watch(SharedKey::OfThisHost(&self.key));
         self.store.iter().map(watch).collect()
     }
 
     async fn check_apply(&mut self, apply: &mut Apply<'_>) -> Result<(), Failure> {
         let store = apply.handle().extension::<SharedStore>()?;
-        let said = store.get(SharedKey::ForAll(&self.key)).await?;
+        let said = store.get(SharedKey::OfThisHost(&self.key)).await?;
         let said = said.and_then(|said| said.text);
         if said.as_ref() == Some(&self.hash) {
             return Ok(());
         }
         let want = format!("other machines that {} is settled", self.resource);
         if apply.drift("settled", said, want) {
-            let key = SharedKey::ForAll(&self.key);
+            let key = SharedKey::OfThisHost(&self.key);
             store.set(key, Some(&self.hash), Secrecy::Open).await?;
         }
         Ok(())

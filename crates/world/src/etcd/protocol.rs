@@ -72,6 +72,15 @@ impl Calls {
         self.call("/etcdserverpb.Auth/Authenticate", request).await
     }
 
+    /// A call about users and roles.
+    pub(super) async fn auth<Q, A>(&self, name: &str, request: Q) -> Result<A, tonic::Status>
+    where
+        Q: Message + 'static,
+        A: Message + Default + 'static,
+    {
+        self.call(&format!("/etcdserverpb.Auth/{name}"), request).await
+    }
+
     /// Keeps leases alive, each time one is sent.
     pub(super) async fn keep_alive(
         &self,
@@ -87,13 +96,14 @@ impl Calls {
         self.stream("/etcdserverpb.Watch/Watch", requests).await
     }
 
-    async fn call<Q, A>(&self, path: &'static str, request: Q) -> Result<A, tonic::Status>
+    async fn call<Q, A>(&self, path: &str, request: Q) -> Result<A, tonic::Status>
     where
         Q: Message + 'static,
         A: Message + Default + 'static,
     {
         let mut grpc = self.grpc().await?;
-        let path = PathAndQuery::from_static(path);
+        let path =
+            PathAndQuery::try_from(path).map_err(|error| tonic::Status::internal(error.to_string()))?;
         let answer = grpc
             .unary(self.request(request), path, ProstCodec::<Q, A>::default())
             .await?;

@@ -29,6 +29,9 @@ fn by_code(code: Code, message: &str, cause: Option<&str>, is_write: bool) -> St
         Code::FailedPrecondition if has("authentication is not enabled") => StoreError::NotLetIn {
             reason: "a user is given, but this store asks for none".into(),
         },
+        Code::PermissionDenied if has("permission denied") => StoreError::Denied {
+            reason: "its user has no right to that; `setpoint rights` shows who has which".into(),
+        },
         Code::PermissionDenied => StoreError::Denied { reason },
         Code::NotFound if has("lease not found") => StoreError::LeaseEnded,
         Code::ResourceExhausted if has("space exceeded") => StoreError::Full { reason },

@@ -20,10 +20,10 @@ use super::strings::follow;
 use super::{Member, SharedWorld, failed, keys};
 use crate::capabilities::World;
 
-const SCHEDULER: &str = "/scheduler";
-pub(super) const SCHEDULES: &str = "/scheduler/schedule";
-const CANDIDATES: &str = "/scheduler/hostname";
-const DECIDERS: &str = "/scheduler/election";
+pub(crate) const SCHEDULER: &str = "/scheduler";
+pub(crate) const SCHEDULES: &str = "/scheduler/schedule";
+pub(crate) const CANDIDATES: &str = "/scheduler/hostname";
+pub(crate) const DECIDERS: &str = "/scheduler/election";
 
 /// How long whoever decides may be silent before another one does.
 const DECIDER_LIVES: Duration = Duration::from_secs(2);
@@ -33,6 +33,9 @@ const CANDIDATE_LIVES: Duration = Duration::from_secs(10);
 
 /// The same on one machine, where the system tells that a process has ended.
 const PROCESS_LIVES: Duration = Duration::from_secs(1);
+
+/// How long until a host that may not decide asks again whether it may.
+const ASK_AGAIN: Duration = Duration::from_secs(300);
 
 /// How long taking back what this host stands for may take at its end.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
@@ -242,13 +245,22 @@ impl Member {
             // It holds nothing of this, which is dropped while it goes on.
             let mirror = self.mirror(Selection::prefix(format!("{SCHEDULER}/")));
             let (store, hostname) = (self.store.clone(), self.hostname.clone());
+            let telling = self.telling.clone();
             standing.deciding = Some(Deciding(self.runtime().spawn(async move {
                 let seen = mirror.look();
                 let mut backoff = Backoff::default();
                 loop {
                     // Whatever goes wrong, it campaigns again.
-                    let _ = decide(&*store, &hostname, seen.clone(), &mut backoff).await;
-                    tokio::time::sleep(backoff.pause()).await;
+                    let decided = decide(&*store, &hostname, seen.clone(), &mut backoff).await;
+                    let pause = match decided {
+                        // Others may.
+                        Err(StoreError::Denied { .. }) => {
+                            telling.may_not_decide();
+                            ASK_AGAIN
+                        }
+                        _ => backoff.pause(),
+                    };
+                    tokio::time::sleep(pause).await;
                 }
             })));
         }

@@ -1,6 +1,6 @@
 //! What this host exports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -13,26 +13,19 @@ use super::secrets::{KEYS, Readers, Sealed, Unreadable};
 use super::{Member, SharedWorld, failed, keys};
 use crate::host_key::HostKey;
 
-pub(super) const EXPORTED: &str = "/exported";
+pub(crate) const EXPORTED: &str = "/exported";
+
+/// For whom hosts export anything: so a host finds its own again without reading those of others.
+pub(crate) const EXPORTING: &str = "/exporting";
 
 /// Who stands for all hosts in an export.
-pub(super) const EVERYONE: &str = "*";
+pub(crate) const EVERYONE: &str = "*";
 
 #[async_trait]
 impl ExportStore for SharedWorld {
     async fn exported(&self) -> Result<Vec<ExportKey>, Failure> {
-        let (store, begin) = (self.member.store.clone(), format!("{EXPORTED}/"));
-        let all = Selection::prefix(begin.clone());
-        let read = self.member.ask(async move { store.read(&[all]).await }).await;
-        let read = read.map_err(|error| failed("read what this host exports, below", EXPORTED, error))?;
-        let own = read.all().filter_map(|entry| {
-            let [to, from, kind, name] = keys::parts(&entry.key, &begin)?;
-            (from == self.member.hostname).then(|| ExportKey {
-                resource: ResourceId::new(kind.as_str(), name),
-                to: to.into(),
-            })
-        });
-        Ok(own.collect())
+        let own = self.member.own_exports().await;
+        own.map_err(|error| failed("read what this host exports, below", EXPORTED, error))
     }
 
     async fn change(&self, changes: Vec<ExportChange>) -> Vec<Result<(), Failure>> {
@@ -71,12 +64,15 @@ fn refused(change: &ExportChange, error: StoreError) -> Failure {
     failed(attempted, &change.key, error)
 }
 
-/// What this host exports with secrets in it, by its key, before they are encrypted.
+/// What is known of the exports of this host while they are written.
 #[derive(Default)]
-pub(super) struct SecretExports {
-    exports: BTreeMap<ExportKey, Arc<str>>,
+pub(super) struct OwnExports {
+    /// Those with secrets in them, before they are encrypted.
+    secret: BTreeMap<ExportKey, Arc<str>>,
     /// Whether it is seen to that they are for the right keys.
     is_followed: bool,
+    /// For whom it is noted that this host exports anything.
+    noted: BTreeSet<Arc<str>>,
 }
 
 /// The text of a resource, taken apart: what everybody may know, and its secrets.
@@ -132,18 +128,72 @@ pub(super) fn read_exported(text: String, key: &HostKey) -> Result<StoredText, U
 }
 
 impl Member {
+    /// What this host exports, as the store has it.
+    async fn own_exports(self: &Arc<Self>) -> Result<Vec<ExportKey>, StoreError> {
+        let mut known = self.own_exports.lock().await;
+        let (store, begin) = (self.store.clone(), keys::below(EXPORTING, &[&self.hostname]));
+        let noted = Selection::prefix(begin.clone());
+        let noted = self.ask(async move { store.read(&[noted]).await }).await?;
+        let noted = noted.all().filter_map(|entry| {
+            let [to] = keys::parts(&entry.key, &begin)?;
+            Some(to)
+        });
+        let noted: Vec<String> = noted.collect();
+        let mut own = Vec::new();
+        for some in noted.chunks(MOST_OPERATIONS) {
+            let begins: Vec<String> = some
+                .iter()
+                .map(|to| keys::below(EXPORTED, &[to, &self.hostname]))
+                .collect();
+            let selections: Vec<Selection> = begins.iter().cloned().map(Selection::prefix).collect();
+            let store = self.store.clone();
+            let read = self.ask(async move { store.read(&selections).await }).await?;
+            for ((to, begin), entries) in some.iter().zip(begins).zip(&read.entries) {
+                let to: Arc<str> = to.as_str().into();
+                own.extend(entries.iter().filter_map(|entry| {
+                    let [kind, name] = keys::parts(&entry.key, &begin)?;
+                    Some(ExportKey {
+                        resource: ResourceId::new(kind.as_str(), name),
+                        to: to.clone(),
+                    })
+                }));
+                known.noted.insert(to);
+            }
+        }
+        Ok(own)
+    }
+
+    /// Notes for whom this host exports anything, before it does.
+    async fn note_targets(&self, known: &mut OwnExports, changes: &[ExportChange]) -> Result<(), StoreError> {
+        let new = changes.iter().filter(|change| change.data.is_some());
+        let new: BTreeSet<Arc<str>> = new
+            .map(|change| change.key.to.clone())
+            .filter(|to| !known.noted.contains(to))
+            .collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let note = |to: &Arc<str>| Operation::put(keys::key(EXPORTING, &[&self.hostname, to]), *b"");
+        let notes = Transaction::of(new.iter().map(note));
+        let store = self.store.clone();
+        self.ask(async move { store.transact(notes).await }).await?;
+        known.noted.extend(new);
+        Ok(())
+    }
+
     /// Writes what is not so yet, in one transaction.
     async fn change(self: &Arc<Self>, changes: &[ExportChange]) -> Result<(), StoreError> {
-        let mut secret = self.secret_exports.lock().await;
+        let mut own = self.own_exports.lock().await;
+        self.note_targets(&mut own, changes).await?;
         self.write_exports(changes).await?;
         for ExportChange { key, data } in changes {
             let data = data.as_ref().filter(|data| Parted::of(data).is_some());
             match data {
-                Some(data) => drop(secret.exports.insert(key.clone(), data.clone())),
-                None => drop(secret.exports.remove(key)),
+                Some(data) => drop(own.secret.insert(key.clone(), data.clone())),
+                None => drop(own.secret.remove(key)),
             }
         }
-        if !secret.exports.is_empty() && !std::mem::replace(&mut secret.is_followed, true) {
+        if !own.secret.is_empty() && !std::mem::replace(&mut own.is_followed, true) {
             self.follow_readers();
         }
         Ok(())
@@ -161,8 +211,8 @@ impl Member {
                     let Some(member) = member.upgrade() else {
                         return;
                     };
-                    let secret = member.secret_exports.lock().await;
-                    let changes = secret.exports.iter().map(|(key, data)| ExportChange {
+                    let own = member.own_exports.lock().await;
+                    let changes = own.secret.iter().map(|(key, data)| ExportChange {
                         key: key.clone(),
                         data: Some(data.clone()),
                     });
@@ -171,7 +221,7 @@ impl Member {
                     for some in changes.chunks(MOST_OPERATIONS) {
                         is_done &= member.write_exports(some).await.is_ok();
                     }
-                    drop(secret);
+                    drop(own);
                     drop(member);
                     if is_done {
                         break;

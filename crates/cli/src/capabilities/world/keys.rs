@@ -17,12 +17,12 @@ pub(super) fn key(beginning: &'static str, parts: &[&str]) -> Key {
 }
 
 /// What all keys below these parts begin with.
-pub(super) fn below(beginning: &'static str, parts: &[&str]) -> String {
+pub(crate) fn below(beginning: &'static str, parts: &[&str]) -> String {
     format!("{}/", key(beginning, parts))
 }
 
 /// The parts of a key below what it begins with; none if it is none of these, or was written by nobody of ours.
-pub(super) fn parts<const COUNT: usize>(key: &Key, begin: &str) -> Option<[String; COUNT]> {
+pub(crate) fn parts<const COUNT: usize>(key: &Key, begin: &str) -> Option<[String; COUNT]> {
     let parts = key.as_str().strip_prefix(begin)?.split('/');
     let parts: Option<Vec<String>> = parts
         .map(|part| Some(percent_decode_str(part).decode_utf8().ok()?.into_owned()))

@@ -42,9 +42,8 @@ impl Member {
     fn selections(&self, query: &WorldQuery) -> Vec<Selection> {
         match query {
             WorldQuery::String(key) => vec![keys::key(STRINGS, &[key]).into()],
-            WorldQuery::Strings(namespace) => {
-                vec![Selection::prefix(keys::below(HOST_STRINGS, &[namespace]))]
-            }
+            // A host has its own together, so that it can be allowed to write those alone.
+            WorldQuery::Strings(_) => vec![Selection::prefix(format!("{HOST_STRINGS}/"))],
             WorldQuery::Schedule(namespace) => vec![keys::key(SCHEDULES, &[namespace]).into()],
             // For whom, and from whom, comes before the kind in the key: one watch is enough for all kinds.
             WorldQuery::Exports(_) => {
@@ -154,9 +153,9 @@ impl Feed {
                 None => WorldAnswer::String(None),
             },
             WorldQuery::Strings(namespace) => {
-                let begin = keys::below(HOST_STRINGS, &[namespace]);
                 let strings = entries.iter().filter_map(|entry| {
-                    let [host] = keys::parts(&entry.key, &begin)?;
+                    let [host, key] = keys::parts(&entry.key, &format!("{HOST_STRINGS}/"))?;
+                    (key == *namespace).then_some(())?;
                     Some((host, self.string(entry)?))
                 });
                 WorldAnswer::Strings(strings.collect())

@@ -1,20 +1,25 @@
 //! Strings that hosts share.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use setpoint_engine::{Failure, Watch, Watcher, async_trait};
 use setpoint_resources::{Secrecy, SharedKey, SharedString, SharedStrings};
 use setpoint_world::{Entry, Key, Operation, Selection, State, Transaction};
 
+use super::mirror::Seen;
 use super::secrets::{KEYS, Readers, Sealed};
 use super::{Member, SharedWorld, failed, keys, unencrypted};
 
-pub(super) const STRINGS: &str = "/strings";
-pub(super) const HOST_STRINGS: &str = "/host-strings";
+pub(crate) const STRINGS: &str = "/strings";
+pub(crate) const HOST_STRINGS: &str = "/host-strings";
 
 impl Member {
     fn string(&self, key: SharedKey<'_>) -> Key {
         match key {
             SharedKey::ForAll(key) => keys::key(STRINGS, &[key]),
-            SharedKey::OfThisHost(key) => keys::key(HOST_STRINGS, &[key, &self.hostname]),
+            SharedKey::OfThisHost(key) => keys::key(HOST_STRINGS, &[&self.hostname, key]),
+            SharedKey::OfHost(host, key) => keys::key(HOST_STRINGS, &[host, key]),
         }
     }
 
@@ -150,11 +155,36 @@ impl SharedStrings for SharedWorld {
     }
 }
 
+/// What a resource was told of a part of the store.
+#[derive(Default)]
+struct Followed {
+    is_begun: bool,
+    known: Option<Arc<BTreeMap<Key, Entry>>>,
+}
+
+impl Followed {
+    /// What it is told, of what is seen now. It begins when something is seen, or that nothing can be: a resource that looks before that sees what
+    /// may change without a word.
+    fn event(&mut self, now: &Seen) -> Option<&'static str> {
+        let is_new = now.entries.is_some() && self.known != now.entries;
+        let begins = !self.is_begun && (is_new || now.away.is_some());
+        if is_new {
+            self.known.clone_from(&now.entries);
+        }
+        self.is_begun |= begins;
+        match (begins, is_new) {
+            (true, _) => Some("what hosts share is followed"),
+            (false, true) => Some("what hosts share has changed"),
+            (false, false) => None,
+        }
+    }
+}
+
 /// Tells a resource when hosts have other keys, if its string is a secret.
 async fn follow_readers(
     watcher: &Watcher,
-    own: tokio::sync::watch::Receiver<super::mirror::Seen>,
-    mut keys: tokio::sync::watch::Receiver<super::mirror::Seen>,
+    own: tokio::sync::watch::Receiver<Seen>,
+    mut keys: tokio::sync::watch::Receiver<Seen>,
 ) {
     let mut known = keys.borrow_and_update().entries.clone();
     loop {
@@ -169,7 +199,8 @@ async fn follow_readers(
             let mut entries = entries.values();
             entries.any(|entry| Sealed::read(&text(entry)).is_some())
         });
-        if known.is_some() && known != now && is_secret {
+        // What is seen first may be newer than what the resource has seen.
+        if known != now && is_secret {
             (watcher.event)("the hosts that share a secret are others");
         }
         known = now;
@@ -177,17 +208,11 @@ async fn follow_readers(
 }
 
 /// Tells a resource of each change.
-pub(super) async fn follow(watcher: &Watcher, mut seen: tokio::sync::watch::Receiver<super::mirror::Seen>) {
-    let mut known = None;
-    (watcher.event)("what hosts share is followed");
+pub(super) async fn follow(watcher: &Watcher, mut seen: tokio::sync::watch::Receiver<Seen>) {
+    let mut followed = Followed::default();
     loop {
-        let now = seen.borrow_and_update().clone();
-        if now.entries.is_some() && known != now.entries {
-            // What is seen first is what the resource is run for anyway.
-            if known.is_some() {
-                (watcher.event)("what hosts share has changed");
-            }
-            known = now.entries;
+        if let Some(event) = followed.event(&seen.borrow_and_update()) {
+            (watcher.event)(event);
         }
         tokio::select! {
             changed = seen.changed() => if changed.is_err() {
@@ -195,5 +220,60 @@ pub(super) async fn follow(watcher: &Watcher, mut seen: tokio::sync::watch::Rece
             },
             () = watcher.cancellation.cancelled() => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use setpoint_world::{Revision, StoreError};
+
+    use super::*;
+
+    fn seen(text: &str) -> Seen {
+        let key = Key::new("/strings/key").unwrap();
+        let entry = Entry {
+            key: key.clone(),
+            value: text.as_bytes().into(),
+            created: Revision(1),
+            modified: Revision(1),
+            lease: None,
+        };
+        Seen {
+            entries: Some(Arc::new(BTreeMap::from([(key, entry)]))),
+            away: None,
+        }
+    }
+
+    fn away(seen: Seen) -> Seen {
+        let reason = "there is no way".into();
+        Seen {
+            away: Some(StoreError::Away {
+                reason,
+                is_ambiguous: false,
+            }),
+            ..seen
+        }
+    }
+
+    const FOLLOWED: Option<&str> = Some("what hosts share is followed");
+    const CHANGED: Option<&str> = Some("what hosts share has changed");
+
+    #[test]
+    fn nothing_changes_unseen_between_the_first_look_and_what_is_followed() {
+        let mut followed = Followed::default();
+        assert_eq!(
+            followed.event(&Seen::default()),
+            None,
+            "a look would be too early"
+        );
+        assert_eq!(followed.event(&seen("one")), FOLLOWED);
+        assert_eq!(followed.event(&seen("one")), None);
+        assert_eq!(followed.event(&away(seen("one"))), None);
+        assert_eq!(followed.event(&seen("two")), CHANGED);
+        // Who begins while the store is away looks in vain, and again when it is back.
+        let mut followed = Followed::default();
+        assert_eq!(followed.event(&away(Seen::default())), FOLLOWED);
+        assert_eq!(followed.event(&away(Seen::default())), None);
+        assert_eq!(followed.event(&seen("one")), CHANGED);
     }
 }
