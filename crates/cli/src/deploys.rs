@@ -40,13 +40,27 @@ pub(crate) struct Stored {
     pub(crate) id: u64,
     /// What it says; what is wrong with it where that cannot be read.
     pub(crate) record: Result<Record, String>,
-    /// The commit that it was made from.
+    /// The commit that the next one must follow: that from which it was made, or, where somebody went back, that of the deploy before.
     pub(crate) hash: Option<String>,
     /// Who may take it where that is not everybody; what is wrong with that where it cannot be read.
     pub(crate) rollout: Option<Result<Rollout, String>>,
 }
 
 impl Stored {
+    /// The commit from which it was made, by all that there are.
+    pub(crate) fn made_from<'s>(&'s self, all: &'s [Stored]) -> Option<&'s str> {
+        let original = match self.copy_of() {
+            Some(id) => all.iter().find(|one| one.id == id)?,
+            None => self,
+        };
+        original.hash.as_deref()
+    }
+
+    /// The one whose copy it is, where somebody went back.
+    pub(crate) fn copy_of(&self) -> Option<u64> {
+        self.record.as_ref().ok()?.copy_of
+    }
+
     /// Whether a host may take it. What cannot be read lets nobody in.
     pub(crate) fn lets(&self, host: &str) -> bool {
         match &self.rollout {
@@ -202,12 +216,20 @@ impl Deploys {
         ))
     }
 
-    /// Adds one under the next number, whatever that is when it is done.
+    /// Adds one under the next number, whatever that is when it is done. One that goes back to an earlier one takes nothing away from the
+    /// commits: what is committed next follows those that were there before.
     pub(crate) async fn add_next(&self, record: &Record, upload: &Upload) -> Result<u64, NotAdded> {
         loop {
-            let id = self.newest().await? + 1;
-            match self.add(id, record, &Commits::default(), None, upload).await {
-                Ok(()) => return Ok(id),
+            let newest = self.newest().await?;
+            let commits = match record.copy_of {
+                Some(_) => Commits {
+                    hash: self.hash(newest).await?,
+                    previous: None,
+                },
+                None => Commits::default(),
+            };
+            match self.add(newest + 1, record, &commits, None, upload).await {
+                Ok(()) => return Ok(newest + 1),
                 Err(NotAdded::Raced(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -312,5 +334,15 @@ mod tests {
         let all: Vec<(u64, Option<&str>)> = all.iter().map(|one| (one.id, one.hash.as_deref())).collect();
         assert_eq!(all, [(1, Some("aa")), (2, Some("cc")), (3, None)]);
         assert_eq!(deploys.add_next(&record, &upload).await.ok(), Some(4));
+        // Whoever goes back does not stand in the way of who mends it and goes on.
+        assert_eq!(add(5, commits("ee", "")).await, Ok(()));
+        let mut back = record.clone();
+        back.copy_of = Some(2);
+        assert_eq!(deploys.add_next(&back, &upload).await.ok(), Some(6));
+        assert_eq!(deploys.add_next(&back, &upload).await.ok(), Some(7));
+        assert_eq!(add(8, commits("ff", "ee")).await, Ok(()));
+        let all = deploys.all().await.unwrap();
+        let made_from: Vec<Option<&str>> = all[4..].iter().map(|one| one.made_from(&all)).collect();
+        assert_eq!(made_from, [Some("ee"), Some("cc"), Some("cc"), Some("ff")]);
     }
 }

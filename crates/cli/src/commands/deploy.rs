@@ -8,6 +8,8 @@ mod waiting;
 use std::time::Duration;
 
 use clap::Args;
+use setpoint_diagnostics::{did_you_mean, visible};
+use setpoint_mcl::Entry;
 
 use super::graph::errors_first;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
@@ -122,7 +124,25 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         [word @ ("show" | "diff" | "rollback" | "resume" | "finish")] => Err(Failure::usage(format!(
             "`{word}` needs the number of a deploy; `list` shows them"
         ))),
+        [word, .., surplus] if !["lang", "yaml"].contains(word) => Err(unknown(word, surplus)),
         _ => publish(session, arguments, &deploys, &runtime),
+    }
+}
+
+/// The words before which others can stand.
+const WORDS: &[&str] = &[
+    "list", "show", "diff", "rollback", "resume", "finish", "gc", "lang", "yaml", "empty",
+];
+
+/// Says what is wrong with words that are more than a program.
+fn unknown(word: &str, surplus: &str) -> Failure {
+    if WORDS.contains(&word) {
+        return Failure::usage(format!("unexpected argument `{}`", visible(surplus)));
+    }
+    let failure = Failure::usage(format!("`{}` is nothing that `deploy` does", visible(word)));
+    match did_you_mean(word, WORDS.iter().copied()) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 
@@ -186,8 +206,15 @@ async fn publish_compiled(
         output.say(Importance::Info, format!("commit {hash}"));
     }
     let id = newest + 1;
-    let before = deploys.hash(newest).await.map_err(unread)?;
-    if before.is_some() && before == commits.hash && !arguments.force {
+    let before = deploys.get(newest).await.map_err(unread)?;
+    let mut commits = commits.clone();
+    let is_same = before
+        .as_ref()
+        .is_some_and(|one| one.hash.is_some() && one.hash == commits.hash);
+    if is_same && before.is_some_and(|one| one.copy_of().is_some()) {
+        // Somebody went back since: it is published again.
+        commits.previous.clone_from(&commits.hash);
+    } else if is_same && !arguments.force {
         let why = format!("deploy {newest} is of this commit already");
         let failure = cannot("deploy", format!("there is nothing new to deploy: {why}"));
         return Err(failure.hint("`--force` deploys it all the same"));
@@ -203,7 +230,7 @@ async fn publish_compiled(
         Some(compilation) => record_of(deploys, compilation, imposed).await?,
         None => Record::of(Frontend::Empty).with(imposed),
     };
-    let added = deploys.add(id, &record, commits, first.as_ref(), &upload).await;
+    let added = deploys.add(id, &record, &commits, first.as_ref(), &upload).await;
     added.map_err(|why| {
         let failure = cannot("deploy", &why);
         match why {
@@ -259,10 +286,15 @@ pub(super) async fn record_of(
         let content = content.map_err(|why| cannot(&format!("read `{path}`"), why))?;
         let path = match is_yaml {
             // Its name says nothing any more, but that it is one.
-            true if path != "/metadata.yaml" => YAML.to_owned(),
+            true if path != METADATA => YAML.to_owned(),
             _ => path,
         };
         all.push(DeployedFile { path, mode, content });
+    }
+    if let Some(Entry::Code { text, .. }) = compilation.input.as_ref().map(|input| &input.entry)
+        && !is_yaml
+    {
+        add_code(&mut all, text);
     }
     let stored = deploys.store_files(&all).await;
     let key = stored.map_err(|error| cannot("store the program's files", error))?;
@@ -271,6 +303,28 @@ pub(super) async fn record_of(
     record.files = Some(key);
     Ok(record)
 }
+
+/// Adds a program that is no file here: text of the command line or of standard input.
+fn add_code(all: &mut Vec<DeployedFile>, text: &str) {
+    let file = |path: String, text: &str| DeployedFile {
+        path,
+        mode: 0o644,
+        content: text.as_bytes().to_vec(),
+    };
+    // Files that it imports lie there, too, and may have any name.
+    let name = std::iter::once("main.mcl".to_owned()).chain((2..).map(|number| format!("main-{number}.mcl")));
+    let is_free = |name: &String| all.iter().all(|file| file.path != format!("/{name}"));
+    let name = name
+        .clone()
+        .find(is_free)
+        .expect("there are more names than files");
+    all.retain(|file| file.path != METADATA);
+    all.push(file(METADATA.to_owned(), &format!("main: \"{name}\"\n")));
+    all.push(file(format!("/{name}"), text));
+}
+
+/// What says where the program of a deploy begins.
+const METADATA: &str = "/metadata.yaml";
 
 /// Where a graph in YAML is in its deploy.
 const YAML: &str = "/graph.yaml";

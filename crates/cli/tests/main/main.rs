@@ -8,6 +8,7 @@ mod accounts;
 mod augeas;
 mod book;
 mod cluster;
+mod cluster_tutorial;
 mod commands;
 mod control;
 mod control_socket;

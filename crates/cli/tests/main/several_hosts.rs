@@ -176,7 +176,6 @@ impl Host {
     }
 }
 
-/// Waits until a file has this content.
 /// Waits until something is so.
 pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
@@ -186,12 +185,17 @@ pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// Waits until a file has this content.
 pub(crate) fn becomes(path: &std::path::Path, content: &str) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while std::fs::read_to_string(path).ok().as_deref() != Some(content) {
+    loop {
+        let is = std::fs::read_to_string(path).ok();
+        if is.as_deref() == Some(content) {
+            return;
+        }
         assert!(
             std::time::Instant::now() < deadline,
-            "{} is not {content:?}",
+            "{} is {is:?} and not {content:?}",
             path.display()
         );
         std::thread::sleep(std::time::Duration::from_millis(5));

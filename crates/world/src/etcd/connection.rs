@@ -213,6 +213,7 @@ fn read(path: &AbsolutePath) -> Result<Vec<u8>, StoreError> {
         .and_then(|entry| entry.follow())
         .and_then(|entry| entry.read());
     read.map_err(|error| StoreError::Misconfigured {
-        reason: format!("the certificates cannot be used: failed to {error}").into(),
+        reason: refusals::without_number(&format!("the certificates cannot be used: failed to {error}"))
+            .into(),
     })
 }

@@ -47,7 +47,10 @@ fn by_code(code: Code, message: &str, cause: Option<&str>, is_write: bool) -> St
         | Code::Cancelled
         | Code::Unknown
         | Code::Internal => StoreError::Away {
-            reason: cause.map_or(reason, Into::into),
+            reason: match has("missing grpc-status") || has("h2 protocol error") && cause.is_none() {
+                true => "it has closed the connection".into(),
+                false => cause.map_or(reason, Into::into),
+            },
             is_ambiguous: is_write,
         },
         _ => StoreError::Refused { reason },
@@ -60,10 +63,12 @@ pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
     while let Some(next) = cause.source() {
         cause = next;
     }
-    let text = cause.to_string();
-    // The number says nothing that the words do not.
-    let words = text.rfind(" (os error ").map_or(text.as_str(), |at| &text[..at]);
-    words.to_owned()
+    without_number(&cause.to_string()).to_owned()
+}
+
+/// An error of the system without its number at the end, which says nothing that the words do not.
+pub(super) fn without_number(text: &str) -> &str {
+    text.rfind(" (os error ").map_or(text, |at| &text[..at])
 }
 
 /// What a watch was ended with.
@@ -73,4 +78,20 @@ pub(super) fn told_of_watch(reason: &str) -> StoreError {
         false => Code::Unavailable,
     };
     by_code(code, reason, None, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_goes_is_told_of_without_words_of_the_protocol() {
+        let message =
+            "protocol error: missing grpc-status trailer, stream was terminated without a final status";
+        let told = told(&Status::internal(message), false);
+        assert_eq!(
+            told.to_string(),
+            "the store does not answer: it has closed the connection"
+        );
+    }
 }

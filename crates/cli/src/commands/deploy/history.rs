@@ -18,13 +18,13 @@ const KEPT: usize = 10;
 pub(super) async fn list(session: &Session, deploys: &Deploys) -> Result<u8, Failure> {
     let all = deploys.all().await.map_err(unread)?;
     let mut text = String::new();
-    for stored in all {
-        let hash = stored.hash.as_deref().unwrap_or("-");
+    for stored in &all {
+        let hash = stored.made_from(&all).unwrap_or("-");
         text.push_str(&format!(
             "{:>5}  {:40}  {}\n",
             stored.id,
             visible(hash),
-            in_words(&stored)
+            in_words(stored)
         ));
     }
     session.output.print(&text)?;
@@ -96,8 +96,12 @@ pub(super) async fn show(session: &Session, deploys: &Deploys, id: &str) -> Resu
     let stored = existing(deploys, id).await?;
     let id = stored.id;
     let mut text = format!("deploy {id}: {}\n", in_words(&stored));
-    if let Some(hash) = &stored.hash {
-        text.push_str(&format!("commit {}\n", visible(hash)));
+    let hash = match stored.copy_of() {
+        Some(original) => deploys.hash(original).await.map_err(unread)?,
+        None => stored.hash.clone(),
+    };
+    if let Some(hash) = hash {
+        text.push_str(&format!("commit {}\n", visible(&hash)));
     }
     let files = listed(deploys, &stored).await?;
     if !files.is_empty() {

@@ -1,5 +1,7 @@
 //! Programs that are published to all hosts of a cluster.
 
+use std::process::Stdio;
+
 use setpoint_testing::etcd::has_etcd;
 use setpoint_testing::{Finished, Running};
 
@@ -37,9 +39,15 @@ impl Publisher<'_> {
     }
 
     fn deploy(&self, arguments: &[&str]) -> Finished {
+        self.deploy_from(Stdio::null(), arguments)
+    }
+
+    /// The same, with something on standard input.
+    fn deploy_from(&self, input: impl Into<Stdio>, arguments: &[&str]) -> Finished {
         let mut command = self.cluster.place.command(BINARY);
         command.current_dir(self.cluster.place.path("repository"));
         command.args(["deploy", "--seeds", &self.cluster.etcd.endpoints().join(",")]);
+        command.stdin(input);
         finished(&mut command, arguments)
     }
 }
@@ -135,15 +143,34 @@ fn what_is_deployed_all_members_run_and_the_newest_who_comes_later() {
     assert_eq!(deploy(&["rollback", "1"], "success, id: 4"), 0);
     cluster.becomes("b.says", "one");
     assert_eq!(deploy(&["rollback", "9"], "there is no deploy 9"), 1);
-    assert_eq!(deploy(&["--no-git", "yaml", "graph.yaml"], "success, id: 5"), 0);
+    // What went back is published again, and what is committed next follows it: nobody has to insist.
+    assert_eq!(deploy(&["main.mcl"], "success, id: 5"), 0);
+    cluster.becomes("b.says", "four");
+    assert_eq!(deploy(&["main.mcl"], "there is nothing new to deploy"), 1);
+    assert_eq!(deploy(&["rollback", "1"], "success, id: 6"), 0);
+    publisher.write("main.mcl", &says("five"));
+    publisher.commit("five");
+    assert_eq!(deploy(&["main.mcl"], "success, id: 7"), 0);
+    cluster.becomes("b.says", "five");
+    assert_eq!(deploy(&["--no-git", "yaml", "graph.yaml"], "success, id: 8"), 0);
     cluster.becomes("yaml", "y");
     let list = publisher.deploy(&["list"]).stdout;
     let lines: Vec<&str> = list.lines().collect();
-    assert_eq!(lines.len(), 5, "{list}");
+    assert_eq!(lines.len(), 8, "{list}");
     assert!(
-        lines[0].contains(&first) && lines[3].ends_with("lang, as 1") && lines[4].ends_with("yaml"),
+        lines[0].contains(&first)
+            && lines[3].contains(&first)
+            && lines[3].ends_with("lang, as 1")
+            && lines[7].ends_with("yaml"),
         "{list}"
     );
+    assert!(publisher.deploy(&["show", "4"]).stdout.contains(&first));
+    assert_eq!(
+        deploy(&["rolback", "1"], "did you mean `rollback`?"),
+        64,
+        "it is no program with a word too many"
+    );
+    assert_eq!(deploy(&["list", "1"], "unexpected argument `1`"), 64);
     // Without the store who is started again runs the newest that it had.
     a.stop();
     b.stop();
@@ -155,7 +182,27 @@ fn what_is_deployed_all_members_run_and_the_newest_who_comes_later() {
     cluster.etcd.wait_until_ready();
     let publisher = Publisher { cluster: &cluster };
     assert_eq!(publisher.deploy(&["--no-git", "main.mcl"]).code, 0);
-    cluster.becomes("b.says", "four");
+    cluster.becomes("b.says", "five");
+    // Code that is no file here: on the command line, and on standard input.
+    let root = cluster.place.path("").display().to_string();
+    let code = says("six").replace("PLACE/", &root);
+    assert_eq!(publisher.deploy(&["--no-git", &code]).code, 0);
+    cluster.becomes("b.says", "six");
+    publisher.write("seven", &says("seven"));
+    let read = |name: &str| {
+        let file = std::fs::File::open(cluster.place.path(&format!("repository/{name}")));
+        file.expect("it is there")
+    };
+    assert_eq!(publisher.deploy_from(read("seven"), &["--no-git", "-"]).code, 0);
+    cluster.becomes("b.says", "seven");
+    std::fs::remove_file(cluster.place.path("yaml")).expect("it is there");
+    assert_eq!(
+        publisher
+            .deploy_from(read("graph.yaml"), &["--no-git", "yaml", "-"])
+            .code,
+        0
+    );
+    cluster.becomes("yaml", "y");
     b.stop();
 }
 
