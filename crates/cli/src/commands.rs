@@ -20,6 +20,7 @@ mod reload;
 mod rights;
 mod run;
 mod status;
+mod switches;
 
 use std::ffi::OsString;
 
@@ -89,6 +90,7 @@ pub(crate) fn run(session: &Session, arguments: Vec<OsString>) -> u8 {
 
 fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> {
     let output = &session.output;
+    let arguments = switches::without_values(&grammar(), arguments);
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error, output),
@@ -98,8 +100,8 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         return Ok(exit_code::DONE);
     }
     let Some(command) = arguments.command else {
-        output.say(Importance::Notice, grammar().render_help().ansi().to_string());
-        return Ok(exit_code::USAGE);
+        output.print_styled(&grammar().render_help().ansi().to_string())?;
+        return Ok(exit_code::DONE);
     };
     match command {
         Command::Run(arguments) => run::run(session, &arguments),
@@ -144,10 +146,11 @@ fn usage(error: &clap::Error, output: &Output) -> Result<u8, Failure> {
         output.say(Importance::Error, text.trim_end());
         return Ok(exit_code::USAGE);
     }
-    debug_assert!(matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
-    ));
+    if error.kind() == ErrorKind::DisplayVersion {
+        output.print(concat!(env!("CARGO_PKG_VERSION"), "\n"))?;
+        return Ok(exit_code::DONE);
+    }
+    debug_assert_eq!(error.kind(), ErrorKind::DisplayHelp);
     output.print(&error.render().to_string())?;
     Ok(exit_code::DONE)
 }

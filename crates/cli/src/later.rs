@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::store_arguments::parse_addresses;
 
 /// Options of compiling.
 #[derive(Debug, Clone, Default, Args)]
@@ -38,62 +39,64 @@ impl CompileLater {
 /// Options of running.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunLater {
-    #[arg(long, hide = true, value_name = "URL")]
+    // There is no server inside of this program that they could be about.
+    #[arg(long, hide = true, value_name = "URL,…", value_parser = parse_addresses)]
     client_urls: Vec<String>,
-    #[arg(long, hide = true, value_name = "URL")]
+    #[arg(long, hide = true, value_name = "URL,…", value_parser = parse_addresses)]
     server_urls: Vec<String>,
-    #[arg(long, hide = true, value_name = "URL")]
+    #[arg(long, hide = true, value_name = "URL,…", value_parser = parse_addresses)]
     advertise_client_urls: Vec<String>,
-    #[arg(long, hide = true, value_name = "URL")]
+    #[arg(long, hide = true, value_name = "URL,…", value_parser = parse_addresses)]
     advertise_server_urls: Vec<String>,
+    #[arg(long, hide = true)]
+    no_network: bool,
+
+    // There is no key pair that they could be about, and nobody who gives them wants one.
+    #[arg(long, hide = true)]
+    no_pgp: bool,
+    #[arg(long, hide = true, value_name = "FILE")]
+    pgp_key_path: Option<String>,
+    #[arg(long, hide = true, value_name = "NAME")]
+    pgp_identity: Option<String>,
+
     #[arg(long, hide = true, value_name = "URL")]
     ssh_url: Option<String>,
     #[arg(long, hide = true, value_name = "KEY")]
     ssh_hostkey: Option<String>,
     #[arg(long, hide = true, value_name = "FILE")]
     ssh_id: Option<String>,
-    #[arg(long, hide = true, value_name = "FILE")]
-    pgp_key_path: Option<String>,
-    #[arg(long, hide = true, value_name = "NAME")]
-    pgp_identity: Option<String>,
-    #[arg(long, hide = true, value_name = "FILE")]
-    graphviz: Option<String>,
-    #[arg(long, hide = true, value_name = "NAME")]
-    graphviz_filter: Option<String>,
-    #[arg(long, hide = true)]
-    prometheus: bool,
-    #[arg(long, hide = true, value_name = "ADDRESS")]
-    prometheus_listen: Option<String>,
     #[arg(long, hide = true, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
     pprof: Option<Option<String>>,
-
-    // What these switch off is not there, so they are kept as they are.
-    #[arg(long, hide = true)]
-    no_network: bool,
-    #[arg(long, hide = true)]
-    no_pgp: bool,
 }
 
 impl RunLater {
-    /// Refuses what cannot be done.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        let _ = (self.no_network, self.no_pgp);
+    /// Says what has no effect, and refuses what cannot be done.
+    pub(crate) fn check(&self, output: &Output) -> Result<(), Failure> {
+        let _ = (self.no_pgp, &self.pgp_key_path, &self.pgp_identity);
+        if self.pprof.is_some() {
+            let failure = Failure::usage("`--pprof` is not there: setpoint has no server for profiles");
+            return Err(failure
+                .hint("`perf record -g -p PID` and `perf report` show what the processor does for it")
+                .hint("`--prometheus` gives its memory, processor time and the durations of runs"));
+        }
         refuse(&[
+            ("--ssh-url", self.ssh_url.is_some()),
+            ("--ssh-hostkey", self.ssh_hostkey.is_some()),
+            ("--ssh-id", self.ssh_id.is_some()),
+        ])?;
+        let of_a_server = [
             ("--client-urls", !self.client_urls.is_empty()),
             ("--server-urls", !self.server_urls.is_empty()),
             ("--advertise-client-urls", !self.advertise_client_urls.is_empty()),
             ("--advertise-server-urls", !self.advertise_server_urls.is_empty()),
-            ("--ssh-url", self.ssh_url.is_some()),
-            ("--ssh-hostkey", self.ssh_hostkey.is_some()),
-            ("--ssh-id", self.ssh_id.is_some()),
-            ("--pgp-key-path", self.pgp_key_path.is_some()),
-            ("--pgp-identity", self.pgp_identity.is_some()),
-            ("--graphviz", self.graphviz.is_some()),
-            ("--graphviz-filter", self.graphviz_filter.is_some()),
-            ("--prometheus", self.prometheus),
-            ("--prometheus-listen", self.prometheus_listen.is_some()),
-            ("--pprof", self.pprof.is_some()),
-        ])
+            ("--no-network", self.no_network),
+        ];
+        for (name, _) in of_a_server.iter().filter(|(_, given)| *given) {
+            output.warning(format!(
+                "`{name}` has no effect: without `--seeds` what is shared lies in a file, and no server listens"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -98,8 +98,10 @@ impl Prefix {
     }
 
     fn temporary(hostname: &str) -> Result<Prefix, Failure> {
+        // A name of a host can be as long as a name of a file, and the system's may have any characters.
+        let named: String = hostname.chars().filter(|c| *c != '/').take(64).collect();
         let made = tempfile::Builder::new()
-            .prefix(&format!("setpoint-{hostname}-"))
+            .prefix(&format!("setpoint-{named}-"))
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir();
         let path = made
@@ -145,7 +147,9 @@ fn standard() -> Option<PathBuf> {
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     };
-    if let Some(state) = variable("STATE_DIRECTORY") {
+    // The service manager may name several, with colons between; the first one is meant.
+    let state = std::env::var_os("STATE_DIRECTORY").and_then(|all| std::env::split_paths(&all).next());
+    if let Some(state) = state.filter(|state| !state.as_os_str().is_empty()) {
         return Some(state);
     }
     if rustix::process::geteuid().is_root() {

@@ -17,7 +17,7 @@ const NAMESPACE: &str = "/setpoint";
 pub(crate) struct StoreArguments {
     /// Members of the etcd through which hosts share values, exports and elections: `https://host:2379`, several with commas between. Also the
     /// variable SETPOINT_SEEDS [default: none, what is shared lies in a file below the prefix]
-    #[arg(long, value_name = "URL,…")]
+    #[arg(long, value_name = "URL,…", value_parser = parse_addresses)]
     seeds: Vec<String>,
 
     /// What all keys in etcd begin with; several clusters can share one etcd [default: /setpoint]
@@ -174,6 +174,16 @@ impl StoreArguments {
             return Err(Failure::usage(why));
         };
         Ok(Some(Login { user, password }))
+    }
+}
+
+/// Takes addresses as they are, but not the word that begins the program: then the addresses were forgotten.
+pub(crate) fn parse_addresses(text: &str) -> Result<String, String> {
+    match ["lang", "yaml", "empty"].contains(&text) {
+        true => Err(format!(
+            "addresses are missing, with an equals sign between, as in `--seeds=https://host:2379 {text}`"
+        )),
+        false => Ok(text.to_owned()),
     }
 }
 

@@ -69,4 +69,4 @@ pub use reversals::{FoundReversals, read_reversals};
 pub use setpoint_derive::{ParameterGroup, ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;
 pub use watch_declaration::{HubGuard, HubWatch, HubWatcher, OwnWatch, Watch, WatchFuture, Watcher};
-pub use workers::{Control, Engine, EngineOptions, SentListener, StatusPart, Submitted};
+pub use workers::{Control, Engine, EngineOptions, EventListener, SentListener, StatusPart, Submitted};

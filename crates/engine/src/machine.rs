@@ -43,7 +43,7 @@ use setpoint_graph::{DesiredGraph, DesiredResource, MetaName, ResourceId};
 pub use action::{Action, Actions, Check, ExitReport, MemberRequest, RunRequest};
 pub use input::{Armed, ExitReason, Initialised, Input, RunResult, StopStage};
 pub use reversals::RecordWork;
-pub use status::{Standing, StandingCounts, StandingSet, Summary, VertexState, VertexStatus};
+pub use status::{KindCounts, Standing, StandingCounts, StandingSet, Summary, VertexState, VertexStatus};
 pub use vertex::VertexId;
 
 use crate::{Cause, Event, EventKind, ResourceName};

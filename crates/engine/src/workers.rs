@@ -34,12 +34,12 @@ use tokio::runtime::Handle as Runtime;
 use tokio::sync::{oneshot, watch};
 
 use crate::machine::{
-    self, ExitReason, ExitReport, Input, RunRequest, RunResult, StandingSet, StopStage, Summary, VertexId,
-    VertexStatus,
+    self, ExitReason, ExitReport, Input, KindCounts, RunRequest, RunResult, StandingSet, StopStage, Summary,
+    VertexId, VertexStatus,
 };
 use crate::prepare::{Inquirer, Kinds, Preparation, Preparer};
 use crate::{
-    EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles,
+    Event, EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles,
 };
 use execute::{Job, Run, Task};
 pub(crate) use execute::{guarded, guarded_future};
@@ -73,7 +73,12 @@ pub struct EngineOptions {
     /// Called with what a run published, on the thread that made the run, before the engine hears of its end: what it says through
     /// [`Control`] is heard first. It must not wait.
     pub on_sent: Option<SentListener>,
+    /// Called with each event, in order, before it is published: who counts misses none. It must not wait.
+    pub on_event: Option<EventListener>,
 }
+
+/// Who is told of each event.
+pub type EventListener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Who is told what runs published, and by whom.
 pub type SentListener = Arc<dyn Fn(&ResourceId, &Sent) + Send + Sync>;
@@ -91,6 +96,7 @@ impl Default for EngineOptions {
             exports: None,
             on_converged: None,
             on_sent: None,
+            on_event: None,
         }
     }
 }
@@ -179,6 +185,7 @@ pub(crate) struct Shared {
     /// None when the engine has ended, so that streams end.
     events: Mutex<Option<EventSink>>,
     on_sent: Option<SentListener>,
+    on_event: Option<EventListener>,
 }
 
 /// The graph that is to be prepared next.
@@ -245,6 +252,7 @@ impl Engine {
             runtime,
             events: Mutex::new(Some(EventSink::new(options.event_capacity))),
             on_sent: options.on_sent,
+            on_event: options.on_event,
         });
         let (exited, exit) = watch::channel(None);
         follow_busy(&shared, busy, exit.clone());
@@ -346,6 +354,16 @@ impl Engine {
     /// How things are as a whole; none after the engine has ended.
     pub async fn summary(&self) -> Option<Summary> {
         self.ask(Question::Summary).await
+    }
+
+    /// How many resources of each kind stand how; none after the engine has ended. It is asked a few resources at a time, so resources that come and
+    /// go meanwhile may be missed.
+    pub async fn kind_counts(&self) -> Option<KindCounts> {
+        let (mut counts, mut place) = (KindCounts::new(), Some(0));
+        while let Some(from) = place {
+            (counts, place) = self.ask(|answer| Question::Counts(from, counts, answer)).await?;
+        }
+        Some(counts)
     }
 
     /// A few of the resources that stand so, from this place on; the first place is 0. None after the engine has ended. Each part is as things are

@@ -367,19 +367,18 @@ fn is_there(case: &str) -> bool {
     }
 }
 
-/// `crates/engine/tests/rules.tsv` has a line for each thing that the engine promises: its number, what it is, and the tests and cases that
-/// show it; a hyphen where there is none yet.
-#[test]
-fn everything_that_the_engine_promises_has_a_test() {
+/// What is wrong with the table `tests/rules.tsv` of a crate: a line for each thing that it promises, with its number, what it is, and the tests
+/// and cases that show it; a hyphen where there is none yet.
+fn wrong_promises(package: &str, count: usize, without: usize) -> Vec<String> {
     let (mut wrong, mut not_shown) = (Vec::new(), 0);
-    let table = read(&repository().join("crates/engine/tests/rules.tsv"));
+    let table = read(&repository().join("crates").join(package).join("tests/rules.tsv"));
     for (line, number) in table.lines().zip(1..) {
         let fields: Vec<&str> = line.split('\t').collect();
         let [given, rule, cases] = fields.as_slice() else {
             wrong.push(format!("line {number} has {} fields, not 3", fields.len()));
             continue;
         };
-        if *given != number.to_string() || rule.is_empty() || cases.is_empty() {
+        if *given != number.to_string() || rule.is_empty() || cases.trim().is_empty() {
             wrong.push(format!("line {number} is that of {given}, or lacks something"));
         }
         if cases.trim() == "-" {
@@ -390,8 +389,23 @@ fn everything_that_the_engine_promises_has_a_test() {
             wrong.push(format!("{number}: the case `{case}` does not exist"));
         }
     }
-    assert_eq!((table.lines().count(), not_shown), (40, 0));
-    fail_if_any(&wrong);
+    let found = (table.lines().count(), not_shown);
+    if found != (count, without) {
+        wrong.push(format!(
+            "{package}: lines, and those without a test: {found:?}, not {count} and {without}"
+        ));
+    }
+    wrong
+}
+
+#[test]
+fn everything_that_the_engine_promises_has_a_test() {
+    fail_if_any(&wrong_promises("engine", 40, 0));
+}
+
+#[test]
+fn everything_that_the_command_line_promises_has_a_test() {
+    fail_if_any(&wrong_promises("cli", 112, 10));
 }
 
 /// The page of a code ends with the rules that name it.

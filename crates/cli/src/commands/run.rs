@@ -1,20 +1,17 @@
 //! `setpoint run`: keeps the machine in the state that a program describes.
 
+mod settings;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use setpoint_diagnostics::visible;
-use setpoint_engine::machine::{ExitReason, ExitReport, Options, StopStage};
-use setpoint_engine::{
-    Busy, Control, DebugOutput, DebugSelection, Engine, EngineOptions, Extensions, Preparation, Services,
-    StateFiles,
-};
-use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_engine::machine::{ExitReason, ExitReport, StopStage};
+use setpoint_engine::{Busy, Control, DebugOutput, DebugSelection, Engine, Extensions, Services, StateFiles};
 use setpoint_host::state::PrefixLock;
 use setpoint_model::errors::told;
 use setpoint_resources::ProgramExit;
@@ -24,16 +21,19 @@ use tokio::runtime::Runtime;
 use super::deploy::record_of;
 use super::graph::errors_first;
 use super::modules::follow_imports;
-use crate::arguments::{ModuleArguments, ProgramArguments, environment, parse_whole};
+use crate::arguments::{ModuleArguments, ProgramArguments, parse_whole};
+use crate::capabilities::key_of;
 use crate::compilation::{Compilation, ProgramSource};
 use crate::control::protocol::{Hello, PROTOCOL, seconds};
 use crate::control::{self, Names, Served, Server};
 use crate::deploys::{Deployed, Deploys, Follower};
-use crate::failure::{Failure, exit_code, system_text};
+use crate::failure::{Failure, exit_code};
+use crate::graphviz::GraphvizArguments;
 use crate::imposed::Imposed;
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
 use crate::membership::Reporting;
+use crate::metrics::{Metrics, MetricsArguments};
 use crate::model::{ModelCompilation, ModelWork};
 use crate::model_run;
 use crate::output::{End, Importance, Output, Said, Stood, headed};
@@ -47,6 +47,7 @@ use crate::session::{LocalMachine, Presence, Session};
 use crate::signals::{Hangup, Request, Signals, StopSignal};
 use crate::store_arguments::StoreArguments;
 use crate::view::{Reason, Verbosity, View, ViewOptions};
+use settings::{Settings, raise_watch_limits};
 
 /// More runs at a time gain nothing, and each takes memory.
 const DEFAULT_JOBS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
@@ -171,6 +172,12 @@ pub(super) struct Arguments {
     wait: bool,
 
     #[command(flatten)]
+    graphviz: GraphvizArguments,
+
+    #[command(flatten)]
+    metrics: MetricsArguments,
+
+    #[command(flatten)]
     later: RunLater,
 }
 
@@ -214,8 +221,8 @@ impl Arguments {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    arguments.later.check()?;
     let output = &session.output;
+    arguments.later.check(output)?;
     if arguments.modules.only_download && arguments.program.words() != ["empty"] {
         return follow_imports(arguments.source(session)?, output);
     }
@@ -314,7 +321,15 @@ fn keep(
             Some(Kept::Program(Box::new((source, compilation))))
         }
     };
+    let metrics = Metrics::listen(
+        &arguments.metrics,
+        session.assembly.all_kinds().map(|kind| kind.schema.kind),
+    )?;
     let store = arguments.store.open()?;
+    let store = match &metrics {
+        Some(metrics) => store.map(|store| metrics.measure(store)),
+        None => store,
+    };
     let deploys = store.clone().filter(|_| !arguments.no_deploy).map(Deploys::new);
     let program = match (&deploys, program) {
         (Some(deploys), Some(program)) => {
@@ -327,12 +342,15 @@ fn keep(
     // From here on signals are requests, so that whatever is made is taken down again.
     let mut signals = runtime.block_on(async { Signals::take(hangup) })?;
     let prefix = Prefix::find(&arguments.prefix, &hostname)?;
-    let machine = session.machine(&hostname, prefix.path.clone(), store, Presence::Member)?;
+    let machine = session.machine(&hostname, prefix.path.clone(), store.clone(), Presence::Member)?;
     // Thousands of commands at a time need descriptors; fewer only mean that they wait.
     let _ = setpoint_host::raise_open_file_limit();
     if !arguments.no_raise_limits {
         raise_watch_limits();
     }
+    let drawing = arguments
+        .graphviz
+        .drawing(&hostname, &prefix.path, &machine.host, output)?;
     let mut engine_options = settings.engine;
     let mut state_files = open_state(&prefix, &machine)?;
     let mut listener = None;
@@ -342,6 +360,7 @@ fn keep(
     }
     engine_options.state = Some(state_files);
     engine_options.exports = Some(machine.export_store());
+    engine_options.on_event = metrics.as_ref().map(Metrics::event_listener);
     let facts = PublishedFacts::open(&hostname, machine.prefix.join("local/facts.json"));
     if let Some(Kept::Model(_)) = &program {
         engine_options.on_sent = Some(facts.listener(engine_options.control.clone()));
@@ -376,6 +395,14 @@ fn keep(
     if let Some(manager) = ServiceManager::find() {
         let following = manager.follow(engine.clone(), state.clone(), program.is_some());
         runtime.spawn(following);
+    }
+    if let Some(drawing) = drawing {
+        runtime.spawn(drawing.follow(engine.clone()));
+    }
+    if let Some(metrics) = metrics {
+        output.say(Importance::Notice, format!("gives figures at {}", metrics.url()));
+        let probed = store.map(|store| (store, key_of(&hostname)));
+        runtime.spawn(metrics.serve(engine.clone(), state.clone(), probed));
     }
     let server = listener
         .map(|listener| Server::start(listener, served))
@@ -694,148 +721,6 @@ async fn next_deploy(member: Option<&mut Member<'_>>) -> Option<Deployed> {
         Some(member) => member.newer.recv().await,
         None => None,
     }
-}
-
-/// After so long without an answer, a resource is said not to answer. A disk under load takes seconds.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-
-/// The flags, checked against each other.
-struct Settings {
-    engine: EngineOptions,
-}
-
-impl Settings {
-    fn of(arguments: &Arguments, output: &Output) -> Result<Settings, Failure> {
-        let number = |name: &str| -> Result<Option<i64>, Failure> {
-            let Some(text) = environment(name) else {
-                return Ok(None);
-            };
-            let parsed = text.parse().map_err(|_| {
-                Failure::usage(format!(
-                    "the variable {name} must hold a whole number, not `{text}`"
-                ))
-            });
-            parsed.map(Some)
-        };
-        let timeout = match arguments.converger_timeout {
-            Some(timeout) => Some(timeout),
-            None => number("CONVERGER_TIMEOUT")?,
-        };
-        let timeout = timeout
-            .filter(|timeout| *timeout >= 0)
-            .map(|timeout| Duration::from_secs(timeout.unsigned_abs()));
-        if arguments.converged_exit && timeout.is_none() {
-            return Err(Failure::usage(
-                "--converged-exit needs --converger-timeout of 0 or more",
-            ));
-        }
-        let max_runtime = match arguments.max_runtime {
-            Some(seconds) => Some(seconds),
-            None => number("MAX_RUNTIME")?.map(i64::unsigned_abs),
-        };
-        let (file, command) = (
-            arguments.converger_status_file.clone(),
-            arguments.converger_command.clone(),
-        );
-        let wanted = file.is_some() || command.is_some();
-        let machine = Options {
-            seed: seed(),
-            noop: arguments.noop,
-            sema: arguments
-                .sema
-                .and_then(|n| u32::try_from(n).ok())
-                .filter(|n| *n > 0),
-            jobs: arguments.jobs.get() as usize,
-            retry: arguments.meta_retry,
-            delay: arguments.meta_delay,
-            keep_trying: !arguments.once,
-            // A run that stays says when it is right, unless somebody waits for more quiet than that.
-            converge: match timeout {
-                Some(timeout) if !arguments.once => Some(timeout),
-                // `--once` ends when it is right, whoever is told of that.
-                None if wanted && !arguments.once => None,
-                _ => Some(Duration::ZERO),
-            },
-            answer_within: Some(ANSWER_WITHIN),
-            exit_when_converged: arguments.once || arguments.converged_exit,
-            max_runtime: max_runtime
-                .filter(|seconds| *seconds > 0)
-                .map(Duration::from_secs),
-            ..Options::default()
-        };
-        let output = output.clone();
-        let on_converged = wanted.then(|| -> Box<dyn FnMut(bool) + Send> {
-            Box::new(move |converged| {
-                if let Some(file) = &file {
-                    append_status(file, converged, &output);
-                }
-                if let Some(command) = &command {
-                    run_converger_command(command, converged, &output);
-                }
-            })
-        });
-        let engine = EngineOptions {
-            machine,
-            preparation: Preparation {
-                automatic_edges: !arguments.no_autoedges,
-                grouping: !arguments.no_autogroup,
-            },
-            on_converged,
-            ..EngineOptions::default()
-        };
-        Ok(Settings { engine })
-    }
-}
-
-fn append_status(path: &std::path::Path, converged: bool, output: &Output) {
-    let line = format!("{converged}\n");
-    let written = std::path::absolute(path)
-        .map_err(|error| system_text(&error))
-        .and_then(|path| AbsolutePath::new(path).map_err(|error| error.to_string()))
-        .and_then(|path| {
-            let appended = Entry::at(&path).and_then(|entry| entry.append(line.as_bytes(), 0o600));
-            appended.map_err(|error| error.to_string())
-        });
-    if let Err(why) = written {
-        let path = path.display().to_string();
-        output.warning(format!(
-            "the status file {} cannot be written: {why}",
-            visible(&path)
-        ));
-    }
-}
-
-fn run_converger_command(command: &str, converged: bool, output: &Output) {
-    let status = std::process::Command::new("/bin/sh")
-        .arg("-c")
-        .arg(format!("{command} {converged}"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status();
-    match status {
-        Ok(status) if status.success() => {}
-        Ok(status) => output.warning(format!("`{command}` ended with {status}")),
-        Err(error) => output.warning(format!("`{command}` cannot be run: {}", system_text(&error))),
-    }
-}
-
-/// Raises what the kernel lets one user watch, where it is lower and that is allowed. Where not, many files are too many.
-fn raise_watch_limits() {
-    for (name, wanted) in [("max_user_instances", 512u64), ("max_user_watches", 242_940)] {
-        let path = format!("/proc/sys/fs/inotify/{name}");
-        let is = std::fs::read_to_string(&path)
-            .ok()
-            .and_then(|text| text.trim().parse::<u64>().ok());
-        if is.is_some_and(|is| is < wanted) {
-            let _ = std::fs::write(&path, wanted.to_string());
-        }
-    }
-}
-
-fn seed() -> u64 {
-    let mut bytes = [0; 8];
-    setpoint_value::Random::fill(&crate::capabilities::SystemRandom, &mut bytes);
-    u64::from_ne_bytes(bytes)
 }
 
 fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Failure> {

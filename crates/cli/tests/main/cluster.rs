@@ -1,8 +1,10 @@
 //! Hosts that share a real etcd.
 
 mod deploys;
+mod publishing;
 mod rights;
 mod secrets;
+mod shared_values;
 
 use setpoint_testing::etcd::{EtcdCluster, has_etcd};
 use setpoint_testing::{Finished, Hermetic, Running};

@@ -3,6 +3,7 @@
 //! How many stand how is counted as they change, so that asking costs nothing. Resources are given out a few at a time and by
 //! their places, so that nobody who looks at a hundred thousand holds up the machine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,6 +124,9 @@ impl StandingCounts {
         }
     }
 }
+
+/// How many resources of each kind stand how. Kinds without resources are not in it.
+pub type KindCounts = BTreeMap<Arc<str>, StandingCounts>;
 
 /// Some of the standings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,6 +273,27 @@ impl Machine {
             let is_wanted = |standing| wanted.contains(standing);
             if self.vertices[slot].seen.standing.is_some_and(is_wanted) {
                 self.status_at(slot, list);
+            }
+        }
+        (end < self.vertices.len()).then_some(end)
+    }
+
+    /// Adds how many of each kind stand how, from this place on: of a few of them. Answers the place at which to go on, if there are more.
+    #[must_use]
+    pub fn counts_from(&self, place: usize, counts: &mut KindCounts) -> Option<usize> {
+        let end = self.vertices.len().min(place.saturating_add(LOOKED_AT_ONCE));
+        for vertex in &self.vertices[place.min(end)..end] {
+            let (Some(standing), Some(resource)) = (vertex.seen.standing, vertex.resource()) else {
+                continue;
+            };
+            let members = resource.members.all();
+            let members = members.iter().map(|member| &member.id.kind);
+            for kind in members.chain([&resource.id.kind]) {
+                // Nearly always it is there already.
+                match counts.get_mut(&**kind) {
+                    Some(counts) => *counts.count_mut(standing) += 1,
+                    None => *counts.entry(kind.clone()).or_default().count_mut(standing) += 1,
+                }
             }
         }
         (end < self.vertices.len()).then_some(end)

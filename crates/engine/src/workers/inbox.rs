@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::owner::Owner;
 use crate::machine::VertexId;
-use crate::machine::{Armed, Initialised, Input, StandingSet, Summary, VertexStatus};
+use crate::machine::{Armed, Initialised, Input, KindCounts, StandingSet, Summary, VertexStatus};
 use crate::prepare::Prepared;
 use crate::{Failure, Level};
 
@@ -72,6 +72,8 @@ pub(super) enum Question {
     Summary(oneshot::Sender<Summary>),
     /// Some of the resources that stand so, from this place on.
     Some(usize, StandingSet, oneshot::Sender<StatusPart>),
+    /// How many of each kind stand how, from this place on, added to these; with the place at which to go on.
+    Counts(usize, KindCounts, oneshot::Sender<(KindCounts, Option<usize>)>),
     /// These resources.
     Of(Vec<ResourceId>, oneshot::Sender<Vec<VertexStatus>>),
     /// The running graph.

@@ -133,9 +133,12 @@ impl Owner {
             self.jobs.shrink_to(MOST_SPARE);
         }
         // Last: the work is under way, and whoever listens is woken once.
-        self.emitted
-            .drain(..)
-            .for_each(|event| self.events.publish(event));
+        for event in self.emitted.drain(..) {
+            if let Some(on_event) = &self.shared.on_event {
+                on_event(&event);
+            }
+            self.events.publish(event);
+        }
     }
 
     /// Whether everything is done, and [`Owner::end`] is all that is left.
@@ -246,6 +249,10 @@ impl Owner {
                 let mut vertices = Vec::new();
                 let next = self.machine.status_from(from, wanted, &mut vertices);
                 drop(answer.send(StatusPart { vertices, next }));
+            }
+            Question::Counts(from, mut counts, answer) => {
+                let next = self.machine.counts_from(from, &mut counts);
+                drop(answer.send((counts, next)));
             }
             Question::Of(ids, answer) => drop(answer.send(self.machine.status_of(&ids))),
             Question::Graph(answer) => drop(answer.send(self.machine.graph().cloned())),

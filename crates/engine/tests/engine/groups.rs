@@ -13,6 +13,7 @@ use super::rig::*;
 use setpoint_engine::machine::StopStage;
 use setpoint_engine::{Event, EventKind, Level, Preparation, RunSummary};
 use setpoint_graph::MetaParameters;
+use setpoint_host::sync::Mutex;
 use setpoint_value::Value;
 
 fn converging() -> Rig {
@@ -287,6 +288,50 @@ async fn a_member_that_cannot_begin_is_tried_again_and_the_others_begin_once() {
     std::fs::remove_file(&b).unwrap();
     rig.run_of("s").await;
     assert_eq!(reads(&a), "1");
+    rig.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_counted_by_their_kinds_and_a_listener_hears_each_event() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = heard.clone();
+    let mut rig = Rig::with(|options| {
+        options.machine.converge = Some(Duration::ZERO);
+        // A stream would lose nearly all of them.
+        options.event_capacity = 1;
+        options.on_event = Some(Arc::new(move |event| hears.lock().push(event.seq)));
+    });
+    let graph = (0..200).fold(shelf(Graph::default()), |graph, number| {
+        book(graph, &rig.name(&number.to_string()), "1", |_| {})
+    });
+    rig.accept(&bulk(graph, &rig.name("bulk"), "2")).await;
+    let report = loop {
+        let summary = rig.engine.summary().await.unwrap();
+        if summary.converged == Some(true) {
+            break summary;
+        }
+        tokio::task::yield_now().await;
+    };
+    let counts = rig.engine.kind_counts().await.unwrap();
+    let all: Vec<(&str, usize)> = counts
+        .iter()
+        .map(|(kind, counts)| (&**kind, counts.all()))
+        .collect();
+    assert_eq!(all, [("bulk", 1), ("shelf", 1), ("shelf:book", 200)]);
+    assert!(
+        counts.values().all(|counts| counts.right == counts.all()),
+        "{counts:?}"
+    );
+    let seen: Vec<u64> = heard.lock().clone();
+    assert!(
+        seen.len() as u64 >= report.newest_event,
+        "{} {report:?}",
+        seen.len()
+    );
+    assert!(
+        seen.iter().copied().eq(1..=seen.len() as u64),
+        "in order, and each once"
+    );
     rig.stop().await;
 }
 

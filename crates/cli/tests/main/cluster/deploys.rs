@@ -9,19 +9,19 @@ use super::{BINARY, Cluster};
 use crate::several_hosts::{Host, eventually};
 
 /// Commands of whoever publishes, from a repository of its own.
-struct Publisher<'a> {
-    cluster: &'a Cluster,
+pub(super) struct Publisher<'a> {
+    pub(super) cluster: &'a Cluster,
 }
 
 impl Publisher<'_> {
-    fn write(&self, name: &str, content: &str) {
+    pub(super) fn write(&self, name: &str, content: &str) {
         let root = self.cluster.place.path("").display().to_string();
         self.cluster
             .place
             .write(&format!("repository/{name}"), content.replace("PLACE/", &root));
     }
 
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(super) fn git(&self, arguments: &[&str]) -> String {
         let mut command = self.cluster.place.command("git");
         command.current_dir(self.cluster.place.path("repository"));
         command
@@ -32,13 +32,13 @@ impl Publisher<'_> {
         String::from_utf8_lossy(&ran.stdout).trim().to_owned()
     }
 
-    fn commit(&self, message: &str) -> String {
+    pub(super) fn commit(&self, message: &str) -> String {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "--allow-empty", "-m", message]);
         self.git(&["rev-parse", "HEAD"])
     }
 
-    fn deploy(&self, arguments: &[&str]) -> Finished {
+    pub(super) fn deploy(&self, arguments: &[&str]) -> Finished {
         self.deploy_from(Stdio::null(), arguments)
     }
 
@@ -52,7 +52,7 @@ impl Publisher<'_> {
     }
 }
 
-fn finished(command: &mut std::process::Command, arguments: &[&str]) -> Finished {
+pub(super) fn finished(command: &mut std::process::Command, arguments: &[&str]) -> Finished {
     let output = command.args(arguments).output().expect("it can be started");
     Finished {
         code: output.status.code().unwrap_or(-1),
@@ -63,7 +63,7 @@ fn finished(command: &mut std::process::Command, arguments: &[&str]) -> Finished
 
 impl Cluster {
     /// A host that runs what is deployed.
-    fn member(&self, host: &str, further: &[&str]) -> Host {
+    pub(super) fn member(&self, host: &str, further: &[&str]) -> Host {
         let mut command = self.place.command(BINARY);
         command.args([
             "run",
@@ -82,7 +82,7 @@ impl Cluster {
     }
 }
 
-fn says(text: &str) -> String {
+pub(super) fn says(text: &str) -> String {
     format!("file \"PLACE/${{hostname}}.says\" {{\n\tstate => \"exists\",\n\tcontent => \"{text}\",\n}}\n")
 }
 
