@@ -7,11 +7,13 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use setpoint_engine::{Apply, Failure, Level};
 use setpoint_host::files::{AbsolutePath, DirectoryLock, NotLocked};
+use tokio::sync::Notify;
 
 /// How long others who edit in a directory are waited for. An edit takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,7 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 static TAKEN: Mutex<Option<HashSet<Vec<u8>>>> = Mutex::new(None);
 
 /// A turn is over.
-static LEFT: Condvar = Condvar::new();
+static LEFT: Notify = Notify::const_new();
 
 /// The right to edit something, until it is dropped.
 pub(crate) struct Turn {
@@ -45,22 +47,35 @@ impl Turn {
             Some(directory) => lock(directory.as_path(), apply).await?,
             None => None,
         };
-        let mut turn = Turn::take(path.as_bytes());
+        let mut turn = Turn::take(path.as_bytes(), apply).await?;
         turn.directory = directory;
         Ok(turn)
     }
 
     /// Waits until nobody else of this process edits what has this name.
-    fn take(name: impl Into<Vec<u8>>) -> Turn {
-        let name = name.into();
+    async fn take(name: &[u8], apply: &Apply<'_>) -> Result<Turn, Failure> {
+        loop {
+            let mut left = pin!(LEFT.notified());
+            // From here on no turn that is over goes unnoticed.
+            left.as_mut().enable();
+            if let Some(turn) = Turn::try_take(name) {
+                return Ok(turn);
+            }
+            tokio::select! {
+                () = left => {}
+                () = apply.cancellation().cancelled() => {}
+            }
+            apply.cancellation().check("edit a file")?;
+        }
+    }
+
+    fn try_take(name: &[u8]) -> Option<Turn> {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        while !taken.get_or_insert_default().insert(name.clone()) {
-            taken = LEFT.wait(taken).unwrap_or_else(PoisonError::into_inner);
-        }
-        Turn {
-            name,
+        let is_free = taken.get_or_insert_default().insert(name.to_owned());
+        is_free.then(|| Turn {
+            name: name.to_owned(),
             directory: None,
-        }
+        })
     }
 }
 
@@ -104,6 +119,6 @@ impl Drop for Turn {
         if let Some(taken) = taken.as_mut() {
             taken.remove(&self.name);
         }
-        LEFT.notify_all();
+        LEFT.notify_waiters();
     }
 }

@@ -53,6 +53,28 @@ fn values_are_set_and_what_goes_wrong_is_told() {
         fails(&set("NoSuch.lns", "/etc/hosts", &[("1/canonical", "x")]), "NoSuch.lns");
         fails(&set("Hosts.lns", "/etc/hosts", &[("1/canonical", "two words")]), "Failed to match tree");
         fails(&set("Hosts.lns", "/etc/hosts", &[("1/canonical[", "x")]), "/etc/hosts");
+        // What fails has left the file as it was.
+        assert_eq!(shell(&format!("cat '{file}'")), "127.0.0.1 here\n192.0.2.7\tdb");
+
+        // A link of another user leads nowhere that this one could not write.
+        shell("useradd --create-home mallory; echo 'PermitRootLogin yes' > /root/victim; runuser -u mallory -- ln -s /root/victim /home/mallory/sshd_config");
+        fails(&set("Sshd.lns", "/home/mallory/sshd_config", &[("PermitRootLogin", "no")]), "what it leads to belongs to uid 0");
+        assert_eq!(shell("cat /root/victim; stat -c %F /home/mallory/sshd_config"), "PermitRootLogin yes\nsymbolic link");
+        // A link of our own is followed, and stays.
+        shell("ln -s /root/victim /etc/link.test; chmod 640 /root/victim; chgrp games /root/victim");
+        succeeds(&set("Sshd.lns", "/etc/link.test", &[("PermitRootLogin", "no")]));
+        assert_eq!(shell("cat /root/victim; stat -c '%F %a %G' /etc/link.test /root/victim"), "PermitRootLogin no\nsymbolic link 777 root\nregular file 640 games");
+        // More than one variable of the environment has room for.
+        let value = "x".repeat(1000);
+        let names: Vec<String> = (0..200).map(|number| format!("NAME_{number}")).collect();
+        let many: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), value.as_str())).collect();
+        succeeds(&set("Shellvars.lns", "/etc/many.conf", &many));
+        assert_eq!(shell("grep -c ^NAME_ /etc/many.conf"), "200");
+        // What Augeas says of a file that it cannot write would show all of it.
+        let said = set("Shellvars.lns", "/etc/many.conf", &[("NAME_0", "two words")]);
+        fails(&said, "Failed to match tree");
+        assert!(said.stderr.len() < 1500, "{}", said.stderr);
+
         shell("rm /usr/bin/augtool");
         fails(&set("Hosts.lns", "/etc/hosts", &[("1/canonical", "x")]), "the package `augeas-tools` has it");
     });

@@ -2,19 +2,25 @@
 //!
 //! Augeas is asked through its program `augtool`, which speaks its own language on its standard input, and not through its library: the library is one of
 //! C, whose faults would be ours, and that it is loaded at run time would need code that no compiler checks. What is set is in no argument.
+//!
+//! It writes a copy in the private directory of the resource. What has become of that is put in the place of the file as all kinds do it: by whoever follows no link of
+//! another user, and whole.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use setpoint_engine::{
-    Apply, DriftValue, Failure, ParameterStruct, Resource, Wanted, WantedOrder, WantedReach, Watch,
-    async_trait,
+    Apply, Attempting, DriftValue, Failure, ParameterStruct, Resource, Wanted, WantedOrder, WantedReach,
+    Watch, async_trait,
 };
 use setpoint_graph::{Invalid, MetaParameters};
-use setpoint_host::files::AbsolutePath;
+use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_host::processes::{Command, Environment, Finished, Stop};
+use tokio::task::block_in_place;
 
 use crate::sorts::{FILE, PACKAGE_FILE};
+use crate::text_lines::read;
+use crate::turns::Turn;
 
 /// Values in a structured text file, set through a lens of [Augeas](https://augeas.net), which has to be installed (`augeas-tools`).
 ///
@@ -63,6 +69,15 @@ const SEARCH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 /// The node that stands between answers. It is in no file.
 const MARK: &str = "/setpoint/mark";
 
+/// How much of a script is in one variable of the environment. The kernel takes up to 128 KiB.
+const PIECE: usize = 64 << 10;
+
+/// How much is told of what Augeas says. It shows the whole tree of a file that it cannot write.
+const LONGEST_COMPLAINT: usize = 300;
+
+/// The name of the copy in which is written.
+const COPY: &str = "copy";
+
 #[async_trait]
 impl Resource for Augeas {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
@@ -110,20 +125,20 @@ impl Resource for Augeas {
         if self.sets.is_empty() {
             return Ok(());
         }
-        let found = self.values(apply).await?;
+        let path = AbsolutePath::new(&self.file).attempting("use the file", &self.file)?;
+        let _turn = Turn::at_file(&path, apply).await?;
+        // Augeas follows every link; this refuses those that another user may have planted.
+        let before = block_in_place(|| read(&path))?;
+        let found = self.values(&View::of_file(&self.file), "read", apply).await?;
         let mut wrong = Vec::new();
         for (set, is) in self.sets.iter().zip(found) {
             if is.as_deref() == Some(&set.value) {
                 continue;
             }
             let is = is.map_or(DriftValue::Absent, DriftValue::from);
-            let field = match apply.is_sensitive("sets") {
-                true => "sets".to_owned(),
-                false => set.path.clone(),
-            };
             let repair = match apply.is_sensitive("sets") {
-                true => apply.drift(field, DriftValue::Sensitive, DriftValue::Sensitive),
-                false => apply.drift(field, is, set.value.as_str()),
+                true => apply.drift("sets", DriftValue::Sensitive, DriftValue::Sensitive),
+                false => apply.drift(set.path.clone(), is, set.value.as_str()),
             };
             if repair {
                 wrong.push(set);
@@ -132,69 +147,140 @@ impl Resource for Augeas {
         if wrong.is_empty() {
             return Ok(());
         }
-        let mut script = self.loading();
-        for Set { path, value } in &wrong {
-            script.push(format!("set {} {}", quoted(&self.node(path)), quoted(value)));
-        }
-        script.extend(["save".to_owned(), ask(MARK)]);
-        script.extend(self.asking_for_problems());
-        let answers = self.run(script, "write", apply).await?;
-        let problems = answers.split(|line| line.starts_with(MARK)).nth(1);
-        self.told(problems.unwrap_or_default(), "write")?;
-        // What is in the file now: a new entry of a list may have got another number, and each run would add one more.
-        for (set, is) in self.sets.iter().zip(self.values(apply).await?) {
-            if is.as_ref() != Some(&set.value) {
-                let why = format!(
-                    "what was set at `{}` is not there when the file is read again; name the place as Augeas numbers it",
-                    set.path
-                );
-                return Err(Failure::new("write").on(&self.file).because(why));
-            }
-        }
+        let copy = Draft::of(before.as_deref(), apply)?;
+        let after = self.write(&wrong, &copy, apply).await?;
+        let mode = if apply.has_sensitive() { 0o600 } else { 0o644 };
+        let request = Replace::bytes(path, after).mode(before.is_none().then_some(mode));
+        block_in_place(|| apply.replace_at_once(request))?;
         Ok(())
     }
 }
 
-impl Augeas {
-    /// The values that are there now, none for one that is not.
-    async fn values(&self, apply: &Apply<'_>) -> Result<Vec<Option<String>>, Failure> {
-        let mut script = self.loading();
-        for Set { path, .. } in &self.sets {
-            script.extend([ask(MARK), ask(&self.node(path))]);
+/// A file as Augeas sees it: the root of its file system, and the path below that.
+struct View {
+    root: String,
+    file: String,
+}
+
+impl View {
+    fn of_file(file: &str) -> View {
+        View {
+            root: "/".to_owned(),
+            file: file.to_owned(),
         }
-        let answers = self.run(script, "read", apply).await?;
-        let mut sections = answers.split(|line| line.starts_with(MARK));
-        self.told(sections.next().unwrap_or_default(), "read")?;
-        Ok(sections
-            .map(|section| section.first().and_then(|line| value(line)))
-            .collect())
+    }
+
+    /// Where the file is in the tree.
+    fn tree(&self) -> String {
+        format!("/files{}", escaped(&self.file))
     }
 
     /// The path of a node in the tree.
     fn node(&self, path: &str) -> String {
         // In the language of paths two slashes mean *anywhere below*.
-        format!("{}/{}", self.root(), path.trim_start_matches('/'))
+        format!("{}/{}", self.tree(), path.trim_start_matches('/'))
+    }
+}
+
+/// A copy of the file, for as long as it is written in.
+struct Draft {
+    entry: Entry,
+    view: View,
+}
+
+impl Draft {
+    fn of(content: Option<&[u8]>, apply: &Apply<'_>) -> Result<Draft, Failure> {
+        let attempted = "make a copy to write in";
+        let root = apply.handle().var_dir()?;
+        let directory = root
+            .as_path()
+            .to_str()
+            .ok_or_else(|| Failure::new(attempted).because("the path of the state is not UTF-8"))?;
+        let path = AbsolutePath::new(format!("{directory}/{COPY}")).attempting(attempted, &root)?;
+        let copy = Draft {
+            entry: Entry::at(&path).attempting(attempted, &path)?,
+            view: View {
+                root: directory.to_owned(),
+                file: format!("/{COPY}"),
+            },
+        };
+        copy.remove();
+        if let Some(content) = content {
+            let written = block_in_place(|| copy.entry.append(content, 0o600));
+            written.attempting(attempted, &path)?;
+        }
+        Ok(copy)
     }
 
-    fn root(&self) -> String {
-        format!("/files{}", escaped(&self.file))
+    fn remove(&self) {
+        // What is left behind is removed by the next run.
+        let _ = block_in_place(|| self.entry.remove_file());
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+impl Augeas {
+    /// The values that are there now, none for one that is not.
+    async fn values(
+        &self,
+        view: &View,
+        attempted: &'static str,
+        apply: &Apply<'_>,
+    ) -> Result<Vec<Option<String>>, Failure> {
+        let mut script = self.loading(view);
+        for Set { path, .. } in &self.sets {
+            script.extend([ask(MARK), ask(&view.node(path))]);
+        }
+        let answers = self.run(script, view, attempted, apply).await?;
+        let mut sections = answers.split(|line| line.starts_with(MARK));
+        self.told(sections.next().unwrap_or_default(), attempted)?;
+        Ok(sections
+            .map(|section| section.first().and_then(|line| value(line)))
+            .collect())
+    }
+
+    /// Sets values in a copy, and answers what it holds then.
+    async fn write(&self, wrong: &[&Set], copy: &Draft, apply: &Apply<'_>) -> Result<Vec<u8>, Failure> {
+        let attempted = "write";
+        let view = &copy.view;
+        let mut script = self.loading(view);
+        for Set { path, value } in wrong {
+            script.push(format!("set {} {}", quoted(&view.node(path)), quoted(value)));
+        }
+        script.extend(["save".to_owned(), ask(MARK)]);
+        script.extend(asking_for_problems(view));
+        let answers = self.run(script, view, attempted, apply).await?;
+        let problems = answers.split(|line| line.starts_with(MARK)).nth(1);
+        self.told(problems.unwrap_or_default(), attempted)?;
+        // What is in it now: a new entry of a list may have got another number, and each run would add one more.
+        for (set, is) in self.sets.iter().zip(self.values(view, attempted, apply).await?) {
+            if is.as_ref() != Some(&set.value) {
+                let why = format!(
+                    "what was set at `{}` is not there when the file is read again; name the place as Augeas numbers it",
+                    set.path
+                );
+                return Err(Failure::new(attempted).on(&self.file).because(why));
+            }
+        }
+        let written = block_in_place(|| copy.entry.read());
+        written.attempting(attempted, &self.file)
     }
 
     /// What reads the file, and then asks what went wrong.
-    fn loading(&self) -> Vec<String> {
+    fn loading(&self, view: &View) -> Vec<String> {
         let mut script = vec![
             format!("set /augeas/load/Setpoint/lens {}", quoted(&self.lens)),
-            format!("set /augeas/load/Setpoint/incl {}", quoted(&glob_of(&self.file))),
+            format!("set /augeas/load/Setpoint/incl {}", quoted(&glob_of(&view.file))),
             "load".to_owned(),
             format!("set {MARK} here"),
         ];
-        script.extend(self.asking_for_problems());
+        script.extend(asking_for_problems(view));
         script
-    }
-
-    fn asking_for_problems(&self) -> [String; 2] {
-        let of_file = format!("/augeas{}/error", self.root());
-        [ask("/augeas/load/Setpoint/error"), ask(&of_file)]
     }
 
     /// Fails with what Augeas says of the file or of the lens, if it says something.
@@ -208,7 +294,7 @@ impl Augeas {
             value(line)
         };
         let mut why = match of("message") {
-            Some(message) => message.trim().to_owned(),
+            Some(message) => shortened(message.trim()),
             None => first,
         };
         if let (Some(line), Some(column)) = (of("line"), of("char")) {
@@ -222,15 +308,22 @@ impl Augeas {
     async fn run(
         &self,
         script: Vec<String>,
+        view: &View,
         attempted: &'static str,
         apply: &Apply<'_>,
     ) -> Result<Vec<String>, Failure> {
         // A shell hands the script over, because what is in the environment nobody else can read, unlike arguments.
-        let shell = format!("printf %s \"$SCRIPT\" | exec {AUGTOOL} --noautoload --root /");
+        let script = script.join("\n") + "\n";
         let mut environment: BTreeMap<OsString, OsString> = BTreeMap::new();
         environment.insert("PATH".into(), SEARCH.into());
         environment.insert("LC_ALL".into(), "C.UTF-8".into());
-        environment.insert("SCRIPT".into(), (script.join("\n") + "\n").into());
+        environment.insert("ROOT".into(), view.root.clone().into());
+        let mut shell = "printf %s".to_owned();
+        for (number, piece) in pieces(&script).into_iter().enumerate() {
+            environment.insert(format!("SCRIPT_{number}").into(), piece.into());
+            shell.push_str(&format!(" \"$SCRIPT_{number}\""));
+        }
+        shell.push_str(&format!(" | exec {AUGTOOL} --noautoload --root \"$ROOT\""));
         let command = Command::shell("/bin/sh", shell).environment(Environment::Exactly(environment));
         let cancellation = apply.cancellation();
         let stop = Stop {
@@ -270,8 +363,33 @@ fn complaint(finished: &Finished, said: &str) -> String {
         .collect();
     match said.as_slice() {
         [] => format!("`{AUGTOOL}` ended with {}", finished.exit),
-        said => said.join("; "),
+        said => shortened(&said.join("; ")),
     }
+}
+
+/// The beginning of what is said, if that is long.
+fn shortened(said: &str) -> String {
+    match said.char_indices().nth(LONGEST_COMPLAINT) {
+        Some((end, _)) => format!("{}…", said[..end].trim_end()),
+        None => said.to_owned(),
+    }
+}
+
+/// A script in pieces that the environment has room for.
+fn pieces(script: &str) -> Vec<&str> {
+    let mut rest = script;
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let (piece, further) = rest.split_at(rest.floor_char_boundary(PIECE));
+        pieces.push(piece);
+        rest = further;
+    }
+    pieces
+}
+
+fn asking_for_problems(view: &View) -> [String; 2] {
+    let of_file = format!("/augeas{}/error", view.tree());
+    [ask("/augeas/load/Setpoint/error"), ask(&of_file)]
 }
 
 fn ask(node: &str) -> String {
@@ -302,7 +420,7 @@ fn quoted(text: &str) -> String {
             '\\' => quoted.push_str("\\\\"),
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
-            '\r' => quoted.push_str("\\r"),
+            // It knows no others.
             sign => quoted.push(sign),
         }
     }
@@ -349,6 +467,10 @@ fn value(line: &str) -> Option<String> {
             Some('n') => value.push('\n'),
             Some('t') => value.push('\t'),
             Some('r') => value.push('\r'),
+            Some('a') => value.push('\u{7}'),
+            Some('b') => value.push('\u{8}'),
+            Some('v') => value.push('\u{b}'),
+            Some('f') => value.push('\u{c}'),
             Some(other) => value.push(other),
             None => {}
         }
