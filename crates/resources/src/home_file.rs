@@ -1,8 +1,10 @@
 //! A file that is named by its path or by whose home it is in: `/etc/hosts`, `~/.profile`, `~ada/.ssh/authorized_keys`.
 
-use setpoint_engine::{Apply, Attempting, Failure, Handle, Watch};
+use setpoint_engine::{Apply, Attempting, Failure, Handle, Wanted, WantedOrder, WantedReach, Watch};
 use setpoint_graph::Invalid;
 use setpoint_host::files::AbsolutePath;
+
+use crate::sorts::{Account, FILE, USER};
 
 /// What is wrong with the way in which a parameter `file` names one.
 pub(crate) fn refused(file: &str) -> Option<Invalid> {
@@ -17,6 +19,24 @@ pub(crate) fn refused(file: &str) -> Option<Invalid> {
     } else {
         None
     }
+}
+
+/// What comes before whoever edits such a file: a `file` resource of it, and the user whose home it is in.
+pub(crate) fn wanted(file: &str) -> Vec<Wanted> {
+    let user = file.strip_prefix('~').and_then(|rest| rest.split_once('/'));
+    let identity = match user {
+        // Our own home.
+        Some(("", _)) => None,
+        Some((user, _)) => Some(Account::written(user).identity(&USER)),
+        None => AbsolutePath::new(file)
+            .ok()
+            .map(|path| FILE.identity(path.cleaned().as_bytes())),
+    };
+    vec![Wanted {
+        order: WantedOrder::FoundFirst,
+        identities: identity.into_iter().collect(),
+        reach: WantedReach::Each,
+    }]
 }
 
 /// Where such a file is, as far as that is known.

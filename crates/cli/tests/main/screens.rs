@@ -306,6 +306,47 @@ fn a_graph_shows_the_edges_that_run_adds() {
 }
 
 #[test]
+fn whoever_a_file_belongs_to_comes_before_it() {
+    let place = Hermetic::new();
+    let edges = |program: &str| {
+        let finished = place.run(BINARY, &["graph", program]);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        let edges = finished.stdout.lines().filter(|line| line.contains(" -> "));
+        let mut edges: Vec<String> = edges.map(str::to_owned).collect();
+        edges.sort();
+        edges
+    };
+    let accounts = "user \"ada\" {\n\tstate => \"exists\",\n\tuid => 2000,\n}\ngroup \"team\" {\n\tstate => \"exists\",\n}\n";
+    let program = format!(
+        "{accounts}file \"/srv/f\" {{\n\tcontent => \"x\",\n\towner => \"ada\",\n\tgroup => \"team\",\n}}\nfile \"/srv/n\" {{\n\tcontent => \"x\",\n\towner => \"2000\",\n}}\n"
+    );
+    assert_eq!(
+        edges(&program),
+        [
+            "group \"team\" -> file \"/srv/f\"  (automatic)",
+            "user \"ada\" -> file \"/srv/f\"  (automatic)",
+            "user \"ada\" -> file \"/srv/n\"  (automatic)",
+        ]
+    );
+    // What shall not be there belongs to nobody, and an order that is written stays the only one.
+    let absent = format!("{accounts}file \"/srv/f\" {{\n\tstate => \"absent\",\n\towner => \"ada\",\n}}\n");
+    assert_eq!(edges(&absent), [""; 0]);
+    let written = format!("{program}User[\"ada\"] -> File[\"/srv/f\"]\n");
+    assert_eq!(edges(&written).len(), 3);
+    // Whoever edits lines of a file comes after it, or after the user whose home it is in.
+    let lines = format!(
+        "{accounts}file \"/srv/f\" {{\n\tcontent => \"x\",\n}}\nline \"a\" {{\n\tfile => \"/srv/f\",\n\tstate => \"exists\",\n\tcontent => \"x\",\n}}\nblock \"b\" {{\n\tfile => \"~ada/.profile\",\n\tstate => \"exists\",\n\tcontent => \"x\",\n}}\n"
+    );
+    assert_eq!(
+        edges(&lines),
+        [
+            "file \"/srv/f\" -> line \"a\"  (automatic)",
+            "user \"ada\" -> block \"b\"  (automatic)",
+        ]
+    );
+}
+
+#[test]
 fn graph_shows_on_demand_how_each_resource_comes_about() {
     let place = Hermetic::new();
     let program = "class web($port) {\n\tnoop \"${port}\" {}\n}\nforkv $k, $v in {\"a\" => \"80\",} {\n\tinclude web($v)\n}\n";

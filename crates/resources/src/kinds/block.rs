@@ -2,7 +2,9 @@
 //!
 //! The marks say whose lines they are, so that other lines take their place when the resource changes. Nothing outside of the marks is touched.
 
-use setpoint_engine::{Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Watch, async_trait};
+use setpoint_engine::{
+    Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Wanted, Watch, async_trait,
+};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{Replace, umask};
 
@@ -36,7 +38,7 @@ use crate::turns::Turn;
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "block")]
+#[resource(kind = "block", autoedge)]
 pub(crate) struct Block {
     /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
     file: String,
@@ -100,6 +102,10 @@ impl Resource for Block {
                 "must not have the marks of the block in it",
             ));
         }
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        home_file::wanted(&self.file)
     }
 
     fn init(&mut self, handle: &Handle) -> Result<(), Failure> {

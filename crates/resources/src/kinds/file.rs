@@ -22,7 +22,7 @@ use setpoint_value::Value;
 
 use mode::Mode;
 
-use crate::sorts::{DROP_IN, FILE};
+use crate::sorts::{Account, DROP_IN, FILE, GROUP, USER};
 
 /// A regular file, a directory or a symbolic link.
 ///
@@ -68,8 +68,8 @@ pub(crate) struct File {
     purge: bool,
     /// Makes the path a symbolic link whose text is `source`.
     symlink: bool,
-    /// A directory in which copies are kept of what this resource replaces or removes: the newest ten of each path. It is made when it is needed. Not one of mgmt's
-    /// parameters.
+    /// A directory in which copies are kept of what this resource replaces or removes: the newest ten of each path.
+    /// It is made when it is needed. Not one of mgmt's parameters.
     backup: IfSet<AbsolutePath>,
     /// The SELinux context; the empty text means none.
     selinux: Option<Text>,
@@ -193,9 +193,16 @@ impl Resource for File {
             reach,
         };
         let own = ancestors(&identity(&self.effective()));
+        // Whoever a file belongs to is there before it. What shall not be there belongs to nobody.
+        let owners = [(&self.owner, &USER), (&self.group, &GROUP)];
+        let owners = owners
+            .into_iter()
+            .filter(|(written, _)| !written.is_empty() && !self.is_absent())
+            .map(|(written, sort)| Account::written(written).identity(sort));
         vec![
             wanted(sources, WantedReach::Each),
             wanted(own, WantedReach::First),
+            wanted(owners.collect(), WantedReach::Each),
         ]
     }
 

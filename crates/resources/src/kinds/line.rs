@@ -2,7 +2,9 @@
 //!
 //! The file is read as bytes, and what is not concerned stays as it is, ends of lines included. Resources that edit one file follow each other.
 
-use setpoint_engine::{Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Watch, async_trait};
+use setpoint_engine::{
+    Apply, DriftValue, Failure, Handle, IfSet, Resource, Text, Wanted, Watch, async_trait,
+};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{Replace, umask};
 
@@ -31,7 +33,7 @@ use crate::turns::Turn;
 /// }
 /// ```
 #[derive(Debug, Resource)]
-#[resource(kind = "line")]
+#[resource(kind = "line", autoedge)]
 pub(crate) struct Line {
     /// The file: an absolute path, or one that begins with `~/`, our home, or `~NAME/`, that of a user.
     file: String,
@@ -52,6 +54,10 @@ impl Resource for Line {
         if self.state.is_none() {
             invalid.push(state_missing());
         }
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        home_file::wanted(&self.file)
     }
 
     fn init(&mut self, handle: &Handle) -> Result<(), Failure> {
