@@ -1,6 +1,11 @@
 //! A small file whose whole text a resource writes itself, beside what else it is about: unit files of systemd.
 //!
+//! A link in the place of such a file is another name of some other unit, or the mask of this one, and never what is meant to be written to: it is replaced, and what it
+//! leads to stays as it is.
+//!
 //! For kinds that wait for others and so run as tasks: what blocks here, which is short, makes room for other tasks.
+
+use std::path::PathBuf;
 
 use setpoint_engine::{Apply, Attempting, DriftValue, Failure};
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
@@ -19,6 +24,8 @@ pub(crate) struct WrittenFile {
 enum Found {
     Text(Vec<u8>),
     Mask,
+    /// A link to this path.
+    Link(PathBuf),
 }
 
 impl WrittenFile {
@@ -45,9 +52,16 @@ impl WrittenFile {
         }
         if apply.drift(field, self.shown(), text) {
             let mode = if apply.has_sensitive() { 0o600 } else { 0o644 };
+            let is_new = !matches!(self.found, Some(Found::Text(_)));
             let request = Replace::bytes(self.path.clone(), text.as_bytes().to_vec());
-            let request = request.mode(self.found.is_none().then_some(mode));
-            block_in_place(|| apply.replace_at_once(request))?;
+            let request = request.mode(is_new.then_some(mode));
+            block_in_place(|| {
+                if matches!(self.found, Some(Found::Link(_))) {
+                    let removed = Entry::at(&self.path).and_then(|entry| entry.remove_file());
+                    removed.attempting("remove the link", &self.path)?;
+                }
+                apply.replace_at_once(request)
+            })?;
         }
         Ok(true)
     }
@@ -69,6 +83,7 @@ impl WrittenFile {
             None => DriftValue::Absent,
             Some(Found::Text(text)) => String::from_utf8_lossy(text).into_owned().into(),
             Some(Found::Mask) => DriftValue::from("masked"),
+            Some(Found::Link(target)) => DriftValue::from(format!("a link to {}", target.display())),
         }
     }
 }
@@ -82,16 +97,12 @@ fn look(path: &AbsolutePath) -> Result<Option<Found>, Failure> {
     let Some(stat) = entry.stat().attempting(attempted, path)? else {
         return Ok(None);
     };
-    let mut entry = entry;
     if stat.is_link() {
         let target = entry.read_link().attempting(attempted, path)?;
-        if target.is_some_and(|target| target.as_os_str() == MASK) {
-            return Ok(Some(Found::Mask));
-        }
-        entry = entry.follow().attempting(attempted, path)?;
-        if entry.stat().attempting(attempted, path)?.is_none() {
-            return Ok(None);
-        }
+        return Ok(target.map(|target| match target.as_os_str() == MASK {
+            true => Found::Mask,
+            false => Found::Link(target),
+        }));
     }
     let text = entry.read().attempting(attempted, path)?;
     Ok(Some(Found::Text(text)))

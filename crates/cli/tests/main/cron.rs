@@ -139,6 +139,28 @@ fn a_run_brings_timers_into_their_states_or_says_why_not() {
 }
 
 #[test]
+fn a_link_in_the_place_of_a_unit_file_is_replaced_and_what_it_leads_to_stays() {
+    let test = "cron::a_link_in_the_place_of_a_unit_file_is_replaced_and_what_it_leads_to_stays";
+    Place::machine(test).run(|| {
+        shell(&format!(
+            "printf '[Timer]\\nOnCalendar=daily\\n' > /usr/lib/systemd/system/other.timer; \
+             ln -s /usr/lib/systemd/system/other.timer {TIMER}; systemctl daemon-reload"
+        ));
+        let program = tick("time => \"hourly\", command => \"/bin/true\",");
+        let (fields, error) = once(&program);
+        assert_eq!(error, None, "{fields:?}");
+        assert!(fields.contains(&"content".to_owned()), "{fields:?}");
+        assert_eq!(
+            shell(&format!(
+                "cat /usr/lib/systemd/system/other.timer; stat -c '%F %a' {TIMER}"
+            )),
+            "[Timer]\nOnCalendar=daily\nregular file 644"
+        );
+        assert_eq!(once(&program), (Vec::new(), None));
+    });
+}
+
+#[test]
 fn timers_are_kept_while_the_bus_and_systemd_are_started_anew() {
     let test = "cron::timers_are_kept_while_the_bus_and_systemd_are_started_anew";
     Place::machine(test).run(|| {
