@@ -260,6 +260,29 @@ svc \"named-otherwise\" {
 }
 
 #[test]
+fn what_is_newest_is_asked_of_lists_that_are_not_older_than_a_day() {
+    let test = "packages::what_is_newest_is_asked_of_lists_that_are_not_older_than_a_day";
+    Place::machine(test).needing(&["apt-get", "dpkg-deb"]).run(|| {
+        shell(REPOSITORY);
+        shell("package one 1.0; index; apt-get -q -y install one > /dev/null");
+        // Another version comes, and nobody tells apt.
+        shell("package one 2.0; sed '/apt-get/d' /usr/local/bin/index > /usr/local/bin/publish; chmod +x /usr/local/bin/publish; publish");
+        let newest = "pkg \"one\" {\n\tstate => \"newest\",\n}\n";
+        let place = Hermetic::new();
+        assert_eq!(drifts(&run_in(&place, newest, &[])), [""; 0], "the lists were fetched just now");
+        let age = "touch -d '25 hours ago' /var/lib/apt/lists /var/lib/apt/lists/partial";
+        shell(age);
+        // Who may not repair fetches nothing.
+        assert_eq!(drifts(&run_in(&place, newest, &["--noop"])), [""; 0]);
+        assert_eq!(drifts(&run_in(&place, newest, &[])), ["one version: 1.0 -> 2.0"]);
+        // That is remembered, also where the lists themselves do not tell.
+        shell("package one 3.0; publish");
+        shell(age);
+        assert_eq!(drifts(&run_in(&place, newest, &[])), [""; 0]);
+    });
+}
+
+#[test]
 fn looking_changes_nothing_and_no_lock_keeps_from_it() {
     let test = "packages::looking_changes_nothing_and_no_lock_keeps_from_it";
     Place::machine(test).needing(&["apt-get", "dpkg-deb"]).run(|| {

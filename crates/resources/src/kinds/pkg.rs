@@ -18,6 +18,9 @@ use crate::sorts::{FILE, PACKAGE_FILE, REPOSITORY, SERVICE, of_service_manager};
 /// Many of them are installed together, in one transaction. One that cannot be installed is named, and does not keep the others from it. Files of configuration
 /// that were edited stay as they are, and nothing else is removed to make room.
 ///
+/// What is `newest` is known from the lists that the manager of packages has. With apt they are fetched when they are older than a day, by a run that may repair, and each hour
+/// it is looked whether they are; dnf does the same by itself, and for pacman and apk somebody else has to.
+///
 /// It knows apt, dnf, pacman and apk, and asks PackageKit where it finds none of these. A version is written as the distribution writes it: `2.10-3`, `1:6.1-2.fc41`, `1.36.1-r2`.
 ///
 /// ```mcl

@@ -3,6 +3,7 @@
 //! `apt-get` ends with the same status whatever went wrong, so whom to blame is read from what it says. Nothing is asked: questions about configuration get their default answers, and files of configuration that were
 //! edited stay. Nothing else is removed so that something can be installed.
 
+mod age;
 mod blame;
 mod database;
 mod version;
@@ -75,15 +76,19 @@ impl PackageManager for Apt {
         paths
             .filter_map(|path| AbsolutePath::new(path).ok())
             .map(Watch::path)
+            .chain(newest.then(age::watch))
             .collect()
     }
 
     async fn look(&self, wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<FoundPackage>, Failure> {
-        let database = database().await?;
         let asked = wanted
             .iter()
             .filter(|wanted| wanted.state == PackageState::Newest);
         let names: Vec<&str> = asked.map(|wanted| wanted.name.as_str()).collect();
+        if !names.is_empty() && apply.may_repair() {
+            age::refresh_if_old(apply).await?;
+        }
+        let database = database().await?;
         let candidates = candidates(&names, apply).await?;
         let found = wanted.iter().map(|wanted| {
             let mut found = installed(&database, &wanted.name);
@@ -259,7 +264,7 @@ impl Transactions for Apt {
 }
 
 /// Fetches the lists of what can be had, unless that was done just now. Answers whether they may be newer now.
-pub(crate) async fn refresh(apply: &Apply<'_>) -> Result<bool, Failure> {
+async fn refresh(apply: &Apply<'_>) -> Result<bool, Failure> {
     {
         let refreshed = REFRESHED.lock().unwrap_or_else(PoisonError::into_inner);
         if refreshed.is_some_and(|at| at.elapsed() < FRESH) {
