@@ -45,6 +45,8 @@ pub struct Interface {
     pub name: String,
     /// Whether somebody has set it up; it may be without a carrier all the same.
     pub is_up: bool,
+    /// Whether it leads to this machine alone.
+    pub is_loopback: bool,
 }
 
 /// An address of an interface.
@@ -380,6 +382,7 @@ fn interface(message: &LinkMessage) -> Option<Interface> {
         index: message.header.index,
         name: name?,
         is_up: message.header.flags.contains(LinkFlags::Up),
+        is_loopback: message.header.flags.contains(LinkFlags::Loopback),
     })
 }
 

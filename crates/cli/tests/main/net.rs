@@ -145,6 +145,19 @@ fn addresses_are_those_that_are_wanted_and_those_that_others_keep() {
 }
 
 #[test]
+fn the_loopback_interface_has_addresses_without_routes_of_its_own() {
+    let test = "net::the_loopback_interface_has_addresses_without_routes_of_its_own";
+    Place::machine(test).needing(&["ip"]).run(|| {
+        let program = "net \"lo\" { addrs => [\"127.0.0.1/8\", \"::1/128\", \"198.51.100.9/24\"], }\n";
+        repairs(program, &["addrs"]);
+        assert_eq!(
+            shell("ip -o addr show dev lo | awk '{print $4}'"),
+            "127.0.0.1/8\n198.51.100.9/24\n::1/128"
+        );
+    });
+}
+
+#[test]
 fn the_gateway_is_the_only_one_of_its_interface() {
     Place::machine("net::the_gateway_is_the_only_one_of_its_interface").run(|| {
         make_interfaces();

@@ -257,8 +257,8 @@ impl Net {
         let has_one =
             |address: &&Address| address.is_permanent && address.makes_route && wanted.contains(&address.net);
         let of: Vec<&Address> = there.iter().filter(has_one).collect();
-        // An interface that is down has none.
-        if of.is_empty() || !interface.is_up {
+        // An interface that is down has none, and those of the loopback interface lead to this machine, in a table of their own.
+        if of.is_empty() || !interface.is_up || interface.is_loopback {
             return Ok(Vec::new());
         }
         let mut to = Vec::new();
