@@ -337,6 +337,45 @@ fn sensitive_parameters_are_in_no_report() {
     }
 }
 
+/// Parameters that programs are written with, and their types: what any implementation of mcl has of the kinds of a machine. Ours may have more.
+const PARAMETERS: &str = include_str!("parameters.tsv");
+
+#[test]
+fn each_kind_has_the_parameters_that_programs_are_written_with() {
+    for row in PARAMETERS.lines().skip(1) {
+        let columns: Vec<&str> = row.split('\t').collect();
+        let [kind, name, wanted] = columns[..] else {
+            panic!("{row}: a row is a kind, a parameter and its type");
+        };
+        let schema = kinds().map(|spec| spec.schema).find(|schema| schema.kind == kind);
+        let schema = schema.unwrap_or_else(|| panic!("there is no kind {kind}"));
+        let parameter = schema.parameter(name);
+        let parameter = parameter.unwrap_or_else(|| panic!("{kind} has no parameter {name}"));
+        let ty = parameter.parameter_type.ty().to_string();
+        assert_eq!(ty, wanted, "{kind} {name}");
+    }
+}
+
+#[test]
+fn what_holds_for_an_unset_parameter_is_told_as_it_is_written() {
+    for spec in kinds() {
+        for parameter in spec.schema.parameters {
+            let (kind, name, default) = (spec.schema.kind, parameter.name, parameter.default);
+            assert!(
+                !default.contains("::") && !default.contains('('),
+                "{kind} {name}: {default}"
+            );
+            let words = parameter.form.map(|form| form()).unwrap_or_default();
+            if words.contains("` or `") && !default.is_empty() {
+                assert!(
+                    words.contains(&format!("`{default}`")),
+                    "{kind} {name}: {default}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn everything_is_documented() {
     for spec in kinds() {

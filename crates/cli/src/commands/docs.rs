@@ -371,7 +371,7 @@ fn constant_value(constant: &Constant) -> String {
     }
 }
 
-/// What a parameter means, and after the first line what its text has to be.
+/// What a parameter means, and after the first paragraph what its text has to be.
 fn with_form(parameter: &ParameterSchema) -> String {
     let doc = parameter.doc.trim();
     let Some(form) = parameter.form else {
@@ -381,8 +381,8 @@ fn with_form(parameter: &ParameterSchema) -> String {
     let mut letters = form.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     let form: String = first.into_iter().chain(letters).collect();
-    let (line, rest) = doc.split_at(doc.find('\n').unwrap_or(doc.len()));
-    format!("{line} {form}.{rest}")
+    let (paragraph, rest) = doc.split_at(doc.find("\n\n").unwrap_or(doc.len()));
+    format!("{paragraph} {form}.{rest}")
 }
 
 fn first_line(doc: &str) -> &str {

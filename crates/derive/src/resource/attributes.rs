@@ -323,6 +323,12 @@ impl Default {
                     let tokens = quote::ToTokens::to_token_stream(negative);
                     tokens.into_iter().map(|token| token.to_string()).collect()
                 }
+                // The word for a variant is its name: `IfSet(Some(Startup::Enabled))`.
+                Expr::Path(path) if path.path.segments.len() > 1 => word(&path.path),
+                Expr::Call(call) => match call.args.first() {
+                    Some(inner) => Default::Expression(Box::new(inner.clone())).text(),
+                    None => quote::ToTokens::to_token_stream(call).to_string(),
+                },
                 other => quote::ToTokens::to_token_stream(other).to_string(),
             },
             Default::Function(path) => {
@@ -332,6 +338,12 @@ impl Default {
             Default::Name => "the resource's name".to_owned(),
         }
     }
+}
+
+/// What programs write for a variant of an enum.
+fn word(path: &Path) -> String {
+    let variant = path.segments.last().map(|segment| segment.ident.to_string());
+    variant.unwrap_or_default().to_lowercase()
 }
 
 /// The place of an option's value, for what is emitted from it.

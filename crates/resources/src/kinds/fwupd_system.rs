@@ -32,7 +32,7 @@ use crate::sorts::FWUPD_SYSTEM;
 #[derive(Debug, Resource)]
 #[resource(kind = "fwupd:system", autoedge, asynchronous)]
 pub(crate) struct FwupdSystem {
-    /// `newest`. It must be set.
+    /// Which firmware they have. It must be set.
     state: IfSet<State>,
     /// Devices that are left alone, each by its id or one of its GUIDs, in capitals or not.
     exclude: Vec<String>,
