@@ -392,9 +392,14 @@ impl Preparer {
             Err(failure) => vec![Invalid::new(failure.chain())],
         };
         let found = invalid.into_iter().map(|invalid| {
-            let place = invalid
-                .parameter
-                .map_or(resource.span, |name| resource.parameter_span(name));
+            let written = invalid.parameter.and_then(|name| {
+                let written = resource
+                    .parameter_spans
+                    .iter()
+                    .find(|(written, _)| *written == name);
+                written.map(|(_, span)| *span)
+            });
+            let place = (written.unwrap_or(resource.span), written.is_some());
             Finding::invalid(&resource.id, invalid, resource.span, place)
         });
         Err(found.collect())

@@ -465,7 +465,7 @@ impl<'a, S> Building<'a, S> {
 
     fn report_invalid(&mut self, id: &ResourceId, invalid: Invalid, spans: &[(&'static str, Span)]) {
         let place = spans.iter().find(|(name, _)| Some(*name) == invalid.parameter);
-        let place = place.map_or(self.statement.head, |(_, span)| *span);
+        let place = place.map_or((self.statement.head, false), |(_, span)| (*span, true));
         self.report(Finding::invalid(id, invalid, self.statement.span, place));
     }
 

@@ -185,8 +185,9 @@ impl Finding {
     }
 
     /// A kind refuses a resource or doubts it. It is shown at `place`: where the parameter was written that the kind blames, or else where
-    /// the resource begins.
-    pub fn invalid(id: &ResourceId, invalid: Invalid, statement: Span, place: Span) -> Finding {
+    /// the resource begins, and then it is not written.
+    pub fn invalid(id: &ResourceId, invalid: Invalid, statement: Span, place: (Span, bool)) -> Finding {
+        let (place, is_written) = place;
         let Invalid {
             parameter,
             doubt,
@@ -195,7 +196,13 @@ impl Finding {
         } = invalid;
         let found = match doubt {
             None => {
-                let text = format!("`{id}` is not valid: {message}");
+                // Where it is not written, there is no place to point at that would say which one is meant.
+                let unwritten = parameter
+                    .filter(|_| !is_written)
+                    .map(|name| format!("`{name}`"))
+                    .filter(|name| !message.contains(name.as_str()))
+                    .map_or(String::new(), |name| format!("{name}: "));
+                let text = format!("`{id}` is not valid: {unwritten}{message}");
                 Finding::error(Problem::Invalid { parameter }, statement, text)
             }
             Some(doubt) => Finding {

@@ -348,9 +348,13 @@ impl Mount {
                 "it took longer than systemd waits; the option `x-systemd.mount-timeout` says how long that is"
                     .to_owned()
             }
-            None => format!("`systemctl status {unit}` and the journal say why"),
+            // That the job failed says where to look.
+            None => String::new(),
         };
-        let why = format!("{}; {seen}", failure.chain());
+        let why = match seen.is_empty() {
+            true => failure.chain(),
+            false => format!("{}; {seen}", failure.chain()),
+        };
         Err(Failure::new(attempted)
             .on(&self.name)
             .because(why)

@@ -205,6 +205,9 @@ fn tell_syslog(priority: Priority, body: &str) -> Result<(), Failure> {
     })
 }
 
+/// Fields that each entry has of ours.
+const OWN_FIELDS: [&str; 4] = ["MESSAGE", "PRIORITY", "SYSLOG_IDENTIFIER", "SETPOINT_RESOURCE"];
+
 /// Why the journal would not take a field of this name.
 fn refused_field(name: &str) -> Option<&'static str> {
     let is_allowed = |sign: u8| sign.is_ascii_uppercase() || sign.is_ascii_digit() || sign == b'_';
@@ -216,6 +219,8 @@ fn refused_field(name: &str) -> Option<&'static str> {
         Some("it begins with a digit")
     } else if !name.bytes().all(is_allowed) {
         Some("it is made of `A-Z`, `0-9` and `_`")
+    } else if OWN_FIELDS.contains(&name) {
+        Some("that one says what `body` and `priority` do, or from whom the message is")
     } else if name.len() > LONGEST_FIELD {
         Some("it is longer than 64 characters")
     } else {

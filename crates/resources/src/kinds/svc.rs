@@ -108,6 +108,16 @@ impl Words for OnRefresh {
     }
 }
 
+/// Endings of units that are no services, and what to write for some of them.
+const OTHER_UNITS: [(&str, Option<&str>); 6] = [
+    ("timer", Some("`cron` is for timers")),
+    ("mount", Some("`mount` is for file systems that are mounted")),
+    ("socket", None),
+    ("target", None),
+    ("path", None),
+    ("slice", None),
+];
+
 #[async_trait]
 impl Resource for Svc {
     fn validate(&self, _: &MetaParameters, invalid: &mut Vec<Invalid>) {
@@ -146,6 +156,14 @@ impl Resource for Svc {
                 ..Invalid::new(message)
             };
             invalid.push(doubt.help(help));
+        } else if let Some((_, sort)) = name.rsplit_once('.')
+            && let Some((_, better)) = OTHER_UNITS.iter().find(|(other, _)| *other == sort)
+        {
+            let doubt = Invalid {
+                doubt: Some(Doubt::Meaning),
+                ..Invalid::new(format!("the unit is `{name}.service`: only services are managed"))
+            };
+            invalid.push(doubt.help_if(better.map(str::to_owned)));
         }
     }
 

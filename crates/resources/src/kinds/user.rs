@@ -74,7 +74,7 @@ pub(crate) struct User {
     password: Option<Text>,
     /// Whether its password is locked; it can still log in by a key. Unset: not managed. An extension.
     locked: Option<bool>,
-    /// The day on which the account expires, `2030-12-31`, or `never`. Unset: not managed. An extension.
+    /// When the account expires. Unset: not managed. An extension.
     expires: IfSet<Expiry>,
     /// Whether an account that is made gets a number of the range for the system. An extension.
     system: bool,
@@ -208,6 +208,16 @@ impl Resource for User {
                 invalid.push(Invalid::parameter("homedir", "must end in a slash").help(help));
             }
         }
+        if self.uid == Some(u32::MAX) {
+            let message = "4294967295 is no user: the system takes it for none";
+            invalid.push(Invalid::parameter("uid", message));
+        }
+        if let Some(shell) = self.shell.as_deref().filter(|shell| !shell.is_empty())
+            && !shell.starts_with('/')
+        {
+            let help = format!("write where it is: `/bin/{shell}`, for example");
+            invalid.push(Invalid::parameter("shell", "must be an absolute path").help(help));
+        }
         let mut refuse_colon = |parameter: &'static str, text: Option<&str>| {
             if text.is_some_and(|text| text.contains([':', '\n'])) {
                 let message =
@@ -223,6 +233,11 @@ impl Resource for User {
             .as_ref()
             .map(|password| String::from_utf8_lossy(password.as_bytes()).into_owned());
         refuse_colon("password", password.as_deref());
+        if password.as_deref().is_some_and(is_no_hash) {
+            let message = "must be a hash, and is none: nobody could log in with it";
+            let help = "`mkpasswd` and `openssl passwd -6` make one of a password";
+            invalid.push(Invalid::parameter("password", message).help(help));
+        }
         if password.is_some_and(|password| password.starts_with('!')) {
             let message = "begins with `!`, which locks a password";
             invalid.push(
@@ -296,6 +311,16 @@ impl Resource for User {
         }
         Ok(())
     }
+}
+
+/// Whether a text is certainly not the hash of a password: those begin with a sign for how they are made, but for the oldest, of 13 letters. Without any text, and with
+/// `*` or `!`, nothing is hashed, which is meant.
+fn is_no_hash(text: &str) -> bool {
+    let is_of_old = |text: &str| {
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"./".contains(&byte);
+        text.len() == 13 && text.bytes().all(is_sign)
+    };
+    !text.is_empty() && !text.starts_with(['$', '_', '*', '!']) && !is_of_old(text)
 }
 
 impl User {

@@ -231,7 +231,9 @@ fn chain(what: &str, text: &str, least: u32, most: u32) -> Result<(), String> {
         for end in ends {
             let value = number(end, what)?.ok_or_else(|| format!("`{end}` is no {what}"))?;
             if value < f64::from(least) || value >= f64::from(most) + 1.0 {
-                return Err(format!("a {what} is from {least} to {most}, and this one {end}"));
+                return Err(format!(
+                    "the {what} is from {least} to {most}, and this one {end}"
+                ));
             }
             if value < before {
                 return Err(format!("`{values}` of the {what} goes backwards"));
