@@ -128,3 +128,16 @@ fn a_key_is_made_with_its_directory_and_doubted_where_others_could_change_it() {
     assert_eq!(bench.read("home/.ssh/authorized_keys"), "");
     bench.resource("ssh:authorized_key", "k", &gone).apply().is_ok();
 }
+
+#[test]
+fn an_edit_of_json_that_is_sensitive_is_in_no_failure() {
+    let bench = Bench::new();
+    let path = bench.write("document.json", "{\"a\": 1}");
+    let edits = [("edits", texts(&[".a.hidden = 1"]).sensitive())];
+    let run = bench.resource("json:edit", &path, &edits).apply();
+    let said = run.failure();
+    assert!(
+        said.contains("is not an object") && !said.contains("hidden"),
+        "{said}"
+    );
+}

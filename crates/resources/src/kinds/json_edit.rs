@@ -285,7 +285,15 @@ fn edit_one(
         What::Set(value) => document.set(&edit.path, value),
         What::Delete => document.remove(&edit.path),
     };
+    // Where nothing is told any more it is not known whether it may be.
+    let is_hidden = tell
+        .as_ref()
+        .is_none_or(|telling| telling.is_secret || telling.apply.is_sensitive("edits"));
     let before = done.map_err(|depth| {
+        if is_hidden {
+            let why = "what is on the way to the entry is not an object";
+            return Failure::new("edit an entry in").on(at).because(why);
+        }
         let in_the_way = shown(edit.path.get(..depth).unwrap_or_default());
         let attempted = format!("edit {} in", edit.shown_path());
         Failure::new(attempted)
