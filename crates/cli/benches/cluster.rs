@@ -196,8 +196,10 @@ fn latency(samples: usize) {
     let mut collecting = bench.host("collecting", &["--no-deploy", &collects]);
     let mut exporting = bench.host("exporting", &["--no-deploy", &exports]);
     collecting.says(&["begin"]);
+    let entered = bench.runtime.enter();
     let mut bare = bench.store.watch(Selection::prefix("/bench/"), Revision(0));
     let mut exported = bench.store.watch(Selection::prefix("/exported/"), Revision(0));
+    drop(entered);
     bench.bare(&mut bare, 0);
     let (mut bares, mut ours) = (Vec::new(), Vec::new());
     for number in 1..=samples {

@@ -4,6 +4,8 @@
 //! /members/HOST   a report, JSON; it goes with the lease of the process
 //! ```
 
+mod last_seen;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::health::Health;
 use crate::program_state::ProgramState;
+pub(crate) use last_seen::{LAST_SEEN, LastSeen, all_last_seen, key_of_last_seen};
 
 const VERSION: u32 = 1;
 
@@ -139,17 +142,19 @@ impl Reporting {
         backoff.reset();
         let mut events = self.engine.events();
         let mut told = None;
+        let mut running = None;
         loop {
             let Some(now) = self.now().await else {
-                return lease.revoke().await.or(Ok(()));
+                return self.leave(running, lease).await;
             };
+            running = now.running;
             if told.as_ref() != Some(&now) {
                 self.write(&now, &lease).await?;
                 told = Some(now);
             }
             tokio::select! {
                 event = events.next() => if event.is_none() {
-                    return lease.revoke().await.or(Ok(()));
+                    return self.leave(running, lease).await;
                 },
                 // Who publishes is gone only when all is.
                 _ = self.taken.changed() => {}
@@ -160,11 +165,19 @@ impl Reporting {
         }
     }
 
+    /// Says that this host has ended, as far as the store can be told.
+    async fn leave(&self, running: Option<u64>, lease: Lease) -> Result<(), StoreError> {
+        let left = LastSeen::now(running, true).put(&self.hostname);
+        let _ = self.store.transact(Transaction::of([left])).await;
+        lease.revoke().await.or(Ok(()))
+    }
+
     async fn write(&self, report: &Report, lease: &Lease) -> Result<(), StoreError> {
         let key = Key::new(format!("{MEMBERS}{}", self.hostname)).expect("it is not empty");
         let text = serde_json::to_vec(report).expect("it has only texts and numbers");
         let put = Operation::put_leased(key, text, lease.id());
-        self.store.transact(Transaction::of([put])).await.map(drop)
+        let seen = LastSeen::now(report.running, false).put(&self.hostname);
+        self.store.transact(Transaction::of([put, seen])).await.map(drop)
     }
 
     /// How this host stands now; none when the engine has ended.

@@ -23,7 +23,7 @@ use crate::capabilities::world::exports::{EVERYONE, EXPORTED, EXPORTING};
 use crate::capabilities::world::keys::below;
 use crate::capabilities::world::strings::{HOST_STRINGS, STRINGS};
 use crate::deploys::{CLEARED, CLEARING, DEPLOYS, FILES, STORAGE};
-use crate::membership::MEMBERS;
+use crate::membership::{LAST_SEEN, MEMBERS, key_of_last_seen};
 
 /// What is to be allowed.
 #[derive(Debug, Clone, Default)]
@@ -262,7 +262,9 @@ fn of_deployers() -> Grants {
     let mut grants = all_of([DEPLOYS.to_owned(), FILES.to_owned(), STORAGE.to_owned()]);
     let keys = [CLEARING, CLEARED].map(|key| Selection::from(Key::new(key).expect("it is not empty")));
     grants.extend(keys.map(|key| (key, Access::ReadWrite)));
-    grants.insert(Selection::prefix(MEMBERS), Access::Read);
+    for prefix in [MEMBERS, LAST_SEEN] {
+        grants.insert(Selection::prefix(prefix), Access::Read);
+    }
     grants
 }
 
@@ -276,7 +278,9 @@ fn own_grants(host: &str, all: &BTreeSet<String>, exports_to_all_alone: bool) ->
     ]);
     let report = Key::new(format!("{MEMBERS}{host}")).expect("it is not empty");
     grants.insert(report.into(), Access::ReadWrite);
-    grants.insert(key_of(host).into(), Access::ReadWrite);
+    for key in [key_of(host), key_of_last_seen(host)] {
+        grants.insert(key.into(), Access::ReadWrite);
+    }
     grants.insert(Selection::prefix(below(EXPORTED, &[host])), Access::Read);
     if !exports_to_all_alone {
         let to = all.iter().map(|to| below(EXPORTED, &[to, host]));

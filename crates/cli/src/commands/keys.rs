@@ -6,6 +6,7 @@ use setpoint_world::{Operation, Outcome, Selection, State, Transaction};
 
 use crate::capabilities::{KEYS, host_of_key, key_of};
 use crate::failure::{Failure, exit_code};
+use crate::membership::key_of_last_seen;
 use crate::output::Importance;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
@@ -13,7 +14,8 @@ use crate::store_arguments::StoreArguments;
 /// Show the public keys of the hosts of a cluster, to which secrets are encrypted
 ///
 /// A host makes its key pair at its first start with `--seeds`, keeps the secret half in `keys/host.age` below its prefix, and tells the others this
-/// half. `remove HOST` takes away that of a host which is gone: those who keep secrets encrypt them anew, for the others alone.
+/// half. `remove HOST` takes away that of a host which is gone for good: those who keep secrets encrypt them anew, for the others alone, and `setpoint members`
+/// no longer says when it was seen last.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -56,7 +58,8 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
             .print(&hosts.iter().map(line).collect::<String>())?;
         return Ok(exit_code::DONE);
     };
-    let remove = Transaction::of([Operation::Delete(key_of(host).into())]).when(key_of(host), State::Present);
+    let own = [key_of(host), key_of_last_seen(host)].map(|key| Operation::Delete(key.into()));
+    let remove = Transaction::of(own).when(key_of(host), State::Present);
     let done = runtime.block_on(store.transact(remove));
     let done =
         done.map_err(|error| Failure::wrong(format!("failed to remove the key of {host}")).because(error))?;

@@ -4,13 +4,14 @@ use clap::Args;
 
 use super::deploy::shown;
 use crate::failure::{Failure, exit_code};
-use crate::membership::{MemberOfCluster, all_members};
+use crate::membership::{LastSeen, MemberOfCluster, all_last_seen, all_members};
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 
 /// Show the hosts of a cluster, with the deploy that each runs and how it stands
 ///
-/// A host that ends is gone at once, and one that is silent after a quarter of a minute.
+/// A host that ends is gone at once, and one that is silent after a quarter of a minute. Of those that are gone it is shown when they were seen last, until `setpoint
+/// keys remove` takes them out.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -28,12 +29,19 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::io("start", &error))?;
-    let found = runtime.block_on(store.read(&[all_members()]));
+    let found = runtime.block_on(store.read(&[all_members(), all_last_seen()]));
     let found = found.map_err(|error| Failure::wrong("failed to read the members").because(error))?;
     let members: Vec<MemberOfCluster> = found.all().filter_map(MemberOfCluster::of).collect();
+    let is_there = |host: &str| members.iter().any(|member| member.host == host);
+    let seen = found.all().filter_map(LastSeen::of);
+    let gone: Vec<(String, LastSeen)> = seen.filter(|(host, _)| !is_there(host)).collect();
     let text = match arguments.json {
-        true => members.iter().map(json).collect(),
-        false => shown(&members),
+        true => members
+            .iter()
+            .map(json)
+            .chain(gone.iter().map(json_of_gone))
+            .collect(),
+        false => shown(&members, &gone),
     };
     session.output.print(&text)?;
     if members.is_empty() && !arguments.json {
@@ -54,5 +62,16 @@ fn json(member: &MemberOfCluster) -> String {
         }
         Err(why) => object["error"] = why.as_str().into(),
     }
+    format!("{object}\n")
+}
+
+fn json_of_gone((host, seen): &(String, LastSeen)) -> String {
+    let object = serde_json::json!({
+        "host": host,
+        "program": seen.program,
+        "running": seen.running,
+        "state": seen.state(),
+        "last_seen": seen.at().to_string(),
+    });
     format!("{object}\n")
 }

@@ -129,7 +129,7 @@ pub(super) async fn show(session: &Session, deploys: &Deploys, id: &str) -> Resu
             has.len(),
             has.len() + others.len()
         ));
-        text.push_str(&shown(&has));
+        text.push_str(&shown(&has, &[]));
     }
     session.output.print(&text)?;
     Ok(exit_code::DONE)

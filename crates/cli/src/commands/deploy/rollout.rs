@@ -208,7 +208,7 @@ pub(super) async fn roll_out(
             return wait_for_members(session, deploys, id, wait).await;
         }
         let all = members.now(Instant::now()).await?;
-        session.output.print(&shown(&all))?;
+        session.output.print(&shown(&all, &[]))?;
         return Ok(exit_code::DONE);
     };
     let was = steering.rollout;
@@ -216,7 +216,7 @@ pub(super) async fn roll_out(
     now.stopped = Some(why.clone());
     change(deploys, id, &was, Some(&now)).await?;
     let all = members.now(Instant::now()).await?;
-    session.output.print(&shown(&all))?;
+    session.output.print(&shown(&all, &[]))?;
     let failure = Failure::wrong(format!("deploy {id} has stopped")).because(visible(&why));
     Err(failure.hint(format!(
         "other hosts stay with what they have; `setpoint deploy resume {id}` goes on, `finish {id}` gives it to all, `rollback ID` takes it back"

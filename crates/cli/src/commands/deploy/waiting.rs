@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use setpoint_diagnostics::visible;
 use setpoint_world::{Store, StoreError, Watch};
 use tokio::time::Instant;
@@ -9,7 +10,7 @@ use tokio::time::Instant;
 use super::cannot;
 use crate::deploys::Deploys;
 use crate::failure::{Failure, exit_code};
-use crate::membership::{MemberOfCluster, all_members};
+use crate::membership::{LastSeen, MemberOfCluster, all_members};
 use crate::session::Session;
 
 /// How long is waited before a store that is away is asked again.
@@ -81,7 +82,7 @@ pub(super) async fn wait_for_members(
             break (members, false);
         }
     };
-    session.output.print(&shown(&members))?;
+    session.output.print(&shown(&members, &[]))?;
     if members.is_empty() {
         session.output.warning("no host is there that runs deploys");
     }
@@ -93,29 +94,57 @@ pub(super) async fn wait_for_members(
     })
 }
 
-/// Members in a table.
-pub(in crate::commands) fn shown(members: &[MemberOfCluster]) -> String {
-    if members.is_empty() {
+/// Members in a table, and behind them hosts that are gone.
+pub(in crate::commands) fn shown(members: &[MemberOfCluster], gone: &[(String, LastSeen)]) -> String {
+    let there = members.iter().map(row);
+    let rows: Vec<[String; 5]> = there.chain(gone.iter().map(row_of_gone)).collect();
+    if rows.is_empty() {
         return String::new();
     }
-    let width = members
-        .iter()
-        .map(|member| member.host.len())
-        .max()
-        .unwrap_or(0)
-        .max(4);
-    let mut text = format!("{:width$}  deploy  state\n", "host");
-    for MemberOfCluster { host, report } in members {
-        let (deploy, state, line) = match report {
-            Ok(report) => {
-                let running = report.running.map_or_else(|| "-".to_owned(), |id| id.to_string());
-                (running, report.state.text(), report.line.as_str())
-            }
-            Err(why) => ("?".to_owned(), "?", why.as_str()),
-        };
-        let row = format!("{host:width$}  {deploy:>6}  {state:12}  {}", visible(line));
-        text.push_str(row.trim_end());
-        text.push('\n');
+    let heading = ["host", "deploy", "state", "version", ""].map(str::to_owned);
+    let width = |column: usize, least: usize| {
+        let widths = rows.iter().map(|row| row[column].chars().count());
+        widths.max().unwrap_or(0).max(least)
+    };
+    let (host, version) = (width(0, 4), width(3, 7));
+    let line = |[name, deploy, state, program, line]: &[String; 5]| {
+        let text = format!("{name:host$}  {deploy:>6}  {state:12}  {program:version$}  {line}");
+        format!("{}\n", text.trim_end())
+    };
+    std::iter::once(&heading).chain(&rows).map(line).collect()
+}
+
+fn number(deploy: Option<u64>) -> String {
+    deploy.map_or_else(|| "-".to_owned(), |id| id.to_string())
+}
+
+fn row(member: &MemberOfCluster) -> [String; 5] {
+    let host = visible(&member.host).into_owned();
+    match &member.report {
+        Ok(report) => [
+            host,
+            number(report.running),
+            report.state.text().to_owned(),
+            visible(&report.program).into_owned(),
+            visible(&report.line).into_owned(),
+        ],
+        Err(why) => [
+            host,
+            "?".to_owned(),
+            "?".to_owned(),
+            "?".to_owned(),
+            visible(why).into_owned(),
+        ],
     }
-    text
+}
+
+fn row_of_gone((host, seen): &(String, LastSeen)) -> [String; 5] {
+    let at = seen.at().to_zoned(TimeZone::system()).strftime("%F %T %Z");
+    [
+        visible(host).into_owned(),
+        number(seen.running),
+        seen.state().to_owned(),
+        visible(&seen.program).into_owned(),
+        format!("last heard of {at}"),
+    ]
 }

@@ -388,14 +388,32 @@ fn whoever_deploys_sees_how_it_stands_on_each_host() {
         (&"a".into(), &4.into()),
         "{members:?}"
     );
-    // Who ends is no member any more.
+    // Who ends is no member any more; when it was seen last is known until it is taken out.
     b.stop();
-    let left = cluster.place.run(BINARY, &["members", "--seeds", &seeds]);
+    let members = |further: &[&str]| {
+        let arguments = [&["members", "--seeds", &seeds], further].concat();
+        cluster.place.run(BINARY, &arguments).stdout
+    };
+    let left = members(&[]);
+    let version = env!("CARGO_PKG_VERSION");
     assert!(
-        left.stdout.contains("\na ") && !left.stdout.contains("\nb "),
-        "{}",
-        left.stdout
+        left.contains(&format!("\na          4  right         {version}"))
+            && left.contains(&format!(
+                "\nb          4  ended         {version}    last heard of 2"
+            )),
+        "{left}"
     );
+    let gone: serde_json::Value =
+        serde_json::from_str(members(&["--json"]).lines().last().unwrap_or_default()).expect("it is JSON");
+    assert_eq!(
+        (&gone["host"], &gone["state"], &gone["running"]),
+        (&"b".into(), &"ended".into(), &4.into())
+    );
+    let removed = cluster
+        .place
+        .run(BINARY, &["keys", "--seeds", &seeds, "remove", "b"]);
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    assert!(!members(&[]).contains("\nb "));
     a.stop();
 }
 

@@ -114,6 +114,8 @@ kv \"own\" {
 	mapped => true,
 }
 schedule \"leader\" {
+	# Whoever comes first: the first by name.
+	strategy => \"alpha\",
 }
 file \"PLACE/${hostname}-for-all\" {
 	state => \"exists\",
@@ -209,6 +211,7 @@ ada may deploy
             "/exporting/db/*",
             "/keys/web2",
             "/members/web2",
+            "/last-seen/db",
             "/deploy/9/payload",
             "/storage/{sha256}new",
             "/fs/deploy/new",
@@ -225,7 +228,12 @@ ada may deploy
         let parts: Vec<&str> = key.split('/').collect();
         match parts.as_slice() {
             ["", "exported", _, host, ..]
-            | ["", "exporting" | "host-strings" | "keys" | "members", host, ..]
+            | [
+                "",
+                "exporting" | "host-strings" | "keys" | "members" | "last-seen",
+                host,
+                ..,
+            ]
             | ["", "scheduler", "hostname", host, ..] => *host == "web",
             _ => false,
         }
@@ -234,7 +242,7 @@ ada may deploy
         let parts: Vec<&str> = key.split('/').collect();
         match parts.as_slice() {
             ["", "exported", to, from, ..] => ["*", "web"].contains(to) || *from == "web",
-            ["", "exporting" | "members", host, ..] => *host == "web",
+            ["", "exporting" | "members" | "last-seen", host, ..] => *host == "web",
             ["", first, ..] => !["clearing", "cleared", "new"].contains(first),
             _ => false,
         }
