@@ -83,7 +83,6 @@ impl Counting {
         let Some(counting) = self.kinds.get(&**kind) else {
             return;
         };
-        #[expect(clippy::wildcard_enum_match_arm, reason = "what is counted is chosen")]
         match &event.what {
             EventKind::StartedRun { noop: true, .. } => {
                 self.without_repairs.lock().insert((kind.clone(), name.clone()));

@@ -289,7 +289,7 @@ fn runs(
 ) -> impl Iterator<Item = ([(&'static str, &'static str); 4], Counter)> {
     let word = |is: usize| if is == 0 { "false" } else { "true" };
     (0..8).map(move |number| {
-        let (apply, eventful, errorful) = (number >> 2, number >> 1 & 1, number & 1);
+        let (apply, eventful, errorful) = (number >> 2, (number >> 1) & 1, number & 1);
         let labels = [
             ("kind", kind),
             ("apply", word(apply)),
