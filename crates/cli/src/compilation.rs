@@ -159,6 +159,18 @@ pub(crate) struct Version {
 }
 
 impl Compilation {
+    /// The program that is no file here, if it is that: text of the command line or of standard input.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self.input.as_ref() {
+            Some(Input {
+                entry: Entry::Code { text, .. },
+                is_yaml: false,
+                ..
+            }) => Some(text),
+            _ => None,
+        }
+    }
+
     fn empty(source: &ProgramSource) -> Compilation {
         Compilation {
             input: None,

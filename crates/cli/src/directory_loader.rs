@@ -88,6 +88,13 @@ impl DirectoryLoader {
         }
     }
 
+    /// Where what is at a path lies on this machine, links followed.
+    pub(crate) fn real_path(&self, path: &str) -> io::Result<PathBuf> {
+        use std::os::fd::AsRawFd;
+        let opened = self.open(path, OFlags::PATH)?;
+        std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()))
+    }
+
     fn type_of(&self, path: &str) -> Result<FileType, Errno> {
         let stat = rustix::fs::fstat(self.open(path, OFlags::PATH)?)?;
         Ok(FileType::from_raw_mode(stat.st_mode))

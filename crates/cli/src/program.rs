@@ -17,6 +17,7 @@ use setpoint_diagnostics::{Diagnostics, Severity, SourceMap, visible};
 use setpoint_engine::{Engine, Submitted};
 use setpoint_flow::{Evaluator, Language, Step, Stop};
 use setpoint_host::sync::Mutex;
+use setpoint_resources::{ProgramFile, ProgramFiles as RunningFiles};
 use setpoint_value::Capabilities;
 
 use crate::compilation::Compilation;
@@ -81,10 +82,13 @@ impl Program {
         tell: Sender<Message>,
     ) -> Result<Program, Failure> {
         let capabilities = surroundings.machine.capabilities(&compilation, true)?;
+        let files = surroundings.machine.listed_files(&compilation)?;
         let woken = Woken::default();
         let work = Work {
             number,
             engine: surroundings.engine.clone(),
+            files,
+            running_files: surroundings.machine.running_files.clone(),
             reporter: surroundings.reporter.clone(),
             state: surroundings.state.clone(),
             follow: surroundings.follow,
@@ -134,6 +138,10 @@ impl Drop for Program {
 struct Work {
     number: u64,
     engine: Engine,
+    /// The files that it came with.
+    files: Arc<[ProgramFile]>,
+    /// Where kinds look for those of the program that runs.
+    running_files: RunningFiles,
     reporter: Reporter,
     state: ProgramState,
     /// Whether values that change make new graphs.
@@ -245,6 +253,8 @@ impl Work {
             given.graphs += 1;
             graph = imposing.impose(graph);
             graph.generation = given.graphs;
+            // Its resources find its files from their first run on.
+            let before = self.running_files.replace(Some(self.files.clone()));
             match self.engine.submit(graph.clone()).blocking_recv() {
                 Ok(Submitted::Accepted | Submitted::Superseded) => {
                     given.program = self.number;
@@ -258,6 +268,7 @@ impl Work {
                 }
                 Ok(Submitted::Rejected(rejected)) => {
                     engine_told = true;
+                    self.running_files.replace(before);
                     found.extend(rejected.into_iter().map(|finding| finding.tell(language)));
                 }
                 // The engine has ended; so does everything.

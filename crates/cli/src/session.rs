@@ -7,7 +7,9 @@ use setpoint_engine::ExportStore;
 use setpoint_graph::Library;
 use setpoint_host::Host;
 use setpoint_host::files::AbsolutePath;
-use setpoint_resources::{LocalValues, SharedElections, SharedStore};
+use setpoint_resources::{
+    LocalValues, ProgramFile, ProgramFiles as RunningFiles, SharedElections, SharedStore,
+};
 use setpoint_value::{Capabilities, FunctionLog};
 use setpoint_world::Store;
 
@@ -113,6 +115,7 @@ impl Session {
                 host.committer.clone(),
             )),
             log: None,
+            running_files: RunningFiles::default(),
             world,
             hostname: hostname.to_owned(),
             prefix,
@@ -142,6 +145,8 @@ pub(crate) struct LocalMachine {
     pub(crate) prefix: AbsolutePath,
     /// Its name, as programs see it.
     pub(crate) hostname: String,
+    /// The files of the program that runs, for kinds.
+    pub(crate) running_files: RunningFiles,
     /// What is said of calls of functions.
     log: Option<Arc<dyn FunctionLog>>,
     world: Arc<dyn World>,
@@ -175,21 +180,32 @@ impl LocalMachine {
         SharedElections::new(self.world.clone())
     }
 
+    fn program_files(&self, compilation: &Compilation) -> Result<ProgramFiles, Failure> {
+        let Some(compiled) = &compilation.compiled else {
+            return Err(Failure::wrong("there is no program"));
+        };
+        Ok(ProgramFiles::new(
+            compiled,
+            &compilation.loader,
+            compilation.modules_directory.as_deref(),
+            format!("{}/local/", self.prefix.as_path().display()),
+        )
+        .with_code(compilation.code()))
+    }
+
+    /// The files that a compiled program came with, where they lie.
+    pub(crate) fn listed_files(&self, compilation: &Compilation) -> Result<Arc<[ProgramFile]>, Failure> {
+        let files = self.program_files(compilation)?;
+        Ok(files.listed(&compilation.sources).into())
+    }
+
     /// What the sources of a compiled program are given. With `effects` they may change the machine.
     pub(crate) fn capabilities(
         &self,
         compilation: &Compilation,
         effects: bool,
     ) -> Result<Arc<dyn Capabilities>, Failure> {
-        let Some(compiled) = &compilation.compiled else {
-            return Err(Failure::wrong("there is no program"));
-        };
-        let files = ProgramFiles::new(
-            compiled,
-            &compilation.loader,
-            compilation.modules_directory.as_deref(),
-            format!("{}/local/", self.prefix.as_path().display()),
-        );
+        let files = self.program_files(compilation)?;
         let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
             .map_err(|error| Failure::io("start the clock", &error))?
             .with_values(self.values.clone())

@@ -3,6 +3,7 @@
 mod augeas;
 mod block;
 mod cron;
+mod deploy_tar;
 mod exec;
 mod exit;
 mod file;
@@ -65,6 +66,7 @@ pub static KINDS: &[&KindSpec] = &[
     &augeas::Augeas::SPEC,
     &gzip::Gzip::SPEC,
     &tar::Tar::SPEC,
+    &deploy_tar::DeployTar::SPEC,
     &gsettings::Gsettings::SPEC,
     &fwattr::Fwattr::SPEC,
     &fwupd_device::FwupdDevice::SPEC,

@@ -4,7 +4,7 @@
 //! what it watches and how it compares and repairs. To add one: its file, its `mod` line and its line in the table.
 //!
 //! What only some kinds need is a service that whoever assembles the program registers (`setpoint_engine::Extensions`):
-//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`SharedStore`] for `kv`, `gate` and `settled`, [`SharedElections`] for `schedule`. The sorts of identities by which kinds find each other are
+//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`ProgramFiles`] for `deploy:tar`, [`SharedStore`] for `kv`, `gate` and `settled`, [`SharedElections`] for `schedule`. The sorts of identities by which kinds find each other are
 //! [`sorts`].
 
 #![forbid(unsafe_code)]
@@ -20,8 +20,10 @@ mod local_values;
 mod packages;
 mod presence;
 mod program_exit;
+mod program_files;
 mod shared_store;
 pub mod sorts;
+mod tar_archive;
 mod text_lines;
 mod turns;
 mod unit_control;
@@ -32,4 +34,5 @@ pub use elections::{Candidacy, Elections, Recorded, SharedElections, Strategy, e
 pub use kinds::{INTERNAL_KINDS, KINDS};
 pub use local_values::LocalValues;
 pub use program_exit::ProgramExit;
+pub use program_files::{ProgramFile, ProgramFileContent, ProgramFiles};
 pub use shared_store::{Secrecy, SharedKey, SharedStore, SharedString, SharedStrings};

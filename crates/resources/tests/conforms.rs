@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use setpoint_engine::{Drift, DriftValue, Instance, KindSpec, Watch};
 use setpoint_graph::{ConstantValue, ParameterType};
+use setpoint_host::files::AbsolutePath;
 use setpoint_host::watch::{WatchEvent, WatchHub, WatchToken};
+use setpoint_resources::{ProgramFile, ProgramFileContent};
 use setpoint_value::{Func, Map, Type, Value};
 
 use crate::harness::{Bench, Subject, kinds, refused, text, texts, yes};
@@ -153,6 +155,18 @@ const EXAMPLES: &[Example] = &[
         bench.write("packed/b/c", "2");
         let inputs = texts(&[&bench.path("packed")]);
         (bench.path("output.tar"), vec![("inputs", inputs)])
+    }),
+    example("deploy:tar", |bench| {
+        let at = |path: String| ProgramFileContent::At(AbsolutePath::new(path).unwrap());
+        let main = at(bench.write("program/main.mcl", "noop \"a\" {}\n"));
+        let made_up = ProgramFileContent::Bytes(b"main: \"main.mcl\"\n"[..].into());
+        let files = [("/main.mcl", main), ("/metadata.yaml", made_up)];
+        let files = files.map(|(path, content)| ProgramFile {
+            path: path.to_owned(),
+            content,
+        });
+        bench.program_files().replace(Some(files.into()));
+        (bench.path("deploy.tar"), vec![("format", Value::Int(8))])
     }),
     example("password", |_| ("p".to_owned(), vec![("saved", yes())])),
     Example {

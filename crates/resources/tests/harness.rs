@@ -13,7 +13,8 @@ use setpoint_host::files::{AbsolutePath, Committer, VerifiedFiles};
 use setpoint_host::processes::{Launcher, Processes};
 use setpoint_host::users::Users;
 use setpoint_resources::{
-    KINDS, LocalValues, ProgramExit, Secrecy, SharedKey, SharedStore, SharedString, SharedStrings,
+    KINDS, LocalValues, ProgramExit, ProgramFiles, Secrecy, SharedKey, SharedStore, SharedString,
+    SharedStrings,
 };
 use setpoint_value::{Map, Type, Value};
 
@@ -56,7 +57,8 @@ impl Bench {
                     committer.clone(),
                 )))
                 .with(Arc::new(exit))
-                .with(Arc::new(SharedStore::new(store.clone()))),
+                .with(Arc::new(SharedStore::new(store.clone())))
+                .with(Arc::new(ProgramFiles::default())),
             committer,
             verified: Arc::new(VerifiedFiles::new()),
             processes: Processes::new("/usr/bin:/bin").launched_by(Launcher::program(env!(
@@ -81,6 +83,11 @@ impl Bench {
 
     /// The local values.
     pub(crate) fn values(&self) -> &LocalValues {
+        self.services.extensions.get().unwrap()
+    }
+
+    /// The files of the program that runs.
+    pub(crate) fn program_files(&self) -> &ProgramFiles {
         self.services.extensions.get().unwrap()
     }
 

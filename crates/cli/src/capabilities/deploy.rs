@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use setpoint_diagnostics::{Loader, SourceMap};
+use setpoint_host::files::AbsolutePath;
 use setpoint_mcl::{Compiled, Metadata};
+use setpoint_resources::{ProgramFile, ProgramFileContent};
 use setpoint_value::Deploy;
 
 use crate::directory_loader::DirectoryLoader;
@@ -11,12 +13,17 @@ use crate::directory_loader::DirectoryLoader;
 /// A program's files, by their paths in the deploy, read from where they lie.
 pub struct ProgramFiles {
     loader: DirectoryLoader,
-    /// Path in the deploy to path for the loader; none for one that is made up.
-    files: BTreeMap<String, Option<String>>,
-    /// The metadata that a program without its own gets.
-    made_up: String,
+    files: BTreeMap<String, Lies>,
     plain: bool,
     state_directory: String,
+}
+
+/// Where a file of a deploy lies.
+enum Lies {
+    /// At this path for the loader.
+    At(String),
+    /// Nowhere: it is this text.
+    Nowhere(String),
 }
 
 impl ProgramFiles {
@@ -31,7 +38,6 @@ impl ProgramFiles {
         let mut program = ProgramFiles {
             loader: loader.clone(),
             files: BTreeMap::new(),
-            made_up: String::new(),
             plain: compiled.plain,
             state_directory,
         };
@@ -55,10 +61,34 @@ impl ProgramFiles {
         }
         if compiled.plain {
             let main = compiled.files.first().map_or("main.mcl", String::as_str);
-            program.made_up = format!("main: \"{}\"\n", main.rsplit('/').next().unwrap_or(main));
-            program.files.entry("/metadata.yaml".to_owned()).or_insert(None);
+            if !program.files.contains_key("/metadata.yaml") {
+                program.make_up(main.rsplit('/').next().unwrap_or(main));
+            }
         }
         program
+    }
+
+    /// With this text as the program, which lies in no file.
+    #[must_use]
+    pub(crate) fn with_code(mut self, code: Option<&str>) -> ProgramFiles {
+        let Some(code) = code else { return self };
+        // Files that it imports lie there, too, and may have any name.
+        let further = (2..).map(|number| format!("main-{number}.mcl"));
+        let mut names = std::iter::once("main.mcl".to_owned()).chain(further);
+        let name = names
+            .find(|name| !self.files.contains_key(&format!("/{name}")))
+            .expect("there are more names than files");
+        self.make_up(&name);
+        self.files
+            .insert(format!("/{name}"), Lies::Nowhere(code.to_owned()));
+        self
+    }
+
+    /// Makes the metadata up that a program without its own gets.
+    fn make_up(&mut self, main: &str) {
+        let text = format!("main: \"{main}\"\n");
+        self.files
+            .insert("/metadata.yaml".to_owned(), Lies::Nowhere(text));
     }
 
     /// All of them: their paths, permissions and contents. A text that was compiled is what was compiled, whatever the file is now.
@@ -67,15 +97,42 @@ impl ProgramFiles {
         texts: &'a SourceMap,
     ) -> impl Iterator<Item = (String, u32, Result<Vec<u8>, String>)> + 'a {
         self.files.iter().map(|(path, file)| {
-            let compiled = file.as_ref().and_then(|file| {
-                let mut texts = texts.files().map(|(_, text)| text);
-                texts
-                    .find(|text| *text.name == **file)
-                    .map(|text| text.text.as_bytes().to_vec())
-            });
+            let compiled = match file {
+                Lies::Nowhere(_) => None,
+                Lies::At(file) => {
+                    let mut texts = texts.files().map(|(_, text)| text);
+                    let found = texts.find(|text| *text.name == **file);
+                    found.map(|text| text.text.as_bytes().to_vec())
+                }
+            };
             let content = compiled.map_or_else(|| self.read(path), Ok);
             (path.clone(), self.mode(path), content)
         })
+    }
+
+    /// All of them, where they lie. What lies nowhere is what was compiled.
+    pub(crate) fn listed(&self, texts: &SourceMap) -> Vec<ProgramFile> {
+        let listed = self.files.iter().map(|(path, file)| {
+            let text = |bytes: &[u8]| ProgramFileContent::Bytes(bytes.into());
+            let content = match file {
+                Lies::Nowhere(made_up) => text(made_up.as_bytes()),
+                Lies::At(file) => {
+                    let real = self.loader.real_path(file).ok();
+                    let real = real.and_then(|path| AbsolutePath::new(path).ok());
+                    let mut texts = texts.files().map(|(_, text)| text);
+                    match (real, texts.find(|text| *text.name == **file)) {
+                        (Some(real), _) => ProgramFileContent::At(real),
+                        (None, Some(compiled)) => text(compiled.text.as_bytes()),
+                        (None, None) => return None,
+                    }
+                }
+            };
+            Some(ProgramFile {
+                path: path.clone(),
+                content,
+            })
+        });
+        listed.flatten().collect()
     }
 
     fn add(&mut self, path: &str, modules_directory: Option<&str>) {
@@ -88,7 +145,7 @@ impl ProgramFiles {
         let is_outside =
             place.split('/').any(|part| part == "..") || (module.is_none() && path.starts_with('/'));
         if !is_outside {
-            self.files.insert(place, Some(path.to_owned()));
+            self.files.insert(place, Lies::At(path.to_owned()));
         }
     }
 }
@@ -96,12 +153,12 @@ impl ProgramFiles {
 impl Deploy for ProgramFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         match self.files.get(path) {
-            Some(Some(file)) => self
+            Some(Lies::At(file)) => self
                 .loader
                 .read(file)
                 .map(|bytes| bytes.to_vec())
                 .map_err(|error| error.to_string()),
-            Some(None) => Ok(self.made_up.clone().into_bytes()),
+            Some(Lies::Nowhere(text)) => Ok(text.clone().into_bytes()),
             None => Err("the program came without such a file".to_owned()),
         }
     }
@@ -118,8 +175,10 @@ impl Deploy for ProgramFiles {
 
     fn mode(&self, path: &str) -> u32 {
         use std::os::unix::fs::PermissionsExt;
-        let file = self.files.get(path).and_then(Option::as_ref);
-        let found = file.and_then(|file| std::fs::metadata(self.loader.root().join(file)).ok());
+        let found = match self.files.get(path) {
+            Some(Lies::At(file)) => std::fs::metadata(self.loader.root().join(file)).ok(),
+            Some(Lies::Nowhere(_)) | None => None,
+        };
         found.map_or(0o644, |found| found.permissions().mode() & 0o7777)
     }
 

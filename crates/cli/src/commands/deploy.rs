@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use clap::Args;
 use setpoint_diagnostics::{did_you_mean, visible};
-use setpoint_mcl::Entry;
 
 use super::graph::errors_first;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
@@ -280,7 +279,8 @@ pub(super) async fn record_of(
         &compilation.loader,
         compilation.modules_directory.as_deref(),
         String::new(),
-    );
+    )
+    .with_code(compilation.code());
     let mut all = Vec::new();
     for (path, mode, content) in files.all(&compilation.sources) {
         let content = content.map_err(|why| cannot(&format!("read `{path}`"), why))?;
@@ -291,36 +291,12 @@ pub(super) async fn record_of(
         };
         all.push(DeployedFile { path, mode, content });
     }
-    if let Some(Entry::Code { text, .. }) = compilation.input.as_ref().map(|input| &input.entry)
-        && !is_yaml
-    {
-        add_code(&mut all, text);
-    }
     let stored = deploys.store_files(&all).await;
     let key = stored.map_err(|error| cannot("store the program's files", error))?;
     let frontend = if is_yaml { Frontend::Yaml } else { Frontend::Lang };
     let mut record = Record::of(frontend).with(imposed);
     record.files = Some(key);
     Ok(record)
-}
-
-/// Adds a program that is no file here: text of the command line or of standard input.
-fn add_code(all: &mut Vec<DeployedFile>, text: &str) {
-    let file = |path: String, text: &str| DeployedFile {
-        path,
-        mode: 0o644,
-        content: text.as_bytes().to_vec(),
-    };
-    // Files that it imports lie there, too, and may have any name.
-    let name = std::iter::once("main.mcl".to_owned()).chain((2..).map(|number| format!("main-{number}.mcl")));
-    let is_free = |name: &String| all.iter().all(|file| file.path != format!("/{name}"));
-    let name = name
-        .clone()
-        .find(is_free)
-        .expect("there are more names than files");
-    all.retain(|file| file.path != METADATA);
-    all.push(file(METADATA.to_owned(), &format!("main: \"{name}\"\n")));
-    all.push(file(format!("/{name}"), text));
 }
 
 /// What says where the program of a deploy begins.

@@ -765,6 +765,7 @@ fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>) -
             .with(machine.values.clone())
             .with(Arc::new(machine.shared_store()))
             .with(Arc::new(machine.elections()))
+            .with(Arc::new(machine.running_files.clone()))
             .with(host.buses.clone())
             .with(host.service_managers.clone())
             .with(host.network.clone())

@@ -1,9 +1,8 @@
 //! The `tar` kind: an archive of files and directories.
 //!
-//! What goes into it is in `members`, how it is written in `archive`. Beside contents, also mode, owner, group and time of a member count: they are in
+//! What goes into it is in `members`, how it is written in `tar_archive`. Beside contents, also mode, owner, group and time of a member count: they are in
 //! the archive. Links are archived as links, but for an input itself, which is what it leads to.
 
-mod archive;
 mod members;
 
 use setpoint_engine::{Apply, DriftValue, Failure, IfSet, Level, Resource, Watch, async_trait};
@@ -11,8 +10,8 @@ use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
 
 use crate::derived_file::{self, Found, Origin};
-use archive::{Archive, Format};
-use members::Members;
+use crate::tar_archive::{Archive, Format};
+use members::members;
 
 /// A tar archive of files and directories.
 ///
@@ -80,7 +79,7 @@ impl Resource for Tar {
             .path()
             .map_err(|why| Failure::new("use the path").because(why))?;
         let format = Format::of(self.format).unwrap_or_default();
-        let members = Members::of(&self.inputs, apply)?;
+        let members = members(&self.inputs, apply)?;
         for name in members.twice() {
             let name = String::from_utf8_lossy(name);
             apply.log(

@@ -597,3 +597,80 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
         host.stop();
     }
 }
+
+#[test]
+fn all_members_make_the_same_archive_of_a_deploy_and_another_of_the_next() {
+    if !has_etcd("all_members_make_the_same_archive_of_a_deploy_and_another_of_the_next") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write(
+        "main.mcl",
+        "deploy:tar \"PLACE/${hostname}.tar\" {\n\tformat => $const.res.tar.format.gnu,\n}\n",
+    );
+    publisher.write("metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
+    publisher.write("files/motd", "one\n");
+    publisher.write("files/below/run", "#!/bin/sh\n");
+    crate::place::shell(&format!(
+        "chmod 711 {}",
+        cluster.place.path("repository/files/below/run").display()
+    ));
+    let deploy = || {
+        let ran = publisher.deploy(&["--no-git", "./"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    };
+    let archive = |host: &str| std::fs::read(cluster.place.path(&format!("{host}.tar"))).unwrap_or_default();
+    let unpacked = |host: &str, member: &str| {
+        let archive = cluster.place.path(&format!("{host}.tar"));
+        let mut tar = cluster.place.command("tar");
+        let ran = tar.args(["-xPOf"]).arg(archive).arg(member).output();
+        String::from_utf8_lossy(&ran.expect("there is a `tar`").stdout).into_owned()
+    };
+    let _a = cluster.member("a", &[]);
+    deploy();
+    let _b = cluster.member("b", &[]);
+    eventually("both archives", || {
+        unpacked("a", "/files/motd") == "one\n" && archive("a") == archive("b")
+    });
+    let mut tar = cluster.place.command("tar");
+    let listed = tar.args(["-tvPf"]).arg(cluster.place.path("a.tar")).output();
+    let listed = String::from_utf8_lossy(&listed.expect("there is a `tar`").stdout).into_owned();
+    let members: Vec<Vec<&str>> = listed
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let members: Vec<(&str, &str)> = members
+        .iter()
+        .map(|words| (words[0], words[words.len() - 1]))
+        .collect();
+    assert_eq!(
+        members,
+        [
+            ("drwxr-xr-x", "/files/"),
+            ("drwxr-xr-x", "/files/below/"),
+            ("-rwxr-xr-x", "/files/below/run"),
+            ("-rw-r--r--", "/files/motd"),
+            ("-rw-r--r--", "/main.mcl"),
+            ("-rw-r--r--", "/metadata.yaml"),
+        ],
+        "{listed}"
+    );
+    // The resource is the same, and what it is made of is another.
+    publisher.write("files/motd", "two\n");
+    deploy();
+    eventually("both archives", || {
+        unpacked("a", "/files/motd") == "two\n" && archive("a") == archive("b")
+    });
+    // Somebody touches it.
+    std::fs::write(cluster.place.path("b.tar"), "nonsense").expect("it can be written");
+    eventually("the archive", || archive("a") == archive("b"));
+    // Code of a command line comes with its text.
+    let root = cluster.place.path("").display().to_string();
+    let code = format!("deploy:tar \"{root}code.tar\" {{}}");
+    let ran = publisher.deploy(&["--no-git", &code]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    eventually("the archive of the code", || {
+        unpacked("code", "/main.mcl") == code
+    });
+}

@@ -1,120 +1,67 @@
 //! What goes into an archive: found by walking, in an order that is always the same.
 
-use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use setpoint_engine::{Apply, Attempting, Failure};
 use setpoint_host::files::{AbsolutePath, Entry, Stat};
 
-use crate::derived_file::Origin;
-
-/// All members of an archive, in their order.
-#[derive(Debug)]
-pub(super) struct Members(Vec<Member>);
-
-/// A member of an archive.
-#[derive(Debug)]
-pub(super) struct Member {
-    /// Its name in the archive; that of a directory ends in a slash.
-    pub(super) name: Vec<u8>,
-    pub(super) stat: Stat,
-    pub(super) what: What,
-}
-
-/// What a member is.
-#[derive(Debug)]
-pub(super) enum What {
-    /// The regular file at this path.
-    File(AbsolutePath),
-    Directory,
-    /// A symbolic link with this text.
-    Link(PathBuf),
-}
+use crate::tar_archive::{Member, Members, What};
 
 /// What is attempted with an input.
 const ATTEMPTED: &str = "read what goes into the archive:";
 
-impl Members {
-    /// Those that inputs make.
-    pub(super) fn of(inputs: &[AbsolutePath], apply: &Apply<'_>) -> Result<Members, Failure> {
-        let mut members = Vec::new();
-        for input in inputs {
-            // What is named itself is followed if it is a link.
-            let entry = Entry::at(input).and_then(|entry| entry.follow());
-            let entry = entry.attempting(ATTEMPTED, input)?;
-            let stat = entry.stat().attempting(ATTEMPTED, input)?;
-            let stat = stat.ok_or_else(|| Failure::new(ATTEMPTED).on(input).because("it does not exist"))?;
-            let base = input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
-            if stat.is_directory() {
-                let below = match input.names_directory() {
-                    true => Vec::new(),
-                    false => [base, b"/"].concat(),
-                };
-                walk(&entry, below, apply, &mut members)?;
-            } else if input.names_directory() {
-                return Err(Failure::new(ATTEMPTED).on(input).because("it is not a directory"));
-            } else {
-                members.push(Member::of(&entry, base.to_vec(), stat)?);
-            }
-        }
-        Ok(Members(members))
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Member> {
-        self.0.iter()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Names that more than one member has.
-    pub(super) fn twice(&self) -> Vec<&[u8]> {
-        let mut seen = HashSet::new();
-        let names = self.0.iter().map(|member| member.name.as_slice());
-        names
-            .filter(|name| !name.ends_with(b"/") && !seen.insert(*name))
-            .collect()
-    }
-
-    /// Says what an archive of them is made of.
-    pub(super) fn add_to(&self, origin: &mut Origin) {
-        for member in &self.0 {
-            origin.add(&member.name);
-            origin.add(
-                &[member.stat.mode, member.stat.uid, member.stat.gid]
-                    .map(u32::to_le_bytes)
-                    .concat(),
-            );
-            origin.add_file(&member.stat);
+/// Those that inputs make.
+pub(super) fn members(inputs: &[AbsolutePath], apply: &Apply<'_>) -> Result<Members, Failure> {
+    let mut members = Vec::new();
+    for input in inputs {
+        // What is named itself is followed if it is a link.
+        let entry = Entry::at(input).and_then(|entry| entry.follow());
+        let entry = entry.attempting(ATTEMPTED, input)?;
+        let stat = entry.stat().attempting(ATTEMPTED, input)?;
+        let stat = stat.ok_or_else(|| Failure::new(ATTEMPTED).on(input).because("it does not exist"))?;
+        let base = input.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        if stat.is_directory() {
+            let below = match input.names_directory() {
+                true => Vec::new(),
+                false => [base, b"/"].concat(),
+            };
+            walk(&entry, below, apply, &mut members)?;
+        } else if input.names_directory() {
+            return Err(Failure::new(ATTEMPTED).on(input).because("it is not a directory"));
+        } else {
+            members.push(member(&entry, base.to_vec(), stat)?);
         }
     }
+    Ok(Members::new(members))
 }
 
-impl Member {
-    fn of(entry: &Entry, mut name: Vec<u8>, stat: Stat) -> Result<Member, Failure> {
-        let path = entry.path();
-        let what = if stat.is_regular() {
-            let path = AbsolutePath::new(path).map_err(|error| Failure::new(ATTEMPTED).because(error))?;
-            What::File(path)
-        } else if stat.is_directory() {
-            name.push(b'/');
-            What::Directory
-        } else if stat.is_link() {
-            let text = entry.read_link().attempting(ATTEMPTED, path.display())?;
-            What::Link(text.ok_or_else(|| {
-                Failure::new(ATTEMPTED)
-                    .on(path.display())
-                    .because("it changed just now")
-            })?)
-        } else {
-            let why = format!("it is a {}, which no archive holds", stat.file_type);
-            return Err(Failure::new(ATTEMPTED).on(path.display()).because(why));
-        };
-        Ok(Member { name, stat, what })
-    }
+fn member(entry: &Entry, mut name: Vec<u8>, stat: Stat) -> Result<Member, Failure> {
+    let path = entry.path();
+    let what = if stat.is_regular() {
+        let path = AbsolutePath::new(path).map_err(|error| Failure::new(ATTEMPTED).because(error))?;
+        What::File(path, stat)
+    } else if stat.is_directory() {
+        name.push(b'/');
+        What::Directory
+    } else if stat.is_link() {
+        let text = entry.read_link().attempting(ATTEMPTED, path.display())?;
+        What::Link(text.ok_or_else(|| {
+            Failure::new(ATTEMPTED)
+                .on(path.display())
+                .because("it changed just now")
+        })?)
+    } else {
+        let why = format!("it is a {}, which no archive holds", stat.file_type);
+        return Err(Failure::new(ATTEMPTED).on(path.display()).because(why));
+    };
+    Ok(Member {
+        name,
+        mode: stat.mode,
+        owners: (stat.uid, stat.gid),
+        time: stat.modified.seconds,
+        what,
+    })
 }
 
 /// Adds what is in a directory and below, each with a name that begins with `below`. Depth is the depth of the tree; each level holds a
@@ -144,7 +91,7 @@ fn walk(
             true => Some(listed(&entry)?),
             false => None,
         };
-        let member = Member::of(&entry, name, stat)?;
+        let member = member(&entry, name, stat)?;
         let below = member.name.clone();
         members.push(member);
         open.extend(inside.map(|entries| (entries, below)));

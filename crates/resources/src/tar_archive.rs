@@ -1,20 +1,99 @@
-//! How an archive is written, and how one that is there differs from it.
+//! Archives of tar: what is in one, how it is written, and how one that is there differs from it.
 //!
 //! Headers are of POSIX.1-2017, `pax`, section *ustar Interchange Format*. What they have no room for (long names, numbers of more digits) goes into an extended header of pax before them, or in the format of GNU into members called `././@LongLink`. Times are in whole seconds.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use setpoint_host::files::{AbsolutePath, Entry, OpenFile, Stat};
 use setpoint_host::users::Users;
 use tar::{Builder, EntryType, Header};
 
-use super::members::{Member, Members, What};
+use crate::derived_file::Origin;
+
+/// All members of an archive, in their order.
+#[derive(Debug)]
+pub(crate) struct Members(Vec<Member>);
+
+/// A member of an archive.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Its name in the archive; that of a directory ends in a slash.
+    pub(crate) name: Vec<u8>,
+    /// Its permission bits.
+    pub(crate) mode: u32,
+    /// Its owner and group.
+    pub(crate) owners: (u32, u32),
+    /// When it was changed, in seconds.
+    pub(crate) time: i64,
+    pub(crate) what: What,
+}
+
+/// What a member is.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// The regular file at this path, as it was found.
+    File(AbsolutePath, Stat),
+    /// A file with these bytes.
+    Bytes(Arc<[u8]>),
+    Directory,
+    /// A symbolic link with this text.
+    Link(PathBuf),
+}
+
+impl Member {
+    /// Its length, in bytes.
+    fn size(&self) -> u64 {
+        match &self.what {
+            What::File(_, stat) => stat.size,
+            What::Bytes(bytes) => bytes.len() as u64,
+            What::Directory | What::Link(_) => 0,
+        }
+    }
+}
+
+impl Members {
+    /// These.
+    pub(crate) fn new(members: Vec<Member>) -> Members {
+        Members(members)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Member> {
+        self.0.iter()
+    }
+
+    /// Names that more than one member has.
+    pub(crate) fn twice(&self) -> Vec<&[u8]> {
+        let mut seen = HashSet::new();
+        let names = self.0.iter().map(|member| member.name.as_slice());
+        names
+            .filter(|name| !name.ends_with(b"/") && !seen.insert(*name))
+            .collect()
+    }
+
+    /// Says what an archive of them is made of.
+    pub(crate) fn add_to(&self, origin: &mut Origin) {
+        for member in &self.0 {
+            origin.add(&member.name);
+            let (uid, gid) = member.owners;
+            origin.add(&[member.mode, uid, gid].map(u32::to_le_bytes).concat());
+            origin.add(&member.time.to_le_bytes());
+            match &member.what {
+                What::File(_, stat) => origin.add_file(stat),
+                What::Bytes(bytes) => origin.add(bytes),
+                What::Directory => {}
+                What::Link(text) => origin.add(text.as_os_str().as_bytes()),
+            }
+        }
+    }
+}
 
 /// A format of archives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// Ustar, and pax for what that has no room for.
     #[default]
     Fitting,
@@ -25,7 +104,7 @@ pub(super) enum Format {
 
 impl Format {
     /// The one with this number.
-    pub(super) fn of(number: i64) -> Option<Format> {
+    pub(crate) fn of(number: i64) -> Option<Format> {
         match number {
             0 => Some(Format::Fitting),
             2 => Some(Format::Ustar),
@@ -37,7 +116,7 @@ impl Format {
 }
 
 /// An archive to be written.
-pub(super) struct Archive {
+pub(crate) struct Archive {
     format: Format,
     members: Members,
     /// What users and groups are called; those without a name are not there.
@@ -57,15 +136,14 @@ const TOO_LARGE_ID: u32 = 1 << 21;
 const TOLD: usize = 5;
 
 impl Archive {
-    pub(super) fn new(format: Format, members: Members, users: &Users) -> Archive {
+    pub(crate) fn new(format: Format, members: Members, users: &Users) -> Archive {
         let (mut user_names, mut group_names) = (HashMap::new(), HashMap::new());
-        for Member { stat, .. } in members.iter() {
-            user_names
-                .entry(stat.uid)
-                .or_insert_with(|| users.user_name(stat.uid));
-            group_names
-                .entry(stat.gid)
-                .or_insert_with(|| users.group_name(stat.gid));
+        for Member {
+            owners: (uid, gid), ..
+        } in members.iter()
+        {
+            user_names.entry(*uid).or_insert_with(|| users.user_name(*uid));
+            group_names.entry(*gid).or_insert_with(|| users.group_name(*gid));
         }
         // What has no name is called by its number, which is there anyway.
         user_names.retain(|id, name| *name != id.to_string());
@@ -79,7 +157,7 @@ impl Archive {
     }
 
     /// Writes it whole.
-    pub(super) fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
         let mut builder = Builder::new(io::BufWriter::with_capacity(1 << 16, writer));
         for member in self.members.iter() {
             self.write_member(&mut builder, member)?;
@@ -90,24 +168,21 @@ impl Archive {
     fn write_member<W: Write>(&self, builder: &mut Builder<W>, member: &Member) -> io::Result<()> {
         let link = match &member.what {
             What::Link(text) => text.as_os_str().as_bytes(),
-            What::File(_) | What::Directory => b"",
+            What::File(..) | What::Bytes(_) | What::Directory => b"",
         };
         let mut header = match self.format {
             Format::Gnu => Header::new_gnu(),
             Format::Fitting | Format::Ustar | Format::Pax => Header::new_ustar(),
         };
         header.set_entry_type(match &member.what {
-            What::File(_) => EntryType::Regular,
+            What::File(..) | What::Bytes(_) => EntryType::Regular,
             What::Directory => EntryType::Directory,
             What::Link(_) => EntryType::Symlink,
         });
-        let Stat { mode, uid, gid, .. } = member.stat;
-        header.set_mode(mode);
-        let size = match &member.what {
-            What::File(_) => member.stat.size,
-            What::Directory | What::Link(_) => 0,
-        };
-        let time = u64::try_from(member.stat.modified.seconds).unwrap_or(0);
+        let (uid, gid) = member.owners;
+        header.set_mode(member.mode);
+        let size = member.size();
+        let time = u64::try_from(member.time).unwrap_or(0);
         let user = self.users.get(&uid).map_or("", String::as_str);
         let group = self.groups.get(&gid).map_or("", String::as_str);
         match self.format {
@@ -177,21 +252,22 @@ impl Archive {
         put(&mut header.as_old_mut().linkname, link);
         header.set_cksum();
         match &member.what {
-            What::File(path) => builder.append(&header, content(path, &member.stat)?),
+            What::File(path, stat) => builder.append(&header, content(path, stat)?),
+            What::Bytes(bytes) => builder.append(&header, &bytes[..]),
             What::Directory | What::Link(_) => builder.append(&header, io::empty()),
         }
     }
 
     /// What it is, in few words.
-    pub(super) fn summary(&self) -> String {
-        match self.members.len() {
+    pub(crate) fn summary(&self) -> String {
+        match self.members.0.len() {
             1 => "an archive of 1 member".to_owned(),
             count => format!("an archive of {count} members"),
         }
     }
 
     /// The same, and what in the one at a path is otherwise.
-    pub(super) fn difference(&self, path: &AbsolutePath) -> String {
+    pub(crate) fn difference(&self, path: &AbsolutePath) -> String {
         let summary = self.summary();
         match changed(self, path) {
             Some(changed) if !changed.is_empty() => {
@@ -218,16 +294,12 @@ fn changed(archive: &Archive, path: &AbsolutePath) -> Option<Vec<String>> {
     }
     let mut changed = Vec::new();
     for member in archive.members.iter() {
-        let size = if matches!(member.what, What::File(_)) {
-            member.stat.size
-        } else {
-            0
-        };
-        let time = u64::try_from(member.stat.modified.seconds).unwrap_or(0);
+        let size = member.size();
+        let time = u64::try_from(member.time).unwrap_or(0);
         let name = String::from_utf8_lossy(&member.name);
         match there.remove(&member.name) {
             None => changed.push(format!("new: {name}")),
-            Some(found) if found != (size, time, Some(member.stat.mode)) => {
+            Some(found) if found != (size, time, Some(member.mode)) => {
                 changed.push(format!("changed: {name}"));
             }
             Some(_) => {}
