@@ -8,6 +8,7 @@ mod deploy;
 mod docs;
 mod events;
 mod explain;
+mod firstboot;
 mod fmt;
 mod graph;
 mod keys;
@@ -19,8 +20,10 @@ mod poke;
 mod reload;
 mod rights;
 mod run;
+mod setup;
 mod status;
 mod switches;
+mod tools;
 
 use std::ffi::OsString;
 
@@ -73,11 +76,30 @@ enum Command {
     Explain(explain::Arguments),
     Lsp(lsp::Arguments),
     Completions(completions::Arguments),
+    Setup(setup::Arguments),
+    Firstboot(firstboot::Arguments),
+    Tools(tools::Arguments),
 }
 
 /// The command line's grammar, for completions and the reference.
 fn grammar() -> clap::Command {
     Arguments::command()
+}
+
+/// All commands that are shown, each with those below it behind it, as `setpoint run`.
+fn all_commands() -> Vec<clap::Command> {
+    fn add(command: &clap::Command, all: &mut Vec<clap::Command>) {
+        all.push(command.clone());
+        let below = command.get_subcommands();
+        for command in below.filter(|command| !command.is_hide_set() && command.get_name() != "help") {
+            add(command, all);
+        }
+    }
+    let mut grammar = grammar().term_width(100);
+    grammar.build();
+    let mut all = Vec::new();
+    add(&grammar, &mut all);
+    all
 }
 
 /// Runs the command line and answers the exit code.
@@ -125,6 +147,9 @@ fn dispatch(session: &Session, arguments: Vec<OsString>) -> Result<u8, Failure> 
         Command::Lsp(arguments) => lsp::run(session, &arguments),
         Command::Explain(arguments) => explain::run(output, &arguments),
         Command::Completions(arguments) => completions::run(output, &arguments),
+        Command::Setup(arguments) => setup::run(session, &arguments),
+        Command::Firstboot(arguments) => firstboot::run(session, &arguments),
+        Command::Tools(arguments) => tools::run(session, &arguments),
     }
 }
 
@@ -162,9 +187,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("why", "`setpoint run -v` says why each resource is looked at"),
     ("top", ""),
     ("simulate", ""),
-    ("setup", ""),
-    ("firstboot", ""),
-    ("tools", ""),
     ("etcd", ""),
     ("provisioner", ""),
 ];

@@ -87,9 +87,14 @@ impl Failure {
         self.kind == FailureKind::ClosedPipe
     }
 
+    /// Whether the command line is what is wrong.
+    pub(crate) fn is_usage(&self) -> bool {
+        self.kind == FailureKind::Usage
+    }
+
     /// Adds why.
     pub(crate) fn because(mut self, cause: impl fmt::Display) -> Failure {
-        self.causes.push(cause.to_string());
+        self.causes.push(without_system_numbers(&cause.to_string()));
         self
     }
 

@@ -3,6 +3,8 @@
 mod book;
 mod events;
 mod find;
+mod generate;
+mod man;
 mod models;
 
 use std::fmt::Write;
@@ -45,6 +47,13 @@ enum What {
         /// Where the pages go
         directory: PathBuf,
     },
+    /// Write kinds and functions as one JSON object, for other programs
+    Generate(generate::Arguments),
+    /// Write a page of the manual for each command, `setpoint.1`, `setpoint-run.1`: to be put where man(1) looks
+    Man {
+        /// Where the pages go
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -65,6 +74,11 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         Some(What::Models(selection)) => models::models(session, selection)?,
         Some(What::Book { directory }) => {
             book::write(assembly, directory)?;
+            return Ok(exit_code::DONE);
+        }
+        Some(What::Generate(arguments)) => return generate::run(session, arguments),
+        Some(What::Man { directory }) => {
+            man::write(directory)?;
             return Ok(exit_code::DONE);
         }
         None => find::find(assembly, arguments.name.as_deref().unwrap_or_default())?,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use setpoint_value::Module;
 
-use super::super::grammar;
+use super::super::all_commands;
 use super::{all_kinds, module_body, title, visible};
 use crate::Assembly;
 use crate::failure::Failure;
@@ -114,16 +114,10 @@ fn graph_schema(assembly: &Assembly) -> String {
 /// The help of every command, at a width that does not depend on the terminal.
 fn commands() -> String {
     let mut page = format!("{NOTE}# Commands\n");
-    let mut grammar = grammar().term_width(100);
-    grammar.build();
-    let commands = grammar.get_subcommands().filter(|command| !command.is_hide_set());
-    for command in std::iter::once(&grammar).chain(commands.filter(|command| command.get_name() != "help")) {
-        let help = command.clone().term_width(100).render_long_help().to_string();
+    for mut command in all_commands() {
+        let help = command.render_long_help().to_string();
         let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-        let name = match command.get_name() {
-            "setpoint" => "setpoint".to_owned(),
-            name => format!("setpoint {name}"),
-        };
+        let name = command.get_bin_name().unwrap_or(command.get_name());
         let _ = write!(
             page,
             "\n## {name}\n\n```text\n{}\n```\n",

@@ -1,0 +1,27 @@
+//! `setpoint tools`: single tasks on a machine, which need no program.
+
+mod block_device;
+mod grow;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Do a single task on this machine
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Grow(grow::Arguments),
+}
+
+pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
+    match &arguments.what {
+        What::Grow(arguments) => grow::run(&session.output, arguments),
+    }
+}
