@@ -10,11 +10,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use setpoint_diagnostics::visible;
 use setpoint_engine::Engine;
-use setpoint_world::{Backoff, Entry, Key, Lease, Operation, Selection, Store, StoreError, Transaction};
+use setpoint_world::{
+    Backoff, Change, Entry, Key, Lease, Operation, Outcome, Revision, Selection, Store, StoreError,
+    Transaction, Watch, Watched,
+};
 use tokio::sync::watch;
 
 use crate::health::Health;
+use crate::output::Output;
 use crate::program_state::ProgramState;
 pub(crate) use last_seen::{LAST_SEEN, LastSeen, all_last_seen, key_of_last_seen};
 
@@ -125,6 +130,25 @@ pub(crate) struct Reporting {
     pub(crate) state: ProgramState,
     /// The newest deploy that was taken.
     pub(crate) taken: watch::Receiver<Option<u64>>,
+    /// Where it is said that somebody else has the name of this host.
+    pub(crate) output: Output,
+    /// Whether that was said.
+    pub(crate) has_namesake: bool,
+}
+
+/// Whether the report of this host is still as it was written.
+enum Became {
+    Same,
+    /// It is to be written again.
+    Other,
+}
+
+/// What is heard of it, once it is followed.
+async fn next(watch: Option<&mut Watch>) -> Watched {
+    match watch {
+        Some(watch) => watch.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Reporting {
@@ -143,16 +167,22 @@ impl Reporting {
         let mut events = self.engine.events();
         let mut told = None;
         let mut running = None;
+        let mut own = None;
         loop {
             let Some(now) = self.now().await else {
                 return self.leave(running, lease).await;
             };
             running = now.running;
             if told.as_ref() != Some(&now) {
-                self.write(&now, &lease).await?;
+                let written = self.write(&now, &lease).await?;
+                own.get_or_insert_with(|| self.store.watch(self.key().into(), written));
                 told = Some(now);
             }
             tokio::select! {
+                heard = next(own.as_mut()) => match self.what_became(&heard, &lease) {
+                    Became::Other => told = None,
+                    Became::Same => continue,
+                },
                 event = events.next() => if event.is_none() {
                     return self.leave(running, lease).await;
                 },
@@ -172,12 +202,42 @@ impl Reporting {
         lease.revoke().await.or(Ok(()))
     }
 
-    async fn write(&self, report: &Report, lease: &Lease) -> Result<(), StoreError> {
-        let key = Key::new(format!("{MEMBERS}{}", self.hostname)).expect("it is not empty");
+    /// What became of the report of this host, as it is heard.
+    fn what_became(&mut self, heard: &Watched, lease: &Lease) -> Became {
+        let changes = match heard {
+            Watched::Changed(batch) => &batch.changes,
+            Watched::Compacted(_) | Watched::SetBack(_) => return Became::Other,
+            Watched::Away(_) | Watched::Back => return Became::Same,
+        };
+        match changes.last() {
+            Some(Change::Deleted(_)) => Became::Other,
+            // It holds, as the later one; both would write for ever what the other has written.
+            Some(Change::Put(entry)) if entry.lease.is_some_and(|other| other != lease.id()) => {
+                if !std::mem::replace(&mut self.has_namesake, true) {
+                    let text = format!(
+                        "another host has the name of this one, {}: give each a name of its own with `--hostname`",
+                        self.hostname
+                    );
+                    self.output.warning(visible(&text));
+                }
+                Became::Same
+            }
+            _ => Became::Same,
+        }
+    }
+
+    fn key(&self) -> Key {
+        Key::new(format!("{MEMBERS}{}", self.hostname)).expect("it is not empty")
+    }
+
+    async fn write(&self, report: &Report, lease: &Lease) -> Result<Revision, StoreError> {
         let text = serde_json::to_vec(report).expect("it has only texts and numbers");
-        let put = Operation::put_leased(key, text, lease.id());
+        let put = Operation::put_leased(self.key(), text, lease.id());
         let seen = LastSeen::now(report.running, false).put(&self.hostname);
-        self.store.transact(Transaction::of([put, seen])).await.map(drop)
+        match self.store.transact(Transaction::of([put, seen])).await? {
+            Outcome::Done(revision) => Ok(revision),
+            Outcome::Refused(found) => Ok(found.revision),
+        }
     }
 
     /// How this host stands now; none when the engine has ended.

@@ -129,13 +129,18 @@ impl Store for EtcdStore {
                 .ask(true, async |calls: Calls| calls.transact(request).await)
                 .await
         };
+        let known = connection.known();
         let answer = match ask().await {
             // Whoever is not let in has changed nothing; a login may have run out.
             Err(StoreError::NotLetIn { .. }) => ask().await?,
             answer => answer?,
         };
         match answer.succeeded {
-            true => Ok(Outcome::Done(revision_of(answer.revision()))),
+            true => {
+                let revision = revision_of(answer.revision());
+                connection.saw(revision, known.set_backs);
+                Ok(Outcome::Done(revision))
+            }
             false => connection.snapshot(answer).map(Outcome::Refused),
         }
     }
@@ -171,6 +176,7 @@ impl Connection {
         let request = RangeRequest {
             key,
             range_end,
+            limit: 0,
             keys_only,
         };
         RequestOp {
@@ -183,6 +189,7 @@ impl Connection {
             success: reads,
             ..TxnRequest::default()
         };
+        let before = self.known();
         let ask = async || {
             let request = request.clone();
             self.ask(false, async |calls: Calls| calls.transact(request).await)
@@ -193,6 +200,10 @@ impl Connection {
             Err(StoreError::Away { .. } | StoreError::NotLetIn { .. }) => ask().await?,
             answer => answer?,
         };
+        // What reads nothing is not asked of all members, and one may be behind.
+        if let Some(header) = answer.header.as_ref().filter(|_| !request.success.is_empty()) {
+            self.has_read(&before, header);
+        }
         self.snapshot(answer)
     }
 

@@ -11,6 +11,9 @@ pub enum Watched {
     Changed(Batch),
     /// Changes were forgotten before they could be told: what there is must be read anew. What comes after has later revisions than this.
     Compacted(Revision),
+    /// The store is not what it was: it has lost what it had, or has been set back to an earlier state. What there is must be read anew, and what
+    /// is this host's may be missing. Revisions go on from this one, which may be lower than those before.
+    SetBack(Revision),
     /// The store cannot be followed; it is tried again until it can. Told once a break, and again when the reason is another one.
     Away(StoreError),
     /// It is followed again, from where it was.

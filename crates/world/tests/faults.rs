@@ -142,6 +142,7 @@ fn a_store_that_is_away_is_told_of_and_found_again() {
                     break;
                 }
                 Watched::Away(_) | Watched::Compacted(_) => {}
+                Watched::SetBack(revision) => panic!("nothing is lost: {revision}"),
             }
         }
         assert!(!lease.is_lost());
@@ -174,6 +175,92 @@ fn what_was_forgotten_meanwhile_is_read_anew() {
         let mut watch = store.watch(Selection::prefix("/k"), after);
         write(&*store, [put("/k", "5")]).await;
         assert!(matches!(watch.next().await, Watched::Changed(batch) if shown(&batch) == "/k=5"));
+    });
+}
+
+#[test]
+fn a_store_that_has_lost_what_it_had_is_told_of_by_all_that_follow_it() {
+    if !has_etcd("a_store_that_has_lost_what_it_had_is_told_of_by_all_that_follow_it") {
+        return;
+    }
+    let mut cluster = EtcdCluster::start(1);
+    in_time(async {
+        let store = store(&cluster, "/ns");
+        let early = write(&*store, [put("/quiet/k", "1")]).await;
+        // The one has seen little of what there was, and more is soon there again; the other one has seen all of it.
+        let mut quiet = store.watch(Selection::prefix("/quiet/"), early);
+        let mut busy = store.watch(Selection::prefix("/n/"), early);
+        for number in 0..30 {
+            insist(&*store, number).await;
+        }
+        expect_all(&mut busy, 30).await;
+        cluster.kill_member(0);
+        cluster.lose_data(0);
+        cluster.start_member(0);
+        cluster.wait_until_ready();
+        for number in 0..5 {
+            cluster.control(&["put", "/ns/other", &number.to_string()]);
+        }
+        for watch in [&mut busy, &mut quiet] {
+            loop {
+                match watch.next().await {
+                    Watched::SetBack(revision) => {
+                        assert!(revision < Revision(30), "{revision}");
+                        break;
+                    }
+                    Watched::Away(_) | Watched::Back => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        // They go on with what comes then, and a restart that loses nothing is none of this.
+        write(&*store, [put("/quiet/k", "2")]).await;
+        assert_eq!(shown(&changed(&mut quiet).await), "/quiet/k=2");
+        cluster.kill_member(0);
+        cluster.start_member(0);
+        cluster.wait_until_ready();
+        write(&*store, [put("/quiet/k", "3")]).await;
+        loop {
+            match quiet.next().await {
+                Watched::Changed(batch) => {
+                    assert_eq!(shown(&batch), "/quiet/k=3");
+                    break;
+                }
+                Watched::Away(_) | Watched::Back => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_member_that_is_behind_the_others_is_not_one_that_has_lost_anything() {
+    if !has_etcd("a_member_that_is_behind_the_others_is_not_one_that_has_lost_anything") {
+        return;
+    }
+    let mut cluster = EtcdCluster::start(3);
+    in_time(async {
+        let store = store(&cluster, "/ns");
+        let mut watch = store.watch(Selection::prefix("/n/"), Revision(0));
+        let mut next = 0;
+        for round in 0..4 {
+            let behind = round % 3;
+            cluster.signal_member(behind, "STOP");
+            for _ in 0..20 {
+                insist(&*store, next).await;
+                next += 1;
+            }
+            // Whoever follows comes to it at once.
+            cluster.signal_member(behind, "CONT");
+            let other = (behind + 1) % 3;
+            cluster.kill_member(other);
+            insist(&*store, next).await;
+            next += 1;
+            cluster.start_member(other);
+            cluster.wait_until_ready();
+        }
+        // Nothing else is heard, or comes twice.
+        expect_all(&mut watch, next).await;
     });
 }
 

@@ -121,6 +121,7 @@ async fn check(store: Arc<dyn Store>, compact: impl AsyncFn(), steps: Vec<Step>)
                         break;
                     }
                     match watch.next().await {
+                        Watched::SetBack(revision) => panic!("it loses nothing: {revision}"),
                         Watched::Changed(batch) => {
                             assert!(batch.revision > told, "each revision once, in order");
                             told = batch.revision;
@@ -174,6 +175,7 @@ async fn check(store: Arc<dyn Store>, compact: impl AsyncFn(), steps: Vec<Step>)
     };
     while told < last {
         match watch.next().await {
+            Watched::SetBack(revision) => panic!("it loses nothing: {revision}"),
             Watched::Changed(batch) => {
                 assert!(batch.revision > told);
                 told = batch.revision;

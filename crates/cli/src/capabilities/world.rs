@@ -28,6 +28,7 @@ mod unencrypted;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use setpoint_diagnostics::visible;
 use setpoint_engine::Failure;
@@ -45,6 +46,9 @@ use exports::OwnExports;
 use mirror::Mirror;
 use secrets::Unreadable;
 pub(crate) use secrets::{KEYS, host_of_key, key_of};
+
+/// Within this all find out that the store has lost what it had.
+const SET_BACK_IS_FOUND: Duration = Duration::from_secs(60);
 
 /// A host of a cluster, or a process of one machine.
 pub struct SharedWorld {
@@ -72,6 +76,8 @@ struct Member {
 struct Telling {
     output: Output,
     is_away: Mutex<bool>,
+    /// When it was told that the store has lost what it had.
+    set_back: Mutex<Option<Instant>>,
     /// Which secrets this host cannot read, and that was told.
     unreadable: Mutex<BTreeSet<Key>>,
 }
@@ -89,6 +95,24 @@ impl Telling {
             self.output
                 .say(Importance::Notice, "what hosts share is seen again");
         }
+    }
+
+    /// Whoever follows something finds it out for itself.
+    fn set_back(&self) {
+        let mut told = self.set_back.lock();
+        if told.is_some_and(|told| told.elapsed() < SET_BACK_IS_FOUND) {
+            return;
+        }
+        *told = Some(Instant::now());
+        let text = "the store has lost what it had: what hosts share is read anew, and what is of this host written again";
+        self.output.warning(text);
+    }
+
+    fn has_namesake(&self, namespace: &str) {
+        let text = format!(
+            "another process with the name of this host stands for {namespace}, too: give each host a name of its own with `--hostname`"
+        );
+        self.output.warning(visible(&text));
     }
 
     fn may_not_decide(&self) {
@@ -134,6 +158,7 @@ impl SharedWorld {
                 telling: Arc::new(Telling {
                     output,
                     is_away: Mutex::default(),
+                    set_back: Mutex::default(),
                     unreadable: Mutex::default(),
                 }),
                 runtime: Some(runtime),

@@ -440,6 +440,8 @@ fn keep(
             engine: engine.clone(),
             state: surroundings.state.clone(),
             taken: taken_last,
+            output: output.clone(),
+            has_namesake: false,
         };
         reports = Some(runtime.spawn(async move {
             // Who counts as a member takes what is deployed from then on.

@@ -49,12 +49,32 @@ pub(crate) struct Follower {
 /// How far a host is.
 #[derive(Default)]
 struct Progress {
+    /// Whether what was there when it began is known, where that is left out.
+    has_begun: bool,
     /// The newest that was taken; 0: none yet.
     last: u64,
+    /// What that says; none where it was left out.
+    record: Option<Record>,
     /// Those that cannot be, which was told.
     passed_over: BTreeSet<u64>,
     /// What was told that is wrong with the store.
     told: Option<String>,
+}
+
+impl Progress {
+    /// Whether the deploy that was taken last is not what the store has now, so that its numbers have begun anew; and why.
+    fn why_set_back(&self, all: &[Stored]) -> Option<String> {
+        let last = self.last;
+        let newest = all.last()?;
+        if newest.id < last {
+            return Some(format!("deploy {last} is not there any more"));
+        }
+        let same = all.iter().find(|stored| stored.id == last)?;
+        match (&self.record, &same.record) {
+            (Some(known), Ok(is)) if known != is => Some(format!("deploy {last} is another one than before")),
+            _ => None,
+        }
+    }
 }
 
 /// Why this host has not got what there is.
@@ -93,6 +113,7 @@ impl Follower {
                     newest.id
                 ));
                 progress.last = newest.id;
+                progress.record = Some(newest.record.clone());
                 if deployed.send(newest).await.is_err() || self.only_first {
                     return;
                 }
@@ -113,9 +134,10 @@ impl Follower {
             .store
             .watch(Selection::prefix(DEPLOYS), found.revision);
         let mut seen = Revision(0);
-        if self.only_later && progress.last == 0 {
+        if self.only_later && !progress.has_begun {
             progress.last = self.deploys.newest().await?;
         }
+        progress.has_begun = true;
         if let Some(begun) = self.begun.take() {
             let _ = begun.send(());
         }
@@ -138,6 +160,10 @@ impl Follower {
                         break;
                     }
                     Watched::Compacted(_) | Watched::Back => break,
+                    Watched::SetBack(_) => {
+                        seen = Revision(0);
+                        break;
+                    }
                     Watched::Away(error) => return Err(error.into()),
                     Watched::Changed(_) => {}
                 }
@@ -154,6 +180,13 @@ impl Follower {
         deployed: &Sender<Deployed>,
     ) -> Result<(), NotTaken> {
         let all = self.deploys.all().await?;
+        if let Some(why) = progress.why_set_back(&all) {
+            self.output.warning(format!(
+                "{why}: the store has lost deploys, and what it has holds"
+            ));
+            progress.last = 0;
+            progress.passed_over.clear();
+        }
         let newer = all
             .into_iter()
             .rev()
@@ -192,6 +225,7 @@ impl Follower {
         }
         let Newest { id, record } = newest;
         progress.last = id;
+        progress.record = Some(record.clone());
         let taken = deployed
             .send(Deployed {
                 id,

@@ -6,9 +6,9 @@ use setpoint_host::files::{AbsolutePath, Entry};
 use tokio::sync::Mutex;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
-use super::protocol::{AuthenticateRequest, Calls};
-use super::{EtcdOptions, refusals};
-use crate::StoreError;
+use super::protocol::{AuthenticateRequest, Calls, ResponseHeader};
+use super::{EtcdOptions, refusals, revision_of};
+use crate::{Revision, StoreError};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,6 +22,29 @@ const SIGN_OF_LIFE_TAKES: Duration = Duration::from_secs(5);
 pub(super) struct Connection {
     pub(super) options: EtcdOptions,
     held: Mutex<Held>,
+    known: setpoint_host::sync::Mutex<Known>,
+}
+
+/// What is known of the store, by what it has answered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known {
+    /// Which one it is, and how often its members had chosen a leader: that number never goes back, unless a store begins anew. One that has lost
+    /// everything and is started as before calls itself by the same number.
+    origin: Option<(u64, u64)>,
+    /// The highest revision that was seen of it.
+    revision: Revision,
+    /// How often it was found to have been set back.
+    pub(super) set_backs: u64,
+}
+
+impl Known {
+    /// Whether the same store may answer so later.
+    pub(super) fn can_become(&self, later: &ResponseHeader) -> bool {
+        let is_same = self
+            .origin
+            .is_none_or(|(cluster, term)| cluster == later.cluster_id && term <= later.raft_term);
+        is_same && self.revision <= revision_of(later.revision)
+    }
 }
 
 /// To which member there is a connection.
@@ -77,7 +100,38 @@ impl Connection {
         Ok(Connection {
             options,
             held: Mutex::default(),
+            known: setpoint_host::sync::Mutex::default(),
         })
+    }
+
+    /// What is known of the store now.
+    pub(super) fn known(&self) -> Known {
+        *self.known.lock()
+    }
+
+    /// A revision was seen, of the store as it is after so many times that it was set back.
+    pub(super) fn saw(&self, revision: Revision, set_backs: u64) {
+        let mut known = self.known.lock();
+        if known.set_backs == set_backs {
+            known.revision = known.revision.max(revision);
+        }
+    }
+
+    /// A read was answered, of which this was known when it was asked: no read sees less than what was seen before it. Answers how often the store was
+    /// set back until now.
+    pub(super) fn has_read(&self, before: &Known, header: &ResponseHeader) -> u64 {
+        let mut known = self.known.lock();
+        if known.set_backs == before.set_backs {
+            let revision = revision_of(header.revision);
+            known.origin = Some((header.cluster_id, header.raft_term));
+            if before.can_become(header) {
+                known.revision = known.revision.max(revision);
+            } else {
+                known.revision = revision;
+                known.set_backs += 1;
+            }
+        }
+        known.set_backs
     }
 
     /// Asks, with a connection that is there or is made. `is_write` says whether it changes something.

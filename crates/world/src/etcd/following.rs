@@ -8,7 +8,10 @@ use tokio::task::JoinHandle;
 use tokio_stream::StreamExt;
 
 use super::connection::Connection;
-use super::protocol::{DELETE, WatchCreateRequest, WatchRequest, WatchRequestKind, WatchResponse};
+use super::protocol::{
+    Calls, DELETE, RangeRequest, RequestKind, RequestOp, TxnRequest, WatchCreateRequest, WatchRequest,
+    WatchRequestKind, WatchResponse,
+};
 use super::{refusals, revision_of};
 use crate::watch::WatchSource;
 use crate::{Backoff, Batch, Change, Revision, Selection, StoreError, Watched};
@@ -26,6 +29,7 @@ impl Following {
     pub(super) fn begin(connection: Arc<Connection>, selection: Selection, after: Revision) -> Following {
         let (sender, heard) = channel(WAITING);
         let follower = Follower {
+            set_backs: connection.known().set_backs,
             connection,
             selection,
             seen: after,
@@ -59,11 +63,21 @@ impl WatchSource for Following {
 /// Nobody listens any more.
 struct Gone;
 
+/// What ended a watch.
+enum Ended {
+    /// The way to the store, or it does not allow it.
+    Broken(StoreError),
+    /// What it was to begin with is not there any more, which was told.
+    Forgotten,
+}
+
 struct Follower {
     connection: Arc<Connection>,
     selection: Selection,
     /// Up to where everything was told.
     seen: Revision,
+    /// How often the store had been set back when that was told.
+    set_backs: u64,
     /// Why it is away, as it was told.
     told: Option<StoreError>,
     sender: Sender<Watched>,
@@ -73,8 +87,10 @@ impl Follower {
     async fn run(mut self) {
         let mut backoff = Backoff::default();
         loop {
-            let Ok(error) = self.follow(&mut backoff).await else {
-                return;
+            let error = match self.follow(&mut backoff).await {
+                Ok(Ended::Broken(error)) => error,
+                Ok(Ended::Forgotten) => continue,
+                Err(Gone) => return,
             };
             if self.told.as_ref() != Some(&error) {
                 self.told = Some(error.clone());
@@ -90,8 +106,8 @@ impl Follower {
         self.sender.send(heard).await.map_err(|_| Gone)
     }
 
-    /// Follows until that breaks, and answers what broke it.
-    async fn follow(&mut self, backoff: &mut Backoff) -> Result<StoreError, Gone> {
+    /// Follows until that ends, and answers what ended it.
+    async fn follow(&mut self, backoff: &mut Backoff) -> Result<Ended, Gone> {
         // From what was seen last, and not from the next one: whether that one is forgotten is told only then.
         let from = i64::try_from(self.seen.0.max(1)).unwrap_or(i64::MAX);
         let (key, range_end) = self.connection.range(&self.selection);
@@ -104,7 +120,7 @@ impl Follower {
         let request = Some(WatchRequestKind::Create(create));
         let (number, calls) = match self.connection.calls().await {
             Ok(made) => made,
-            Err(error) => return Ok(error),
+            Err(error) => return Ok(Ended::Broken(error)),
         };
         let endpoint = calls.endpoint();
         // The stream of requests must not end, or etcd takes it for the end of the watch.
@@ -112,37 +128,78 @@ impl Follower {
         let broken = match calls.watch(requests).await {
             Err(error) => refusals::told(&error, false),
             Ok(mut answers) => loop {
-                match answers.message().await {
-                    Ok(Some(answer)) => {
-                        if let Some(error) = self.take(answer, backoff).await? {
-                            break error;
-                        }
-                    }
+                let ended = match answers.message().await {
+                    Ok(Some(answer)) => match self.compare(&answer, &calls).await? {
+                        None => self.take(answer, backoff).await?,
+                        ended => ended,
+                    },
                     Ok(None) => break refusals::told_of_watch("the connection has ended"),
                     Err(error) => break refusals::told(&error, false),
+                };
+                match ended {
+                    None => {}
+                    Some(Ended::Broken(error)) => break error,
+                    Some(Ended::Forgotten) => return Ok(Ended::Forgotten),
                 }
             },
         };
         self.connection.doubt(number, &broken).await;
-        Ok(self.connection.placed(broken, &endpoint))
+        Ok(Ended::Broken(self.connection.placed(broken, &endpoint)))
+    }
+
+    /// Compares a store that answers anew with the one that there was. One that has been set back would keep a watch waiting without a word, for
+    /// revisions that it may never come to.
+    async fn compare(&mut self, answer: &WatchResponse, calls: &Calls) -> Result<Option<Ended>, Gone> {
+        let Some(header) = answer.header.as_ref().filter(|_| answer.created) else {
+            return Ok(None);
+        };
+        let known = self.connection.known();
+        let revision = revision_of(header.revision);
+        if known.set_backs == self.set_backs && known.can_become(header) && revision >= self.seen {
+            self.connection.saw(revision, self.set_backs);
+            return Ok(None);
+        }
+        // A member may be behind the others, which no read is.
+        let (key, range_end) = self.connection.range(&self.selection);
+        let read = RangeRequest {
+            key,
+            range_end,
+            limit: 1,
+            keys_only: true,
+        };
+        let request = TxnRequest {
+            success: vec![RequestOp {
+                request: Some(RequestKind::Range(read)),
+            }],
+            ..TxnRequest::default()
+        };
+        let now = match calls.transact(request).await {
+            Ok(answer) => answer.header.unwrap_or_default(),
+            Err(error) => return Ok(Some(Ended::Broken(refusals::told(&error, false)))),
+        };
+        let set_backs = self.connection.has_read(&known, &now);
+        let revision = revision_of(now.revision);
+        if set_backs == self.set_backs && revision >= self.seen {
+            return Ok(None);
+        }
+        self.set_backs = set_backs;
+        self.seen = revision;
+        self.tell(Watched::SetBack(self.seen)).await?;
+        Ok(Some(Ended::Forgotten))
     }
 
     /// Takes an answer, and answers what ended the watch, if that did.
-    async fn take(
-        &mut self,
-        answer: WatchResponse,
-        backoff: &mut Backoff,
-    ) -> Result<Option<StoreError>, Gone> {
+    async fn take(&mut self, answer: WatchResponse, backoff: &mut Backoff) -> Result<Option<Ended>, Gone> {
         if answer.compact_revision > 0 {
             self.seen = self.seen.max(revision_of(answer.compact_revision));
             backoff.reset();
             self.tell(Watched::Compacted(self.seen)).await?;
-            return Ok(
-                Some(refusals::told_of_watch("what was asked for is forgotten")).filter(|_| answer.canceled)
-            );
+            return Ok(Some(Ended::Forgotten).filter(|_| answer.canceled));
         }
         if answer.canceled {
-            return Ok(Some(refusals::told_of_watch(&answer.cancel_reason)));
+            return Ok(Some(Ended::Broken(refusals::told_of_watch(
+                &answer.cancel_reason,
+            ))));
         }
         backoff.reset();
         if self.told.take().is_some() {
@@ -182,6 +239,7 @@ impl Follower {
     async fn pass(&mut self, batch: Option<Batch>) -> Result<(), Gone> {
         let Some(batch) = batch else { return Ok(()) };
         self.seen = batch.revision;
+        self.connection.saw(self.seen, self.set_backs);
         match batch.changes.is_empty() {
             true => Ok(()),
             false => self.tell(Watched::Changed(batch)).await,

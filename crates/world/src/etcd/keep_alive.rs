@@ -131,7 +131,14 @@ impl Keeper {
                 }
                 backoff.reset();
                 self.lives_until = spoken + self.time_to_live;
-                tokio::time::sleep(self.time_to_live / 3).await;
+                // A process that was frozen meanwhile hears an answer from long ago.
+                if self
+                    .within(tokio::time::sleep(self.time_to_live / 3))
+                    .await
+                    .is_none()
+                {
+                    return StoreError::LeaseEnded;
+                }
                 spoken = Instant::now();
                 // Where it cannot be sent, the stream has ended, which is seen next.
                 let _ = sender.try_send(LeaseKeepAliveRequest { id: self.id });

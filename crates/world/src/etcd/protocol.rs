@@ -152,8 +152,12 @@ impl Calls {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ResponseHeader {
+    #[prost(uint64, tag = "1")]
+    pub(super) cluster_id: u64,
     #[prost(int64, tag = "3")]
     pub(super) revision: i64,
+    #[prost(uint64, tag = "4")]
+    pub(super) raft_term: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -176,6 +180,9 @@ pub(super) struct RangeRequest {
     pub(super) key: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
     pub(super) range_end: Vec<u8>,
+    /// 0: all.
+    #[prost(int64, tag = "3")]
+    pub(super) limit: i64,
     #[prost(bool, tag = "8")]
     pub(super) keys_only: bool,
 }

@@ -34,7 +34,9 @@ fn by_code(code: Code, message: &str, cause: Option<&str>, is_write: bool) -> St
         },
         Code::PermissionDenied => StoreError::Denied { reason },
         Code::NotFound if has("lease not found") => StoreError::LeaseEnded,
-        Code::ResourceExhausted if has("space exceeded") => StoreError::Full { reason },
+        Code::ResourceExhausted if has("space exceeded") => StoreError::Full {
+            reason: "its quota is used up. It takes what is new again after `etcdctl compaction`, `etcdctl defrag` of each member and `etcdctl alarm disarm`".into(),
+        },
         Code::InvalidArgument if has("too large") || has("too many operations") => {
             StoreError::TooLarge { reason }
         }

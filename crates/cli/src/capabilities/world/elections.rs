@@ -62,6 +62,8 @@ struct Stood {
     candidacy: Candidacy,
     /// None where it stays when this host goes.
     lease: Option<Arc<Lease>>,
+    /// Whether it was told that another process stands in the name of this host.
+    has_namesake: bool,
 }
 
 /// Who is chosen, as a result says it, in the order in which they were.
@@ -82,15 +84,28 @@ impl Elections for SharedWorld {
         let read = read.map_err(|error| failed("look whether this host stands for", namespace, error))?;
         Ok(read.all().next().map(|entry| {
             let candidacy = Candidacy::stored(entry.text().unwrap_or_default());
-            let standing = member.standing.lock();
-            let own = standing
-                .candidacies
-                .get(namespace)
-                .and_then(|stood| stood.lease.as_ref());
-            let is_ours = own.is_some_and(|lease| Some(lease.id()) == entry.lease);
-            Recorded {
-                candidacy,
-                is_current: is_ours || candidacy.persist && entry.lease.is_none(),
+            let mut standing = member.standing.lock();
+            let stood = standing.candidacies.get_mut(namespace);
+            let live = stood.and_then(|stood| {
+                let lease = stood.lease.clone().filter(|lease| !lease.is_lost())?;
+                Some((stood, lease.id()))
+            });
+            match live {
+                // Both would write for ever what the other has written: the later one holds, and the other one stands again when that goes.
+                Some((stood, lease)) if entry.lease.is_some_and(|other| other != lease) => {
+                    if !std::mem::replace(&mut stood.has_namesake, true) {
+                        member.telling.has_namesake(namespace);
+                    }
+                    Recorded {
+                        candidacy: stood.candidacy,
+                        is_current: true,
+                    }
+                }
+                live => Recorded {
+                    candidacy,
+                    is_current: live.is_some_and(|(_, lease)| entry.lease == Some(lease))
+                        || candidacy.persist && entry.lease.is_none(),
+                },
             }
         }))
     }
@@ -176,15 +191,42 @@ impl Member {
             });
             kept.filter(|lease| !lease.is_lost())
         };
+        let has_kept = kept.is_some();
         let lease = match (candidacy.persist, kept) {
             (true, _) => None,
             (false, Some(lease)) => Some(lease),
-            (false, None) => {
-                let store = self.store.clone();
-                let lease = self.ask(async move { store.lease(lives).await }).await?;
-                Some(Arc::new(lease))
-            }
+            (false, None) => Some(self.lease(lives).await?),
         };
+        let lease = match self.write_candidacy(namespace, candidacy, lease).await {
+            // The store has lost it before this host has heard of that.
+            Err(StoreError::LeaseEnded) if has_kept => {
+                let lease = self.lease(lives).await?;
+                self.write_candidacy(namespace, candidacy, Some(lease)).await?
+            }
+            written => written?,
+        };
+        let stood = Stood {
+            candidacy,
+            lease,
+            has_namesake: false,
+        };
+        let mut standing = self.standing.lock();
+        standing.candidacies.insert(namespace.to_owned(), stood);
+        Ok(())
+    }
+
+    async fn lease(&self, lives: Duration) -> Result<Arc<Lease>, StoreError> {
+        let store = self.store.clone();
+        let lease = self.ask(async move { store.lease(lives).await }).await?;
+        Ok(Arc::new(lease))
+    }
+
+    async fn write_candidacy(
+        &self,
+        namespace: &str,
+        candidacy: Candidacy,
+        lease: Option<Arc<Lease>>,
+    ) -> Result<Option<Arc<Lease>>, StoreError> {
         let (key, text) = (self.candidate(namespace), candidacy.to_string());
         let put = match &lease {
             Some(lease) => Operation::put_leased(key, text.as_bytes(), lease.id()),
@@ -193,11 +235,7 @@ impl Member {
         let store = self.store.clone();
         self.ask(async move { store.transact(Transaction::of([put])).await })
             .await?;
-        let mut standing = self.standing.lock();
-        standing
-            .candidacies
-            .insert(namespace.to_owned(), Stood { candidacy, lease });
-        Ok(())
+        Ok(lease)
     }
 
     /// Says when hosts stand with different options: only one of them can hold.

@@ -67,9 +67,9 @@ fn refused(change: &ExportChange, error: StoreError) -> Failure {
 /// What is known of the exports of this host while they are written.
 #[derive(Default)]
 pub(super) struct OwnExports {
-    /// Those with secrets in them, before they are encrypted.
-    secret: BTreeMap<ExportKey, Arc<str>>,
-    /// Whether it is seen to that they are for the right keys.
+    /// What is exported, before its secrets are encrypted.
+    written: BTreeMap<ExportKey, Arc<str>>,
+    /// Whether it is seen to that secrets are for the right keys, and that all is written again when the store has lost it.
     is_followed: bool,
     /// For whom it is noted that this host exports anything.
     noted: BTreeSet<Arc<str>>,
@@ -187,43 +187,36 @@ impl Member {
         self.note_targets(&mut own, changes).await?;
         self.write_exports(changes).await?;
         for ExportChange { key, data } in changes {
-            let data = data.as_ref().filter(|data| Parted::of(data).is_some());
             match data {
-                Some(data) => drop(own.secret.insert(key.clone(), data.clone())),
-                None => drop(own.secret.remove(key)),
+                Some(data) => drop(own.written.insert(key.clone(), data.clone())),
+                None => drop(own.written.remove(key)),
             }
         }
-        if !own.secret.is_empty() && !std::mem::replace(&mut own.is_followed, true) {
+        // Nothing of this happens to what the processes of one machine share.
+        if self.key.is_some() && !own.written.is_empty() && !std::mem::replace(&mut own.is_followed, true) {
             self.follow_readers();
         }
         Ok(())
     }
 
-    /// Encrypts what this host exports anew when hosts have other keys.
+    /// Encrypts what this host exports anew when hosts have other keys, and writes all of it again when the store has lost what it had.
     fn follow_readers(self: &Arc<Self>) {
         let mirror = self.mirror(Selection::prefix(format!("{KEYS}/")));
         let member = Arc::downgrade(self);
         self.runtime().spawn(async move {
             let mut seen = mirror.look();
+            let mut set_backs = seen.borrow_and_update().set_backs;
             let mut backoff = Backoff::default();
             while seen.changed().await.is_ok() {
                 loop {
                     let Some(member) = member.upgrade() else {
                         return;
                     };
-                    let own = member.own_exports.lock().await;
-                    let changes = own.secret.iter().map(|(key, data)| ExportChange {
-                        key: key.clone(),
-                        data: Some(data.clone()),
-                    });
-                    let changes: Vec<ExportChange> = changes.collect();
-                    let mut is_done = true;
-                    for some in changes.chunks(MOST_OPERATIONS) {
-                        is_done &= member.write_exports(some).await.is_ok();
-                    }
-                    drop(own);
+                    let now = seen.borrow_and_update().set_backs;
+                    let is_done = member.write_again(now > set_backs).await.is_ok();
                     drop(member);
                     if is_done {
+                        set_backs = now;
                         break;
                     }
                     tokio::time::sleep(backoff.pause()).await;
@@ -231,6 +224,31 @@ impl Member {
                 backoff.reset();
             }
         });
+    }
+
+    /// Writes again what is not so any more of what this host exports: all of it, or what has secrets.
+    async fn write_again(&self, all: bool) -> Result<(), StoreError> {
+        let mut own = self.own_exports.lock().await;
+        let written = own.written.iter();
+        let changes = written
+            .filter(|(_, data)| all || Parted::of(data).is_some())
+            .map(|(key, data)| ExportChange {
+                key: key.clone(),
+                data: Some(data.clone()),
+            });
+        let changes: Vec<ExportChange> = changes.collect();
+        if all {
+            own.noted.clear();
+        }
+        let mut written = Ok(());
+        for some in changes.chunks(MOST_OPERATIONS) {
+            let done = match self.note_targets(&mut own, some).await {
+                Ok(()) => self.write_exports(some).await,
+                Err(error) => Err(error),
+            };
+            written = written.and(done);
+        }
+        written
     }
 
     /// Writes what is not so yet, in one transaction.

@@ -23,6 +23,8 @@ pub(super) struct Seen {
     pub(super) entries: Option<Arc<BTreeMap<Key, Entry>>>,
     /// Why the store cannot be followed now, if it cannot.
     pub(super) away: Option<StoreError>,
+    /// How often the store was found to have lost what it had: then what is this host's may be missing.
+    pub(super) set_backs: u64,
 }
 
 impl Mirror {
@@ -58,6 +60,7 @@ async fn follow(
     telling: Arc<Telling>,
 ) {
     let mut backoff = Backoff::default();
+    let mut set_backs = 0;
     let mut entries: Arc<BTreeMap<Key, Entry>>;
     loop {
         // All of it, and then what follows.
@@ -77,6 +80,7 @@ async fn follow(
         seen.send_replace(Seen {
             entries: Some(entries.clone()),
             away: None,
+            set_backs,
         });
         let mut watch = store.watch(selection.clone(), revision);
         loop {
@@ -93,6 +97,11 @@ async fn follow(
                     seen.send_modify(|seen| seen.entries = entries);
                 }
                 Watched::Compacted(_) => break,
+                Watched::SetBack(_) => {
+                    telling.set_back();
+                    set_backs += 1;
+                    break;
+                }
                 Watched::Away(error) => {
                     telling.away(&error);
                     seen.send_modify(|seen| seen.away = Some(error));

@@ -138,7 +138,11 @@ impl Member {
             return;
         };
         let output = self.telling.output.clone();
+        // It holds nothing of this, which is dropped while it goes on.
+        let mirror = self.mirror(key.clone().into());
         self.runtime().spawn(async move {
+            let mut seen = mirror.look();
+            let mut set_backs = 0;
             let mut backoff = Backoff::default();
             let mut told = None;
             loop {
@@ -155,20 +159,31 @@ impl Member {
                 match publish.await {
                     Ok(true) => {
                         let text = "this host has another key than before: secrets are encrypted to it anew when those who keep them see it";
-                        return output.say(Importance::Notice, text);
+                        output.say(Importance::Notice, text);
                     }
-                    Ok(false) => return,
+                    Ok(false) => {}
                     // That the store is away is told by who follows it.
-                    Err(StoreError::Away { .. }) => {}
+                    Err(StoreError::Away { .. }) => {
+                        tokio::time::sleep(backoff.pause()).await;
+                        continue;
+                    }
                     Err(error) => {
                         let error = format!("secrets cannot be encrypted to this host: its key is not in the store: {error}");
                         if told.as_ref() != Some(&error) {
                             output.warning(error.clone());
                             told = Some(error);
                         }
+                        tokio::time::sleep(backoff.pause()).await;
+                        continue;
                     }
                 }
-                tokio::time::sleep(backoff.pause()).await;
+                backoff.reset();
+                // It is written again only where the store has lost it, and not where somebody has taken it away.
+                let lost = seen.wait_for(|seen| seen.set_backs > set_backs).await;
+                match lost {
+                    Ok(seen) => set_backs = seen.set_backs,
+                    Err(_) => return,
+                }
             }
         });
     }

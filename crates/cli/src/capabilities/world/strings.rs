@@ -240,7 +240,7 @@ mod tests {
         };
         Seen {
             entries: Some(Arc::new(BTreeMap::from([(key, entry)]))),
-            away: None,
+            ..Seen::default()
         }
     }
 
