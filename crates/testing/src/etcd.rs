@@ -1,10 +1,18 @@
-//! A real etcd for a test: one member or several, on free ports of the loopback interface, ended with the test.
+//! A real etcd for a test: one member or several, on free ports of the loopback interface or on hosts of a network of the test's own, ended with
+//! the test.
+
+mod recording;
 
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+pub use recording::Recording;
+
+use crate::Network;
+use crate::network::within;
 
 /// How long members may take to be there.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -15,11 +23,18 @@ pub struct EtcdCluster {
     members: Vec<Member>,
     directory: tempfile::TempDir,
     has_tls: bool,
+    /// What members are started with, too.
+    options: Vec<String>,
+    /// From where they are asked.
+    asked_from: Option<String>,
 }
 
 #[derive(Debug)]
 struct Member {
     name: String,
+    /// On which host of a network; none: on this one.
+    namespace: Option<String>,
+    address: String,
     client: u16,
     peer: u16,
     process: Option<Child>,
@@ -50,11 +65,25 @@ impl EtcdCluster {
     /// When they cannot be started.
     #[must_use]
     pub fn start(count: usize) -> EtcdCluster {
-        EtcdCluster::made(
-            count,
-            tempfile::tempdir().expect("there is a place for temporary files"),
-            false,
-        )
+        EtcdCluster::start_with(count, &["--unsafe-no-fsync"])
+    }
+
+    /// The same with other options than usual.
+    ///
+    /// # Panics
+    /// When they cannot be started.
+    #[must_use]
+    pub fn start_with(count: usize, options: &[&str]) -> EtcdCluster {
+        EtcdCluster::made(count, temporary(), false, options, None)
+    }
+
+    /// A member on each of the first hosts of a network.
+    ///
+    /// # Panics
+    /// When they cannot be started.
+    #[must_use]
+    pub fn start_on(network: &Network, count: usize) -> EtcdCluster {
+        EtcdCluster::made(count, temporary(), false, &["--unsafe-no-fsync"], Some(network))
     }
 
     /// One member that takes only hosts with a certificate, made by [`EtcdCluster::certificates`] before.
@@ -63,12 +92,20 @@ impl EtcdCluster {
     /// When it cannot be started.
     #[must_use]
     pub fn start_with_tls(certificates: tempfile::TempDir) -> EtcdCluster {
-        EtcdCluster::made(1, certificates, true)
+        EtcdCluster::made(1, certificates, true, &["--unsafe-no-fsync"], None)
     }
 
-    fn made(count: usize, directory: tempfile::TempDir, has_tls: bool) -> EtcdCluster {
+    fn made(
+        count: usize,
+        directory: tempfile::TempDir,
+        has_tls: bool,
+        options: &[&str],
+        network: Option<&Network>,
+    ) -> EtcdCluster {
         let members = (0..count).map(|number| Member {
             name: format!("m{number}"),
+            namespace: network.map(|network| network.namespace(number)),
+            address: network.map_or_else(|| "127.0.0.1".to_owned(), |network| network.address(number)),
             client: free_port(),
             peer: free_port(),
             process: None,
@@ -77,6 +114,8 @@ impl EtcdCluster {
             members: members.collect(),
             directory,
             has_tls,
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            asked_from: network.map(Network::bridge),
         };
         for number in 0..count {
             cluster.start_member(number);
@@ -139,7 +178,11 @@ impl EtcdCluster {
 
     fn client_url(&self, member: &Member) -> String {
         let scheme = if self.has_tls { "https" } else { "http" };
-        format!("{scheme}://127.0.0.1:{}", member.client)
+        format!("{scheme}://{}:{}", member.address, member.client)
+    }
+
+    fn peer_url(member: &Member) -> String {
+        format!("http://{}:{}", member.address, member.peer)
     }
 
     /// Starts a member, also one that was killed, with what it had.
@@ -147,18 +190,78 @@ impl EtcdCluster {
     /// # Panics
     /// When it cannot be started.
     pub fn start_member(&mut self, number: usize) {
+        self.start_member_as(number, "new");
+    }
+
+    /// Takes a member out of the others for good, and starts one in its place with nothing, as their administrator does when its disk is lost.
+    ///
+    /// # Panics
+    /// When the others do not do that, or it cannot be started.
+    pub fn replace_member(&mut self, number: usize) {
+        if self.members[number].process.is_some() {
+            self.kill_member(number);
+        }
+        let listed = self.control(&["member", "list"]);
+        let name = self.members[number].name.clone();
+        let id = listed
+            .lines()
+            .find(|line| line.split(", ").nth(2) == Some(&*name));
+        let id = id
+            .and_then(|line| line.split(',').next())
+            .expect("it is one of them");
+        self.control(&["member", "remove", id]);
+        self.lose_data(number);
+        let peer = EtcdCluster::peer_url(&self.members[number]);
+        // The others take nobody new as long as they have not all heard of who has gone.
+        let add = format!("--peer-urls={peer}");
+        let deadline = Instant::now() + LIMIT;
+        while !self.tries(&["member", "add", &name, &add]) {
+            assert!(Instant::now() < deadline, "no member can be added");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.start_member_as(number, "existing");
+    }
+
+    /// Removes what a member has that does not run.
+    ///
+    /// # Panics
+    /// When it cannot be removed.
+    pub fn lose_data(&self, number: usize) {
+        let data = self.file(&self.members[number].name);
+        std::fs::remove_dir_all(data).expect("it has data");
+    }
+
+    /// How many members there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether a member was started and not killed.
+    #[must_use]
+    pub fn runs(&self, number: usize) -> bool {
+        self.members[number].process.is_some()
+    }
+
+    /// The process of a member.
+    ///
+    /// # Panics
+    /// When it does not run.
+    #[must_use]
+    pub fn process_of(&self, number: usize) -> u32 {
+        self.members[number].process.as_ref().expect("it runs").id()
+    }
+
+    fn start_member_as(&mut self, number: usize, state: &str) {
         let peers = self
             .members
             .iter()
-            .map(|member| format!("{}=http://127.0.0.1:{}", member.name, member.peer));
+            .map(|member| format!("{}={}", member.name, EtcdCluster::peer_url(member)));
         let peers: Vec<String> = peers.collect();
         let member = &self.members[number];
-        let (client, peer) = (
-            self.client_url(member),
-            format!("http://127.0.0.1:{}", member.peer),
-        );
+        let (client, peer) = (self.client_url(member), EtcdCluster::peer_url(member));
         let log = File::create(self.file(&format!("{}.log", member.name))).expect("the place is writable");
-        let mut command = Command::new("etcd");
+        let mut command = within(member.namespace.as_deref(), "etcd");
         command
             .args(["--name", &member.name])
             .arg("--data-dir")
@@ -179,9 +282,10 @@ impl EtcdCluster {
                 "--initial-cluster",
                 &peers.join(","),
                 "--initial-cluster-state",
-                "new",
+                state,
             ])
-            .args(["--logger", "zap", "--log-outputs", "stderr", "--unsafe-no-fsync"])
+            .args(["--logger", "zap", "--log-outputs", "stderr"])
+            .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
@@ -259,6 +363,22 @@ impl EtcdCluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Runs `etcdctl`, and says whether it succeeds.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn tries(&self, arguments: &[&str]) -> bool {
+        let output = self.client(arguments).output();
+        output.expect("there is an `etcdctl`").status.success()
+    }
+
+    /// `etcdctl` of all members, to be run.
+    #[must_use]
+    pub fn client(&self, arguments: &[&str]) -> Command {
+        self.etcdctl(&self.endpoints().join(","), arguments)
+    }
+
     /// The same of one member; none when it fails.
     fn control_one(&self, number: usize, arguments: &[&str]) -> Option<String> {
         let endpoint = self.client_url(&self.members[number]);
@@ -268,7 +388,7 @@ impl EtcdCluster {
     }
 
     fn etcdctl(&self, endpoints: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new("etcdctl");
+        let mut command = within(self.asked_from.as_deref(), "etcdctl");
         command
             .env("ETCDCTL_API", "3")
             .args(["--dial-timeout", "2s", "--endpoints", endpoints]);
@@ -337,6 +457,10 @@ impl Drop for EtcdCluster {
             let _ = process.wait();
         }
     }
+}
+
+fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir().expect("there is a place for temporary files")
 }
 
 /// A port that was free just now.

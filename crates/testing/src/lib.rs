@@ -3,7 +3,8 @@
 //! - [`cases`] finds the programs below `tests/cases`, runs each as a test of its own name, and compares or rewrites what
 //!   lies beside it. What a stage does with a program is the caller's, so this crate knows no language.
 //! - [`Hermetic`] runs the binary with nothing of the developer's surroundings in it; [`Running`] follows one that stays.
-//! - [`etcd`] starts a real etcd, and has its members fail.
+//! - [`etcd`] starts a real etcd, and has its members fail; [`history`] says whether what happened in it may have; [`Network`] has hosts that
+//!   can be cut off from each other.
 //!
 //! The rules that hold for the whole repository are `tests/tidy.rs`.
 
@@ -16,9 +17,12 @@
 pub mod cases;
 pub mod etcd;
 mod hermetic;
+pub mod history;
+mod network;
 mod running;
 
 pub use hermetic::{Finished, Hermetic};
+pub use network::Network;
 pub use running::Running;
 
 use std::path::{Path, PathBuf};

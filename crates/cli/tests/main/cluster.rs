@@ -1,6 +1,9 @@
 //! Hosts that share a real etcd.
 
+mod crash;
 mod deploys;
+mod faults;
+mod members;
 mod publishing;
 mod rights;
 mod secrets;
