@@ -7,16 +7,19 @@ use crate::end_to_end::{Engine, run};
 /// What is in an archive: names, one a line.
 fn listed(place: &Hermetic, archive: &str) -> String {
     let mut tar = place.command("tar");
-    let ran = tar.args(["-tPf", archive]).output().unwrap();
+    let ran = tar.args(["-tPf", archive]).output().expect("it can be started");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8(ran.stdout).unwrap()
+    String::from_utf8(ran.stdout).expect("it is text")
 }
 
 /// The text of a member.
 fn member(place: &Hermetic, archive: &str, name: &str) -> String {
     let mut tar = place.command("tar");
-    let ran = tar.args(["-xPOf", archive, name]).output().unwrap();
-    String::from_utf8(ran.stdout).unwrap()
+    let ran = tar
+        .args(["-xPOf", archive, name])
+        .output()
+        .expect("it can be started");
+    String::from_utf8(ran.stdout).expect("it is text")
 }
 
 #[test]

@@ -29,15 +29,16 @@ fn start(place: &Hermetic, more: &[&str]) -> Command {
 
 /// Runs them to the end: exit code, standard output, standard error.
 fn run(place: &Hermetic, more: &[&str]) -> (i32, String, String) {
-    let output = start(place, more).output().unwrap();
-    let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    let output = start(place, more).output().expect("it can be started");
+    let [printed, said] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it is text"));
     (output.status.code().unwrap_or(-1), printed, said)
 }
 
 fn with_directories() -> Hermetic {
     let place = Hermetic::new();
     for name in ["scripts", "logs"] {
-        std::fs::create_dir(place.path(name)).unwrap();
+        std::fs::create_dir(place.path(name)).expect("the place is writable");
     }
     place
 }
@@ -45,7 +46,7 @@ fn with_directories() -> Hermetic {
 /// Writes a script that may be executed.
 fn script(place: &Hermetic, name: &str, body: &str) {
     let path = place.write(&format!("scripts/{name}"), format!("#!/bin/sh\n{body}\n"));
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).expect("the place is writable");
 }
 
 /// What is in a directory, by name.
@@ -54,7 +55,13 @@ fn listed(place: &Hermetic, directory: &str) -> Vec<String> {
     let mut names: Vec<String> = entries
         .into_iter()
         .flatten()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|entry| {
+            entry
+                .expect("the directory can be read")
+                .file_name()
+                .into_string()
+                .expect("names are text")
+        })
         .collect();
     names.sort();
     names

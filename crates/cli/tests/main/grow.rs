@@ -18,7 +18,7 @@ struct StandIns {
 impl StandIns {
     fn new() -> StandIns {
         let place = Hermetic::new();
-        std::fs::create_dir(place.path("bin")).unwrap();
+        std::fs::create_dir(place.path("bin")).expect("the place is writable");
         let stand_ins = StandIns { place };
         for program in ["growpart", "cryptsetup", "resize2fs", "xfs_growfs"] {
             stand_ins.answer(program, "echo done");
@@ -30,7 +30,8 @@ impl StandIns {
         let calls = self.place.path("calls").display().to_string();
         let script = format!("#!/bin/sh\necho {program} \"$@\" >> {calls}\n{body}\n");
         let path = self.place.write(&format!("bin/{program}"), script);
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))
+            .expect("the place is writable");
     }
 
     /// What findmnt(8) finds.
@@ -56,8 +57,13 @@ impl StandIns {
             "PATH",
             format!("{}:/usr/bin:/bin", self.place.path("bin").display()),
         );
-        let output = command.args(["tools", "grow"]).args(arguments).output().unwrap();
-        let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        let output = command
+            .args(["tools", "grow"])
+            .args(arguments)
+            .output()
+            .expect("it can be started");
+        let [printed, said] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it is text"));
         (output.status.code().unwrap_or(-1), printed, said)
     }
 }
@@ -270,9 +276,12 @@ fn grows(file_system: &str, from: &str, to: &str) -> Result<(), String> {
         let output = std::process::Command::new(program)
             .args(arguments)
             .output()
-            .unwrap();
+            .expect("it can be started");
         match output.status.success() {
-            true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
+            true => Ok(String::from_utf8(output.stdout)
+                .expect("it is text")
+                .trim()
+                .to_owned()),
             false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         }
     };
@@ -281,14 +290,14 @@ fn grows(file_system: &str, from: &str, to: &str) -> Result<(), String> {
     shell(&format!("truncate -s {from} {image}; {make} -q {image}"));
     let device = tries("losetup", &["--find", "--show", &image])?;
     let mount = place.path("mounted").display().to_string();
-    std::fs::create_dir(&mount).unwrap();
+    std::fs::create_dir(&mount).expect("the place is writable");
     let mounted = tries("mount", &[&device, &mount]);
     // It goes by itself when nothing uses it any more.
     shell(&format!("losetup -d {device}"));
     mounted?;
     let room = || {
         let said = shell(&format!("df -m --output=size {mount} | tail -1"));
-        said.trim().parse::<u32>().unwrap()
+        said.trim().parse::<u32>().expect("it is a number")
     };
     let before = room();
     shell(&format!("truncate -s {to} {image}; losetup -c {device}"));
@@ -296,8 +305,9 @@ fn grows(file_system: &str, from: &str, to: &str) -> Result<(), String> {
     let grow = |arguments: &[&str]| {
         let mut command = place.command(BINARY);
         command.args(["tools", "grow", "--mount", &mount, "--done", &done]);
-        let output = command.args(arguments).output().unwrap();
-        let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        let output = command.args(arguments).output().expect("it can be started");
+        let [printed, said] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it is text"));
         (output.status.code(), printed, said)
     };
     let wanted = match file_system {

@@ -14,8 +14,12 @@ const UNIT: &str = "/etc/systemd/system/setpoint.service";
 
 /// Runs a command to its end: exit code, standard output, standard error.
 fn run(place: &Hermetic, arguments: &[&str]) -> (i32, String, String) {
-    let output = place.command(BINARY).args(arguments).output().unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    let output = place
+        .command(BINARY)
+        .args(arguments)
+        .output()
+        .expect("it can be started");
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("it is text"));
     let [printed, said] = said;
     (output.status.code().unwrap_or(-1), printed, said)
 }

@@ -57,9 +57,8 @@ pub(super) fn find(directory: &AbsolutePath, output: &Output) -> Result<Option<V
             continue;
         }
         let entry = opened.entry(found.name.clone());
-        let stat = match entry.stat().map_err(failed)? {
-            Some(stat) => stat,
-            None => continue,
+        let Some(stat) = entry.stat().map_err(failed)? else {
+            continue;
         };
         let path = directory.join(&found.name);
         let shown = visible(&path.to_string()).into_owned();
