@@ -66,6 +66,7 @@ impl Bench {
             namespace: "/setpoint".to_owned(),
             login: None,
             tls: None,
+            ssh: None,
         };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

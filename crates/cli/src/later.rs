@@ -1,4 +1,4 @@
-//! Options that scripts for older programs pass: what has no effect here, and what is not there yet.
+//! Options that scripts for older programs pass, and that have no effect here.
 //!
 //! An option whose promise cannot be kept is refused by name instead of being ignored.
 
@@ -59,12 +59,6 @@ pub(crate) struct RunLater {
     #[arg(long, hide = true, value_name = "NAME")]
     pgp_identity: Option<String>,
 
-    #[arg(long, hide = true, value_name = "URL")]
-    ssh_url: Option<String>,
-    #[arg(long, hide = true, value_name = "KEY")]
-    ssh_hostkey: Option<String>,
-    #[arg(long, hide = true, value_name = "FILE")]
-    ssh_id: Option<String>,
     #[arg(long, hide = true, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
     pprof: Option<Option<String>>,
 }
@@ -79,11 +73,6 @@ impl RunLater {
                 .hint("`perf record -g -p PID` and `perf report` show what the processor does for it")
                 .hint("`--prometheus` gives its memory, processor time and the durations of runs"));
         }
-        refuse(&[
-            ("--ssh-url", self.ssh_url.is_some()),
-            ("--ssh-hostkey", self.ssh_hostkey.is_some()),
-            ("--ssh-id", self.ssh_id.is_some()),
-        ])?;
         let of_a_server = [
             ("--client-urls", !self.client_urls.is_empty()),
             ("--server-urls", !self.server_urls.is_empty()),
@@ -97,12 +86,5 @@ impl RunLater {
             ));
         }
         Ok(())
-    }
-}
-
-fn refuse(options: &[(&str, bool)]) -> Result<(), Failure> {
-    match options.iter().find(|(_, given)| *given) {
-        Some((name, _)) => Err(Failure::usage(format!("`{name}` is not supported yet"))),
-        None => Ok(()),
     }
 }

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_host::ssh::{HostKey, IdentityChoice, SshAddress, SshOptions};
+use setpoint_host::users::own_home;
 use setpoint_world::{EtcdOptions, EtcdStore, Login, Store, TlsFiles};
 
 use crate::arguments::environment;
 use crate::failure::Failure;
+use crate::output::Output;
 
 /// Below which keys lie, where nobody says otherwise.
 const NAMESPACE: &str = "/setpoint";
@@ -43,12 +46,24 @@ pub(crate) struct StoreArguments {
     /// A file with that user's password. Also the variable ETCDCTL_PASSWORD, with the password itself
     #[arg(long, value_name = "FILE")]
     store_password_file: Option<String>,
+
+    /// Reach etcd through this SSH server: `[ssh://]USER@HOST:PORT`; `root` and port 22 need not be said. Seeds are as it sees them
+    #[arg(long, value_name = "URL")]
+    ssh_url: Option<String>,
+
+    /// The key of that server, as `ssh-keyscan` shows it; also in the URL, `/?hostkey=KEY` [default: as ~/.ssh/known_hosts says]
+    #[arg(long, value_name = "KEY", requires = "ssh_url")]
+    ssh_hostkey: Option<String>,
+
+    /// The private key for that server [default: all ~/.ssh/id_* without passphrase, and those of the agent]
+    #[arg(long, value_name = "FILE", requires = "ssh_url")]
+    ssh_id: Option<String>,
 }
 
 impl StoreArguments {
     /// The store that is named; none if none is. It is reached when it is first asked.
-    pub(crate) fn open(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
-        let store = self.open_etcd()?;
+    pub(crate) fn open(&self, output: &Output) -> Result<Option<Arc<dyn Store>>, Failure> {
+        let store = self.open_etcd(output)?;
         Ok(store.map(|store| Arc::new(store) as Arc<dyn Store>))
     }
 
@@ -58,7 +73,7 @@ impl StoreArguments {
     }
 
     /// The same, as what it is.
-    pub(crate) fn open_etcd(&self) -> Result<Option<EtcdStore>, Failure> {
+    pub(crate) fn open_etcd(&self, output: &Output) -> Result<Option<EtcdStore>, Failure> {
         let endpoints = self.endpoints();
         if endpoints.is_empty() {
             let of_store = [
@@ -67,6 +82,7 @@ impl StoreArguments {
                 ("--store-key", &self.store_key),
                 ("--store-user", &self.store_user),
                 ("--store-password-file", &self.store_password_file),
+                ("--ssh-url", &self.ssh_url),
             ];
             return match of_store.iter().find(|(_, given)| given.is_some()) {
                 Some((name, _)) => Err(Failure::usage(format!(
@@ -87,6 +103,7 @@ impl StoreArguments {
             endpoints,
             namespace,
             login: self.login()?,
+            ssh: self.ssh(output)?,
         };
         match EtcdStore::new(options) {
             Ok(store) => Ok(Some(store)),
@@ -136,6 +153,36 @@ impl StoreArguments {
         let is_encrypted = endpoints.iter().any(|endpoint| endpoint.starts_with("https://"));
         let tls = TlsFiles { authority, identity };
         Ok((is_wanted && (is_said || is_encrypted)).then_some(tls))
+    }
+
+    fn ssh(&self, output: &Output) -> Result<Option<SshOptions>, Failure> {
+        let Some(url) = &self.ssh_url else {
+            return Ok(None);
+        };
+        let wrong = |what: &str, error: &dyn std::error::Error| {
+            Failure::usage(format!("`{what}` cannot be used: {error}"))
+        };
+        let address = SshAddress::parse(url).map_err(|error| wrong("--ssh-url", &error))?;
+        if address.password.is_some() {
+            // It is not repeated.
+            let why = "a password has no place in `--ssh-url`, where others can read it";
+            return Err(Failure::usage(why).hint("the SSH server lets keys in: `--ssh-id`"));
+        }
+        let host_key = self.ssh_hostkey.as_deref().map(HostKey::parse).transpose();
+        let options = SshOptions {
+            address,
+            host_key: host_key.map_err(|error| wrong("--ssh-hostkey", &error))?,
+            identity: match &self.ssh_id {
+                Some(file) => IdentityChoice::File(path(below_home(file))?),
+                None => IdentityChoice::Found,
+            },
+        };
+        let looked = options.look_at_keys();
+        let notices = looked.map_err(|error| Failure::wrong(error.to_string()))?;
+        for notice in notices {
+            output.warning(format!("SSH: {notice}"));
+        }
+        Ok(Some(options))
     }
 
     fn login(&self) -> Result<Option<Login>, Failure> {
@@ -191,6 +238,15 @@ pub(crate) fn parse_addresses(text: &str) -> Result<String, String> {
 fn variable_of_etcd(name: &str) -> Option<String> {
     let value = std::env::var(format!("ETCDCTL_{name}")).ok();
     value.filter(|value| !value.is_empty())
+}
+
+/// A path with the home for its `~`, which a shell leaves alone behind a `=`.
+fn below_home(given: &str) -> String {
+    let home = own_home().and_then(|home| home.into_os_string().into_string().ok());
+    match (given.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => format!("{home}/{rest}"),
+        _ => given.to_owned(),
+    }
 }
 
 fn path(given: String) -> Result<AbsolutePath, Failure> {

@@ -13,6 +13,7 @@
 //! | [`mounts`] | which file system a path is on, without touching it |
 //! | [`network`] | network interfaces: their state, addresses and routes, changed and followed over one socket |
 //! | [`bus`] | one connection to each message bus, and who follows what is said there |
+//! | [`ssh`] | connections to SSH servers, and what goes through them |
 //! | [`systemd`] | the service managers: units, jobs, and news of both |
 //! | [`download`](mod@download) | downloads over HTTP and HTTPS |
 //! | [`journal`] | the system's log, as its daemons take it |
@@ -38,6 +39,7 @@ pub mod mounts;
 pub mod network;
 pub mod processes;
 pub mod random;
+pub mod ssh;
 pub mod state;
 pub mod sync;
 pub mod systemd;

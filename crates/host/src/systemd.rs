@@ -27,6 +27,7 @@ pub use unit::{ActiveState, InvalidUnitName, Unit, UnitName};
 
 use crate::bus::{ANSWERING, Bus, BusAddress, BusError, Buses, Link, Method};
 use crate::sync::Mutex;
+use crate::users::own_home;
 use news::Followed;
 
 /// Is a directory where systemd is the service manager.
@@ -375,17 +376,10 @@ pub const SYSTEM_UNIT_DIRECTORIES: [&str; 4] = [
 #[must_use]
 pub fn own_unit_directory() -> Option<PathBuf> {
     let absolute = |path: &OsString| path.as_encoded_bytes().starts_with(b"/");
-    let home = || {
-        let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok()??;
-        Some(user.dir.into_os_string())
-    };
     let configuration = std::env::var_os("XDG_CONFIG_HOME").filter(absolute);
     let base = match configuration {
         Some(path) => PathBuf::from(path),
-        None => {
-            let home = std::env::var_os("HOME").filter(absolute).or_else(home);
-            PathBuf::from(home.filter(absolute)?).join(".config")
-        }
+        None => own_home()?.join(".config"),
     };
     Some(base.join("systemd/user"))
 }

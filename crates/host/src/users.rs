@@ -63,6 +63,16 @@ pub enum AccountError {
     },
 }
 
+/// The home of who we are: what the environment says, else what our account does. None if there is no absolute path.
+#[must_use]
+pub fn own_home() -> Option<PathBuf> {
+    let said = std::env::var_os("HOME").map(PathBuf::from);
+    let of_account = || Some(User::from_uid(nix::unistd::geteuid()).ok()??.dir);
+    said.filter(|home| home.is_absolute())
+        .or_else(of_account)
+        .filter(|home| home.is_absolute())
+}
+
 /// Looks accounts up, and remembers what it found for as long as that is certain to hold.
 ///
 /// A check of thousands of files with one owner asks the name service once. What was not found is asked for again

@@ -38,6 +38,12 @@ impl Hermetic {
         self.directory().join(name)
     }
 
+    /// The home of what runs here.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
     /// Writes a file below the working directory, with its parents, and gives its path.
     ///
     /// # Panics

@@ -4,7 +4,7 @@
 //!   lies beside it. What a stage does with a program is the caller's, so this crate knows no language.
 //! - [`Hermetic`] runs the binary with nothing of the developer's surroundings in it; [`Running`] follows one that stays.
 //! - [`etcd`] starts a real etcd, and has its members fail; [`history`] says whether what happened in it may have; [`Network`] has hosts that
-//!   can be cut off from each other.
+//!   can be cut off from each other; [`sshd`] starts an SSH server.
 //!
 //! The rules that hold for the whole repository are `tests/tidy.rs`.
 
@@ -20,6 +20,7 @@ mod hermetic;
 pub mod history;
 mod network;
 mod running;
+pub mod sshd;
 
 pub use hermetic::{Finished, Hermetic};
 pub use network::Network;

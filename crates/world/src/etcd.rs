@@ -9,6 +9,7 @@ mod keep_alive;
 mod protocol;
 mod refusals;
 mod rights;
+mod tunnel;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use setpoint_host::files::AbsolutePath;
+use setpoint_host::ssh::SshOptions;
 
 use crate::{
     Condition, Entry, Key, Lease, LeaseId, Operation, Outcome, Put, Revision, Selection, Snapshot, State,
@@ -40,6 +42,8 @@ pub struct EtcdOptions {
     pub login: Option<Login>,
     /// How the connection is secured; needed for `https`.
     pub tls: Option<TlsFiles>,
+    /// The SSH server from which the endpoints are reached; none: they are reached from here.
+    pub ssh: Option<SshOptions>,
 }
 
 /// A user of etcd.

@@ -16,6 +16,7 @@ pub(crate) fn options(cluster: &EtcdCluster, namespace: &str) -> EtcdOptions {
         namespace: namespace.to_owned(),
         login: None,
         tls: None,
+        ssh: None,
     }
 }
 
@@ -219,6 +220,7 @@ fn what_is_no_endpoint_is_told_at_once() {
             namespace: String::new(),
             login: None,
             tls: None,
+            ssh: None,
         };
         let error = EtcdStore::new(options).unwrap_err().to_string();
         assert!(error.starts_with(said) && !error.contains("hush"), "{error}");

@@ -9,6 +9,7 @@ mod etcd;
 mod faults;
 mod file;
 mod laws;
+mod ssh;
 mod suite;
 
 use setpoint_world::MemoryStore;

@@ -95,7 +95,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    let Some(store) = arguments.store.open()? else {
+    let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("a deploy needs a store that hosts share");
         return Err(failure.hint("name its members: `--seeds https://host:2379`"));
     };

@@ -135,7 +135,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         let machine = session.machine(
             &arguments.program.hostname()?,
             prefix,
-            arguments.store.open()?,
+            arguments.store.open(&session.output)?,
             Presence::Onlooker,
         )?;
         let capabilities = machine.capabilities(&compilation, false)?;
@@ -191,7 +191,7 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
             machine: session.machine(
                 &arguments.program.hostname()?,
                 prefix,
-                arguments.store.open()?,
+                arguments.store.open(&session.output)?,
                 Presence::Onlooker,
             )?,
             effects: false,

@@ -37,7 +37,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
             return Err(failure.hint("`remove HOST` takes away the key of a host"));
         }
     };
-    let Some(store) = arguments.store.open()? else {
+    let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("keys are in the store that hosts share, and none is named");
         return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
     };

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    let Some(store) = arguments.store.open()? else {
+    let Some(store) = arguments.store.open(&session.output)? else {
         let failure = Failure::usage("members share a store, and none is named");
         return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
     };

@@ -57,7 +57,7 @@ enum Action {
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let action = arguments.action()?;
-    let Some(store) = arguments.store.open_etcd()? else {
+    let Some(store) = arguments.store.open_etcd(&session.output)? else {
         let failure = Failure::usage("rights are given in the etcd that hosts share, and none is named");
         return Err(failure.hint("name its endpoints: `--seeds https://host:2379`"));
     };

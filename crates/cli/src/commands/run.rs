@@ -325,7 +325,7 @@ fn keep(
         &arguments.metrics,
         session.assembly.all_kinds().map(|kind| kind.schema.kind),
     )?;
-    let store = arguments.store.open()?;
+    let store = arguments.store.open(output)?;
     let store = match &metrics {
         Some(metrics) => store.map(|store| metrics.measure(store)),
         None => store,

@@ -8,6 +8,7 @@ mod publishing;
 mod rights;
 mod secrets;
 mod shared_values;
+mod ssh;
 
 use setpoint_testing::etcd::{EtcdCluster, has_etcd};
 use setpoint_testing::{Finished, Hermetic, Running};
@@ -92,6 +93,7 @@ impl Cluster {
             namespace: "/setpoint".to_owned(),
             login: None,
             tls: None,
+            ssh: None,
         };
         let store = EtcdStore::new(options).expect("the endpoints are right");
         // Another one each time, as earlier ones are part of the history.

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use setpoint_host::files::{AbsolutePath, Entry};
+use setpoint_host::ssh::{self, SshError};
 use tokio::sync::Mutex;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::protocol::{AuthenticateRequest, Calls, ResponseHeader};
+use super::tunnel::{self, ThroughSsh};
 use super::{EtcdOptions, refusals, revision_of};
 use crate::{Revision, StoreError};
 
@@ -97,6 +99,11 @@ impl Connection {
                 _ => {}
             }
         }
+        if options.ssh.is_some()
+            && let Some(endpoint) = tunnel::named_twice(&options.endpoints)
+        {
+            return wrong(format!("the endpoint `{endpoint}` of the store is given twice"));
+        }
         Ok(Connection {
             options,
             held: Mutex::default(),
@@ -183,12 +190,13 @@ impl Connection {
         let mut last = None;
         for _ in &self.options.endpoints {
             let endpoint = &self.options.endpoints[held.next % self.options.endpoints.len()];
-            let made = tokio::time::timeout(PATIENCE, self.connect(endpoint)).await;
+            let patience = self.patience_to_connect();
+            let made = tokio::time::timeout(patience, self.connect(endpoint)).await;
             let made = made.unwrap_or_else(|_| {
-                Err(StoreError::Away {
-                    reason: format!("no connection was made in {} s", PATIENCE.as_secs()).into(),
+                Err(NotConnected::of_member(StoreError::Away {
+                    reason: format!("no connection was made in {} s", patience.as_secs()).into(),
                     is_ambiguous: false,
-                })
+                }))
             });
             match made {
                 Ok(calls) => {
@@ -196,11 +204,15 @@ impl Connection {
                     held.calls = Some(calls.clone());
                     return Ok((held.number, calls));
                 }
-                Err(error @ StoreError::Away { .. }) => {
+                Err(NotConnected::Member(error)) => {
                     held.next += 1;
                     last = Some(self.placed(error, endpoint));
                 }
-                Err(error) => return Err(error),
+                Err(NotConnected::Beyond(error)) => {
+                    held.next += 1;
+                    last = Some(error);
+                }
+                Err(NotConnected::All(error)) => return Err(error),
             }
         }
         Err(last.unwrap_or(StoreError::Misconfigured {
@@ -220,13 +232,21 @@ impl Connection {
         }
     }
 
-    async fn connect(&self, url: &str) -> Result<Calls, StoreError> {
+    /// How long a connection may take; through SSH its server, too, takes its time.
+    fn patience_to_connect(&self) -> Duration {
+        match self.options.ssh {
+            Some(_) => PATIENCE + ssh::OPENING,
+            None => PATIENCE,
+        }
+    }
+
+    async fn connect(&self, url: &str) -> Result<Calls, NotConnected> {
         let misconfigured = |error: tonic::transport::Error| StoreError::Misconfigured {
             reason: format!("{url} cannot be connected to: {}", refusals::cause(&error)).into(),
         };
         let mut endpoint = Endpoint::from_shared(url.to_owned()).map_err(misconfigured)?;
         endpoint = endpoint
-            .connect_timeout(PATIENCE)
+            .connect_timeout(self.patience_to_connect())
             .http2_keep_alive_interval(SIGN_OF_LIFE)
             .keep_alive_timeout(SIGN_OF_LIFE_TAKES)
             .keep_alive_while_idle(true);
@@ -240,9 +260,16 @@ impl Connection {
             }
             endpoint = endpoint.tls_config(tls).map_err(misconfigured)?;
         }
-        let channel = endpoint.connect().await.map_err(|error| StoreError::Away {
-            reason: refusals::cause(&error).into(),
-            is_ambiguous: false,
+        let connected = match &self.options.ssh {
+            Some(ssh) => endpoint.connect_with_connector(ThroughSsh(ssh.clone())).await,
+            None => endpoint.connect().await,
+        };
+        let channel = connected.map_err(|error| match tunnel::below(&error) {
+            Some(error) => NotConnected::through_ssh(error),
+            None => NotConnected::Member(StoreError::Away {
+                reason: refusals::cause(&error).into(),
+                is_ambiguous: false,
+            }),
         })?;
         let calls = Calls::new(channel, url);
         let Some(login) = &self.options.login else {
@@ -255,10 +282,43 @@ impl Connection {
         let answer = calls
             .authenticate(request)
             .await
-            .map_err(|error| refusals::told(&error, false))?;
+            .map_err(|error| NotConnected::of_member(refusals::told(&error, false)))?;
         calls
             .with_token(&answer.token)
-            .map_err(|error| refusals::told(&error, false))
+            .map_err(|error| NotConnected::of_member(refusals::told(&error, false)))
+    }
+}
+
+/// Why there is no connection to a member.
+enum NotConnected {
+    /// It is away; others may be there.
+    Member(StoreError),
+    /// The same of a member behind an SSH server, which the error names.
+    Beyond(StoreError),
+    /// With no other member it would be otherwise.
+    All(StoreError),
+}
+
+impl NotConnected {
+    fn of_member(error: StoreError) -> NotConnected {
+        match error.is_passing() {
+            true => NotConnected::Member(error),
+            false => NotConnected::All(error),
+        }
+    }
+
+    fn through_ssh(error: &SshError) -> NotConnected {
+        match error {
+            SshError::Beyond { .. } => NotConnected::Beyond(tunnel::told(error)),
+            _ => NotConnected::All(tunnel::told(error)),
+        }
+    }
+}
+
+/// What was given for it is wrong.
+impl From<StoreError> for NotConnected {
+    fn from(error: StoreError) -> NotConnected {
+        NotConnected::of_member(error)
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
 
 /// Refuses options that contradict each other, which the service would end with. What is only not there yet is said.
 fn check(given: &GivenStore, output: &Output) -> Result<(), Failure> {
-    match given.store.open() {
+    match given.store.open(output) {
         Ok(_) => {}
         Err(failure) if failure.is_usage() => return Err(failure),
         Err(failure) => output.warning(format!("the service will not start as it is now: {failure}")),

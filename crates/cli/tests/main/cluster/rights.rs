@@ -92,6 +92,7 @@ impl Certified {
             namespace: "/setpoint".to_owned(),
             login: None,
             tls: Some(tls),
+            ssh: None,
         };
         EtcdStore::new(options).expect("the endpoints are right")
     }
