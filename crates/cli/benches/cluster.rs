@@ -258,7 +258,7 @@ fn hosts(count: usize, files: usize, seconds: usize) {
         );
         let path = bench.place.write("main.mcl", program);
         let before = Instant::now();
-        let processor = processor_time(&hosts);
+        let (processor, counted) = (processor_time(&hosts), bench.counters());
         let mut deploy = bench.setpoint("deploy", None);
         deploy
             .args(["--no-git", "--wait", "--wait-timeout", "600"])
@@ -276,7 +276,28 @@ fn hosts(count: usize, files: usize, seconds: usize) {
             processor.as_secs_f64(),
             processor.as_secs_f64() * 1000.0 / count as f64
         );
+        // Until all have said that they are right.
+        std::thread::sleep(Duration::from_secs(1));
+        let more = |name: &str| {
+            bench.counters().get(name).copied().unwrap_or_default()
+                - counted.get(name).copied().unwrap_or_default()
+        };
+        println!(
+            "  etcd: {:.2} s of processors, {:.1} writes and {:.1} KiB sent a host",
+            more("process_cpu_seconds_total"),
+            more("etcd_debugging_mvcc_put_total") / count as f64,
+            more("etcd_network_client_grpc_sent_bytes_total") / 1024.0 / count as f64
+        );
     }
+    println!(
+        "etcd: {:.0} MB, of which each host is a part",
+        bench
+            .counters()
+            .get("process_resident_memory_bytes")
+            .copied()
+            .unwrap_or_default()
+            / 1e6
+    );
     let memory: u64 = hosts.iter().map(|host| resident(host.id())).sum();
     println!("memory: {:.1} MB a host", memory as f64 / 1024.0 / count as f64);
     // Until all have said that they are right.
@@ -284,9 +305,11 @@ fn hosts(count: usize, files: usize, seconds: usize) {
     let (before, processor) = (bench.counters(), processor_time(&hosts));
     std::thread::sleep(Duration::from_secs(seconds as u64));
     let (after, processor) = (bench.counters(), processor_time(&hosts) - processor);
+    let etcd = "process_cpu_seconds_total";
     println!(
-        "idle for {seconds} s: the hosts took {:.3} s of processors in all; of the store, per host and minute:",
-        processor.as_secs_f64()
+        "idle for {seconds} s: the hosts took {:.3} s of processors in all, etcd {:.2} s; of the store, per host and minute:",
+        processor.as_secs_f64(),
+        after.get(etcd).copied().unwrap_or_default() - before.get(etcd).copied().unwrap_or_default()
     );
     for (name, end) in &after {
         let more = end - before.get(name).copied().unwrap_or_default();

@@ -1,10 +1,11 @@
 //! How a deploy stands on the hosts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use setpoint_diagnostics::visible;
-use setpoint_world::{Store, StoreError, Watch};
+use setpoint_world::{Change, Entry, Key, Store, StoreError, Watch, Watched};
 use tokio::time::Instant;
 
 use super::cannot;
@@ -16,28 +17,46 @@ use crate::session::Session;
 /// How long is waited before a store that is away is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The members, as they come and go and report.
+/// For how long changes are gathered before all are looked at.
+const GATHERED: Duration = Duration::from_millis(20);
+
+/// The members, as they come and go and report. What has changed is all that is asked for, however many there are.
 pub(super) struct Members {
     store: std::sync::Arc<dyn Store>,
-    watch: Option<Watch>,
+    followed: Option<Followed>,
+}
+
+/// What is known of them, and what goes on.
+struct Followed {
+    entries: BTreeMap<Key, Entry>,
+    watch: Watch,
 }
 
 impl Members {
     pub(super) fn of(deploys: &Deploys) -> Members {
         Members {
             store: deploys.store(),
-            watch: None,
+            followed: None,
         }
     }
 
     /// Those that there are now. A store that is away is waited for until then.
     pub(super) async fn now(&mut self, deadline: Instant) -> Result<Vec<MemberOfCluster>, Failure> {
         loop {
+            if let Some(followed) = &self.followed {
+                return Ok(followed
+                    .entries
+                    .values()
+                    .filter_map(MemberOfCluster::of)
+                    .collect());
+            }
             match self.store.read(&[all_members()]).await {
                 Ok(found) => {
-                    let begin = || self.store.watch(all_members(), found.revision);
-                    self.watch.get_or_insert_with(begin);
-                    return Ok(found.all().filter_map(MemberOfCluster::of).collect());
+                    let entries = found.all().map(|entry| (entry.key.clone(), entry.clone()));
+                    self.followed = Some(Followed {
+                        entries: entries.collect(),
+                        watch: self.store.watch(all_members(), found.revision),
+                    });
                 }
                 Err(error) if !error.is_passing() || Instant::now() >= deadline => return Err(unseen(error)),
                 Err(_) => tokio::time::sleep(PAUSE).await,
@@ -47,13 +66,37 @@ impl Members {
 
     /// Waits until something may have changed, or until then. Answers whether it is still before that.
     pub(super) async fn changed(&mut self, until: Instant) -> bool {
-        let changed = async {
-            match &mut self.watch {
-                Some(watch) => drop(watch.next().await),
-                None => std::future::pending().await,
-            }
+        let Some(followed) = &mut self.followed else {
+            return Instant::now() < until;
         };
-        tokio::time::timeout_at(until, changed).await.is_ok()
+        let Ok(mut is_known) = tokio::time::timeout_at(until, followed.next()).await else {
+            return false;
+        };
+        // Many report at once, and who waits looks at all of them.
+        let gathered = Instant::now() + GATHERED;
+        while is_known && let Ok(next) = tokio::time::timeout_at(gathered, followed.next()).await {
+            is_known = next;
+        }
+        if !is_known {
+            self.followed = None;
+        }
+        true
+    }
+}
+
+impl Followed {
+    /// Takes in what is heard next. Answers whether the members are known then; otherwise they are to be read anew.
+    async fn next(&mut self) -> bool {
+        let Watched::Changed(batch) = self.watch.next().await else {
+            return false;
+        };
+        for change in batch.changes {
+            match change {
+                Change::Put(entry) => drop(self.entries.insert(entry.key.clone(), entry)),
+                Change::Deleted(key) => drop(self.entries.remove(&key)),
+            }
+        }
+        true
     }
 }
 
