@@ -6,6 +6,8 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use setpoint_world::{Backoff, Key, Operation, Revision, Snapshot, State, StoreError, Transaction};
 use sha2::{Digest, Sha256};
@@ -250,8 +252,7 @@ impl Deploys {
             let bytes = self.content(&file.content).await?;
             write(&temporary.join(&file.path[1..]), &bytes, file.mode).map_err(here)?;
         }
-        remove(directory).map_err(here)?;
-        std::fs::rename(&temporary, directory).map_err(here)
+        put_in_place(&temporary, directory).map_err(here)
     }
 
     async fn content(&self, content: &Content) -> Result<Vec<u8>, NotFetched> {
@@ -313,6 +314,23 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     file.sync_all()
 }
 
+/// Puts a directory where another one may be, at once: whoever is killed meanwhile has one of them whole.
+fn put_in_place(new: &Path, directory: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, new, CWD, directory, RenameFlags::EXCHANGE) {
+        // What was there is at the other place now.
+        Ok(()) => remove(new)?,
+        Err(Errno::NOENT) => std::fs::rename(new, directory)?,
+        // Some file systems cannot exchange.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            remove(directory)?;
+            std::fs::rename(new, directory)?;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let parent = directory.parent().unwrap_or(Path::new("/"));
+    std::fs::File::open(parent)?.sync_all()
+}
+
 fn remove(directory: &Path) -> std::io::Result<()> {
     match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -327,6 +345,26 @@ mod tests {
     use setpoint_world::{MemoryStore, Selection, Store};
 
     use super::*;
+
+    #[test]
+    fn a_directory_takes_the_place_of_another_one_or_of_none() {
+        let root = tempfile::tempdir().unwrap();
+        let place = root.path().join("1");
+        for text in ["one", "two"] {
+            let new = root.path().join("1.arriving");
+            write(&new.join("below/main.mcl"), text.as_bytes(), 0o644).unwrap();
+            put_in_place(&new, &place).unwrap();
+            assert_eq!(
+                std::fs::read_to_string(place.join("below/main.mcl")).unwrap(),
+                text
+            );
+            assert_eq!(
+                std::fs::read_dir(root.path()).unwrap().count(),
+                1,
+                "nothing else is left"
+            );
+        }
+    }
 
     fn file(path: &str, mode: u32, content: &[u8]) -> DeployedFile {
         DeployedFile {
