@@ -96,12 +96,9 @@ impl Listener {
         let mut order = VecDeque::new();
         loop {
             while connections.try_join_next().is_some() {}
-            let stream = match listener.accept().await {
-                Ok((stream, _)) => stream,
-                Err(_) => {
-                    sleep(BREATH).await;
-                    continue;
-                }
+            let Ok((stream, _)) = listener.accept().await else {
+                sleep(BREATH).await;
+                continue;
             };
             order.retain(|one: &tokio::task::AbortHandle| !one.is_finished());
             if order.len() >= CONNECTIONS

@@ -34,7 +34,7 @@ impl Operation {
 }
 
 /// How a store has answered.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StoreMeter {
     /// By operation.
     pub(super) operations: [Requests; 3],
@@ -65,15 +65,6 @@ impl Default for Requests {
             refused: Counter::default(),
             away: Counter::default(),
             durations: Histogram::new(DURATIONS),
-        }
-    }
-}
-
-impl Default for StoreMeter {
-    fn default() -> StoreMeter {
-        StoreMeter {
-            operations: [Requests::default(), Requests::default(), Requests::default()],
-            last: Mutex::default(),
         }
     }
 }
