@@ -9,13 +9,17 @@ use setpoint_testing::{Hermetic, Running};
 
 use crate::end_to_end::{Engine, run, run_command, text};
 
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever runs the tests wants to know what was not tested"
+)]
 fn has_graphviz(test: &str) -> bool {
     let has = Command::new("dot")
         .arg("-V")
         .output()
         .is_ok_and(|ran| ran.status.success());
     if !has {
-        eprintln!("{test}: there is no Graphviz, left out");
+        eprintln!("skipped: {test}: needs the program `dot`");
     }
     has
 }
@@ -155,11 +159,11 @@ fn errors_until(mut command: Command, said: &str) -> String {
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped())
         .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        .expect("it can be started");
+    let mut lines = BufReader::new(child.stderr.take().expect("it was piped")).lines();
     let mut seen = String::new();
     for line in lines.by_ref() {
-        seen.push_str(&line.unwrap());
+        seen.push_str(&line.expect("it is text"));
         seen.push('\n');
         if seen.contains(said) {
             break;
@@ -168,7 +172,7 @@ fn errors_until(mut command: Command, said: &str) -> String {
     let status = Command::new("kill").arg(child.id().to_string()).status();
     assert!(status.is_ok_and(|status| status.success()), "it runs: {seen}");
     seen.extend(lines.map_while(Result::ok));
-    assert!(child.wait().unwrap().success(), "{seen}");
+    assert!(child.wait().is_ok_and(|status| status.success()), "{seen}");
     assert!(seen.contains(said), "{seen}");
     seen
 }

@@ -42,9 +42,9 @@ impl Measured {
     /// What it answers to a request: the head, and the body.
     fn ask(&self, request: &str) -> (String, String) {
         let mut stream = connect(&self.address);
-        stream.write_all(request.as_bytes()).unwrap();
+        stream.write_all(request.as_bytes()).expect("it listens");
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        stream.read_to_string(&mut answer).expect("it answers with text");
         let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
         (head.to_ascii_lowercase(), body.to_owned())
     }
@@ -70,15 +70,17 @@ impl Measured {
 }
 
 fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let stream = TcpStream::connect(address).expect("it listens");
+    stream
+        .set_read_timeout(Some(LIMIT))
+        .expect("the limit is not zero");
     stream
 }
 
 /// An address at which nobody listens.
 fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a loopback interface");
+    listener.local_addr().expect("it is bound").to_string()
 }
 
 #[test]

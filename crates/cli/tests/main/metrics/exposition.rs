@@ -194,9 +194,12 @@ fn is_name(text: &str) -> bool {
     text.starts_with(is_letter) && text.chars().all(|c| is_letter(c) || c.is_ascii_digit())
 }
 
+/// What tells the series of a family apart.
+type Labels = Vec<(String, String)>;
+
 /// Buckets rise with their bounds, and the last one, without a bound, holds all.
 fn check_histogram(name: &str, family: &Family) {
-    let mut series: BTreeMap<Vec<(String, String)>, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut series: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
     for (sample, value) in &family.samples {
         let (sample, mut labels) = series_parts(sample);
         if sample.ends_with("_bucket") {
