@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use setpoint_engine::{Apply, Attempting, Failure, HubWatcher, Level, Wanted, WantedOrder, WantedReach};
 use setpoint_host::bus::{
-    Buses, DynamicType, Fd, Following, Heard, Link, Message, Method, OwnedVariant, Type, Variant, all_signals,
+    Buses, DynamicType, Fd, Following, Heard, Link, Message, Method, OwnedVariant, Type, Variant,
+    all_signals, owner_changes,
 };
 use setpoint_host::download::download;
 use sha1::Sha1;
@@ -201,10 +202,17 @@ pub(crate) fn follow(
 ) -> Result<Following, Failure> {
     let bus = watcher.handle.extension::<Buses>()?.system.clone();
     let was_there = AtomicBool::new(false);
-    let followed = bus.follow(vec![all_signals(SERVICE, SERVICE)], move |heard| match heard {
+    let rules = vec![all_signals(SERVICE, SERVICE), owner_changes(SERVICE)];
+    let followed = bus.follow(rules, move |heard| match heard {
         Heard::Connected(_) => {
             was_there.store(true, Ordering::Relaxed);
             (watcher.event)("the system bus is followed");
+        }
+        // One that is started anew may find other devices than before. One that has ended, since nobody asked, is not started again by a look.
+        Heard::Signal(message) if is_of_bus(message) => {
+            if has_started(message) {
+                (watcher.event)("fwupd was started");
+            }
         }
         Heard::Signal(message) => {
             if concerns(device_in(message).as_ref()) {
@@ -217,6 +225,19 @@ pub(crate) fn follow(
         Heard::Unreachable(_) | Heard::Lost => {}
     });
     followed.attempting("follow", "fwupd")
+}
+
+/// Whether the bus itself tells something.
+fn is_of_bus(message: &Message) -> bool {
+    let header = message.header();
+    header.member().is_some_and(|member| member == "NameOwnerChanged")
+}
+
+/// Whether the bus tells that the daemon is there. The owners of other names are told, too, if somebody else asks for them.
+fn has_started(message: &Message) -> bool {
+    let body = message.body();
+    let told = body.deserialize::<(&str, &str, &str)>();
+    told.is_ok_and(|(name, _, new)| name == SERVICE && !new.is_empty())
 }
 
 /// The device that a signal is about, if it is about one.

@@ -342,6 +342,12 @@ fn a_repository_is_set_up_with_its_key_before_its_packages() {
             shell("cat /etc/apt/sources.list.d/ours.sources"),
             "# Setpoint writes this file.\nTypes: deb\nURIs: file:/signed\nSuites: stable\nComponents: main\nSigned-By: /etc/apt/keyrings/ours.asc"
         );
+        // An address that becomes a secret is one for whoever could read it before, and apt still has the packages.
+        let secret = program("/key.asc").replace("\"file:/signed\"", "sensitive(\"file:/signed\")");
+        let drifts = repair(&secret);
+assert!(drifts.contains(&"ours mode of the source: (sensitive) -> (sensitive)".to_owned()), "{drifts:?}");
+        assert_eq!(shell("stat -c %a /etc/apt/sources.list.d/ours.sources /etc/apt/keyrings/ours.asc"), "600\n644");
+        assert!(shell("apt-get -q update").contains("file:/signed"));
         repair("pkg:repository \"ours\" {\n\tstate => \"absent\",\n}\n");
         assert_eq!(shell("ls /etc/apt/sources.list.d /etc/apt/keyrings | grep ours || echo none"), "none");
     });

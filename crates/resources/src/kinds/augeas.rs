@@ -24,6 +24,8 @@ use crate::turns::Turn;
 
 /// Values in a structured text file, set through a lens of [Augeas](https://augeas.net), which has to be installed (`augeas-tools`).
 ///
+/// Its program keeps a history in the home directory, `.augeas/history`, which is made by a run without repair, too.
+///
 /// ```mcl
 /// augeas "forwarding" {
 ///     file => "/etc/sysctl.conf",

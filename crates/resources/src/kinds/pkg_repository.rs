@@ -56,6 +56,9 @@ pub(crate) struct PkgRepository {
     /// Whether it is there. It must be set.
     state: IfSet<Presence>,
     /// Where it is: `https://…`, or `file:/…`.
+    ///
+    /// If a parameter is sensitive, such as an address with a password in it, only root can read the file of the source, and then only root can ask apt what
+    /// packages there are. `apt_auth.conf(5)` has passwords in a file of their own.
     uris: Vec<String>,
     /// The suites, such as `bookworm`; needed for apt. One that ends in a slash is a path below the address, and has no components.
     suites: Vec<String>,
@@ -210,8 +213,11 @@ impl Resource for PkgRepository {
             ]
             .concat(),
         );
-        bring("key", key_path, key, apply).await?;
-        bring("source", source_path.clone(), source, apply).await?;
+        // Others than root read the key: what verifies signatures is another user. Who may not read a source may not ask what packages it has, either.
+        let is_secret = apply.has_sensitive();
+        let source_mode = if is_secret { 0o600 } else { 0o644 };
+        bring("key", key_path, key, 0o644, apply).await?;
+        bring("source", source_path.clone(), source, source_mode, apply).await?;
         if !exists || !self.enabled {
             return Ok(());
         }
@@ -301,17 +307,42 @@ async fn bring(
     field: &'static str,
     path: AbsolutePath,
     wanted: Option<Vec<u8>>,
+    mode: u32,
     apply: &mut Apply<'_>,
 ) -> Result<(), Failure> {
     let at = path.clone();
-    let read = move || match Entry::at(&at).and_then(|entry| entry.read()) {
-        Err(error) if error.is_not_found() => Ok(None),
-        read => read.map(Some).attempting("read", &at),
+    let read = move || {
+        let found = Entry::at(&at).and_then(|entry| Ok((entry.read()?, entry.stat()?)));
+        match found {
+            Err(error) if error.is_not_found() => Ok((None, None)),
+            found => found
+                .map(|(content, stat)| (Some(content), stat))
+                .attempting("read", &at),
+        }
     };
     let read = tokio::task::spawn_blocking(read).await;
-    let is = read.map_err(|ended| Failure::new("read").on(&path).because(ended))??;
+    let (is, stat) = read.map_err(|ended| Failure::new("read").on(&path).because(ended))??;
     if is == wanted {
-        return Ok(());
+        // What was no secret before may have become one.
+        let Some(open) = stat.map(|stat| stat.mode).filter(|is| is & !mode & 0o044 != 0) else {
+            return Ok(());
+        };
+        if wanted.is_none()
+            || !apply.drift(
+                format!("mode of the {field}"),
+                format!("{open:04o}"),
+                format!("{mode:04o}"),
+            )
+        {
+            return Ok(());
+        }
+        let set = move || {
+            Entry::at(&path)?
+                .set_mode(mode)
+                .attempting("set the mode of", &path)
+        };
+        let set = tokio::task::spawn_blocking(set).await;
+        return set.map_err(|ended| Failure::new("set the mode").because(ended))?;
     }
     let shown = |content: &Option<Vec<u8>>| match content {
         Some(content) => DriftValue::content(content),
@@ -329,9 +360,8 @@ async fn bring(
         if let Some(directory) = at.parent() {
             Entry::create_directories(&directory, 0o755, 0o755)?;
         }
-        // Others than root read it: what fetches packages is another user.
         committer
-            .replace(Replace::bytes(at, content).mode(0o644))
+            .replace(Replace::bytes(at, content).mode(mode))
             .map(drop)
             .map_err(Failure::from)
     };
