@@ -6,7 +6,7 @@ use setpoint_testing::{Finished, Hermetic};
 use crate::end_to_end::{Engine, run};
 use crate::place::{Place, shell};
 
-const CLASS: &str = "\
+pub(crate) const CLASS: &str = "\
 mount -t tmpfs none /sys/class
 of() { mkdir -p /sys/class/firmware-attributes/$1/attributes/$2; cd /sys/class/firmware-attributes/$1/attributes/$2; echo $3 > type; echo $4 > current_value; }
 of thinklmi WakeOnLAN enumeration Disable; echo 'Disable;ACOnly;ACandBattery;Enable' > possible_values

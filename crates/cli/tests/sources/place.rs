@@ -83,6 +83,8 @@ impl Place {
             return;
         }
         assert!(output.status.success() && said.contains(DONE), "{said}");
+        // What it measured is for who looks, with `--nocapture`.
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
     }
 
     fn obstacle(&self) -> Option<String> {

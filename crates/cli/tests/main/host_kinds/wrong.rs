@@ -1,0 +1,121 @@
+//! What each kind refuses: a resource with one parameter that is wrong, in between `«` and `»`.
+
+/// One for each kind at least: the kind, its resource, and what is said of the parameter.
+pub(super) const WRONG: &[(&str, &str, &str)] = &[
+    ("file", "file \"/w\" {\n\t«mode => \"0999\",»\n}", "mode"),
+    (
+        "exec",
+        "exec \"w\" {\n\tcmd => \"/bin/true\",\n\t«sig => \"SIGNONE\",»\n}",
+        "SIGNONE",
+    ),
+    (
+        "svc",
+        "svc \"w\" {\n\t«state => \"runing\",»\n}",
+        "`runing` is not a state of a service",
+    ),
+    ("pkg", "pkg \"w\" {\n\t«state => \"1 2\",»\n}", "1 2"),
+    (
+        "pkg:repository",
+        "pkg:repository \"w\" {\n\tstate => \"exists\",\n\t«uris => [\"somewhere\",],»\n}",
+        "`somewhere` is not an address",
+    ),
+    (
+        "cron",
+        "cron \"w\" {\n\t«trigger => \"OnSundays\",»\n\ttime => \"1h\",\n}",
+        "OnSundays",
+    ),
+    (
+        "mount",
+        "mount \"/w\" {\n\t«state => \"mounted\",»\n\tdevice => \"d\",\n\ttype => \"tmpfs\",\n}",
+        "mounted",
+    ),
+    ("nspawn", "nspawn \"w\" {\n\t«state => \"paused\",»\n}", "paused"),
+    ("hostname", "hostname \"w\" {\n\t«hostname => \"a b\",»\n}", "a b"),
+    (
+        "net",
+        "net \"w\" {\n\tstate => \"up\",\n\t«addrs => [\"192.0.2.300/24\",],»\n}",
+        "192.0.2.300/24",
+    ),
+    ("firewalld", "firewalld \"w\" {\n\t«ports => [\"80\",],»\n}", "80"),
+    (
+        "user",
+        "user \"w\" {\n\tstate => \"exists\",\n\t«shell => \"bash\",»\n}",
+        "must be an absolute path",
+    ),
+    ("group", "group \"w\" {\n\t«state => \"there\",»\n}", "there"),
+    (
+        "sysctl",
+        "sysctl \"vm.w\" {\n\tvalue => \"1\",\n\t«path => \"relative\",»\n}",
+        "relative",
+    ),
+    (
+        "line",
+        "line \"w\" {\n\tfile => \"/w/line\",\n\t«state => \"there\",»\n\tcontent => \"a\",\n}",
+        "there",
+    ),
+    (
+        "block",
+        "block \"w\" {\n\tfile => \"/w/block\",\n\t«state => \"there\",»\n\tcontent => \"a\",\n}",
+        "there",
+    ),
+    (
+        "ssh:authorized_key",
+        "ssh:authorized_key \"w\" {\n\tstate => \"exists\",\n\tfile => \"/w/keys\",\n\ttype => \"ssh-ed25519\",\n\t«key => \"A B\",»\n}",
+        "key",
+    ),
+    (
+        "json:edit",
+        "json:edit \"/w/document\" {\n\t«edits => [\".a =\",],»\n}",
+        ".a =",
+    ),
+    (
+        "augeas",
+        "augeas \"w\" {\n\tfile => \"/w/augeas\",\n\t«lens => \"Sshd\",»\n\tsets => [struct{path => \"a\", value => \"b\",},],\n}",
+        "Sshd",
+    ),
+    ("gzip", "gzip \"/w/gzip\" {\n\t«level => 12,»\n}", "from -2 to 9"),
+    ("tar", "tar \"/w/tar\" {\n\t«format => 3,»\n}", "2 for ustar"),
+    (
+        "gsettings",
+        "gsettings \"org.example w\" {\n\t«type => \"text\",»\n\tvalue => \"x\",\n}",
+        "text",
+    ),
+    (
+        "fwattr",
+        "fwattr \"w\" {\n\t«key => \"a/b\",»\n\tvalue => \"x\",\n}",
+        "must have no slash",
+    ),
+    (
+        "fwupd:device",
+        "fwupd:device \"w\" {\n\t«version => \"\",»\n}",
+        "must be set",
+    ),
+    (
+        "fwupd:remote",
+        "fwupd:remote \"w\" {\n\tenabled => true,\n\t«refresh_age => \"soon\",»\n}",
+        "soon",
+    ),
+    (
+        "fwupd:system",
+        "fwupd:system \"w\" {\n\t«state => \"new\",»\n}",
+        "new",
+    ),
+    (
+        "password",
+        "password \"w\" {\n\t«length => 0,»\n}",
+        "must be at least 1",
+    ),
+    ("kv", "kv \"w\" {\n\t«skipcmpstyle => 7,»\n}", "must be 0"),
+    (
+        "schedule",
+        "schedule \"w\" {\n\t«strategy => \"random\",»\n}",
+        "random",
+    ),
+    (
+        "msg",
+        "msg \"w\" {\n\tbody => \"x\",\n\t«priority => \"Loud\",»\n}",
+        "Loud",
+    ),
+    ("timer", "timer \"w\" {\n\t«interval => -1,»\n}", "interval"),
+    ("exit", "exit \"w\" {\n\t«code => 300,»\n}", "300"),
+];
