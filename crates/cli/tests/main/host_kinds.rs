@@ -256,7 +256,7 @@ fn until_it_ends(row: &Row, trouble: &Trouble, site: &Site, engine: &mut Engine)
         };
         event["kind"] == kind
             && event["name"] == of
-            && said.is_some_and(|said| !said.is_empty() && said.contains(&first))
+            && said.is_some_and(|said| !said.is_empty() && said.contains(&wanted))
     });
     site.shell(trouble.end);
     engine.repaired_until(kind, of, || site.shell(row.digest) == row.right);

@@ -323,6 +323,15 @@ pub(super) const ROWS: &[Row] = &[
         drift: "echo other > /small/all.tar",
     },
     Row {
+        name: "an archive of the program",
+        program: "deploy:tar \"program\" {\n\tpath => \"/small/program.tar\",\n}\n",
+        resource: ("deploy:tar", "program"),
+        prepare: "echo other > /small/program.tar",
+        digest: "tar -tPf /small/program.tar 2>/dev/null | grep -c '[.]mcl$' || true",
+        right: "1",
+        drift: "echo other > /small/program.tar",
+    },
+    Row {
         name: "a password that is kept",
         program: "password \"database\" {\n\tlength => 20,\n\tsaved => true,\n}\n",
         resource: ("password", "database"),

@@ -165,6 +165,12 @@ pub(super) const SECRETS: &[Secret] = &[
         "/small/inputs",
     ),
     secret(
+        "an archive of the program",
+        "\"/small/program.tar\"",
+        "sensitive(\"/small/program.tar\")",
+        "/small/program.tar",
+    ),
+    secret(
         "a password that is kept",
         "20",
         "sensitive(20)",

@@ -200,6 +200,13 @@ pub(super) const TROUBLES: &[Trouble] = &[
         end: EMPTY,
     },
     Trouble {
+        row: "an archive of the program",
+        begin: FILL,
+        drift: "echo other > /small/program.tar",
+        said: "o space left",
+        end: EMPTY,
+    },
+    Trouble {
         row: "a password that is kept",
         begin: "mkdir -p /under; cd PLACE/prefix/engine/state/*/var/; mount --bind . /under; mount --bind . \"$PWD\"; mount -o remount,bind,ro \"$PWD\"",
         drift: "rm /under/password",

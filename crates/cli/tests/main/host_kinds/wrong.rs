@@ -76,6 +76,11 @@ pub(super) const WRONG: &[(&str, &str, &str)] = &[
     ("gzip", "gzip \"/w/gzip\" {\n\t«level => 12,»\n}", "from -2 to 9"),
     ("tar", "tar \"/w/tar\" {\n\t«format => 3,»\n}", "2 for ustar"),
     (
+        "deploy:tar",
+        "deploy:tar \"/w/program\" {\n\t«format => 3,»\n}",
+        "2 for ustar",
+    ),
+    (
         "gsettings",
         "gsettings \"org.example w\" {\n\t«type => \"text\",»\n\tvalue => \"x\",\n}",
         "text",
