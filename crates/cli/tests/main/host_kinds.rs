@@ -283,7 +283,6 @@ fn kind_of(name: &str) -> &'static str {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "for who looks, with `--nocapture`")]
 fn every_kind_has_its_rows() {
     for (kind, why) in KEEP_NOTHING {
         eprintln!("{kind}: there is nothing to keep right: {why}");
