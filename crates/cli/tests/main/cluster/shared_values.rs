@@ -115,7 +115,9 @@ fn two_of_five_are_chosen_and_stay_until_nobody_stands() {
         .into_iter()
         .map(|(_, value)| value)
         .collect();
-    assert_eq!(chosen.last().map(String::as_str), Some("e,d"), "{chosen:?}");
+    // In the order in which they stood, or by name where both stood before anybody decided.
+    let last = chosen.last().map(String::as_str);
+    assert!(matches!(last, Some("e,d" | "d,e")), "{chosen:?}");
     assert!(chosen.len() <= 2, "nothing changes when others join: {chosen:?}");
     for host in names {
         cluster.rewrite(host, &stands("withdraw => true,"));
