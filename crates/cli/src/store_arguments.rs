@@ -241,7 +241,7 @@ fn variable_of_etcd(name: &str) -> Option<String> {
 }
 
 /// A path with the home for its `~`, which a shell leaves alone behind a `=`.
-fn below_home(given: &str) -> String {
+pub(crate) fn below_home(given: &str) -> String {
     let home = own_home().and_then(|home| home.into_os_string().into_string().ok());
     match (given.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => format!("{home}/{rest}"),

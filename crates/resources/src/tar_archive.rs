@@ -8,11 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use setpoint_engine::{Apply, DriftValue, Failure};
 use setpoint_host::files::{AbsolutePath, Entry, OpenFile, Stat};
 use setpoint_host::users::Users;
 use tar::{Builder, EntryType, Header};
 
-use crate::derived_file::Origin;
+use crate::derived_file::{self, Found, Origin};
 
 /// All members of an archive, in their order.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Members {
     }
 
     /// Says what an archive of them is made of.
-    pub(crate) fn add_to(&self, origin: &mut Origin) {
+    fn add_to(&self, origin: &mut Origin) {
         for member in &self.0 {
             origin.add(&member.name);
             let (uid, gid) = member.owners;
@@ -111,6 +112,15 @@ impl Format {
             4 => Some(Format::Pax),
             8 => Some(Format::Gnu),
             _ => None,
+        }
+    }
+
+    fn number(self) -> i64 {
+        match self {
+            Format::Fitting => 0,
+            Format::Ustar => 2,
+            Format::Pax => 4,
+            Format::Gnu => 8,
         }
     }
 }
@@ -156,8 +166,24 @@ impl Archive {
         }
     }
 
+    /// Keeps it at a path: whether it is there is told, and it is made where that may be repaired.
+    pub(crate) fn keep(self, path: &AbsolutePath, apply: &mut Apply<'_>) -> Result<(), Failure> {
+        let mut origin = Origin::of(&self.format.number().to_le_bytes());
+        self.members.add_to(&mut origin);
+        let found = derived_file::compare(apply, path, &origin, |writer| self.write(writer))?;
+        let (is, want) = match found {
+            Found::Right => return Ok(()),
+            Found::Nothing => (DriftValue::Absent, self.summary()),
+            Found::Other => (DriftValue::from("another archive"), self.difference(path)),
+        };
+        if apply.drift("output", is, want) {
+            derived_file::make(apply, path, &origin, found, move |writer| self.write(writer))?;
+        }
+        Ok(())
+    }
+
     /// Writes it whole.
-    pub(crate) fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, writer: &mut dyn Write) -> io::Result<()> {
         let mut builder = Builder::new(io::BufWriter::with_capacity(1 << 16, writer));
         for member in self.members.iter() {
             self.write_member(&mut builder, member)?;
@@ -259,7 +285,7 @@ impl Archive {
     }
 
     /// What it is, in few words.
-    pub(crate) fn summary(&self) -> String {
+    fn summary(&self) -> String {
         match self.members.0.len() {
             1 => "an archive of 1 member".to_owned(),
             count => format!("an archive of {count} members"),
@@ -267,7 +293,7 @@ impl Archive {
     }
 
     /// The same, and what in the one at a path is otherwise.
-    pub(crate) fn difference(&self, path: &AbsolutePath) -> String {
+    fn difference(&self, path: &AbsolutePath) -> String {
         let summary = self.summary();
         match changed(self, path) {
             Some(changed) if !changed.is_empty() => {

@@ -198,6 +198,12 @@ fn certificates_say_who_is_who() {
             unsafe_one.to_string().contains("needs the certificate"),
             "{unsafe_one}"
         );
+        let mut in_the_clear = options(&cluster, "/ns");
+        for endpoint in &mut in_the_clear.endpoints {
+            *endpoint = endpoint.replace("https://", "http://");
+        }
+        let clear = told(EtcdStore::new(in_the_clear).unwrap()).await;
+        assert!(clear.contains("which may want `https://`"), "{clear}");
     });
 }
 

@@ -59,13 +59,15 @@ struct Trouble {
     end: &'static str,
 }
 
-/// What is written in the program of a row, how it is written to be sensitive, and what must then be nowhere: a text, or after `FILE` what
-/// is in a file.
+/// What is written in the program of a row, how it is written to be sensitive, and what must then be nowhere.
 struct Secret {
     row: &'static str,
     written: &'static str,
     hidden: &'static str,
+    /// A text, or after `FILE` what is in a file.
     text: &'static str,
+    /// What a run tells of it while it is not sensitive: mostly itself.
+    told: &'static str,
 }
 
 /// Kinds that keep nothing of a machine right, and why.
@@ -85,14 +87,26 @@ const NOTHING_DRIFTS: &[(&str, &str)] = &[(
     "each process sends it once when it starts; what was sent cannot drift",
 )];
 
+/// Rows whose secret is told by no run, also where it is none, and why: what was asserted of the others cannot be of these.
+const NEVER_TOLD: &[(&str, &str)] = &[
+    (
+        "the firmware of all devices",
+        "there is one word for its state, and what is excluded is passed over",
+    ),
+    (
+        "a password that is kept",
+        "what is generated is told nowhere, however long it shall be",
+    ),
+];
+
 /// Makes room for few files below `/small`.
 const SMALL: &str = "mkdir /small; mount -t tmpfs -o size=1m,nr_inodes=80 tmpfs /small";
 
 /// Everything on the disks of the machine that is not as when the machine was started, and each change of it: where it is, its type, mode, owner and size,
-/// when and as what it was written. What the system manager, the kernel and the journal keep is not asked, nor our own prefix, which is below `/tmp`.
-/// Nor is the history that `augtool` writes again whenever it ends, and that nothing keeps it from.
+/// when and as what it was written. What the system manager, the kernel and the journal keep is not asked, nor what fwupd makes for itself
+/// a while after its start, nor our own prefix, which is below `/tmp`.
 const WHOLE_ROOT: &str = "cd /run/changed; find . /small -xdev \
-                          \\( -path ./tmp -o -path ./run -o -path ./proc -o -path ./sys -o -path ./dev -o -path ./var/log -o -path ./root/.augeas \\) -prune -o \
+                          \\( -path ./tmp -o -path ./run -o -path ./proc -o -path ./sys -o -path ./dev -o -path ./var/log -o -path ./var/cache/fwupd \\) -prune -o \
                           -printf '%p %y %m %U:%G %s %T+ %C+ %i %l\\n' | sort";
 
 /// A directory of a row's own.
@@ -109,16 +123,15 @@ impl Site {
         crate::place::shell(&self.filled(command))
     }
 
-    /// The events of a run that ends by itself.
-    fn events(&self, arguments: &[&str]) -> Vec<Json> {
+    /// What a run that ends by itself says.
+    fn said(&self, arguments: &[&str]) -> Said {
         let output = run_command(&self.0, arguments)
             .output()
             .expect("the program can be started");
-        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-        let parsed = lines
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("every line is one JSON object"));
-        parsed.collect()
+        Said {
+            events: String::from_utf8_lossy(&output.stdout).into_owned(),
+            errors: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
     }
 
     /// That a secret is not in what was said.
@@ -128,7 +141,35 @@ impl Site {
             Some(file) => self.shell(&format!("cat {file} 2>/dev/null || echo there is none")),
             None => secret.text.to_owned(),
         };
-        assert!(!said.contains(&text), "{}: `{text}` is in: {said}", secret.row);
+        for text in [&*text, secret.told] {
+            assert!(!said.contains(text), "{}: `{text}` is in: {said}", secret.row);
+        }
+    }
+
+    /// How many entries of the machine's journal have a text in any of their fields.
+    fn in_journal(&self, text: &str) -> String {
+        self.shell(&format!(
+            "journalctl --sync; journalctl -q -a -o verbose --no-pager | grep -c -F -e '{text}' || true"
+        ))
+    }
+}
+
+/// What a run said: an event in each line, and what else there was to say.
+struct Said {
+    events: String,
+    errors: String,
+}
+
+impl Said {
+    fn events(&self) -> Vec<Json> {
+        let lines = self.events.lines();
+        lines
+            .map(|line| serde_json::from_str(line).expect("every line is one JSON object"))
+            .collect()
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.events.contains(text) || self.errors.contains(text)
     }
 }
 
@@ -161,9 +202,13 @@ fn try_row(row: &Row) {
     let wrong = site.shell(row.digest);
     assert_ne!(wrong, row.right, "{name}: it is wrong at the beginning");
     let before = site.shell(WHOLE_ROOT);
-    let looked = site.events(&["--once", "--noop", main]);
+    let looked = site.said(&["--once", "--noop", main]);
     let after = site.shell(WHOLE_ROOT);
-    assert!(!drifts(&looked, row.resource).is_empty(), "{name}: {looked:?}");
+    assert!(
+        !drifts(&looked.events(), row.resource).is_empty(),
+        "{name}: {}",
+        looked.events
+    );
     let touched: Vec<&str> = after
         .lines()
         .filter(|line| !before.lines().any(|known| known == *line))
@@ -173,15 +218,25 @@ fn try_row(row: &Row) {
         "{name}: looking touches {touched:#?}"
     );
     assert_eq!(site.shell(row.digest), wrong, "{name}: looking changes nothing");
-    let repaired = site.events(&["--once", main]);
-    assert_eq!(site.shell(row.digest), row.right, "{name}: {repaired:?}");
+    let repaired = site.said(&["--once", main]);
+    assert_eq!(site.shell(row.digest), row.right, "{name}: {}", repaired.events);
     let drifts_by_hand = !excepted(NOTHING_DRIFTS, row);
     if drifts_by_hand {
-        let again = site.events(&["--once", main]);
+        let again = site.said(&["--once", main]).events();
         assert_eq!(drifts(&again, row.resource), [""; 0], "{name}: a second run");
     }
     let secret = SECRETS.iter().find(|secret| secret.row == *name);
+    let mut in_journal = String::new();
     if let Some(secret) = secret {
+        let told = looked.has(secret.told) || repaired.has(secret.told);
+        assert!(
+            told || excepted(NEVER_TOLD, row),
+            "{name}: a run tells it while it is not sensitive: {}",
+            repaired.events
+        );
+        if row.resource.0 == "msg" {
+            in_journal = site.in_journal(secret.text);
+        }
         hide(row, secret, &site, main);
     }
     let mut engine = Engine::start(&site.0, &[main]);
@@ -205,6 +260,13 @@ fn try_row(row: &Row) {
         until_it_ends(row, trouble, &site, &mut engine);
         end(row, secret, &site, engine);
     }
+    if let Some(secret) = secret.filter(|_| row.resource.0 == "msg") {
+        assert_eq!(
+            site.in_journal(secret.text),
+            in_journal,
+            "{name}: nor in the journal"
+        );
+    }
 }
 
 /// Runs the row's program with a parameter that is sensitive, and leaves it so.
@@ -215,12 +277,9 @@ fn hide(row: &Row, secret: &Secret, site: &Site, main: &str) {
     site.0.write("main.mcl", &hidden);
     site.shell(row.drift);
     for arguments in [&["--once", "--noop", main][..], &["--once", main]] {
-        let output = run_command(&site.0, arguments)
-            .output()
-            .expect("the program can be started");
-        for said in [output.stdout, output.stderr] {
-            site.assert_hidden(secret, &String::from_utf8_lossy(&said));
-        }
+        let said = site.said(arguments);
+        site.assert_hidden(secret, &said.events);
+        site.assert_hidden(secret, &said.errors);
     }
     assert_eq!(site.shell(row.digest), row.right, "{name}: hidden, and right");
 }

@@ -24,8 +24,6 @@ use crate::turns::Turn;
 
 /// Values in a structured text file, set through a lens of [Augeas](https://augeas.net), which has to be installed (`augeas-tools`).
 ///
-/// Its program keeps a history in the home directory, `.augeas/history`, which is made by a run without repair, too.
-///
 /// ```mcl
 /// augeas "forwarding" {
 ///     file => "/etc/sysctl.conf",
@@ -64,6 +62,16 @@ pub(crate) struct Set {
 
 /// The program.
 const AUGTOOL: &str = "augtool";
+
+/// Starts the program, as whoever has no home where that can be had.
+///
+/// It keeps a history of what is typed in the home of its real user, also when nothing is typed, and has no option against that. A look must change nothing,
+/// so its real user is 65535, which systemd and the kernel's 16-bit calls keep free of accounts; the rights are those of the effective user, which stays, also when
+/// `access` asks for those of the real one. An ordinary user gets the same number in a name space of users. Where neither is allowed, the history is made.
+const START: &str = "\
+{ for alone in 'setpriv --ruid=65535 --securebits=+no_setuid_fixup' 'unshare --user --map-user=65535'; do \
+if $alone true 2>/dev/null; then exec $alone augtool --noautoload --root \"$ROOT\"; fi; done; \
+exec augtool --noautoload --root \"$ROOT\"; }";
 
 /// Where programs of the system are.
 const SEARCH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -325,7 +333,7 @@ impl Augeas {
             environment.insert(format!("SCRIPT_{number}").into(), piece.into());
             shell.push_str(&format!(" \"$SCRIPT_{number}\""));
         }
-        shell.push_str(&format!(" | exec {AUGTOOL} --noautoload --root \"$ROOT\""));
+        shell.push_str(&format!(" | {START}"));
         let command = Command::shell("/bin/sh", shell).environment(Environment::Exactly(environment));
         let cancellation = apply.cancellation();
         let stop = Stop {

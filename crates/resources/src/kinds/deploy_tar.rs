@@ -5,13 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use setpoint_engine::{
-    Apply, Attempting, DriftValue, Failure, HubWatcher, IfSet, Resource, Watch, async_trait,
-};
+use setpoint_engine::{Apply, Attempting, Failure, HubWatcher, IfSet, Resource, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::{AbsolutePath, Entry};
 
-use crate::derived_file::{self, Found, Origin};
 use crate::program_files::{FollowedFiles, ProgramFile, ProgramFileContent, ProgramFiles};
 use crate::tar_archive::{Archive, Format, Member, Members, What};
 
@@ -79,23 +76,7 @@ impl Resource for DeployTar {
             return Err(Failure::new("archive the program").because(why));
         };
         let members = members(&files)?;
-        let mut origin = Origin::of(&self.format.to_le_bytes());
-        members.add_to(&mut origin);
-        let archive = Archive::new(format, members, apply.handle().users());
-        let found = derived_file::compare(apply, &path, &origin, |writer| archive.write(writer))?;
-        let is = match found {
-            Found::Right => return Ok(()),
-            Found::Nothing => DriftValue::Absent,
-            Found::Other => DriftValue::from("another archive"),
-        };
-        let want = match found {
-            Found::Other => archive.difference(&path),
-            Found::Nothing | Found::Right => archive.summary(),
-        };
-        if apply.drift("output", is, want) {
-            derived_file::make(apply, &path, &origin, found, move |writer| archive.write(writer))?;
-        }
-        Ok(())
+        Archive::new(format, members, apply.handle().users()).keep(&path, apply)
     }
 }
 

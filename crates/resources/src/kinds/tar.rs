@@ -5,11 +5,10 @@
 
 mod members;
 
-use setpoint_engine::{Apply, DriftValue, Failure, IfSet, Level, Resource, Watch, async_trait};
+use setpoint_engine::{Apply, Failure, IfSet, Level, Resource, Watch, async_trait};
 use setpoint_graph::{Invalid, MetaParameters};
 use setpoint_host::files::AbsolutePath;
 
-use crate::derived_file::{self, Found, Origin};
 use crate::tar_archive::{Archive, Format};
 use members::members;
 
@@ -87,23 +86,7 @@ impl Resource for Tar {
                 format!("two inputs make a member {name}: who unpacks the archive gets the last"),
             );
         }
-        let mut origin = Origin::of(&self.format.to_le_bytes());
-        members.add_to(&mut origin);
-        let archive = Archive::new(format, members, apply.handle().users());
-        let found = derived_file::compare(apply, &path, &origin, |writer| archive.write(writer))?;
-        let is = match found {
-            Found::Right => return Ok(()),
-            Found::Nothing => DriftValue::Absent,
-            Found::Other => DriftValue::from("another archive"),
-        };
-        let want = match found {
-            Found::Other => archive.difference(&path),
-            Found::Nothing | Found::Right => archive.summary(),
-        };
-        if apply.drift("output", is, want) {
-            derived_file::make(apply, &path, &origin, found, move |writer| archive.write(writer))?;
-        }
-        Ok(())
+        Archive::new(format, members, apply.handle().users()).keep(&path, apply)
     }
 }
 

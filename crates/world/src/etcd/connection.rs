@@ -5,7 +5,7 @@ use std::time::Duration;
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::ssh::{self, SshError};
 use tokio::sync::Mutex;
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
 use super::protocol::{AuthenticateRequest, Calls, ResponseHeader};
 use super::tunnel::{self, ThroughSsh};
@@ -60,7 +60,7 @@ struct Held {
 }
 
 impl Connection {
-    pub(super) fn new(options: EtcdOptions) -> Result<Connection, StoreError> {
+    pub(super) fn new(mut options: EtcdOptions) -> Result<Connection, StoreError> {
         let wrong = |reason: String| {
             Err(StoreError::Misconfigured {
                 reason: reason.into(),
@@ -103,6 +103,11 @@ impl Connection {
             && let Some(endpoint) = tunnel::named_twice(&options.endpoints)
         {
             return wrong(format!("the endpoint `{endpoint}` of the store is given twice"));
+        }
+        for endpoint in &mut options.endpoints {
+            if let Some(complete) = with_port(endpoint) {
+                *endpoint = complete;
+            }
         }
         Ok(Connection {
             options,
@@ -171,9 +176,12 @@ impl Connection {
             .tls
             .as_ref()
             .is_some_and(|tls| tls.identity.is_none());
-        let hint = match shows_nothing {
-            true => ", which may want a certificate of this host, and none is given",
-            false => "",
+        // An etcd that wants encryption hangs up on whoever speaks without.
+        let hangs_up = ["reset", "closed"].iter().any(|word| reason.contains(word));
+        let hint = match (shows_nothing, hangs_up && endpoint.starts_with("http://")) {
+            (true, _) => ", which may want a certificate of this host, and none is given",
+            (false, true) => ", which may want `https://`",
+            (false, false) => "",
         };
         StoreError::Away {
             reason: format!("{reason} ({endpoint}{hint})").into(),
@@ -289,6 +297,14 @@ impl Connection {
     }
 }
 
+/// An endpoint with the port of etcd, if it names none.
+fn with_port(endpoint: &str) -> Option<String> {
+    let uri: Uri = endpoint.parse().ok()?;
+    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
+    let names_none = authority.port().is_none() && !authority.as_str().ends_with(':');
+    names_none.then(|| format!("{scheme}://{authority}:{}", tunnel::PORT))
+}
+
 /// Why there is no connection to a member.
 enum NotConnected {
     /// It is away; others may be there.
@@ -330,4 +346,22 @@ fn read(path: &AbsolutePath) -> Result<Vec<u8>, StoreError> {
         reason: refusals::without_number(&format!("the certificates cannot be used: failed to {error}"))
             .into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_without_a_port_has_that_of_etcd() {
+        for (given, complete) in [
+            ("http://a", Some("http://a:2379")),
+            ("https://a.example/", Some("https://a.example:2379")),
+            ("https://[::1]", Some("https://[::1]:2379")),
+            ("http://a:80", None),
+            ("https://a:", None),
+        ] {
+            assert_eq!(with_port(given).as_deref(), complete, "{given}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use tonic::transport::Uri;
 use crate::StoreError;
 
 /// The port of etcd, where an endpoint names none.
-const PORT: u16 = 2379;
+pub(super) const PORT: u16 = 2379;
 
 /// What connects through an SSH server.
 pub(super) struct ThroughSsh(pub(super) SshOptions);

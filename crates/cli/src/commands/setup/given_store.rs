@@ -3,7 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command, FromArgMatches};
 
-use crate::store_arguments::StoreArguments;
+use crate::store_arguments::{StoreArguments, below_home};
 
 /// The options of the store, whichever there are, read as every command reads them, and as words.
 #[derive(Debug)]
@@ -58,7 +58,9 @@ fn words(matches: &ArgMatches) -> Vec<String> {
         });
         let values = matches.get_raw(id).into_iter().flatten();
         for value in values.map(|value| value.to_string_lossy()) {
-            let absolute = of_files.then(|| std::path::absolute(&*value).ok()).flatten();
+            let absolute = of_files
+                .then(|| std::path::absolute(below_home(&value)).ok())
+                .flatten();
             let value = absolute.map_or_else(|| value.to_string(), |path| path.display().to_string());
             words.push(format!("--{name}={value}"));
         }

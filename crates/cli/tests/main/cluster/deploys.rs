@@ -64,19 +64,7 @@ pub(super) fn finished(command: &mut std::process::Command, arguments: &[&str]) 
 impl Cluster {
     /// A host that runs what is deployed.
     pub(super) fn member(&self, host: &str, further: &[&str]) -> Host {
-        let mut command = self.place.command(BINARY);
-        command.args([
-            "run",
-            "--no-raise-limits",
-            "--json",
-            "--hostname",
-            host,
-            "--seeds",
-        ]);
-        command.arg(self.etcd.endpoints().join(","));
-        command
-            .arg("--prefix")
-            .arg(self.place.path(&format!("prefix-{host}")));
+        let mut command = self.host_command(host, None);
         command.args(further).arg("empty");
         Host::of_running(Running::start(command))
     }

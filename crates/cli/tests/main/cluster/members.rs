@@ -82,6 +82,13 @@ impl Cluster {
 
     /// A host that runs what is deployed, in a network namespace or in that of the test.
     pub(super) fn member_command(&self, host: &str, namespace: Option<&str>) -> Command {
+        let mut command = self.host_command(host, namespace);
+        command.arg("empty");
+        command
+    }
+
+    /// A host with a prefix of its own, but for what it runs.
+    pub(super) fn host_command(&self, host: &str, namespace: Option<&str>) -> Command {
         let mut command = self.in_namespace(namespace);
         command.args([
             "run",
@@ -95,7 +102,6 @@ impl Cluster {
         command
             .arg("--prefix")
             .arg(self.place.path(&format!("prefix-{host}")));
-        command.arg("empty");
         command
     }
 

@@ -10,20 +10,8 @@ use crate::several_hosts::{Host, eventually};
 impl Cluster {
     /// A host that publishes its program, and runs what is newest.
     fn publishing_host(&self, host: &str, program: &str) -> std::process::Command {
-        let mut command = self.place.command(BINARY);
-        command.args([
-            "run",
-            "--no-raise-limits",
-            "--json",
-            "--hostname",
-            host,
-            "--seeds",
-        ]);
-        command
-            .arg(self.etcd.endpoints().join(","))
-            .arg("--prefix")
-            .arg(self.place.path(&format!("prefix-{host}")))
-            .arg(self.place.path("repository").join(program));
+        let mut command = self.host_command(host, None);
+        command.arg(self.place.path("repository").join(program));
         command
     }
 }

@@ -153,7 +153,7 @@ pub(super) const ROWS: &[Row] = &[
         name: "a value of a structured file",
         program: "augeas \"root\" {\n\tfile => \"/small/sshd.test\",\n\tlens => \"Sshd.lns\",\n\tsets => [struct{path => \"PermitRootLogin\", value => \"prohibit-password\",},],\n}\n",
         resource: ("augeas", "root"),
-        prepare: "mkdir -p /root/.augeas; touch /root/.augeas; printf '# mine\nPermitRootLogin yes\nX11Forwarding no\n' > /small/sshd.test",
+        prepare: "printf '# mine\nPermitRootLogin yes\nX11Forwarding no\n' > /small/sshd.test",
         digest: "cat /small/sshd.test",
         right: "# mine\nPermitRootLogin prohibit-password\nX11Forwarding no",
         drift: "sed -i 's/Login prohibit-password/Login yes/' /small/sshd.test",

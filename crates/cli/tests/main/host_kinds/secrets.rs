@@ -13,7 +13,13 @@ const fn secret(
         written,
         hidden,
         text,
+        told: text,
     }
+}
+
+/// One of which a run tells something else.
+const fn told_as(told: &'static str, secret: Secret) -> Secret {
+    Secret { told, ..secret }
 }
 
 /// One for each kind at least.
@@ -30,11 +36,14 @@ pub(super) const SECRETS: &[Secret] = &[
         "sensitive(\"uninstalled\")",
         "uninstalled",
     ),
-    secret(
-        "a source of packages",
-        "\"file:/srv/ours\"",
-        "sensitive(\"file:/srv/ours\")",
-        "/srv/ours",
+    told_as(
+        "85 bytes",
+        secret(
+            "a source of packages",
+            "\"file:/srv/ours\"",
+            "sensitive(\"file:/srv/ours\")",
+            "/srv/ours",
+        ),
     ),
     secret(
         "a timer and what it runs",
@@ -86,11 +95,14 @@ pub(super) const SECRETS: &[Secret] = &[
         "sensitive(\"prohibit-password\")",
         "prohibit-password",
     ),
-    secret(
-        "a block of lines",
-        "\"10.0.0.7 db\\n\"",
-        "sensitive(\"10.0.0.7 db\\n\")",
-        "10.0.0.7",
+    told_as(
+        "62 bytes",
+        secret(
+            "a block of lines",
+            "\"10.0.0.7 db\\n\"",
+            "sensitive(\"10.0.0.7 db\\n\")",
+            "10.0.0.7",
+        ),
     ),
     secret(
         "a line of a file of somebody's home",
@@ -104,11 +116,14 @@ pub(super) const SECRETS: &[Secret] = &[
         "sensitive(\".log.level = \\\"warn\\\"\")",
         "warn",
     ),
-    secret(
-        "a setting of somebody's desktop",
-        "\"It's dark\"",
-        "sensitive(\"It's dark\")",
-        "It's dark",
+    told_as(
+        "s dark'",
+        secret(
+            "a setting of somebody's desktop",
+            "\"It's dark\"",
+            "sensitive(\"It's dark\")",
+            "It's dark",
+        ),
     ),
     secret(
         "the name that the kernel has",
@@ -152,23 +167,32 @@ pub(super) const SECRETS: &[Secret] = &[
         "sensitive(\"/usr/bin/touch /small/made\")",
         "/usr/bin/touch",
     ),
-    secret(
-        "a compressed text",
-        "\"packed text\"",
-        "sensitive(\"packed text\")",
-        "packed text",
+    told_as(
+        "11 bytes",
+        secret(
+            "a compressed text",
+            "\"packed text\"",
+            "sensitive(\"packed text\")",
+            "packed text",
+        ),
     ),
-    secret(
-        "an archive",
-        "\"/small/inputs/\"",
-        "sensitive(\"/small/inputs/\")",
-        "/small/inputs",
+    told_as(
+        "an archive of 1 member",
+        secret(
+            "an archive",
+            "\"/small/inputs/\"",
+            "sensitive(\"/small/inputs/\")",
+            "/small/inputs",
+        ),
     ),
-    secret(
-        "an archive of the program",
-        "\"/small/program.tar\"",
-        "sensitive(\"/small/program.tar\")",
-        "/small/program.tar",
+    told_as(
+        "an archive of 2 members",
+        secret(
+            "an archive of the program",
+            "\"/small/program.tar\"",
+            "sensitive(\"/small/program.tar\")",
+            "/small/program.tar",
+        ),
     ),
     secret(
         "a password that is kept",
