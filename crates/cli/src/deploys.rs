@@ -3,6 +3,7 @@
 //! ```text
 //! /deploy/ID/payload   the record, JSON        /deploy/ID/hash           the commit, where there is one
 //! /deploy/ID/rollout   who may take it, where that is not everybody
+//! /deploy/ID/steered   that somebody steers that; it goes with who does
 //! /fs/deploy/NAME      which files it has      /storage/HASH/NUMBER      contents, in parts, each compressed; the same one is stored once
 //! ```
 //!
@@ -44,6 +45,8 @@ pub(crate) struct Stored {
     pub(crate) hash: Option<String>,
     /// Who may take it where that is not everybody; what is wrong with that where it cannot be read.
     pub(crate) rollout: Option<Result<Rollout, String>>,
+    /// Whether somebody lets further hosts take it.
+    pub(crate) is_steered: bool,
 }
 
 impl Stored {
@@ -130,12 +133,13 @@ impl Deploys {
                 .filter_map(|entry| Some((id_of(&entry.key, what)?, entry)));
             own.collect()
         };
-        let (hashes, rollouts) = (by_id("hash"), by_id("rollout"));
+        let (hashes, rollouts, steered) = (by_id("hash"), by_id("rollout"), by_id("steered"));
         let all = by_id("payload").into_iter().map(|(id, entry)| Stored {
             id,
             record: Record::read(entry.text().unwrap_or_default()),
             hash: hashes.get(&id).and_then(|entry| entry.text().map(str::to_owned)),
             rollout: rollouts.get(&id).map(|entry| Rollout::read(&entry.value)),
+            is_steered: steered.contains_key(&id),
         });
         Ok(all.collect())
     }
@@ -159,7 +163,7 @@ impl Deploys {
 
     /// One of them; none where it is not there.
     pub(crate) async fn get(&self, id: u64) -> Result<Option<Stored>, StoreError> {
-        let what = ["payload", "hash", "rollout"].map(|what| key(id, what).into());
+        let what = ["payload", "hash", "rollout", "steered"].map(|what| key(id, what).into());
         let found = self.store.read(&what).await?;
         let entry = |at: usize| found.entries.get(at).and_then(|entries| entries.first());
         Ok(entry(0).map(|payload| Stored {
@@ -167,6 +171,7 @@ impl Deploys {
             record: Record::read(payload.text().unwrap_or_default()),
             hash: entry(1).and_then(|entry| entry.text().map(str::to_owned)),
             rollout: entry(2).map(|entry| Rollout::read(&entry.value)),
+            is_steered: entry(3).is_some(),
         }))
     }
 
@@ -216,24 +221,35 @@ impl Deploys {
         ))
     }
 
-    /// Adds one under the next number, whatever that is when it is done. One that goes back to an earlier one takes nothing away from the
-    /// commits: what is committed next follows those that were there before.
+    /// Adds one under the next number, whatever that is when it is done.
     pub(crate) async fn add_next(&self, record: &Record, upload: &Upload) -> Result<u64, NotAdded> {
         loop {
-            let newest = self.newest().await?;
-            let commits = match record.copy_of {
-                Some(_) => Commits {
-                    hash: self.hash(newest).await?,
-                    previous: None,
-                },
-                None => Commits::default(),
-            };
-            match self.add(newest + 1, record, &commits, None, upload).await {
-                Ok(()) => return Ok(newest + 1),
+            let id = self.newest().await? + 1;
+            match self.add_unchained(id, record, None, upload).await {
+                Ok(()) => return Ok(id),
                 Err(NotAdded::Raced(_)) => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Adds one under this number, which must be the next one, without holding it against the commits of the one before. One that goes back to an
+    /// earlier one takes nothing away from the commits: what is committed next follows those that were there before.
+    pub(crate) async fn add_unchained(
+        &self,
+        id: u64,
+        record: &Record,
+        rollout: Option<&Rollout>,
+        upload: &Upload,
+    ) -> Result<(), NotAdded> {
+        let commits = match record.copy_of {
+            Some(_) => Commits {
+                hash: self.hash(id - 1).await?,
+                previous: None,
+            },
+            None => Commits::default(),
+        };
+        self.add(id, record, &commits, rollout, upload).await
     }
 }
 

@@ -14,7 +14,7 @@ use super::graph::errors_first;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
 use crate::capabilities::ProgramFiles;
 use crate::compilation::{Compilation, ProgramSource};
-use crate::deploys::{Commits, Deployed, DeployedFile, Deploys, Frontend, NotAdded, Record};
+use crate::deploys::{Commits, Deployed, DeployedFile, Deploys, Frontend, NotAdded, Record, Rollout};
 use crate::failure::{Failure, exit_code};
 use crate::imposed::Imposed;
 use crate::model::ModelSettings;
@@ -111,12 +111,13 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if keep.is_some() && words != ["gc"] {
         return Err(Failure::usage("`--keep` is for `gc`"));
     }
+    arguments.refuse_without_effect(&words)?;
     match words.as_slice() {
         ["list"] => runtime.block_on(history::list(session, &deploys)),
         ["show", id] => runtime.block_on(history::show(session, &deploys, id)),
         ["diff", from] => runtime.block_on(history::diff(session, &deploys, from, None)),
         ["diff", from, to] => runtime.block_on(history::diff(session, &deploys, from, Some(to))),
-        ["rollback", id] => runtime.block_on(history::rollback(session, &deploys, id, patience)),
+        ["rollback", id] => runtime.block_on(history::rollback(session, &deploys, id, arguments)),
         ["resume", id] => runtime.block_on(rollout::resume(session, &deploys, id, arguments)),
         ["finish", id] => runtime.block_on(rollout::finish(session, &deploys, id, patience)),
         ["gc"] => runtime.block_on(history::clear(session, &deploys, keep)),
@@ -241,10 +242,23 @@ async fn publish_compiled(
         }
     })?;
     output.say(Importance::Notice, format!("success, id: {id}"));
-    let patience = arguments.wait.then_some(arguments.wait_timeout);
+    arrive(session, deploys, id, first, arguments).await
+}
+
+/// Steers a deploy that was published to its hosts, and waits for them, as far as the command line says so.
+async fn arrive(
+    session: &Session,
+    deploys: &Deploys,
+    id: u64,
+    first: Option<Rollout>,
+    arguments: &Arguments,
+) -> Result<u8, Failure> {
     match first {
-        Some(first) => rollout::roll_out(session, deploys, id, first, arguments.wait_timeout, patience).await,
-        None => wait_for_members(session, deploys, id, patience).await,
+        Some(first) => rollout::roll_out(session, deploys, id, first, arguments.wait_timeout).await,
+        None => {
+            let patience = arguments.wait.then_some(arguments.wait_timeout);
+            wait_for_members(session, deploys, id, patience).await
+        }
     }
 }
 
@@ -253,6 +267,30 @@ fn cannot(what: &str, why: impl std::fmt::Display) -> Failure {
 }
 
 impl Arguments {
+    /// Refuses switches that would do nothing with these words: what somebody wanted to be careful with is not done at once.
+    fn refuse_without_effect(&self, words: &[&str]) -> Result<(), Failure> {
+        let [word, ..] = words else { return Ok(()) };
+        let (waits, in_waves) = match *word {
+            "list" | "show" | "diff" | "gc" => (false, false),
+            "resume" | "finish" => (true, *word == "resume"),
+            "rollback" => (true, true),
+            _ => return Ok(()),
+        };
+        let given = [
+            (self.noop, "--noop"),
+            (self.sema.is_some(), "--sema"),
+            (self.no_autoedges, "--no-autoedges"),
+            (self.no_autogroup, "--no-autogroup"),
+            (self.wait && !waits, "--wait"),
+            (!self.canary.is_empty() && *word != "rollback", "--canary"),
+            (self.max_unavailable.is_some() && !in_waves, "--max-unavailable"),
+        ];
+        let Some((_, switch)) = given.iter().find(|(is_given, _)| *is_given) else {
+            return Ok(());
+        };
+        Err(Failure::usage(format!("`{switch}` does nothing with `{word}`")))
+    }
+
     /// What holds for all resources of the deploy.
     fn imposed(&self) -> Imposed {
         Imposed {

@@ -5,15 +5,19 @@
 //! same work, are not gone over together; and it needs one short value however many hosts there are.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::convert::Infallible;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use setpoint_world::{Operation, State, StoreError, Transaction, Value};
+use setpoint_world::{Backoff, Operation, State, StoreError, Transaction, Value};
 use sha2::{Digest, Sha256};
 
 use super::{Deploys, key};
 
 const VERSION: u32 = 1;
+
+/// How long somebody who is silent still counts as steering.
+const STEERED: Duration = Duration::from_secs(10);
 
 /// Which hosts may take a deploy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,17 +85,41 @@ impl Rollout {
     }
 }
 
-/// In a few words.
-impl fmt::Display for Rollout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Rollout {
+    /// How it stands, in a few words, by whether somebody steers it.
+    pub(crate) fn in_words(&self, is_steered: bool) -> String {
         match &self.stopped {
-            Some(why) => write!(f, "stopped: {why}"),
-            None => f.write_str("being rolled out"),
+            Some(why) => format!("stopped: {why}"),
+            None if is_steered => "being rolled out".to_owned(),
+            None => "stopped: whoever rolled it out is gone".to_owned(),
         }
     }
 }
 
 impl Deploys {
+    /// Says that somebody steers the rollout of a deploy, for as long as this is waited for. It goes with the process, however that ends.
+    pub(crate) async fn say_steered(&self, id: u64) -> Infallible {
+        let mut backoff = Backoff::default();
+        loop {
+            // A store that is away is told of by what the rollout itself asks of it.
+            if let Ok(lease) = self.store.lease(STEERED).await {
+                let put = Operation::put_leased(key(id, "steered"), Vec::new(), lease.id());
+                if self.store.transact(Transaction::of([put])).await.is_ok() {
+                    backoff.reset();
+                    lease.lost().await;
+                }
+            }
+            tokio::time::sleep(backoff.pause()).await;
+        }
+    }
+
+    /// Says that nobody does any more.
+    pub(crate) async fn say_not_steered(&self, id: u64) {
+        let delete = Operation::Delete(key(id, "steered").into());
+        // Otherwise it goes with the lease.
+        let _ = self.store.transact(Transaction::of([delete])).await;
+    }
+
     /// Changes who may take a deploy, if it is still as it was: `None` is everybody. Answers whether it was.
     pub(crate) async fn set_rollout(
         &self,

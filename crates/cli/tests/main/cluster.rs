@@ -3,6 +3,7 @@
 mod crash;
 mod deploys;
 mod faults;
+mod gone_hosts;
 mod members;
 mod publishing;
 mod rights;

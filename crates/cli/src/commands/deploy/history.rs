@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use setpoint_diagnostics::{visible, visible_lines};
 
-use super::waiting::{Members, shown, wait_for_members};
-use super::{cannot, number_of};
-use crate::deploys::{Deploys, Frontend, ListedFile, NotCleared, Record, Stored};
+use super::rollout::Waves;
+use super::waiting::{Members, shown};
+use super::{Arguments, arrive, cannot, number_of};
+use crate::deploys::{Deploys, Frontend, ListedFile, NotAdded, NotCleared, Record, Stored};
 use crate::failure::{Failure, exit_code};
 use crate::output::Importance;
 use crate::session::Session;
@@ -42,7 +43,7 @@ fn in_words(stored: &Stored) -> String {
     };
     let rollout = match &stored.rollout {
         None => String::new(),
-        Some(Ok(rollout)) => format!("; {rollout}"),
+        Some(Ok(rollout)) => format!("; {}", rollout.in_words(stored.is_steered)),
         Some(Err(why)) => format!("; nobody may take it: {why}"),
     };
     visible(&(what + &rollout)).into_owned()
@@ -222,12 +223,14 @@ async fn difference(
     Ok(text)
 }
 
+/// Publishes an earlier one again, for all hosts at once or in waves.
 pub(super) async fn rollback(
     session: &Session,
     deploys: &Deploys,
     id: &str,
-    patience: Option<Duration>,
+    arguments: &Arguments,
 ) -> Result<u8, Failure> {
+    let waves = Waves::of(arguments)?;
     // From here on its files must not be cleared away.
     let upload = deploys.begin_upload().await.map_err(unread)?;
     let stored = existing(deploys, id).await?;
@@ -236,12 +239,22 @@ pub(super) async fn rollback(
         .record
         .map_err(|why| cannot(&format!("go back to deploy {number}"), why))?;
     record.copy_of = Some(record.copy_of.unwrap_or(number));
-    let added = deploys.add_next(&record, &upload).await;
-    let id = added.map_err(|error| cannot("deploy", error))?;
+    let (id, first) = loop {
+        let id = deploys.newest().await.map_err(unread)? + 1;
+        let first = match &waves {
+            Some(waves) => Some(waves.first(deploys, id).await?),
+            None => None,
+        };
+        match deploys.add_unchained(id, &record, first.as_ref(), &upload).await {
+            Ok(()) => break (id, first),
+            Err(NotAdded::Raced(_)) => {}
+            Err(why) => return Err(cannot("deploy", why)),
+        }
+    };
     session
         .output
         .say(Importance::Notice, format!("success, id: {id}"));
-    wait_for_members(session, deploys, id, patience).await
+    arrive(session, deploys, id, first, arguments).await
 }
 
 /// Clears away all but the newest.

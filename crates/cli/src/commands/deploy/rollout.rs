@@ -5,17 +5,19 @@
 //! `resume` goes on from there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::task::Poll;
 use std::time::Duration;
 
 use globset::{Glob, GlobMatcher};
 use setpoint_diagnostics::{did_you_mean, visible};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use super::history::existing;
-use super::waiting::{Members, shown, wait_for_members};
+use super::waiting::{Members, shown, wait_for, wait_for_members};
 use super::{Arguments, cannot};
 use crate::deploys::{Deploys, Place, Rollout};
-use crate::failure::{Failure, exit_code};
+use crate::failure::Failure;
 use crate::membership::MemberOfCluster;
 use crate::output::Importance;
 use crate::session::Session;
@@ -110,11 +112,6 @@ pub(super) async fn resume(
     id: &str,
     arguments: &Arguments,
 ) -> Result<u8, Failure> {
-    if !arguments.canary.is_empty() {
-        return Err(Failure::usage(
-            "who takes it first was decided when it was deployed",
-        ));
-    }
     let (id, was) = under_way(deploys, id).await?;
     let mut now = was.clone();
     now.stopped = None;
@@ -122,8 +119,7 @@ pub(super) async fn resume(
         now.at_once = Some(at_once as usize);
     }
     change(deploys, id, &was, Some(&now)).await?;
-    let patience = arguments.wait.then_some(arguments.wait_timeout);
-    roll_out(session, deploys, id, now, arguments.wait_timeout, patience).await
+    roll_out(session, deploys, id, now, arguments.wait_timeout).await
 }
 
 /// Lets all hosts take what was being rolled out.
@@ -188,7 +184,6 @@ pub(super) async fn roll_out(
     id: u64,
     rollout: Rollout,
     patience: Duration,
-    wait: Option<Duration>,
 ) -> Result<u8, Failure> {
     let mut steering = Steering {
         session,
@@ -199,28 +194,47 @@ pub(super) async fn roll_out(
         patience,
     };
     let mut members = Members::of(deploys);
-    let stop = tokio::select! {
-        done = steering.steer(&mut members) => done?,
-        _ = tokio::signal::ctrl_c() => Some("it was interrupted".to_owned()),
+    let done = tokio::select! {
+        done = steering.steer(&mut members) => done,
+        () = told_to_end() => Ok(Some("it was interrupted".to_owned())),
+        never = deploys.say_steered(id) => match never {},
     };
-    let Some(why) = stop else {
-        if wait.is_some() {
-            return wait_for_members(session, deploys, id, wait).await;
-        }
-        let all = members.now(Instant::now()).await?;
-        session.output.print(&shown(&all, &[]))?;
-        return Ok(exit_code::DONE);
+    deploys.say_not_steered(id).await;
+    let goes_on = format!(
+        "other hosts stay with what they have; `setpoint deploy resume {id}` goes on, `finish {id}` gives it to all, `rollback ID` takes it back"
+    );
+    let Some(why) = done.map_err(|failure| failure.hint(&*goes_on))? else {
+        return wait_for(session, members, id, patience).await;
     };
     let was = steering.rollout;
     let mut now = was.clone();
     now.stopped = Some(why.clone());
-    change(deploys, id, &was, Some(&now)).await?;
+    let changed = change(deploys, id, &was, Some(&now)).await;
+    changed.map_err(|failure| failure.hint(&*goes_on))?;
     let all = members.now(Instant::now()).await?;
     session.output.print(&shown(&all, &[]))?;
     let failure = Failure::wrong(format!("deploy {id} has stopped")).because(visible(&why));
-    Err(failure.hint(format!(
-        "other hosts stay with what they have; `setpoint deploy resume {id}` goes on, `finish {id}` gives it to all, `rollback ID` takes it back"
-    )))
+    Err(failure.hint(goes_on))
+}
+
+/// Comes when somebody wants the command to end.
+async fn told_to_end() {
+    let mut signals: Vec<Signal> = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ]
+    .into_iter()
+    .filter_map(|kind| signal(kind).ok())
+    .collect();
+    std::future::poll_fn(|context| {
+        let mut is_there = signals.iter_mut().map(|one| one.poll_recv(context).is_ready());
+        match is_there.any(|is_there| is_there) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
 }
 
 struct Steering<'a> {
@@ -237,6 +251,7 @@ struct Steering<'a> {
 impl Steering<'_> {
     /// Answers why it stopped; nothing when all hosts may take it.
     async fn steer(&mut self, members: &mut Members) -> Result<Option<String>, Failure> {
+        self.expect_canaries(members).await?;
         loop {
             let all = members.now(Instant::now() + self.patience).await?;
             let later = self.deploys.get(self.id + 1).await;
@@ -261,6 +276,26 @@ impl Steering<'_> {
                 .changed(until.max(Instant::now() + Duration::from_millis(50)))
                 .await;
         }
+    }
+
+    /// Those that were to take it first count also when they are gone, perhaps of what they took; but not those that nobody knows any more.
+    async fn expect_canaries(&mut self, members: &mut Members) -> Result<(), Failure> {
+        let now = Instant::now();
+        let all = members.now(now + self.patience).await?;
+        let is_there = |host: &str| all.iter().any(|member| member.host == host);
+        for host in &self.rollout.canaries {
+            if is_there(host) {
+                self.since.insert(host.clone(), now);
+            } else if members.last_seen(host, now + self.patience).await?.is_some() {
+                self.since.insert(host.clone(), now);
+                let shown = visible(host);
+                let text = format!(
+                    "waiting for {shown}, which was to take it first and is gone; if it is gone for good: `setpoint keys remove {shown}`"
+                );
+                self.session.output.say(Importance::Notice, text);
+            }
+        }
+        Ok(())
     }
 
     fn look(&mut self, all: &[MemberOfCluster]) -> Look {

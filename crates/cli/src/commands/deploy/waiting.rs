@@ -1,17 +1,17 @@
 //! How a deploy stands on the hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use setpoint_diagnostics::visible;
-use setpoint_world::{Change, Entry, Key, Store, StoreError, Watch, Watched};
+use setpoint_world::{Change, Entry, Key, Selection, Snapshot, Store, Watch, Watched};
 use tokio::time::Instant;
 
 use super::cannot;
 use crate::deploys::Deploys;
 use crate::failure::{Failure, exit_code};
-use crate::membership::{LastSeen, MemberOfCluster, all_members};
+use crate::membership::{LastSeen, MemberOfCluster, all_members, key_of_last_seen};
 use crate::session::Session;
 
 /// How long is waited before a store that is away is asked again.
@@ -24,6 +24,10 @@ const GATHERED: Duration = Duration::from_millis(20);
 pub(super) struct Members {
     store: std::sync::Arc<dyn Store>,
     followed: Option<Followed>,
+    /// All that were there since somebody looks on.
+    known: BTreeSet<String>,
+    /// Those of them that are gone without having been told to end.
+    lost: BTreeMap<String, LastSeen>,
 }
 
 /// What is known of them, and what goes on.
@@ -37,6 +41,8 @@ impl Members {
         Members {
             store: deploys.store(),
             followed: None,
+            known: BTreeSet::new(),
+            lost: BTreeMap::new(),
         }
     }
 
@@ -50,15 +56,58 @@ impl Members {
                     .filter_map(MemberOfCluster::of)
                     .collect());
             }
-            match self.store.read(&[all_members()]).await {
-                Ok(found) => {
-                    let entries = found.all().map(|entry| (entry.key.clone(), entry.clone()));
-                    self.followed = Some(Followed {
-                        entries: entries.collect(),
-                        watch: self.store.watch(all_members(), found.revision),
-                    });
+            let found = self.read(all_members(), deadline).await?;
+            let entries = found.all().map(|entry| (entry.key.clone(), entry.clone()));
+            self.followed = Some(Followed {
+                entries: entries.collect(),
+                watch: self.store.watch(all_members(), found.revision),
+            });
+        }
+    }
+
+    /// Those that were there while somebody looked on, and are gone without having been told to end: what they got may be why. `there` are those that
+    /// there are now.
+    pub(super) async fn lost(
+        &mut self,
+        there: &[MemberOfCluster],
+        deadline: Instant,
+    ) -> Result<Vec<(String, LastSeen)>, Failure> {
+        let there: BTreeSet<&str> = there.iter().map(|member| &*member.host).collect();
+        self.lost.retain(|host, _| !there.contains(&**host));
+        let gone: Vec<String> = self
+            .known
+            .iter()
+            .filter(|host| !there.contains(&***host))
+            .cloned()
+            .collect();
+        for host in gone {
+            let seen = self.last_seen(&host, deadline).await?;
+            self.known.remove(&host);
+            if let Some(seen) = seen.filter(|seen| !seen.has_ended) {
+                self.lost.insert(host, seen);
+            }
+        }
+        self.known.extend(there.into_iter().map(str::to_owned));
+        Ok(self
+            .lost
+            .iter()
+            .map(|(host, seen)| (host.clone(), seen.clone()))
+            .collect())
+    }
+
+    /// When a host was seen last; none if it is not known.
+    pub(super) async fn last_seen(&self, host: &str, deadline: Instant) -> Result<Option<LastSeen>, Failure> {
+        let found = self.read(key_of_last_seen(host).into(), deadline).await?;
+        Ok(found.all().find_map(LastSeen::of).map(|(_, seen)| seen))
+    }
+
+    async fn read(&self, selection: Selection, deadline: Instant) -> Result<Snapshot, Failure> {
+        loop {
+            match self.store.read(std::slice::from_ref(&selection)).await {
+                Ok(found) => return Ok(found),
+                Err(error) if !error.is_passing() || Instant::now() >= deadline => {
+                    return Err(cannot("see how the members stand", error));
                 }
-                Err(error) if !error.is_passing() || Instant::now() >= deadline => return Err(unseen(error)),
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }
         }
@@ -100,10 +149,6 @@ impl Followed {
     }
 }
 
-fn unseen(error: StoreError) -> Failure {
-    cannot("see how the members stand", error)
-}
-
 /// Waits until every member has a deploy right, or does not get it right, and shows how they stand.
 pub(super) async fn wait_for_members(
     session: &Session,
@@ -111,25 +156,35 @@ pub(super) async fn wait_for_members(
     id: u64,
     patience: Option<Duration>,
 ) -> Result<u8, Failure> {
-    let Some(patience) = patience else {
-        return Ok(exit_code::DONE);
-    };
+    match patience {
+        None => Ok(exit_code::DONE),
+        Some(patience) => wait_for(session, Members::of(deploys), id, patience).await,
+    }
+}
+
+/// The same, with what is known of the members already. One that goes meanwhile is waited for, too.
+pub(super) async fn wait_for(
+    session: &Session,
+    mut all: Members,
+    id: u64,
+    patience: Duration,
+) -> Result<u8, Failure> {
     let deadline = Instant::now() + patience;
-    let mut all = Members::of(deploys);
-    let (members, is_over) = loop {
+    let (members, lost, is_over) = loop {
         let members = all.now(deadline).await?;
-        if members.iter().all(|member| member.verdict(id).is_some()) {
-            break (members, true);
+        let lost = all.lost(&members, deadline).await?;
+        if lost.is_empty() && members.iter().all(|member| member.verdict(id).is_some()) {
+            break (members, lost, true);
         }
         if !all.changed(deadline).await {
-            break (members, false);
+            break (members, lost, false);
         }
     };
-    session.output.print(&shown(&members, &[]))?;
-    if members.is_empty() {
+    session.output.print(&shown(&members, &lost))?;
+    if members.is_empty() && lost.is_empty() {
         session.output.warning("no host is there that runs deploys");
     }
-    let is_right = members.iter().all(|member| member.verdict(id) == Some(true));
+    let is_right = lost.is_empty() && members.iter().all(|member| member.verdict(id) == Some(true));
     Ok(match (is_over, is_right) {
         (_, true) => exit_code::DONE,
         (true, false) => exit_code::WRONG,

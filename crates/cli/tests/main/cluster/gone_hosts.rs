@@ -1,0 +1,185 @@
+//! Hosts, and whoever deploys, that go while a deploy is on its way: they are not taken for right, nor for busy.
+
+use setpoint_testing::etcd::has_etcd;
+use setpoint_testing::{Finished, Running};
+
+use super::deploys::{Publisher, says};
+use super::{BINARY, Cluster};
+use crate::several_hosts::{Host, eventually};
+
+impl Cluster {
+    /// The lines in which `members` says this.
+    fn members_saying(&self, state: &str) -> usize {
+        let seeds = self.etcd.endpoints().join(",");
+        let members = self.place.run(BINARY, &["members", "--seeds", &seeds]);
+        members.stdout.lines().filter(|line| line.contains(state)).count()
+    }
+
+    /// Publishes something, in the background.
+    fn begin_deploy(&self, arguments: &[&str]) -> Running {
+        let mut command = self.place.command(BINARY);
+        command.current_dir(self.place.path("repository"));
+        command.args(["deploy", "--no-git", "--seeds", &self.etcd.endpoints().join(",")]);
+        command.args(arguments);
+        Running::start(command)
+    }
+}
+
+/// The last line that `list` shows.
+fn newest(publisher: &Publisher<'_>) -> String {
+    let list = publisher.deploy(&["list"]).stdout;
+    list.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn who_goes_while_a_deploy_comes_is_not_taken_for_right() {
+    if !has_etcd("who_goes_while_a_deploy_comes_is_not_taken_for_right") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("one.mcl", &says("one"));
+    publisher.write("two.mcl", &says("two"));
+    let deploy = |arguments: &[&str]| -> Finished {
+        let mut all = vec!["--no-git"];
+        all.extend(arguments);
+        publisher.deploy(&all)
+    };
+    let a = cluster.member("a", &[]);
+    let b = cluster.member("b", &[]);
+    assert_eq!(deploy(&["one.mcl"]).code, 0);
+    for host in ["a.says", "b.says"] {
+        cluster.becomes(host, "one");
+    }
+    eventually("both have it", || cluster.members_saying(" 1  right") == 2);
+
+    // It falls silent, and does not count as a member any more when its lease has ended.
+    b.freeze();
+    let waited = deploy(&["--wait", "--wait-timeout", "18", "two.mcl"]);
+    assert_eq!(waited.code, 3, "{}{}", waited.stdout, waited.stderr);
+    let row = waited.stdout.lines().find(|line| line.starts_with("b "));
+    assert!(row.is_some_and(|row| row.contains("gone")), "{}", waited.stdout);
+
+    // It was to take it first, and is gone when somebody goes on.
+    b.thaw();
+    cluster.becomes("b.says", "two");
+    eventually("it is back", || cluster.members_saying(" 2  right") == 2);
+    b.freeze();
+    let stopped = deploy(&["--canary", "b", "--wait-timeout", "1", "one.mcl"]);
+    assert_eq!(stopped.code, 1, "{}", stopped.stderr);
+    b.kill();
+    eventually("it is gone", || cluster.members_saying("  gone  ") == 1);
+    let resumed = deploy(&["--wait-timeout", "1", "resume", "3"]);
+    assert!(
+        resumed.code == 1 && resumed.stderr.contains("b is gone"),
+        "{}",
+        resumed.stderr
+    );
+    assert!(
+        resumed.stderr.contains("setpoint keys remove b"),
+        "{}",
+        resumed.stderr
+    );
+    cluster.becomes("a.says", "two");
+    // For good.
+    let seeds = cluster.etcd.endpoints().join(",");
+    let removed = cluster
+        .place
+        .run(BINARY, &["keys", "--seeds", &seeds, "remove", "b"]);
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    let resumed = deploy(&["resume", "3"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert!(
+        resumed.stdout.contains(" 3  right"),
+        "all others have it when it says so: {}",
+        resumed.stdout
+    );
+    // Who ends as it is told to is not waited for.
+    let c = cluster.member("c", &[]);
+    cluster.becomes("c.says", "one");
+    let slow = "exec \"slow\" {\n\tcmd => \"/bin/sleep 4\",\n\tshell => \"\",\n}\n";
+    publisher.write("slow.mcl", slow);
+    let waiting = cluster.begin_deploy(&["--wait", "slow.mcl"]);
+    eventually("it is on its way", || newest(&publisher).starts_with("    4"));
+    c.stop();
+    let (status, errors) = waiting.finish();
+    assert_eq!(status.code(), Some(0), "{errors}");
+    a.stop();
+}
+
+#[test]
+fn a_rollout_that_nobody_steers_is_told_as_stopped() {
+    if !has_etcd("a_rollout_that_nobody_steers_is_told_as_stopped") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("one.mcl", &says("one"));
+    publisher.write("two.mcl", &says("two"));
+    let a: Host = cluster.member("a", &[]);
+    let b: Host = cluster.member("b", &[]);
+    let first = publisher.deploy(&["--no-git", "one.mcl"]);
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    eventually("both have it", || cluster.members_saying(" 1  right") == 2);
+    b.freeze();
+    for (signal, why) in [("TERM", "it was interrupted"), ("HUP", "it was interrupted")] {
+        let rollout = cluster.begin_deploy(&["--canary", "b", "two.mcl"]);
+        eventually("it is steered", || {
+            newest(&publisher).contains("being rolled out")
+        });
+        rollout.signal(signal);
+        let (status, errors) = rollout.finish();
+        assert!(status.code() == Some(1) && errors.contains(why), "{errors}");
+        let told = newest(&publisher);
+        assert!(told.contains(&format!("stopped: {why}")), "{told}");
+        let back = publisher.deploy(&["rollback", "1"]);
+        assert_eq!(back.code, 0, "{}", back.stderr);
+    }
+    let rollout = cluster.begin_deploy(&["--canary", "b", "two.mcl"]);
+    eventually("it is steered", || {
+        newest(&publisher).contains("being rolled out")
+    });
+    rollout.signal("KILL");
+    eventually("nobody steers it", || {
+        newest(&publisher).contains("stopped: whoever rolled it out is gone")
+    });
+    cluster.becomes("a.says", "one");
+    drop(rollout);
+    b.thaw();
+    // And back to what was before, first on one of them.
+    let back = publisher.deploy(&["--canary", "a", "--max-unavailable", "1", "rollback", "1"]);
+    assert_eq!(back.code, 0, "{}", back.stderr);
+    eventually("both have it", || cluster.members_saying("  right") == 2);
+    a.stop();
+    b.stop();
+}
+
+#[test]
+fn switches_that_would_do_nothing_are_refused_before_anything_is_done() {
+    if !has_etcd("switches_that_would_do_nothing_are_refused_before_anything_is_done") {
+        return;
+    }
+    let cluster = Cluster::start(1);
+    let publisher = Publisher { cluster: &cluster };
+    publisher.write("one.mcl", &says("one"));
+    for _ in 0..3 {
+        assert_eq!(publisher.deploy(&["--no-git", "one.mcl"]).code, 0);
+    }
+    let before = cluster.etcd.control(&["get", "--prefix", "/setpoint/deploy/"]);
+    for words in [
+        &["--noop", "gc", "--keep", "1"][..],
+        &["--noop", "rollback", "1"],
+        &["--sema", "1", "rollback", "1"],
+        &["--no-autoedges", "finish", "3"],
+        &["--canary", "1", "resume", "3"],
+        &["--max-unavailable", "1", "gc", "--keep", "1"],
+        &["--wait", "list"],
+    ] {
+        let refused = publisher.deploy(words);
+        assert_eq!(refused.code, 64, "{words:?}: {}", refused.stderr);
+        let said = format!("`{}` does nothing with `", words[0]);
+        assert!(refused.stderr.contains(&said), "{words:?}: {}", refused.stderr);
+    }
+    let after = cluster.etcd.control(&["get", "--prefix", "/setpoint/deploy/"]);
+    assert_eq!(after, before);
+}
