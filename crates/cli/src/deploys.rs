@@ -22,7 +22,7 @@ use std::sync::Arc;
 use setpoint_world::{Entry, Key, Operation, Outcome, Selection, State, Store, StoreError, Transaction};
 
 pub(crate) use clearing::{CLEARED, CLEARING, NotCleared};
-pub(crate) use files::{DeployedFile, FILES, ListedFile, STORAGE, Upload};
+pub(crate) use files::{DeployedFile, FILES, LARGEST, ListedFile, STORAGE, Upload};
 pub(crate) use following::{Deployed, Follower};
 pub(crate) use record::{Frontend, Record};
 pub(crate) use rollout::{Place, Rollout};

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use crate::failure::{Failure, system_text};
 use crate::output::Output;
+use crate::program_state::ProgramState;
 
 /// The programs of Graphviz that lay a graph out.
 const FILTERS: [&str; 8] = [
@@ -115,13 +116,13 @@ impl GraphvizArguments {
 
 impl Drawing {
     /// Draws each graph that comes, until the engine has ended. Of graphs that come while one is drawn only the newest is.
-    pub(crate) fn follow(self, engine: Engine) -> impl Future<Output = ()> + Send {
+    pub(crate) fn follow(self, engine: Engine, program: ProgramState) -> impl Future<Output = ()> + Send {
         // From now on, and not from when the task is first run.
         let events = engine.events();
-        self.draw_all(engine, events)
+        self.draw_all(engine, program, events)
     }
 
-    async fn draw_all(mut self, engine: Engine, mut events: EventStream) {
+    async fn draw_all(mut self, engine: Engine, program: ProgramState, mut events: EventStream) {
         // What was missed may have been a new graph.
         let is_news =
             |event: &Event| matches!(event.what, EventKind::GraphSwapped { .. } | EventKind::Gap { .. });
@@ -130,11 +131,20 @@ impl Drawing {
             while let Some(event) = events.try_next() {
                 has_changed |= is_news(&event);
             }
-            if has_changed && let Some(Some(graph)) = engine.graph().await {
-                match self.draw(&graph).await {
+            if !has_changed {
+                continue;
+            }
+            let graph = match engine.graph().await {
+                Some(graph) => graph,
+                // The engine has ended already, and what it had is what the program gave.
+                None => program.get().accepted.map(|accepted| accepted.graph),
+            };
+            match graph {
+                None => {}
+                Some(graph) => match self.draw(&graph).await {
                     Ok(()) => self.said = None,
                     Err(why) => self.say(why),
-                }
+                },
             }
         }
     }

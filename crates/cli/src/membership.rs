@@ -117,6 +117,11 @@ impl MemberOfCluster {
     }
 }
 
+/// Where the report of a member is.
+pub(crate) fn key_of_member(host: &str) -> Key {
+    Key::new(format!("{MEMBERS}{host}")).expect("it is not empty")
+}
+
 /// Where all members are.
 pub(crate) fn all_members() -> Selection {
     Selection::prefix(MEMBERS)
@@ -227,7 +232,7 @@ impl Reporting {
     }
 
     fn key(&self) -> Key {
-        Key::new(format!("{MEMBERS}{}", self.hostname)).expect("it is not empty")
+        key_of_member(&self.hostname)
     }
 
     async fn write(&self, report: &Report, lease: &Lease) -> Result<Revision, StoreError> {

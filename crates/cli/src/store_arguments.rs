@@ -173,6 +173,9 @@ impl StoreArguments {
             address,
             host_key: host_key.map_err(|error| wrong("--ssh-hostkey", &error))?,
             identity: match &self.ssh_id {
+                Some(file) if file.is_empty() => {
+                    return Err(Failure::usage("`--ssh-id` names no file"));
+                }
                 Some(file) => IdentityChoice::File(path(below_home(file))?),
                 None => IdentityChoice::Found,
             },
@@ -201,12 +204,17 @@ impl StoreArguments {
         };
         let from_file = self.store_password_file.clone().map(|file| {
             let path = path(file)?;
-            let read = Entry::at(&path)
+            let unread = "the password for the store cannot be read";
+            let failed = |error| Failure::wrong(unread).because(error);
+            let entry = Entry::at(&path)
                 .and_then(|entry| entry.follow())
-                .and_then(|entry| entry.read());
-            let bytes = read.map_err(|error| {
-                Failure::wrong("the password for the store cannot be read").because(error)
-            })?;
+                .map_err(failed)?;
+            let stat = entry.stat().map_err(failed)?;
+            if stat.is_some_and(|stat| stat.is_regular() && stat.mode & 0o077 != 0) {
+                let failure = Failure::wrong(unread).because("others can read or change the file");
+                return Err(failure.hint(format!("`chmod 600 {}`", path.as_path().display())));
+            }
+            let bytes = entry.read().map_err(failed)?;
             let text = String::from_utf8(bytes);
             let text = text.map_err(|_| Failure::wrong("the password for the store is no text"))?;
             Ok(text.trim_end_matches(['\n', '\r']).to_owned())
@@ -216,8 +224,10 @@ impl StoreArguments {
             .or(in_user)
             .or_else(|| variable_of_etcd("PASSWORD"));
         let Some(password) = password else {
+            // A password that stands behind the name is not repeated.
+            let name = user.split(':').next().unwrap_or_default();
             let why =
-                format!("there is no password for the user `{user}` of the store: `--store-password-file`");
+                format!("there is no password for the user `{name}` of the store: `--store-password-file`");
             return Err(Failure::usage(why));
         };
         Ok(Some(Login { user, password }))

@@ -14,7 +14,9 @@ use super::graph::errors_first;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
 use crate::capabilities::ProgramFiles;
 use crate::compilation::{Compilation, ProgramSource};
-use crate::deploys::{Commits, Deployed, DeployedFile, Deploys, Frontend, NotAdded, Record, Rollout};
+use crate::deploys::{
+    Commits, Deployed, DeployedFile, Deploys, Frontend, LARGEST, NotAdded, Record, Rollout,
+};
 use crate::failure::{Failure, exit_code};
 use crate::imposed::Imposed;
 use crate::model::ModelSettings;
@@ -322,6 +324,13 @@ pub(super) async fn record_of(
     let mut all = Vec::new();
     for (path, mode, content) in files.all(&compilation.sources) {
         let content = content.map_err(|why| cannot(&format!("read `{path}`"), why))?;
+        if content.len() as u64 > LARGEST {
+            let why = format!("`{}` is larger than {} MiB", visible(&path), LARGEST >> 20);
+            let failure = cannot("deploy", why);
+            return Err(
+                failure.hint("large files belong on a server for files, with their checksum in the program")
+            );
+        }
         let path = match is_yaml {
             // Its name says nothing any more, but that it is one.
             true if path != METADATA => YAML.to_owned(),

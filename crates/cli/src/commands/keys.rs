@@ -6,7 +6,7 @@ use setpoint_world::{Operation, Outcome, Selection, State, Transaction};
 
 use crate::capabilities::{KEYS, host_of_key, key_of};
 use crate::failure::{Failure, exit_code};
-use crate::membership::key_of_last_seen;
+use crate::membership::{key_of_last_seen, key_of_member};
 use crate::output::Importance;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
@@ -58,6 +58,16 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
             .print(&hosts.iter().map(line).collect::<String>())?;
         return Ok(exit_code::DONE);
     };
+    let member = Selection::from(key_of_member(host));
+    let there = runtime.block_on(store.read(&[member]));
+    let there = there.map_err(|error| Failure::wrong("failed to read the members").because(error))?;
+    if there.all().next().is_some() {
+        let failure = Failure::wrong(format!("the key of {} stays", visible(host)));
+        let failure = failure.because("the host is a member now, and would get no secrets any more");
+        return Err(
+            failure.hint("end it there first; a host that was cut off counts for a quarter of a minute")
+        );
+    }
     let own = [key_of(host), key_of_last_seen(host)].map(|key| Operation::Delete(key.into()));
     let remove = Transaction::of(own).when(key_of(host), State::Present);
     let done = runtime.block_on(store.transact(remove));

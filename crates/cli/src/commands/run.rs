@@ -330,7 +330,15 @@ fn keep(
         Some(metrics) => store.map(|store| metrics.measure(store)),
         None => store,
     };
-    let deploys = store.clone().filter(|_| !arguments.no_deploy).map(Deploys::new);
+    // Whoever only looks, or runs once, concerns this host alone: a look that all hosts followed would end their repairs.
+    let concerns_all = !arguments.no_deploy && (program.is_none() || !(arguments.noop || arguments.once));
+    if store.is_some() && !concerns_all && !arguments.no_deploy {
+        let switch = if arguments.noop { "--noop" } else { "--once" };
+        let text =
+            format!("with `{switch}` the program is for this host alone; `setpoint deploy` publishes it");
+        output.say(Importance::Info, text);
+    }
+    let deploys = store.clone().filter(|_| concerns_all).map(Deploys::new);
     let program = match (&deploys, program) {
         (Some(deploys), Some(program)) => {
             let id = runtime.block_on(publish(deploys, &program, arguments.imposed()))?;
@@ -342,7 +350,11 @@ fn keep(
     // From here on signals are requests, so that whatever is made is taken down again.
     let mut signals = runtime.block_on(async { Signals::take(hangup) })?;
     let prefix = Prefix::find(&arguments.prefix, &hostname)?;
-    let machine = session.machine(&hostname, prefix.path.clone(), store.clone(), Presence::Member)?;
+    let presence = match arguments.noop && deploys.is_none() {
+        true => Presence::Onlooker,
+        false => Presence::Member,
+    };
+    let machine = session.machine(&hostname, prefix.path.clone(), store.clone(), presence)?;
     // Thousands of commands at a time need descriptors; fewer only mean that they wait.
     let _ = setpoint_host::raise_open_file_limit();
     if !arguments.no_raise_limits {
@@ -396,9 +408,7 @@ fn keep(
         let following = manager.follow(engine.clone(), state.clone(), program.is_some());
         runtime.spawn(following);
     }
-    if let Some(drawing) = drawing {
-        runtime.spawn(drawing.follow(engine.clone()));
-    }
+    let drawing = drawing.map(|drawing| runtime.spawn(drawing.follow(engine.clone(), state.clone())));
     if let Some(metrics) = metrics {
         output.say(Importance::Notice, format!("gives figures at {}", metrics.url()));
         let probed = store.map(|store| (store, key_of(&hostname)));
@@ -427,12 +437,18 @@ fn keep(
             hostname: hostname.clone(),
             directory: prefix.path.join("deploys"),
             only_later: arguments.wait,
-            only_first: arguments.no_deploy_watch,
+            only_first: arguments.no_deploy_watch || arguments.once,
+            only_now: arguments.once && !arguments.wait,
             output: output.clone(),
             begun: Some(begun),
         };
         let (sender, newer) = tokio::sync::mpsc::channel(1);
-        runtime.spawn(follower.run(sender));
+        let told = engine.clone();
+        runtime.spawn(async move {
+            if let Err(why) = follower.run(sender).await {
+                told.exit(ExitReason::BackgroundFailed(why.into()));
+            }
+        });
         let (taken, taken_last) = tokio::sync::watch::channel(None);
         let reporting = Reporting {
             store: deploys.store(),
@@ -473,6 +489,10 @@ fn keep(
         if let Some(reports) = reports {
             // It takes its report back, unless the store keeps it waiting; then that runs out.
             let _ = tokio::time::timeout(LEAVE_WITHIN, reports).await;
+        }
+        if let Some(drawing) = drawing {
+            // It draws what there was last, and then ends with the engine.
+            let _ = tokio::time::timeout(LEAVE_WITHIN, drawing).await;
         }
     });
     runtime.shutdown_timeout(Duration::from_millis(100));

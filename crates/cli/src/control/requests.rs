@@ -162,7 +162,10 @@ impl Answering<'_> {
             busy: summary.busy,
             stopping: summary.stopping.map(StopStage::number),
             program_since: program.accepted.as_ref().map(|accepted| seconds(accepted.since)),
-            program: program.program,
+            program: program.program.or_else(|| {
+                let deploy = program.accepted.as_ref().and_then(|accepted| accepted.deploy);
+                deploy.map(|id| format!("deploy {id}"))
+            }),
             program_wrong: program.wrong,
             generation: summary.generation,
             graph_since: summary.swapped.map(seconds),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use setpoint_world::{Condition, Key, Operation, Outcome, State, StoreError, Transaction};
 
-use super::files::{FILES, NotFetched, STORAGE};
+use super::files::{AT_ONCE, FILES, NotFetched, STORAGE};
 use super::{Deploys, Stored, key};
 
 /// Held by who clears.
@@ -20,9 +20,6 @@ pub(crate) const CLEARED: &str = "/cleared";
 
 /// How long who is silent still clears.
 const LIVES: Duration = Duration::from_secs(15);
-
-/// How many keys are deleted at once: a transaction of etcd has at most 128 operations.
-const AT_ONCE: usize = 100;
 
 /// What was cleared away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,7 +45,19 @@ pub(crate) enum NotCleared {
 
 impl Deploys {
     /// Clears away all but the newest deploys, and but those that hosts still run which may not take a newer one. At least one stays.
+    ///
+    /// A store that is full takes nothing but deletes, so that nobody can hold `/clearing`; neither can anybody add a deploy then.
     pub(crate) async fn clear(&self, keep: usize) -> Result<Cleared, NotCleared> {
+        match self.clear_alone(keep).await {
+            Err(NotCleared::Store(StoreError::Full { .. })) => {
+                let nobody = Condition::new(plain(CLEARING), State::Absent);
+                self.clear_as(&nobody, keep).await
+            }
+            cleared => cleared,
+        }
+    }
+
+    async fn clear_alone(&self, keep: usize) -> Result<Cleared, NotCleared> {
         let lease = self.store.lease(LIVES).await?;
         let clearing = plain(CLEARING);
         let begin = Transaction::of([
@@ -81,7 +90,7 @@ impl Deploys {
         }
         let of_deploys = gone
             .iter()
-            .flat_map(|stored| ["payload", "hash", "rollout"].map(|what| key(stored.id, what)));
+            .flat_map(|stored| ["payload", "hash", "rollout", "steered"].map(|what| key(stored.id, what)));
         let of_lists = self.store.keys(FILES).await?;
         let of_lists = of_lists.into_iter().filter(|key| !lists.contains(key.as_str()));
         let of_contents = self.store.keys(STORAGE).await?;

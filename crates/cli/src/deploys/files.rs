@@ -26,8 +26,12 @@ pub(crate) const STORAGE: &str = "/storage/{sha256}";
 /// How much of a file is in one value, before it is compressed: etcd takes no request of more than 1.5 MiB.
 const PART: usize = 1 << 20;
 
-/// More than this nobody deploys; what claims to be larger is damaged.
-const LARGEST: u64 = 1 << 30;
+/// How many keys are deleted at once: a transaction of etcd has at most 128 operations.
+pub(super) const AT_ONCE: usize = 100;
+
+/// No file of a deploy is larger than this, in bytes: it is in the memory of who deploys and of each host, and in the store, which is no place for large files. What
+/// claims to be larger is damaged.
+pub(crate) const LARGEST: u64 = 256 << 20;
 
 /// A file of a deploy.
 pub(crate) struct DeployedFile {
@@ -155,9 +159,25 @@ impl Deploys {
 
     /// Stores the files of a deploy, and answers under which key. What is there already is not stored again.
     pub(crate) async fn store_files(&self, files: &[DeployedFile]) -> Result<String, StoreError> {
+        let mut own = Vec::new();
+        let stored = self.store_all(files, &mut own).await;
+        if let Err(StoreError::Full { .. }) = stored {
+            // What takes up the room is of no use to anybody, as nobody else can have added a deploy with it.
+            for some in own.chunks(AT_ONCE) {
+                let delete = some.iter().map(|key: &Key| Operation::Delete(key.clone().into()));
+                if self.store.transact(Transaction::of(delete)).await.is_err() {
+                    break;
+                }
+            }
+        }
+        stored
+    }
+
+    /// The same; `own` gets the keys that were not there before.
+    async fn store_all(&self, files: &[DeployedFile], own: &mut Vec<Key>) -> Result<String, StoreError> {
         let mut all = Vec::new();
         for file in files {
-            let content = self.store_content(&file.content).await?;
+            let content = self.store_content(&file.content, own).await?;
             all.push(File {
                 path: file.path.clone(),
                 mode: file.mode,
@@ -170,7 +190,7 @@ impl Deploys {
         };
         // The list may itself be too long for one value.
         let list = serde_json::to_vec(&all).expect("it has only texts and numbers");
-        let list = self.store_content(&list).await?;
+        let list = self.store_content(&list, own).await?;
         let key = format!("{FILES}{}", hexadecimal(&random()));
         let value = serde_json::to_vec(&list).expect("it has only texts and numbers");
         let put = Operation::put(Key::new(key.as_str()).expect("it is not empty"), value);
@@ -178,7 +198,7 @@ impl Deploys {
         Ok(key)
     }
 
-    async fn store_content(&self, bytes: &[u8]) -> Result<Content, StoreError> {
+    async fn store_content(&self, bytes: &[u8], own: &mut Vec<Key>) -> Result<Content, StoreError> {
         let content = Content::of(bytes);
         for (number, part) in bytes.chunks(PART).enumerate() {
             let key = content.part(number);
@@ -186,9 +206,10 @@ impl Deploys {
             let compressed = encoder.write_all(part).and_then(|()| encoder.finish());
             let compressed = compressed.expect("memory takes everything");
             let put = Operation::put(key.clone(), compressed);
-            self.store
-                .transact(Transaction::of([put]).when(key, State::Absent))
-                .await?;
+            let put = Transaction::of([put]).when(key.clone(), State::Absent);
+            if self.store.transact(put).await?.is_done() {
+                own.push(key);
+            }
         }
         Ok(content)
     }

@@ -40,6 +40,8 @@ pub(crate) struct Follower {
     pub(crate) only_later: bool,
     /// Whether the first one is the last.
     pub(crate) only_first: bool,
+    /// Whether it is not waited for where there is none.
+    pub(crate) only_now: bool,
     /// Where it is said what goes wrong.
     pub(crate) output: Output,
     /// Told when it is known what is later.
@@ -82,6 +84,8 @@ enum NotTaken {
     Fetching(NotFetched),
     /// Nobody wants to know any more.
     Gone,
+    /// There is none.
+    Nothing,
 }
 
 impl<E: Into<NotFetched>> From<E> for NotTaken {
@@ -92,14 +96,21 @@ impl<E: Into<NotFetched>> From<E> for NotTaken {
 
 impl Follower {
     /// Hands on each deploy that is newer than the one before, until nobody wants to know.
-    pub(crate) async fn run(mut self, deployed: Sender<Deployed>) {
+    ///
+    /// # Errors
+    /// Why there is none, where that is not waited for.
+    pub(crate) async fn run(mut self, deployed: Sender<Deployed>) -> Result<(), String> {
         let mut progress = Progress::default();
         let mut backoff = Backoff::default();
         loop {
             let error = match self.follow(&mut progress, &mut backoff, &deployed).await {
-                Ok(()) | Err(NotTaken::Gone) => return,
+                Ok(()) | Err(NotTaken::Gone) => return Ok(()),
+                Err(NotTaken::Nothing) => return Err("there is no deploy for this host yet".to_owned()),
                 Err(NotTaken::Fetching(error)) => error.to_string(),
             };
+            if self.only_now && progress.last == 0 && self.last_known().is_none() {
+                return Err(format!("no deploy is known here: {error}"));
+            }
             if progress.told.as_ref() != Some(&error) {
                 self.output.warning(format!("new deploys are not seen: {error}"));
                 progress.told = Some(error);
@@ -115,7 +126,7 @@ impl Follower {
                 progress.last = newest.id;
                 progress.record = Some(newest.record.clone());
                 if deployed.send(newest).await.is_err() || self.only_first {
-                    return;
+                    return Ok(());
                 }
             }
             tokio::time::sleep(backoff.pause()).await;
@@ -142,13 +153,16 @@ impl Follower {
             let _ = begun.send(());
         }
         loop {
+            self.take_newest(progress, deployed).await?;
             if progress.told.take().is_some() {
                 self.output.say(
                     crate::output::Importance::Info,
                     "new deploys are seen again".to_owned(),
                 );
             }
-            self.take_newest(progress, deployed).await?;
+            if self.only_now && progress.last == 0 {
+                return Err(NotTaken::Nothing);
+            }
             backoff.reset();
             if self.only_first && progress.last > 0 {
                 return Ok(());

@@ -4,6 +4,7 @@ mod crash;
 mod deploys;
 mod faults;
 mod gone_hosts;
+mod looking;
 mod members;
 mod publishing;
 mod rights;

@@ -176,3 +176,19 @@ fn errors_until(mut command: Command, said: &str) -> String {
     assert!(seen.contains(said), "{seen}");
     seen
 }
+
+#[test]
+fn a_run_that_ends_by_itself_leaves_its_drawing_and_picture() {
+    if !has_graphviz("a_run_that_ends_by_itself_leaves_its_drawing_and_picture") {
+        return;
+    }
+    for _ in 0..5 {
+        let place = Hermetic::new();
+        let output = run_command(&place, &["--once", "--graphviz", "graph", PROGRAM])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert!(text(&place.path("graph@host.example")).contains("test[then]"));
+        assert!(is_picture(&place.path("graph@host.example.png")));
+    }
+}

@@ -1,5 +1,6 @@
 //! `setpoint setup`: packages, and units that are written, enabled and started; and what `docs` writes for other programs.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use setpoint_testing::{Hermetic, repository};
@@ -47,7 +48,8 @@ fn the_unit_is_the_shipped_one_with_what_was_given_in_the_words_of_systemd() {
         "--store-password-file",
         "100% secret",
     ];
-    place.write("100% secret", "x\n");
+    let secret = place.write("100% secret", "x\n");
+    std::fs::set_permissions(secret, std::fs::Permissions::from_mode(0o600)).unwrap();
     let (code, unit, said) = run(&place, &arguments);
     assert_eq!(code, 0, "{said}");
     let file = place.path("100% secret").display().to_string().replace('%', "%%");

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use russh::keys::agent::AgentIdentity;
 use russh::keys::agent::client::AgentClient;
@@ -201,6 +202,9 @@ pub(super) struct Agent {
     pub(super) identities: Vec<AgentIdentity>,
 }
 
+/// How long an agent may take to say which keys it has.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
 impl Agent {
     /// Asks the agent for its keys; `known` are those that are there anyway.
     pub(super) async fn ask(
@@ -218,12 +222,21 @@ impl Agent {
                 told(&error)
             )
         };
-        let mut client = AgentClient::connect_uds(&socket).await.map_err(failed)?;
-        // Keys that may be used for some servers only are shown after this. Older agents do not know it, and need it not.
-        if let Some(binding) = binding {
-            let _ = client.bind_session(binding, false).await;
-        }
-        let mut identities = client.request_identities().await.map_err(failed)?;
+        let asked = async {
+            let mut client = AgentClient::connect_uds(&socket).await?;
+            // Keys that may be used for some servers only are shown after this. Older agents do not know it, and need it not.
+            if let Some(binding) = binding {
+                let _ = client.bind_session(binding, false).await;
+            }
+            let identities = client.request_identities().await?;
+            Ok((client, identities))
+        };
+        let silent = || {
+            let seconds = ANSWERS_WITHIN.as_secs();
+            format!("the agent at {} gives no answer in {seconds} s", socket.display())
+        };
+        let asked = tokio::time::timeout(ANSWERS_WITHIN, asked).await;
+        let (client, mut identities) = asked.map_err(|_| silent())?.map_err(failed)?;
         identities.retain(|identity| {
             let key = identity.public_key();
             let is_wanted = match wanted {

@@ -22,6 +22,9 @@ fn by_code(code: Code, message: &str, cause: Option<&str>, is_write: bool) -> St
         Code::InvalidArgument if has("authentication failed") => StoreError::NotLetIn {
             reason: "the name of the user or the password is wrong".into(),
         },
+        _ if has("password was given for no password user") => StoreError::NotLetIn {
+            reason: "its user has no password in etcd, as those have none that `setpoint rights` makes for certificates; `etcdctl user add` makes one that has".into(),
+        },
         Code::InvalidArgument if has("user name is empty") => StoreError::NotLetIn {
             reason: "it asks for a user, and none is given".into(),
         },
@@ -85,6 +88,16 @@ pub(super) fn told_of_watch(reason: &str) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_without_a_password_is_no_store_that_is_away() {
+        let message = "auth: authentication failed, password was given for no password user";
+        let told = told(&Status::unknown(message), false);
+        assert!(
+            !told.is_passing() && told.to_string().contains("has no password in etcd"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn a_store_that_goes_is_told_of_without_words_of_the_protocol() {

@@ -18,7 +18,7 @@ use super::waiting::{Members, shown, wait_for, wait_for_members};
 use super::{Arguments, cannot};
 use crate::deploys::{Deploys, Place, Rollout};
 use crate::failure::Failure;
-use crate::membership::MemberOfCluster;
+use crate::membership::{MemberOfCluster, Standing};
 use crate::output::Importance;
 use crate::session::Session;
 
@@ -214,7 +214,10 @@ pub(super) async fn roll_out(
     let all = members.now(Instant::now()).await?;
     session.output.print(&shown(&all, &[]))?;
     let failure = Failure::wrong(format!("deploy {id} has stopped")).because(visible(&why));
-    Err(failure.hint(goes_on))
+    Err(match deploys.get(id + 1).await {
+        Ok(Some(_)) => failure,
+        _ => failure.hint(goes_on),
+    })
 }
 
 /// Comes when somebody wants the command to end.
@@ -305,11 +308,12 @@ impl Steering<'_> {
         let (let_in, others): (Vec<_>, Vec<_>) =
             all.iter().partition(|member| self.rollout.lets(&member.host, id));
         for member in &let_in {
-            let line = || {
-                member
-                    .report
-                    .as_ref()
-                    .map_or_else(Clone::clone, |report| report.line.clone())
+            let line = || match &member.report {
+                Err(why) => why.clone(),
+                Ok(report) if report.running.is_some_and(|running| running >= id) => report.line.clone(),
+                Ok(report) if report.state == Standing::Rejected => report.line.clone(),
+                // What it says is of what it still has.
+                Ok(_) => "it has not taken it yet".to_owned(),
             };
             match member.verdict(id) {
                 Some(true) => {

@@ -17,6 +17,9 @@ use crate::session::Session;
 /// How long is waited before a store that is away is asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// So many hosts are told by name.
+const TOLD: usize = 5;
+
 /// For how long changes are gathered before all are looked at.
 const GATHERED: Duration = Duration::from_millis(20);
 
@@ -28,6 +31,8 @@ pub(super) struct Members {
     known: BTreeSet<String>,
     /// Those of them that are gone without having been told to end.
     lost: BTreeMap<String, LastSeen>,
+    /// Whether anybody was ever there.
+    has_seen_any: bool,
 }
 
 /// What is known of them, and what goes on.
@@ -43,6 +48,7 @@ impl Members {
             followed: None,
             known: BTreeSet::new(),
             lost: BTreeMap::new(),
+            has_seen_any: false,
         }
     }
 
@@ -87,6 +93,7 @@ impl Members {
                 self.lost.insert(host, seen);
             }
         }
+        self.has_seen_any |= !there.is_empty();
         self.known.extend(there.into_iter().map(str::to_owned));
         Ok(self
             .lost
@@ -182,14 +189,42 @@ pub(super) async fn wait_for(
     };
     session.output.print(&shown(&members, &lost))?;
     if members.is_empty() && lost.is_empty() {
-        session.output.warning("no host is there that runs deploys");
+        session.output.warning(match all.has_seen_any {
+            true => "all hosts have ended meanwhile",
+            false => "no host is there that runs deploys",
+        });
     }
-    let is_right = lost.is_empty() && members.iter().all(|member| member.verdict(id) == Some(true));
+    if !is_over {
+        let open = members.iter().filter(|member| member.verdict(id).is_none());
+        let open: Vec<&str> = open
+            .map(|member| &*member.host)
+            .chain(lost.iter().map(|(host, _)| &**host))
+            .collect();
+        let seconds = patience.as_secs();
+        let text = format!(
+            "after {seconds} s deploy {id} has not come to an end on {}",
+            few(&open)
+        );
+        session.output.warning(visible(&text));
+    }
+    let has_ended = members.is_empty() && all.has_seen_any;
+    let is_right =
+        !has_ended && lost.is_empty() && members.iter().all(|member| member.verdict(id) == Some(true));
     Ok(match (is_over, is_right) {
         (_, true) => exit_code::DONE,
         (true, false) => exit_code::WRONG,
         (false, false) => exit_code::UNDER_WAY,
     })
+}
+
+/// Some names, and how many more there are.
+fn few(names: &[&str]) -> String {
+    match names {
+        [some @ .., _, _] if some.len() >= TOLD => {
+            format!("{} and {} more", names[..TOLD].join(", "), names.len() - TOLD)
+        }
+        _ => names.join(", "),
+    }
 }
 
 /// Members in a table, and behind them hosts that are gone.
