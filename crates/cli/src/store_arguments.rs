@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 /// Below which keys lie, where nobody says otherwise.
-const NAMESPACE: &str = "/setpoint";
+pub(crate) const NAMESPACE: &str = "/setpoint";
 
 /// The store that hosts share.
 #[derive(Debug, Clone, Default, Args)]

@@ -13,7 +13,8 @@
 //! | [`mounts`] | which file system a path is on, without touching it |
 //! | [`network`] | network interfaces: their state, addresses and routes, changed and followed over one socket |
 //! | [`bus`] | one connection to each message bus, and who follows what is said there |
-//! | [`ssh`] | connections to SSH servers, and what goes through them |
+//! | [`own_program`] | the program that this process is |
+//! | [`ssh`] | connections to SSH servers: what goes through them, commands there, ports that lead here |
 //! | [`systemd`] | the service managers: units, jobs, and news of both |
 //! | [`download`](mod@download) | downloads over HTTP and HTTPS |
 //! | [`journal`] | the system's log, as its daemons take it |
@@ -37,12 +38,14 @@ pub mod kernel_hostname;
 mod machine;
 pub mod mounts;
 pub mod network;
+pub mod own_program;
 pub mod processes;
 pub mod random;
 pub mod ssh;
 pub mod state;
 pub mod sync;
 pub mod systemd;
+mod terminal;
 pub mod users;
 pub mod watch;
 

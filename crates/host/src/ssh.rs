@@ -10,13 +10,19 @@
 //! | `host_keys`, `known_hosts` | by which key a server is known |
 //! | `identities` | private keys and the agent |
 //! | `login` | which of them the server lets in |
+//! | `passwords` | what is shown to one that takes no keys |
+//! | `commands` | commands on the other host |
+//! | `forwarding` | ports there that lead here |
 //! | `stream` | what goes through, and how it is cut |
 
 mod address;
+mod commands;
+mod forwarding;
 mod host_keys;
 mod identities;
 mod known_hosts;
 mod login;
+mod passwords;
 mod stream;
 
 use std::fmt;
@@ -27,14 +33,19 @@ use russh::client::{DisconnectReason, Handle, Handler, Msg, Session};
 use russh::keys::PublicKeyOrCertificate;
 use russh::{ChannelOpenFailure, Disconnect};
 use tokio::net::TcpStream;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use address::{InvalidAddress, SshAddress};
+pub use commands::{RemoteCommand, RemoteExit, RemoteInput, RemoteOutput, quoted};
+use forwarding::Forwarding;
 use host_keys::Expected;
 pub use host_keys::{HostKey, InvalidHostKey};
 pub use identities::IdentityChoice;
 use identities::{Identities, without_number};
 pub use known_hosts::{KnownKey, known_keys};
+use login::NotIn;
+use passwords::Search;
+pub use passwords::{Asking, Passwords};
 use stream::CutStream;
 pub use stream::SshTunnel;
 
@@ -104,6 +115,24 @@ pub enum SshError {
         /// Why.
         reason: String,
     },
+    /// It does not run a command, or not to its end.
+    #[error("the SSH server {place} does not run a command to its end: {reason}")]
+    Command {
+        /// Host and port.
+        place: String,
+        /// Why.
+        reason: String,
+    },
+    /// It does not listen for us.
+    #[error("the SSH server {place} does not listen at {listen}: {reason}")]
+    Listening {
+        /// Host and port of the server.
+        place: String,
+        /// Where it was asked to listen.
+        listen: String,
+        /// Why.
+        reason: String,
+    },
     /// There was a connection, and it has ended.
     #[error("the SSH connection to {place} has ended: {reason}")]
     Ended {
@@ -130,8 +159,12 @@ pub struct SshConnection {
     handle: Handle<Client>,
     place: String,
     ended: Arc<Mutex<Option<String>>>,
+    /// Fires when it has ended.
+    over: CancellationToken,
     /// Ends whatever still goes over the wire.
     cut: CancellationToken,
+    /// Where connections that the server takes for us are led.
+    forwarding: Arc<Mutex<Option<Arc<Forwarding>>>>,
 }
 
 impl SshConnection {
@@ -140,6 +173,29 @@ impl SshConnection {
     /// # Errors
     /// When the server is not reached, not the one that is meant, or lets nobody in.
     pub async fn open(options: &SshOptions) -> Result<SshConnection, SshError> {
+        SshConnection::open_with(options, &Passwords::default()).await
+    }
+
+    /// The same with passwords for a server that takes no key. It may ask somebody at the terminal, who may take long.
+    ///
+    /// # Errors
+    /// As [`SshConnection::open`].
+    pub async fn open_with(options: &SshOptions, passwords: &Passwords) -> Result<SshConnection, SshError> {
+        let mut search = Search::default();
+        loop {
+            match SshConnection::attempt(options, passwords, &mut search).await {
+                Err(NotIn::EndedWhileAsking) => {}
+                Err(NotIn::Failed(error)) => return Err(error),
+                Ok(connection) => return Ok(connection),
+            }
+        }
+    }
+
+    async fn attempt(
+        options: &SshOptions,
+        passwords: &Passwords,
+        search: &mut Search,
+    ) -> Result<SshConnection, NotIn> {
         let place = options.address.place();
         let read = {
             let options = options.clone();
@@ -176,29 +232,43 @@ impl SshConnection {
             keepalive_max: MISSING,
             ..russh::client::Config::default()
         };
+        let (over, forwarding) = (CancellationToken::new(), Arc::default());
         let client = Client {
             expected,
             ended: ended.clone(),
+            forwarding: Arc::clone(&forwarding),
+            _over: over.clone().drop_guard(),
         };
         let stream = CutStream::new(socket, &cut);
         let begun = russh::client::connect_stream(Arc::new(config), stream, client);
         let handle = match tokio::time::timeout(CONNECTING, begun).await {
-            Err(_) => return Err(silent(CONNECTING)),
-            Ok(Err(ClientError::NotTrusted(why))) => return Err(SshError::NotTrusted(why)),
-            Ok(Err(ClientError::Protocol(error))) => return Err(away(told(&error))),
+            Err(_) => return Err(silent(CONNECTING).into()),
+            Ok(Err(ClientError::NotTrusted(why))) => return Err(SshError::NotTrusted(why).into()),
+            Ok(Err(ClientError::Protocol(error))) => return Err(away(told(&error)).into()),
             Ok(Ok(handle)) => handle,
         };
         let mut connection = SshConnection {
             handle,
             place: place.clone(),
             ended,
+            over,
             cut: guard.disarm(),
+            forwarding,
         };
-        let let_in = login::log_in(&mut connection, &options.address, &identities);
-        tokio::time::timeout(LETTING_IN, let_in)
-            .await
-            .map_err(|_| silent(LETTING_IN))??;
+        login::log_in(&mut connection, &options.address, &identities, passwords, search).await?;
         Ok(connection)
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.over.is_cancelled()
+    }
+
+    /// Waits until it has ended, and answers why.
+    pub async fn ended(&self) -> SshError {
+        self.over.cancelled().await;
+        self.has_ended(&russh::Error::Disconnect)
     }
 
     /// A connection of the server's to somewhere, as bytes. It takes this connection with it: when it is dropped, both end.
@@ -270,10 +340,13 @@ impl fmt::Debug for SshConnection {
     }
 }
 
-/// What we are to the server: it is asked who it is, and may open nothing here.
+/// What we are to the server: it is asked who it is, and may open nothing here but what it was asked to lead here.
 struct Client {
     expected: Expected,
     ended: Arc<Mutex<Option<String>>>,
+    forwarding: Arc<Mutex<Option<Arc<Forwarding>>>>,
+    /// Tells that the connection has ended, since this ends with it.
+    _over: DropGuard,
 }
 
 /// What ends a connection.
@@ -299,7 +372,7 @@ impl Handler for Client {
 
     async fn server_channel_open_forwarded_tcpip(
         &mut self,
-        _: russh::Channel<Msg>,
+        channel: russh::Channel<Msg>,
         _: &str,
         _: u32,
         _: &str,
@@ -307,7 +380,15 @@ impl Handler for Client {
         reply: russh::client::ChannelOpenHandle,
         _: &mut Session,
     ) -> Result<(), ClientError> {
-        reply.reject(ChannelOpenFailure::AdministrativelyProhibited).await;
+        let forwarding = self.forwarding.lock().clone();
+        let forwarding = forwarding.ok_or(ChannelOpenFailure::AdministrativelyProhibited);
+        match forwarding.and_then(|forwarding| Ok((forwarding.admit()?, forwarding))) {
+            Ok((room, forwarding)) => {
+                reply.accept().await;
+                tokio::spawn(forwarding.lead(channel, room));
+            }
+            Err(why) => reply.reject(why).await,
+        }
         Ok(())
     }
 

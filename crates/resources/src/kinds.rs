@@ -30,6 +30,7 @@ mod password;
 mod pkg;
 mod pkg_repository;
 mod print;
+mod remote;
 mod schedule;
 mod settled;
 mod ssh_authorized_key;
@@ -75,6 +76,7 @@ pub static KINDS: &[&KindSpec] = &[
     &password::Password::SPEC,
     &kv::Kv::SPEC,
     &schedule::Schedule::SPEC,
+    &remote::Remote::SPEC,
     &msg::Msg::SPEC,
     &print::Print::SPEC,
     &noop::Noop::SPEC,

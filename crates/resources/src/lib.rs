@@ -4,7 +4,7 @@
 //! what it watches and how it compares and repairs. To add one: its file, its `mod` line and its line in the table.
 //!
 //! What only some kinds need is a service that whoever assembles the program registers (`setpoint_engine::Extensions`):
-//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`ProgramFiles`] for `deploy:tar`, [`SharedStore`] for `kv`, `gate` and `settled`, [`SharedElections`] for `schedule`. The sorts of identities by which kinds find each other are
+//! [`LocalValues`] for `value`, [`ProgramExit`] for `exit`, [`ProgramFiles`] for `deploy:tar`, [`SharedStore`] for `kv`, `gate` and `settled`, [`SharedElections`] for `schedule`, [`Joining`] for `remote`. The sorts of identities by which kinds find each other are
 //! [`sorts`].
 
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod derived_file;
 mod elections;
 mod firmware_updates;
 mod home_file;
+mod joining;
 mod kinds;
 mod local_values;
 mod packages;
@@ -31,6 +32,7 @@ mod value_encoding;
 mod written_file;
 
 pub use elections::{Candidacy, Elections, Recorded, SharedElections, Strategy, elected};
+pub use joining::{Endpoints, Joining, LocalEndpoint, StoreAccess};
 pub use kinds::{INTERNAL_KINDS, KINDS};
 pub use local_values::LocalValues;
 pub use program_exit::ProgramExit;

@@ -208,7 +208,7 @@ impl Example {
     }
 }
 
-/// Kinds that need a machine of their own: `host_kinds` among the tests of the program has their examples.
+/// Kinds that need a machine of their own: `host_kinds` among the tests of the program has their examples, and `cluster` that of `remote`.
 const ON_A_MACHINE: &[&str] = &[
     "svc",
     "hostname",
@@ -229,6 +229,7 @@ const ON_A_MACHINE: &[&str] = &[
     "fwupd:device",
     "fwupd:remote",
     "fwupd:system",
+    "remote",
 ];
 
 #[test]

@@ -68,7 +68,7 @@ impl EtcdCluster {
         EtcdCluster::start_with(count, &["--unsafe-no-fsync"])
     }
 
-    /// The same with other options than usual.
+    /// The same with other options than usual. `PORT` in them is the port for clients.
     ///
     /// # Panics
     /// When they cannot be started.
@@ -285,7 +285,11 @@ impl EtcdCluster {
                 state,
             ])
             .args(["--logger", "zap", "--log-outputs", "stderr"])
-            .args(&self.options)
+            .args(
+                self.options
+                    .iter()
+                    .map(|option| option.replace("PORT", &member.client.to_string())),
+            )
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);

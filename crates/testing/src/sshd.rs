@@ -1,4 +1,5 @@
-//! A real SSH server for a test, on a free port of the loopback interface, with keys of its own, ended with the test.
+//! A real SSH server for a test, on a free port of the loopback interface, with keys of its own, ended with the test. It can be on a host of its own as far
+//! as processes, homes and the state of the machine go.
 
 use std::fs::File;
 use std::io::Write;
@@ -16,6 +17,35 @@ pub struct SshServer {
     directory: tempfile::TempDir,
     port: u16,
     process: Child,
+    /// Whether it is on a host of its own, where it is the child of what has made that.
+    is_apart: bool,
+}
+
+/// The password of root on a host of its own.
+pub const PASSWORD: &str = "far-hush-7381";
+
+/// The same as the system keeps it.
+const PASSWORD_KEPT: &str =
+    "$6$setpointtest$FBN82wBXoiAEFmyH0bC5ud0NNOAohC0MXb2fT.B0ey1WEHMij9cdrUJ7RISOiJUmEipPXBxdassJ.Br3EHACE1";
+
+/// What makes a host of its own: its own processes, and nothing in homes, in the state of the machine and of what is written to its settings.
+const APART: &str = "mount -t tmpfs -o mode=0755 tmpfs /run && mkdir -p /run/sshd /run/etc /run/work && \
+                     mount -t tmpfs -o mode=0700 tmpfs /root && mount -t tmpfs -o mode=0755 tmpfs /var/lib && \
+                     mount -t overlay -o lowerdir=/etc,upperdir=/run/etc,workdir=/run/work overlay /etc && \
+                     sed -i \"s|^root:[^:]*:|root:$1:|\" /etc/shadow && exec /usr/sbin/sshd -D -e -f \"$0\"";
+
+/// Whether a server can be started on a host of its own; else says that a test is skipped.
+#[must_use]
+#[expect(
+    clippy::print_stderr,
+    reason = "whoever runs the tests wants to know what was not tested"
+)]
+pub fn can_be_apart(test: &str) -> bool {
+    let can = is_root() && is_program("unshare") && is_program("nsenter");
+    if !can {
+        eprintln!("skipped: {test}: needs root, `unshare` and `nsenter`");
+    }
+    can && has_sshd(test)
 }
 
 /// Whether there is an SSH server on this machine; else says that a test is skipped.
@@ -49,6 +79,19 @@ impl SshServer {
     /// When it cannot be started.
     #[must_use]
     pub fn start(host_keys: &[&str], further: &str) -> SshServer {
+        SshServer::made(host_keys, further, false)
+    }
+
+    /// The same on a host of its own, on which root has a password, too.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn start_apart(host_keys: &[&str], further: &str) -> SshServer {
+        SshServer::made(host_keys, further, true)
+    }
+
+    fn made(host_keys: &[&str], further: &str, is_apart: bool) -> SshServer {
         let directory = tempfile::tempdir().expect("there is a place for temporary files");
         let place = directory.path();
         let port = {
@@ -77,6 +120,19 @@ impl SshServer {
         // As root it wants a directory below /run, which not every machine has: it gets one that nobody else sees.
         let begin = "if [ \"$(id -u)\" = 0 ]; then mount -t tmpfs tmpfs /run && mkdir /run/sshd; fi; exec /usr/sbin/sshd -D -e -f \"$0\"";
         let mut command = match is_root() {
+            _ if is_apart => {
+                let mut command = Command::new("unshare");
+                command.args([
+                    "--mount",
+                    "--propagation",
+                    "private",
+                    "--pid",
+                    "--fork",
+                    "--kill-child",
+                ]);
+                command.args(["--mount-proc", "sh", "-c", APART]);
+                command
+            }
             true => {
                 let mut command = Command::new("unshare");
                 command.args(["--mount", "--propagation", "private", "sh", "-c", begin]);
@@ -90,6 +146,7 @@ impl SshServer {
         };
         let process = command
             .arg(place.join("config"))
+            .arg(PASSWORD_KEPT)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -99,6 +156,7 @@ impl SshServer {
             directory,
             port,
             process,
+            is_apart,
         };
         let deadline = Instant::now() + LIMIT;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -168,10 +226,44 @@ impl SshServer {
             .to_owned()
     }
 
+    /// The server itself.
+    fn daemon(&self) -> u32 {
+        match self.is_apart {
+            // Until it is there, nobody else is.
+            true => children(self.process.id())
+                .first()
+                .copied()
+                .unwrap_or(self.process.id()),
+            false => self.process.id(),
+        }
+    }
+
+    /// Runs a shell command on its host, and gives what it prints.
+    ///
+    /// # Panics
+    /// When it fails.
+    #[must_use]
+    pub fn there(&self, command: &str) -> String {
+        let ran = Command::new("nsenter")
+            .args(["--mount", "--pid", "--target", &self.daemon().to_string()])
+            .args(["sh", "-c", command])
+            .stdin(Stdio::null())
+            .output()
+            .expect("there is an `nsenter`");
+        assert!(ran.status.success(), "{command}: {ran:?}");
+        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    }
+
     /// The processes of the connections that there are.
     #[must_use]
     pub fn sessions(&self) -> Vec<u32> {
-        children(self.process.id())
+        let mut all = children(self.daemon());
+        // Whatever has lost its parent is a child of the server on a host of its own.
+        all.retain(|id| {
+            let name = std::fs::read_to_string(format!("/proc/{id}/comm"));
+            name.is_ok_and(|name| name.starts_with("sshd"))
+        });
+        all
     }
 
     /// Waits until there are so many connections.
@@ -202,7 +294,7 @@ impl SshServer {
 
     /// Sends a signal to the server, which takes connections: `STOP`, `CONT`.
     pub fn signal(&self, signal: &str) {
-        send(self.process.id(), signal);
+        send(self.daemon(), signal);
     }
 
     /// What it has logged.

@@ -84,6 +84,31 @@ impl EtcdStore {
     pub fn new(options: EtcdOptions) -> Result<EtcdStore, StoreError> {
         Ok(EtcdStore(Arc::new(Connection::new(options)?)))
     }
+
+    /// How it is reached from here.
+    #[must_use]
+    pub fn options(&self) -> &EtcdOptions {
+        &self.0.options
+    }
+
+    /// The URLs at which its members say that clients reach them, as they say them.
+    ///
+    /// # Errors
+    /// When no member answers.
+    pub async fn advertised(&self) -> Result<Vec<String>, StoreError> {
+        let ask = async || {
+            self.0
+                .ask(false, async |calls: Calls| calls.members().await)
+                .await
+        };
+        let answer = match ask().await {
+            // Another member may answer, and nothing was changed.
+            Err(StoreError::Away { .. } | StoreError::NotLetIn { .. }) => ask().await?,
+            answer => answer?,
+        };
+        let all = answer.members.into_iter().flat_map(|member| member.client_urls);
+        Ok(all.collect())
+    }
 }
 
 impl fmt::Debug for EtcdStore {

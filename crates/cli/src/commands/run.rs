@@ -14,15 +14,16 @@ use setpoint_engine::machine::{ExitReason, ExitReport, StopStage};
 use setpoint_engine::{Busy, Control, DebugOutput, DebugSelection, Engine, Extensions, Services, StateFiles};
 use setpoint_host::state::PrefixLock;
 use setpoint_model::errors::told;
-use setpoint_resources::ProgramExit;
+use setpoint_resources::{Endpoints, Joining, ProgramExit};
 use setpoint_value::{FunctionLog, FunctionSpec};
+use setpoint_world::Store;
 use tokio::runtime::Runtime;
 
 use super::deploy::record_of;
 use super::graph::errors_first;
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_whole};
-use crate::capabilities::key_of;
+use crate::capabilities::{EtcdEndpoints, key_of};
 use crate::compilation::{Compilation, ProgramSource};
 use crate::control::protocol::{Hello, PROTOCOL, seconds};
 use crate::control::{self, Names, Served, Server};
@@ -45,7 +46,7 @@ use crate::reload::{Programs, Surroundings};
 use crate::service_manager::ServiceManager;
 use crate::session::{LocalMachine, Presence, Session};
 use crate::signals::{Hangup, Request, Signals, StopSignal};
-use crate::store_arguments::StoreArguments;
+use crate::store_arguments::{NAMESPACE, StoreArguments};
 use crate::view::{Reason, Verbosity, View, ViewOptions};
 use settings::{Settings, raise_watch_limits};
 
@@ -325,7 +326,8 @@ fn keep(
         &arguments.metrics,
         session.assembly.all_kinds().map(|kind| kind.schema.kind),
     )?;
-    let store = arguments.store.open(output)?;
+    let etcd = arguments.store.open_etcd(output)?;
+    let store = etcd.clone().map(|etcd| Arc::new(etcd) as Arc<dyn Store>);
     let store = match &metrics {
         Some(metrics) => store.map(|store| metrics.measure(store)),
         None => store,
@@ -380,7 +382,11 @@ fn keep(
     let known = KnownFiles::take_in(&prefix.directory, &machine.host);
     let kinds: Vec<_> = session.assembly.all_kinds().copied().collect();
     let debug = Arc::new(DebugOutput::of(arguments.debug_selection()));
-    let services = services(&machine, engine_options.control.clone(), debug.clone());
+    let endpoints = etcd.map(|etcd| Arc::new(EtcdEndpoints::new(etcd, NAMESPACE)) as Arc<dyn Endpoints>);
+    let options = &engine_options.machine;
+    let ends_when_idle_for = options.converge.filter(|_| options.exit_when_converged);
+    let joining = Joining::new(endpoints, ends_when_idle_for);
+    let services = services(&machine, engine_options.control.clone(), debug.clone(), joining);
     let engine = Engine::start(
         engine_options,
         &kinds,
@@ -769,7 +775,7 @@ impl FunctionLog for FunctionDebug {
     }
 }
 
-fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>) -> Services {
+fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>, joining: Joining) -> Services {
     let host = &machine.host;
     let exit = ProgramExit::new(move |code| control.exit(ExitReason::Requested(code)));
     Services {
@@ -787,6 +793,7 @@ fn services(machine: &LocalMachine, control: Control, debug: Arc<DebugOutput>) -
             .with(machine.values.clone())
             .with(Arc::new(machine.shared_store()))
             .with(Arc::new(machine.elections()))
+            .with(Arc::new(joining))
             .with(Arc::new(machine.running_files.clone()))
             .with(host.buses.clone())
             .with(host.service_managers.clone())

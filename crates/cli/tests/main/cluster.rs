@@ -7,6 +7,7 @@ mod gone_hosts;
 mod looking;
 mod members;
 mod publishing;
+mod remote;
 mod rights;
 mod secrets;
 mod shared_values;

@@ -78,6 +78,10 @@ const KEEP_NOTHING: &[(&str, &str)] = &[
     ("value", "it hands a value on"),
     ("test", "it takes parameters of every type and keeps none"),
     ("exit", "it ends the program"),
+    (
+        "remote",
+        "it keeps another host, of which the tests of the cluster tell",
+    ),
     ("_panic", "it is a mistake on purpose"),
 ];
 

@@ -177,7 +177,7 @@ impl Host {
 }
 
 /// Waits until something is so.
-pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !is_so() {
         assert!(std::time::Instant::now() < deadline, "{what}");

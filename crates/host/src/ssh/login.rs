@@ -1,4 +1,4 @@
-//! Being let in by an SSH server: with each key in turn, until one does.
+//! Being let in by an SSH server: with each key in turn, until one does, and then with passwords, where there are some.
 
 use russh::client::AuthResult;
 use russh::keys::agent::AgentIdentity;
@@ -7,7 +7,22 @@ use russh::{MethodKind, MethodSet};
 
 use super::host_keys::shown;
 use super::identities::{Agent, Identities, OfAgent, agent_socket, shown_of_agent};
-use super::{SshAddress, SshConnection, SshError};
+use super::passwords::{NotLetIn, Passwords, Search};
+use super::{LETTING_IN, SshAddress, SshConnection, SshError};
+
+/// Why we are not in.
+pub(super) enum NotIn {
+    /// The server has ended the connection while somebody was being asked for the password: another connection goes on there.
+    EndedWhileAsking,
+    /// For good.
+    Failed(SshError),
+}
+
+impl From<SshError> for NotIn {
+    fn from(error: SshError) -> NotIn {
+        NotIn::Failed(error)
+    }
+}
 
 /// What was tried until now.
 #[derive(Default)]
@@ -25,9 +40,62 @@ pub(super) async fn log_in(
     connection: &mut SshConnection,
     address: &SshAddress,
     identities: &Identities,
-) -> Result<(), SshError> {
-    let user = &address.user;
+    passwords: &Passwords,
+    search: &mut Search,
+) -> Result<(), NotIn> {
     let mut tried = Tried::default();
+    let mut problem = None;
+    if !search.goes_on_without_keys() {
+        let by_keys = with_keys(connection, address, identities, &mut tried);
+        match tokio::time::timeout(LETTING_IN, by_keys).await {
+            Err(_) => {
+                let reason = format!("it gives no answer in {} s", LETTING_IN.as_secs());
+                let place = address.place();
+                return Err(SshError::Away { place, reason }.into());
+            }
+            Ok(Ok(Keys::LetIn)) => return Ok(()),
+            Ok(Ok(Keys::Refused(why))) => problem = why,
+            Ok(Err(error)) => return Err(error.into()),
+        }
+    }
+    if passwords.is_empty() || connection.handle.is_closed() {
+        return Err(tried.refused(connection, address, identities, problem).into());
+    }
+    search.is_after_key |= tried.is_half;
+    let searched = search
+        .log_in(connection, address, passwords, tried.takes.clone())
+        .await;
+    searched.map_err(|why| match why {
+        NotLetIn::Ended => NotIn::EndedWhileAsking,
+        NotLetIn::Failed(error) => error.into(),
+        NotLetIn::Refused(mut reason) => {
+            if !tried.with.is_empty() {
+                reason.push_str(&format!(", nor the keys {}", tried.with.join(", ")));
+            }
+            SshError::NotLetIn {
+                place: address.place(),
+                user: address.user.clone(),
+                reason,
+            }
+            .into()
+        }
+    })
+}
+
+/// What came of the keys.
+enum Keys {
+    LetIn,
+    /// What else was in the way.
+    Refused(Option<String>),
+}
+
+async fn with_keys(
+    connection: &mut SshConnection,
+    address: &SshAddress,
+    identities: &Identities,
+    tried: &mut Tried,
+) -> Result<Keys, SshError> {
+    let user = &address.user;
     let hash = match identities.keys.is_empty() && matches!(identities.of_agent, OfAgent::None) {
         true => None,
         false => {
@@ -41,10 +109,10 @@ pub(super) async fn log_in(
         let answer = connection.handle.authenticate_publickey(user, key).await;
         let answer = answer.map_err(|error| connection.has_ended(&error))?;
         if tried.is_let_in(answer) {
-            return Ok(());
+            return Ok(Keys::LetIn);
         }
         if connection.handle.is_closed() {
-            return Err(tried.refused(connection, address, identities, None));
+            return Ok(Keys::Refused(None));
         }
     }
     let binding = connection.handle.agent_session_binding().cloned();
@@ -62,7 +130,7 @@ pub(super) async fn log_in(
                     continue;
                 };
                 if tried.is_let_in(answer) {
-                    return Ok(());
+                    return Ok(Keys::LetIn);
                 }
                 if connection.handle.is_closed() {
                     break;
@@ -70,7 +138,7 @@ pub(super) async fn log_in(
             }
         }
     }
-    Err(tried.refused(connection, address, identities, problem))
+    Ok(Keys::Refused(problem))
 }
 
 async fn signed_by_agent(

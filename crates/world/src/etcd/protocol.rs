@@ -81,6 +81,11 @@ impl Calls {
         self.call(&format!("/etcdserverpb.Auth/{name}"), request).await
     }
 
+    pub(super) async fn members(&self) -> Result<MemberListResponse, tonic::Status> {
+        self.call("/etcdserverpb.Cluster/MemberList", MemberListRequest {})
+            .await
+    }
+
     /// Keeps leases alive, each time one is sent.
     pub(super) async fn keep_alive(
         &self,
@@ -384,6 +389,21 @@ pub(super) struct LeaseKeepAliveRequest {
 pub(super) struct LeaseKeepAliveResponse {
     #[prost(int64, tag = "3")]
     pub(super) ttl: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct MemberListRequest {}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct MemberListResponse {
+    #[prost(message, repeated, tag = "2")]
+    pub(super) members: Vec<MemberOfCluster>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct MemberOfCluster {
+    #[prost(string, repeated, tag = "4")]
+    pub(super) client_urls: Vec<String>,
 }
 
 /// No password in what is shown of it.

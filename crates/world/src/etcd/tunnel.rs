@@ -73,7 +73,11 @@ pub(super) fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a SshError
 pub(super) fn told(error: &SshError) -> StoreError {
     let reason = error.to_string().into();
     match error {
-        SshError::Away { .. } | SshError::Beyond { .. } | SshError::Ended { .. } => StoreError::Away {
+        SshError::Away { .. }
+        | SshError::Beyond { .. }
+        | SshError::Command { .. }
+        | SshError::Listening { .. }
+        | SshError::Ended { .. } => StoreError::Away {
             reason,
             is_ambiguous: false,
         },

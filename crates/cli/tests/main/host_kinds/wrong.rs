@@ -123,4 +123,74 @@ pub(super) const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("timer", "timer \"w\" {\n\t«interval => -1,»\n}", "interval"),
     ("exit", "exit \"w\" {\n\t«code => 300,»\n}", "300"),
+    (
+        "remote",
+        "remote \"w\" {\n\t«remote => \"https://w\",»\n}",
+        "`https://` is not SSH",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«remote => \"ssh://w:0\",»\n}",
+        "`0` is no port",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«remote => \"ssh://root:hush@w\",»\n}",
+        "there is a password in the URL, which is not allowed",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«hostname => \"a b\",»\n}",
+        "`a b` is not a host name",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«state => \"paused\",»\n}",
+        "`paused` is not a state of a remote program",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«ssh_id => \"key\",»\n}",
+        "`key` is not the path of a private key",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«ssh_id => \"\",»\n}",
+        "there is nothing to log in with",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«hostkey => \"SHA256:abc\",»\n}",
+        "a fingerprint is not the key",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\tinteractive => true,\n\t«interactive_timeout => -1,»\n}",
+        "-1 is no number of seconds",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«transient => false,»\n}",
+        "a tunnel lasts as long as we wait",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«tunnel_addr => \"2379\",»\n}",
+        "`2379` is not an address like",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«tunnel_addr => \"localhost:65536\",»\n}",
+        "`65536` is no port",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\t«converger_timeout => -1,»\n}",
+        "-1 is no number of seconds",
+    ),
+    (
+        "remote",
+        "remote \"w\" {\n\ttransient => false,\n\ttunnelled => false,\n\t«converger_timeout => 5,»\n}",
+        "a program that ends when nothing is left to do is `transient`",
+    ),
 ];

@@ -1,0 +1,3 @@
+# The name of this host.
+name=$(hostname 2>/dev/null) || name=$(uname -n)
+echo "name=$name"

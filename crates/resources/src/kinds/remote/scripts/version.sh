@@ -1,0 +1,3 @@
+# Whether the program can run here at all.
+walk look
+"$binary" --version </dev/null
