@@ -5,8 +5,9 @@ mod logging_in;
 
 use std::time::{Duration, Instant};
 
-use setpoint_testing::Running;
 use setpoint_testing::etcd::EtcdCluster;
+use setpoint_testing::sshd::add_line;
+use setpoint_testing::{Running, repository};
 
 use super::Cluster;
 use crate::several_hosts::{Host, becomes, eventually};
@@ -392,6 +393,37 @@ fn a_program_that_cannot_run_there_is_told_of() {
         )),
         format!("{}  -\n0", far.sha256())
     );
+}
+
+#[test]
+fn the_program_of_the_guide_has_its_hosts_join() {
+    let Some(far) = Far::start("the_program_of_the_guide_has_its_hosts_join") else {
+        return;
+    };
+    let guide = repository().join("docs/guide/setting-up.md");
+    let guide = std::fs::read_to_string(guide).expect("there is a guide");
+    let programs = guide
+        .split("```mcl\n")
+        .filter_map(|part| part.split("```").next());
+    let mut programs = programs.filter(|program| program.contains("remote \"${url}\""));
+    let program = programs.next().expect("it tells of many hosts");
+    // Both are one host here, so each needs a port of its own.
+    let port = far.server.port();
+    let program = program
+        .replace("ssh://root@10.0.0.11", &format!("ssh://root@127.0.0.1:{port}"))
+        .replace("ssh://root@10.0.0.12", &format!("ssh://root@localhost:{port}"))
+        .replace("~/.ssh/id_setup", &far.server.user_key().display().to_string())
+        .replace("converger_timeout => 5,", ENDS);
+    let known = far.server.known_hosts_line("ed25519");
+    for known in [&known, &known.replace("127.0.0.1", "localhost")] {
+        add_line(&far.cluster.place.home().join(".ssh/known_hosts"), known);
+    }
+    far.deploy(SAYS);
+    let ran = far.once(&[], &program);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for host in ["web-1", "web-2"] {
+        becomes(&far.cluster.place.path(&format!("{host}.says")), "joined");
+    }
 }
 
 #[test]
