@@ -23,8 +23,8 @@ pub trait Endpoints: Send + Sync {
     /// When this host reaches none directly.
     fn local(&self) -> Result<LocalEndpoint, Failure>;
 
-    /// Waits until the members say something else than this.
-    async fn changed(&self, from: &[String]);
+    /// Waits until the members say something else than this, and answers what.
+    async fn changed(&self, from: &[String]) -> Vec<String>;
 
     /// What else a host needs.
     fn access(&self) -> StoreAccess;

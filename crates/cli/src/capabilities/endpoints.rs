@@ -65,12 +65,12 @@ impl Endpoints for EtcdEndpoints {
         endpoint.ok_or_else(|| failed("its first endpoint is no URL"))
     }
 
-    async fn changed(&self, from: &[String]) {
+    async fn changed(&self, from: &[String]) -> Vec<String> {
         loop {
             if let Some(advertised) = self.advertised_lately().await
                 && advertised != from
             {
-                return;
+                return advertised;
             }
             tokio::time::sleep(ASK_EACH).await;
         }

@@ -464,8 +464,8 @@ async fn follow(link: Arc<Link>, watcher: Watcher) -> Result<(), Failure> {
         tokio::select! {
             () = cancelled.cancelled() => break Ok(()),
             error = there.connection().ended() => break Err(link.failed("follow the program on", &error)),
-            () = endpoints.changed(&advertised) => {
-                advertised = endpoints.advertised().await.unwrap_or_default();
+            now = endpoints.changed(&advertised) => {
+                advertised = now;
                 (watcher.event)("the store is reached at other addresses");
             }
             _ = look.tick() => match there.state().await {

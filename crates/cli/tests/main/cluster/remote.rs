@@ -446,6 +446,63 @@ fn a_host_that_shares_nothing_has_none_to_join() {
         ran.stderr
     );
     far.server.wait_for_sessions(0);
+    // One that comes to the store through SSH has no way there to lend.
+    let further = [
+        "--ssh-url",
+        &far.server.url(),
+        "--ssh-id",
+        &far.server.user_key().display().to_string(),
+        "--ssh-hostkey",
+        &far.server.host_key("ed25519"),
+    ];
+    let ran = far.once(&further, &far.resource(ENDS));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("this host reaches the store through SSH itself"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(far.once(&further, &far.resource(STAYS)).code, 0);
+}
+
+#[test]
+fn whoever_is_not_root_there_has_the_program_at_home() {
+    let test = "whoever_is_not_root_there_has_the_program_at_home";
+    // Where others than root can read it.
+    let keys = "AuthorizedKeysFile /run/authorized_keys\n";
+    let Some(far) = Far::start_with(test, || EtcdCluster::start(1), keys) else {
+        return;
+    };
+    let own = far.server.user_key().with_extension("pub").display().to_string();
+    let _ = far.server.there(&format!(
+        "cp {own} /run/authorized_keys && chmod 644 /run/authorized_keys && \
+         useradd --password '*' --home-dir /run/ada --create-home --shell /bin/bash ada && echo echo Welcome > /run/ada/.bashrc"
+    ));
+    far.deploy("noop \"nothing\" {}\n");
+    let program = |further: &str| {
+        let parameters = format!("{ENDS}\n\t{further}");
+        far.resource(&parameters).replace("ssh://root@", "ssh://ada@")
+    };
+    let ran = far.once(&[], &program(""));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("/var/lib/setpoint") && ran.stderr.contains("Permission denied"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(far.once(&["--noop"], &program("caching => false,")).code, 0);
+    let ran = far.once(&[], &program("caching => false,"));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(far.server.there("ls -A /run/ada | grep setpoint; true"), "");
+    // A home that others can write to is none.
+    let _ = far.server.there("chmod 777 /run/ada");
+    let ran = far.once(&[], &program("caching => false,"));
+    assert!(
+        ran.stderr.contains("others can write to /run/ada"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
