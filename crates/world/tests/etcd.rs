@@ -203,7 +203,7 @@ fn certificates_say_who_is_who() {
             *endpoint = endpoint.replace("https://", "http://");
         }
         let clear = told(EtcdStore::new(in_the_clear).unwrap()).await;
-        assert!(clear.contains("wants `https://`"), "{clear}");
+        assert!(clear.contains("which may want `https://`"), "{clear}");
     });
 }
 

@@ -127,8 +127,16 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
             "`{word}` needs the number of a deploy; `list` shows them"
         ))),
         [word, .., surplus] if !["lang", "yaml"].contains(word) => Err(unknown(word, surplus)),
+        [word] if is_mistyped(word) => Err(unknown(word, "")),
         _ => publish(session, arguments, &deploys, &runtime),
     }
+}
+
+/// Whether a word is nearly one of ours, and no program that there is.
+fn is_mistyped(word: &str) -> bool {
+    !WORDS.contains(&word)
+        && did_you_mean(word, WORDS.iter().copied()).is_some()
+        && !std::path::Path::new(word).exists()
 }
 
 /// The words before which others can stand.

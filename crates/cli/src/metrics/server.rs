@@ -52,6 +52,9 @@ impl Listener {
                 "an address of this machine and a port are needed, as in `127.0.0.1:9233` or `[::]:9233`",
             )
         };
+        if address.contains("://") {
+            return Err(wrong("a URL is no address".to_owned()));
+        }
         let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
         match port {

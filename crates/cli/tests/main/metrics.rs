@@ -403,6 +403,7 @@ fn an_address_that_cannot_be_had_ends_the_start() {
         ("127.0.0.1:99999", "the port is no number from 0 to 65535"),
         (":9233", "there is no address"),
         ("::1:9233", "an address of IPv6 stands in brackets"),
+        ("http://127.0.0.1:9233", "a URL is no address"),
         ("", "there is no port"),
     ] {
         let finished = listen(address);

@@ -113,6 +113,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_done() {
             "`--store-ca` means nothing without `--seeds`",
         ),
         (&["setup", "svc", "--force", "--noop"], "--install"),
+        (
+            &["setup", "svc", "--start", "--seeds", "http://127.0.0.1:1"],
+            "what the service is given stands in its unit, which is not written",
+        ),
         (&["setup", "pkg"], "--distro"),
         (
             &["setup", "pkg", "--distro", "fedorra"],

@@ -176,9 +176,16 @@ impl Connection {
             .tls
             .as_ref()
             .is_some_and(|tls| tls.identity.is_none());
-        let hint = match shows_nothing {
-            true => ", which may want a certificate of this host, and none is given",
-            false => "",
+        // An etcd that wants encryption hangs up on whoever begins without, and has never answered then.
+        let hangs_up = ["reset", "closed"].iter().any(|word| reason.contains(word));
+        let is_unheard = self.known().origin.is_none() && self.options.ssh.is_none();
+        let hint = match (
+            shows_nothing,
+            hangs_up && is_unheard && endpoint.starts_with("http://"),
+        ) {
+            (true, _) => ", which may want a certificate of this host, and none is given",
+            (false, true) => ", which may want `https://`",
+            (false, false) => "",
         };
         StoreError::Away {
             reason: format!("{reason} ({endpoint}{hint})").into(),
@@ -271,18 +278,10 @@ impl Connection {
         };
         let channel = connected.map_err(|error| match tunnel::below(&error) {
             Some(error) => NotConnected::through_ssh(error),
-            None => {
-                let mut reason = refusals::cause(&error);
-                // An etcd that wants encryption hangs up on whoever begins without.
-                if url.starts_with("http://") && ["reset", "closed"].iter().any(|word| reason.contains(word))
-                {
-                    reason.push_str(", as by one that wants `https://`");
-                }
-                NotConnected::Member(StoreError::Away {
-                    reason: reason.into(),
-                    is_ambiguous: false,
-                })
-            }
+            None => NotConnected::Member(StoreError::Away {
+                reason: refusals::cause(&error).into(),
+                is_ambiguous: false,
+            }),
         })?;
         let calls = Calls::new(channel, url);
         let Some(login) = &self.options.login else {

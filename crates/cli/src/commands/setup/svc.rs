@@ -45,6 +45,11 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
         return Err(failure.hint("the service is started in `/`"));
     }
     let mut words = arguments.store.words.clone();
+    let starts_only = arguments.actions.is_any() && !arguments.actions.is_about_text();
+    if starts_only && (input != "empty" || !words.is_empty()) {
+        let failure = Failure::usage("what the service is given stands in its unit, which is not written");
+        return Err(failure.hint("`--install` writes it"));
+    }
     let names_seeds = words.iter().any(|word| word.starts_with("--seeds="));
     match environment("SEEDS").filter(|_| !names_seeds) {
         Some(seeds) => words.insert(0, format!("--seeds={seeds}")),

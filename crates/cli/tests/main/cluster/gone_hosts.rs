@@ -180,6 +180,12 @@ fn switches_that_would_do_nothing_are_refused_before_anything_is_done() {
         let said = format!("`{}` does nothing with `", words[0]);
         assert!(refused.stderr.contains(&said), "{words:?}: {}", refused.stderr);
     }
+    let mistyped = publisher.deploy(&["lst"]);
+    assert!(
+        mistyped.code == 64 && mistyped.stderr.contains("did you mean `list`?"),
+        "{}",
+        mistyped.stderr
+    );
     let after = cluster.etcd.control(&["get", "--prefix", "/setpoint/deploy/"]);
     assert_eq!(after, before);
 }
