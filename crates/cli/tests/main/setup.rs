@@ -269,7 +269,7 @@ fn what_lies_in_the_place_of_the_unit_is_respected() {
         assert_eq!(text(Path::new("/srv/other")), "mine");
         shell(&format!("rm {UNIT}; systemctl mask setpoint 2>&1"));
         refused("it is masked: nobody shall start it");
-        let (code, _, said) = all(&["--start"]);
+        let (code, _, said) = run(&place, &["setup", "svc", binary.as_str(), "--start"]);
         assert_eq!(code, 1);
         assert!(
             said.contains("`systemctl unmask setpoint.service` allows it again"),
