@@ -55,7 +55,7 @@ fn who_goes_while_a_deploy_comes_is_not_taken_for_right() {
 
     // It falls silent, and does not count as a member any more when its lease has ended.
     b.freeze();
-    let waited = deploy(&["--wait", "--wait-timeout", "18", "two.mcl"]);
+    let waited = deploy(&["--wait", "--wait-timeout", "25", "two.mcl"]);
     assert_eq!(waited.code, 3, "{}{}", waited.stdout, waited.stderr);
     let row = waited.stdout.lines().find(|line| line.starts_with("b "));
     assert!(row.is_some_and(|row| row.contains("gone")), "{}", waited.stdout);
