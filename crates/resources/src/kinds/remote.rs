@@ -3,8 +3,8 @@
 //! How the host is reached is in `remote/link.rs`, what lies and happens there in `remote/there.rs` and the scripts beside it, how the program is provided, watched over
 //! and ended in `remote/program.rs`, and what the parameters mean in `remote/settings.rs`.
 //!
-//! Beside what the reference has: a certificate, a user or a name of keys that the store wants. What differs from the reference: a password is refused in the name, which is
-//! shown; that a transient program was run is told as a repair; a program that cannot run there is found before it is started; a host with the name of this one is refused.
+//! Beside what the reference has: a certificate, a user or a name of keys that the store wants. What differs from the reference: that a transient program was run is told as
+//! a repair; a program that cannot run there is found before it is started; a host with the name of this one is refused.
 
 mod link;
 mod program;
@@ -128,19 +128,29 @@ impl Resource for Remote {
         self.check(invalid);
     }
 
-    fn doubt(_: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
-        let Some(url) = parameters.get("remote").filter(|url| !url.is_sensitive()) else {
-            return;
-        };
+    fn doubt(name: &str, parameters: &Parameters, invalid: &mut Vec<Invalid>) {
         // Without leave it is refused anyway.
         let is_allowed = parameters
             .get("allow_cleartext_password")
             .and_then(Value::as_bool);
-        if is_allowed == Some(true) && address_of(url).is_some_and(|address| address.password.is_some()) {
-            let message = "the password in the URL is shown wherever the parameter is";
-            let help = "write `remote => sensitive(\"…\"),`, and let the program read it from a file";
-            invalid.push(Invalid::doubt(Doubt::ReadableSecret, "remote", message).help(help));
+        let has_password = |url: &Value| address_of(url).is_some_and(|address| address.password.is_some());
+        if is_allowed != Some(true) {
+            return;
         }
+        let (parameter, message) = match parameters.get("remote") {
+            Some(url) if url.is_sensitive() || !has_password(url) => return,
+            Some(_) => (
+                "remote",
+                "the password in the URL is shown wherever the parameter is",
+            ),
+            None if !has_password(&Value::str(name)) => return,
+            None => (
+                "allow_cleartext_password",
+                "the password in the name is shown wherever the resource is",
+            ),
+        };
+        let help = "write `remote => sensitive(\"…\"),`, and let the program read it from a file";
+        invalid.push(Invalid::doubt(Doubt::ReadableSecret, parameter, message).help(help));
     }
 
     fn same(name: &str, a: &Parameters, b: &Parameters) -> bool {

@@ -132,14 +132,13 @@ impl Remote {
     pub(super) fn check(&self, invalid: &mut Vec<Invalid>) {
         let address = self.address();
         let has_password = address.as_ref().is_ok_and(|address| address.password.is_some());
-        if has_password && self.remote.is_empty() {
-            let message = "a password in the name would be shown wherever the resource is";
-            let help = "write the URL as `remote => sensitive(\"ssh://user:password@host\"),`";
-            invalid.push(Invalid::new(message).help(help));
-        } else if has_password && !self.allow_cleartext_password {
+        if has_password && !self.allow_cleartext_password {
             let message = "there is a password in the URL, which is not allowed";
-            let help = "use a key, or write `allow_cleartext_password => true,`";
-            invalid.push(Invalid::parameter("remote", message).help(help));
+            let wrong = match self.remote.is_empty() {
+                true => Invalid::new(message),
+                false => Invalid::parameter("remote", message),
+            };
+            invalid.push(wrong.help("use a key, or write `allow_cleartext_password => true,`"));
         }
         match self.options() {
             Err(wrong) => invalid.push(wrong),

@@ -234,25 +234,38 @@ fn a_password_in_the_url_is_used_and_shown_nowhere() {
         "{}",
         ran.stderr
     );
-    // What is not marked as a secret is warned of, and in the name, which all see, there is no leave.
+    // What is not marked as a secret is warned of, and so is what is in the name, which all see.
     let plain = with(PASSWORD, ENDS).replace("sensitive(", "(");
-    let plain = far.cluster.place.write("plain.mcl", plain).display().to_string();
-    let checked = far.cluster.place.run(&far.binary, &["check", &plain]);
-    assert!(
-        checked
-            .stderr
-            .contains("the password in the URL is shown wherever the parameter is"),
-        "{}",
-        checked.stderr
-    );
     let in_name = format!(
         "remote \"{}\" {{\n\tallow_cleartext_password => true,\n}}\n",
         url(PASSWORD)
     );
-    let ran = far.once(&[], &in_name);
+    for (program, warning) in [
+        (
+            plain,
+            "the password in the URL is shown wherever the parameter is",
+        ),
+        (
+            in_name.clone(),
+            "the password in the name is shown wherever the resource is",
+        ),
+    ] {
+        let plain = far
+            .cluster
+            .place
+            .write("plain.mcl", program)
+            .display()
+            .to_string();
+        let checked = far.cluster.place.run(&far.binary, &["check", &plain]);
+        assert!(checked.stderr.contains(warning), "{}", checked.stderr);
+    }
+    let forbidden = in_name.replace("true", "false");
+    let ran = far.once(&[], &forbidden);
     assert!(
-        ran.stderr
-            .contains("a password in the name would be shown wherever the resource is"),
+        ran.code == 1
+            && ran
+                .stderr
+                .contains("there is a password in the URL, which is not allowed"),
         "{}",
         ran.stderr
     );
