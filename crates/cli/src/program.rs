@@ -9,6 +9,7 @@
 //! evaluated again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -45,7 +46,11 @@ const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// What the engine was given by the programs of a run. It listens to the newest that has given it a graph.
 #[derive(Default)]
-pub(crate) struct Gate(Mutex<Given>);
+pub(crate) struct Gate {
+    given: Mutex<Given>,
+    /// The number of that program, for who cannot wait until a graph is taken.
+    newest: AtomicU64,
+}
 
 #[derive(Default)]
 struct Given {
@@ -167,12 +172,18 @@ impl Work {
         let program = runnable.program.clone();
         let language = program.language;
         let (waking, busy) = (woken.clone(), engine.clone());
+        let (gate, number) = (self.gate.clone(), self.number);
         let mut evaluator = Evaluator::new(
             program,
             capabilities,
             Box::new(move |source| {
-                let busy = busy.clone();
-                waking.wake_saying(source, move || busy.sources_busy(true))
+                let (busy, gate) = (busy.clone(), gate.clone());
+                // Nobody would take back what a program says whose place another one has taken.
+                waking.wake_saying(source, move || {
+                    if gate.newest.load(Ordering::Acquire) <= number {
+                        busy.sources_busy(true);
+                    }
+                })
             }),
         )
         .stopped_by(self.stop.clone())
@@ -246,7 +257,7 @@ impl Work {
         if let Some(mut graph) = step.graph.filter(|_| !found.has_errors()) {
             let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
             // Held until the answer is there: no graph of an older program comes after one of a newer.
-            let mut given = self.gate.0.lock();
+            let mut given = self.gate.given.lock();
             if given.program > self.number {
                 return Ok(());
             }
@@ -258,6 +269,7 @@ impl Work {
             match self.engine.submit(graph.clone()).blocking_recv() {
                 Ok(Submitted::Accepted | Submitted::Superseded) => {
                     given.program = self.number;
+                    self.gate.newest.store(self.number, Ordering::Release);
                     self.state.accept(graph, sources, !*has_graph, imposing.deploy());
                     if !std::mem::replace(has_graph, true) {
                         if is_empty {
