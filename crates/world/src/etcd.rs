@@ -4,6 +4,7 @@
 //! they live, and requests find another member. Certificates are read again for each connection, so that renewed ones are used.
 
 mod connection;
+mod endpoint;
 mod following;
 mod keep_alive;
 mod protocol;
@@ -24,6 +25,7 @@ use crate::{
     Store, StoreError, Transaction, Value, Watch,
 };
 use connection::Connection;
+pub use endpoint::EndpointPlace;
 use following::Following;
 use protocol::{
     CREATE, Calls, Compare, CompareWith, DeleteRangeRequest, EQUAL, GREATER, KeyValue, MOD, PutRequest,
@@ -89,6 +91,12 @@ impl EtcdStore {
     #[must_use]
     pub fn options(&self) -> &EtcdOptions {
         &self.0.options
+    }
+
+    /// Where its first endpoint leads.
+    #[must_use]
+    pub fn first_endpoint(&self) -> Option<EndpointPlace> {
+        EndpointPlace::of(self.0.options.endpoints.first()?)
     }
 
     /// The URLs at which its members say that clients reach them, as they say them.

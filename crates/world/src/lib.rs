@@ -18,7 +18,9 @@ mod watch;
 
 pub use backoff::Backoff;
 pub use error::StoreError;
-pub use etcd::{Access, EtcdOptions, EtcdStore, Grants, Login, Rights, RightsChange, TlsFiles};
+pub use etcd::{
+    Access, EndpointPlace, EtcdOptions, EtcdStore, Grants, Login, Rights, RightsChange, TlsFiles,
+};
 pub use file::FileStore;
 pub use lease::{Lease, LeaseId};
 pub use memory::MemoryStore;

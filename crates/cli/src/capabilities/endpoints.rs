@@ -4,15 +4,12 @@ use std::time::Duration;
 
 use setpoint_engine::{Failure, async_trait};
 use setpoint_resources::{Endpoints, LocalEndpoint, StoreAccess};
-use setpoint_world::EtcdStore;
+use setpoint_world::{EndpointPlace, EtcdStore};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// How often it is asked who the members are, for however many that want to know.
 const ASK_EACH: Duration = Duration::from_secs(1);
-
-/// The port of etcd, where an endpoint names none.
-const PORT: u16 = 2379;
 
 /// The members of an etcd.
 pub(crate) struct EtcdEndpoints {
@@ -61,8 +58,10 @@ impl Endpoints for EtcdEndpoints {
                 "this host reaches the store through SSH itself, and so has no endpoint to lead to: `tunnelled => false,` has the other host reach it by itself",
             ));
         }
-        let endpoint = options.endpoints.first().and_then(|url| local(url));
-        endpoint.ok_or_else(|| failed("its first endpoint is no URL"))
+        let place = self.store.first_endpoint();
+        let EndpointPlace { scheme, host, port } =
+            place.ok_or_else(|| failed("its first endpoint is no URL"))?;
+        Ok(LocalEndpoint { scheme, host, port })
     }
 
     async fn changed(&self, from: &[String]) -> Vec<String> {
@@ -84,49 +83,6 @@ impl Endpoints for EtcdEndpoints {
             authority: tls.and_then(|tls| tls.authority.clone()),
             shows_certificate: tls.is_some_and(|tls| tls.identity.is_some()),
             is_user: options.login.is_some(),
-        }
-    }
-}
-
-/// The parts of `http://host:port`.
-fn local(url: &str) -> Option<LocalEndpoint> {
-    let (scheme, rest) = url.split_once("://")?;
-    let place = rest.split('/').next()?;
-    let (host, port) = match place.strip_prefix('[') {
-        Some(inner) => {
-            let (host, port) = inner.split_once(']')?;
-            (host, port.strip_prefix(':'))
-        }
-        None => match place.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (place, None),
-        },
-    };
-    Some(LocalEndpoint {
-        scheme: scheme.to_owned(),
-        host: host.to_owned(),
-        port: port.map_or(Ok(PORT), str::parse).ok()?,
-    })
-    .filter(|endpoint| !endpoint.host.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_has_a_host_and_the_port_of_etcd_where_it_names_none() {
-        let shown =
-            |url| local(url).map(|LocalEndpoint { scheme, host, port }| format!("{scheme} {host} {port}"));
-        for (url, is) in [
-            ("http://127.0.0.1:2379", Some("http 127.0.0.1 2379")),
-            ("https://etcd/", Some("https etcd 2379")),
-            ("http://[::1]:1", Some("http ::1 1")),
-            ("http://[::1]", Some("http ::1 2379")),
-            ("http://", None),
-            ("http://etcd:x", None),
-        ] {
-            assert_eq!(shown(url).as_deref(), is, "{url}");
         }
     }
 }

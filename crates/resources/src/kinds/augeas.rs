@@ -63,15 +63,15 @@ pub(crate) struct Set {
 /// The program.
 const AUGTOOL: &str = "augtool";
 
-/// Starts the program, as whoever has no home where that can be had.
+/// What starts the program as somebody without a home; the first that is allowed is taken.
 ///
 /// It keeps a history of what is typed in the home of its real user, also when nothing is typed, and has no option against that. A look must change nothing,
 /// so its real user is 65535, which systemd and the kernel's 16-bit calls keep free of accounts; the rights are those of the effective user, which stays, also when
 /// `access` asks for those of the real one. An ordinary user gets the same number in a name space of users. Where neither is allowed, the history is made.
-const START: &str = "\
-{ for alone in 'setpriv --ruid=65535 --securebits=+no_setuid_fixup' 'unshare --user --map-user=65535'; do \
-if $alone true 2>/dev/null; then exec $alone augtool --noautoload --root \"$ROOT\"; fi; done; \
-exec augtool --noautoload --root \"$ROOT\"; }";
+const WITHOUT_HOME: [&str; 2] = [
+    "setpriv --ruid=65535 --securebits=+no_setuid_fixup",
+    "unshare --user --map-user=65535",
+];
 
 /// Where programs of the system are.
 const SEARCH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -333,7 +333,10 @@ impl Augeas {
             environment.insert(format!("SCRIPT_{number}").into(), piece.into());
             shell.push_str(&format!(" \"$SCRIPT_{number}\""));
         }
-        shell.push_str(&format!(" | {START}"));
+        let start = format!("{AUGTOOL} --noautoload --root \"$ROOT\"");
+        let ways =
+            WITHOUT_HOME.map(|way| format!("if {way} true 2>/dev/null; then exec {way} {start}; fi; "));
+        shell.push_str(&format!(" | {{ {}exec {start}; }}", ways.concat()));
         let command = Command::shell("/bin/sh", shell).environment(Environment::Exactly(environment));
         let cancellation = apply.cancellation();
         let stop = Stop {

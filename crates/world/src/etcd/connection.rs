@@ -5,11 +5,11 @@ use std::time::Duration;
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::ssh::{self, SshError};
 use tokio::sync::Mutex;
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::protocol::{AuthenticateRequest, Calls, ResponseHeader};
 use super::tunnel::{self, ThroughSsh};
-use super::{EtcdOptions, refusals, revision_of};
+use super::{EtcdOptions, endpoint, refusals, revision_of};
 use crate::{Revision, StoreError};
 
 /// How long an answer may take.
@@ -100,13 +100,13 @@ impl Connection {
             }
         }
         if options.ssh.is_some()
-            && let Some(endpoint) = tunnel::named_twice(&options.endpoints)
+            && let Some(endpoint) = endpoint::named_twice(&options.endpoints)
         {
             return wrong(format!("the endpoint `{endpoint}` of the store is given twice"));
         }
-        for endpoint in &mut options.endpoints {
-            if let Some(complete) = with_port(endpoint) {
-                *endpoint = complete;
+        for one in &mut options.endpoints {
+            if let Some(complete) = endpoint::with_port(one) {
+                *one = complete;
             }
         }
         Ok(Connection {
@@ -301,14 +301,6 @@ impl Connection {
     }
 }
 
-/// An endpoint with the port of etcd, if it names none.
-fn with_port(endpoint: &str) -> Option<String> {
-    let uri: Uri = endpoint.parse().ok()?;
-    let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);
-    let names_none = authority.port().is_none() && !authority.as_str().ends_with(':');
-    names_none.then(|| format!("{scheme}://{authority}:{}", tunnel::PORT))
-}
-
 /// Why there is no connection to a member.
 enum NotConnected {
     /// It is away; others may be there.
@@ -350,22 +342,4 @@ fn read(path: &AbsolutePath) -> Result<Vec<u8>, StoreError> {
         reason: refusals::without_number(&format!("the certificates cannot be used: failed to {error}"))
             .into(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_without_a_port_has_that_of_etcd() {
-        for (given, complete) in [
-            ("http://a", Some("http://a:2379")),
-            ("https://a.example/", Some("https://a.example:2379")),
-            ("https://[::1]", Some("https://[::1]:2379")),
-            ("http://a:80", None),
-            ("https://a:", None),
-        ] {
-            assert_eq!(with_port(given).as_deref(), complete, "{given}");
-        }
-    }
 }

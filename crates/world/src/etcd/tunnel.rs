@@ -12,10 +12,8 @@ use setpoint_host::ssh::{SshConnection, SshError, SshOptions, SshTunnel};
 use tonic::codegen::Service;
 use tonic::transport::Uri;
 
+use super::endpoint::EndpointPlace;
 use crate::StoreError;
-
-/// The port of etcd, where an endpoint names none.
-pub(super) const PORT: u16 = 2379;
 
 /// What connects through an SSH server.
 pub(super) struct ThroughSsh(pub(super) SshOptions);
@@ -32,29 +30,12 @@ impl Service<Uri> for ThroughSsh {
     fn call(&mut self, endpoint: Uri) -> Self::Future {
         let options = self.0.clone();
         Box::pin(async move {
-            let (host, port) = place(&endpoint);
             let connection = SshConnection::open(&options).await?;
+            let place = EndpointPlace::of_uri(&endpoint);
+            let (host, port) = place.map_or_else(Default::default, |place| (place.host, place.port));
             connection.into_tunnel(&host, port).await.map(TokioIo::new)
         })
     }
-}
-
-/// Where an endpoint is, as the SSH server sees it.
-fn place(endpoint: &Uri) -> (String, u16) {
-    let host = endpoint.host().unwrap_or_default();
-    let number = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
-    let host = number.unwrap_or(host).to_ascii_lowercase();
-    (host, endpoint.port_u16().unwrap_or(PORT))
-}
-
-/// The first endpoint that another one names, too: through a tunnel, that is the same place.
-pub(super) fn named_twice(endpoints: &[String]) -> Option<&str> {
-    let places: Vec<_> = endpoints
-        .iter()
-        .map(|one| one.parse().map(|uri| place(&uri)).ok())
-        .collect();
-    let again = (0..places.len()).find(|&at| places[at].is_some() && places[..at].contains(&places[at]));
-    again.map(|at| endpoints[at].as_str())
 }
 
 /// What went wrong with SSH, if that is below an error.
@@ -84,27 +65,5 @@ pub(super) fn told(error: &SshError) -> StoreError {
         SshError::NotTrusted(_) | SshError::Unusable(_) | SshError::NotLetIn { .. } => {
             StoreError::Misconfigured { reason }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_same_place_is_known_however_it_is_written() {
-        let twice = |endpoints: &[&str]| {
-            let endpoints: Vec<String> = endpoints.iter().map(|one| (*one).to_owned()).collect();
-            named_twice(&endpoints).map(str::to_owned)
-        };
-        assert_eq!(twice(&["http://a:2379", "http://b:2379", "http://a:2380"]), None);
-        assert_eq!(
-            twice(&["http://a", "https://A:2379/"]),
-            Some("https://A:2379/".to_owned())
-        );
-        assert_eq!(
-            twice(&["http://[::1]:2379", "http://[::1]"]),
-            Some("http://[::1]".to_owned())
-        );
     }
 }

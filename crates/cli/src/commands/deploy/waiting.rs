@@ -219,11 +219,10 @@ pub(super) async fn wait_for(
 
 /// Some names, and how many more there are.
 fn few(names: &[&str]) -> String {
-    match names {
-        [some @ .., _, _] if some.len() >= TOLD => {
-            format!("{} and {} more", names[..TOLD].join(", "), names.len() - TOLD)
-        }
-        _ => names.join(", "),
+    // Instead of saying that there is one more, that one is named.
+    match names.len() > TOLD + 1 {
+        true => format!("{} and {} more", names[..TOLD].join(", "), names.len() - TOLD),
+        false => names.join(", "),
     }
 }
 

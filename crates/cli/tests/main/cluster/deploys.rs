@@ -455,12 +455,7 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
     for host in names {
         cluster.becomes(&format!("{host}.says"), "one");
     }
-    let members = |state: &str| {
-        let seeds = cluster.etcd.endpoints().join(",");
-        let members = cluster.place.run(BINARY, &["members", "--seeds", &seeds]);
-        members.stdout.lines().filter(|line| line.contains(state)).count()
-    };
-    eventually("all have said so", || members(" 1  right") == 4);
+    eventually("all have said so", || cluster.members_saying(" 1  right") == 4);
     // What nobody is called.
     let wrong = deploy(&["--canary", "wed-1", "two.mcl"]);
     assert_eq!(wrong.code, 1);
@@ -530,7 +525,7 @@ fn a_rollout_goes_on_only_as_long_as_it_is_right() {
         stopped.stderr
     );
     assert_eq!(deploy(&["finish", "5"]).code, 0);
-    eventually("three have it", || members(" 5  right") == 3);
+    eventually("three have it", || cluster.members_saying(" 5  right") == 3);
     // A host that hangs is not waited for for ever.
     let back = deploy(&["--wait", "rollback", "1"]);
     assert_eq!(back.code, 0, "{}", back.stderr);

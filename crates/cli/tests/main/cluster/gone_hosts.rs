@@ -8,13 +8,6 @@ use super::{BINARY, Cluster};
 use crate::several_hosts::{Host, eventually};
 
 impl Cluster {
-    /// The lines in which `members` says this.
-    fn members_saying(&self, state: &str) -> usize {
-        let seeds = self.etcd.endpoints().join(",");
-        let members = self.place.run(BINARY, &["members", "--seeds", &seeds]);
-        members.stdout.lines().filter(|line| line.contains(state)).count()
-    }
-
     /// Publishes something, in the background.
     fn begin_deploy(&self, arguments: &[&str]) -> Running {
         let mut command = self.place.command(BINARY);

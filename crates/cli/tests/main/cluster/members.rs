@@ -80,6 +80,13 @@ impl Cluster {
         }
     }
 
+    /// In how many lines `members` says this.
+    pub(super) fn members_saying(&self, state: &str) -> usize {
+        let seeds = self.etcd.endpoints().join(",");
+        let members = self.place.run(BINARY, &["members", "--seeds", &seeds]);
+        members.stdout.lines().filter(|line| line.contains(state)).count()
+    }
+
     /// A host that runs what is deployed, in a network namespace or in that of the test.
     pub(super) fn member_command(&self, host: &str, namespace: Option<&str>) -> Command {
         let mut command = self.host_command(host, namespace);

@@ -53,19 +53,15 @@ fn a_program_that_ends_is_waited_for_and_reaches_the_store_through_us() {
     assert_eq!(inode(), before);
     // A program that ends otherwise is a failure, and its last words are shown.
     far.deploy(ENDS_WITH_3);
-    let ran = far.once(&[], &far.resource(ENDS));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(
-        ran.stderr
-            .contains("run the program there: it has ended with status 3"),
-        "{}",
-        ran.stderr
+    let said = far.fails(
+        &[],
+        &far.resource(ENDS),
+        "run the program there: it has ended with status 3",
     );
     assert!(
-        ran.stderr
-            .contains(&format!("the last lines of {there}/log there:")),
+        said.contains(&format!("the last lines of {there}/log there:")),
         "{}",
-        ran.stderr
+        said
     );
 }
 
@@ -102,13 +98,10 @@ fn without_an_address_that_leads_to_the_store_nothing_is_started() {
     let Some(far) = Far::start_with(test, || EtcdCluster::start_with(1, &etcd), "") else {
         return;
     };
-    let ran = far.once(&[], &far.resource(STAYS));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(
-        ran.stderr
-            .contains("its members advertise none that leads to them (`--advertise-client-urls` of etcd)"),
-        "{}",
-        ran.stderr
+    far.fails(
+        &[],
+        &far.resource(STAYS),
+        "its members advertise none that leads to them (`--advertise-client-urls` of etcd)",
     );
     assert_eq!(far.server.there("ls -A /var/lib"), "");
     // Through a tunnel there is no need of one.
@@ -484,13 +477,8 @@ fn whoever_is_not_root_there_has_the_program_at_home() {
         let parameters = format!("{ENDS}\n\t{further}");
         far.resource(&parameters).replace("ssh://root@", "ssh://ada@")
     };
-    let ran = far.once(&[], &program(""));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("/var/lib/setpoint") && ran.stderr.contains("Permission denied"),
-        "{}",
-        ran.stderr
-    );
+    let said = far.fails(&[], &program(""), "/var/lib/setpoint");
+    assert!(said.contains("Permission denied"), "{}", said);
     assert_eq!(far.once(&["--noop"], &program("caching => false,")).code, 0);
     let ran = far.once(&[], &program("caching => false,"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -511,13 +499,10 @@ fn a_host_must_not_have_the_name_of_this_one() {
         return;
     };
     let program = far.resource(ENDS).replace("\"far\"", "\"near\"");
-    let ran = far.once(&[], &program);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(
-        ran.stderr
-            .contains("`near` is the name of this host, too: give it another one with `hostname`"),
-        "{}",
-        ran.stderr
+    far.fails(
+        &[],
+        &program,
+        "`near` is the name of this host, too: give it another one with `hostname`",
     );
     // One that is not said is asked for there.
     let _ = far.server.there("mkdir /run/bin; printf '#!/bin/sh\\necho two words\\n' > /run/bin/hostname; chmod 755 /run/bin/hostname; mount --bind /run/bin/hostname $(command -v hostname)");

@@ -133,16 +133,14 @@ impl There {
 
     /// Copies the program there.
     pub(super) async fn put_program(&self, program: File, hash: &str) -> Result<(), Failure> {
-        let name = self.place.program.clone();
-        let arguments = [&*name, "0770", hash];
-        let ask = self.run(
+        let arguments = [&*self.place.program, "0770", hash];
+        self.put_as(
             "copy the program to",
-            PUT,
             &arguments,
             RemoteInput::File(program),
             COPIED,
-        );
-        ask.await.map(drop)
+        )
+        .await
     }
 
     /// Puts a small file there.
@@ -152,13 +150,19 @@ impl There {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         let arguments = [name, "0600", &hash];
-        let ask = self.run(
-            "put a file to",
-            PUT,
-            &arguments,
-            RemoteInput::Bytes(content),
-            SOON,
-        );
+        self.put_as("put a file to", &arguments, RemoteInput::Bytes(content), SOON)
+            .await
+    }
+
+    /// Puts what is given into a file there; the arguments are its name, mode and hash.
+    async fn put_as(
+        &self,
+        attempted: &'static str,
+        arguments: &[&str; 3],
+        input: RemoteInput,
+        limit: Duration,
+    ) -> Result<(), Failure> {
+        let ask = self.run(attempted, PUT, arguments, input, limit);
         ask.await.map(drop)
     }
 

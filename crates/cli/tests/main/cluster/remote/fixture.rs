@@ -95,7 +95,16 @@ impl Far {
         self.once_with(&self.binary, further, program)
     }
 
-    /// The same with another program.
+    /// The same, which fails and says this among others. Answers all that it says.
+    #[track_caller]
+    pub(super) fn fails(&self, further: &[&str], program: &str, said: &str) -> String {
+        let ran = self.once(further, program);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        ran.stderr
+    }
+
+    /// The same as [`Far::once`] with another program.
     pub(super) fn once_with(&self, binary: &Path, further: &[&str], program: &str) -> Finished {
         finished(&mut self.command(binary, &["--once"], program), further)
     }

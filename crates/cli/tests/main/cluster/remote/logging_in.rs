@@ -112,13 +112,7 @@ fn a_host_that_is_not_known_or_another_one_is_refused() {
     let other = SshServer::start(&["ed25519"], "");
     let key = far.server.user_key().display().to_string();
     let with = |further: &str| far.resource_with(&format!("ssh_id => \"{key}\",\n\t{ENDS}\n\t{further}"));
-    let ran = far.once(&[], &with(""));
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("is not known: it shows the key ssh-ed25519"),
-        "{}",
-        ran.stderr
-    );
+    far.fails(&[], &with(""), "is not known: it shows the key ssh-ed25519");
     let ran = far.once(
         &[],
         &with(&format!("hostkey => \"{}\",", other.host_key("ed25519"))),
@@ -227,13 +221,8 @@ fn a_password_in_the_url_is_used_and_shown_nowhere() {
     );
     // Without leave it is refused where it stands; a secret keeps the reason to itself.
     let forbidden = with(PASSWORD, ENDS).replace("\tallow_cleartext_password => true,\n", "");
-    let ran = far.once(&[], &forbidden);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("error[E0411]") && ran.stderr.contains("near.mcl:3:2"),
-        "{}",
-        ran.stderr
-    );
+    let said = far.fails(&[], &forbidden, "error[E0411]");
+    assert!(said.contains("near.mcl:3:2"), "{}", said);
     // What is not marked as a secret is warned of, and so is what is in the name, which all see.
     let plain = with(PASSWORD, ENDS).replace("sensitive(", "(");
     let in_name = format!(
