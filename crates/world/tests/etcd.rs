@@ -217,6 +217,14 @@ fn what_is_no_endpoint_is_told_at_once() {
         ),
         (vec!["http://"], "`http://` is no endpoint of a store"),
         (
+            vec!["http://a:x"],
+            "`http://a:x` is no endpoint of a store: it is a URL",
+        ),
+        (
+            vec!["http://a:70000"],
+            "`http://a:70000` is no endpoint of a store",
+        ),
+        (
             vec!["http://root:hush@h:1"],
             "the user of the store is not part of an endpoint",
         ),

@@ -7,9 +7,10 @@ use setpoint_host::ssh::{self, SshError};
 use tokio::sync::Mutex;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
+use super::endpoint::{self, EndpointPlace};
 use super::protocol::{AuthenticateRequest, Calls, ResponseHeader};
 use super::tunnel::{self, ThroughSsh};
-use super::{EtcdOptions, endpoint, refusals, revision_of};
+use super::{EtcdOptions, refusals, revision_of};
 use crate::{Revision, StoreError};
 
 /// How long an answer may take.
@@ -73,10 +74,13 @@ impl Connection {
             let host = endpoint
                 .strip_prefix("https://")
                 .or_else(|| endpoint.strip_prefix("http://"));
-            let Some(host) = host.filter(|host| !host.is_empty()) else {
-                return wrong(format!(
+            let no_endpoint = || {
+                wrong(format!(
                     "`{endpoint}` is no endpoint of a store: it is a URL, `http://host:2379` or `https://host:2379`"
-                ));
+                ))
+            };
+            let Some(host) = host.filter(|host| !host.is_empty()) else {
+                return no_endpoint();
             };
             if host.contains('@') {
                 // It is not repeated: a password may be in it.
@@ -84,6 +88,9 @@ impl Connection {
                     "the user of the store is not part of an endpoint; it has an option of its own"
                         .to_owned(),
                 );
+            }
+            if EndpointPlace::of(endpoint).is_none() {
+                return no_endpoint();
             }
             match (endpoint.starts_with("https://"), &options.tls) {
                 (true, None) => {
