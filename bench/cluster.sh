@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${SETPOINT:-}" ]; then
-	cargo build --quiet --profile fast -p setpoint
-	SETPOINT=target/fast/setpoint
+	cargo build --quiet --release -p setpoint
+	SETPOINT=target/release/setpoint
 fi
-SETPOINT=$(realpath "$SETPOINT") exec cargo bench --quiet --profile fast -p setpoint --bench cluster -- "$@"
+SETPOINT=$(realpath "$SETPOINT") exec cargo bench --quiet -p setpoint --bench cluster -- "$@"

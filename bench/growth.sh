@@ -9,4 +9,4 @@
 # --doublings takes larger sizes too (2 are usual): what grows by a step once, where it leaves a cache, is told from what goes on growing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec cargo bench --quiet --profile fast -p setpoint-lsp --bench growth -- "$@"
+exec cargo bench --quiet -p setpoint-lsp --bench growth -- "$@"

@@ -15,8 +15,8 @@ while [ $# -gt 0 ]; do
 	esac
 done
 if [ -z "${SETPOINT:-}" ]; then
-	cargo build --quiet --profile fast --package setpoint
-	SETPOINT=$PWD/target/fast/setpoint
+	cargo build --quiet --release --package setpoint
+	SETPOINT=$PWD/target/release/setpoint
 fi
 script=$(mktemp)
 trap 'rm -f "$script"' EXIT

@@ -8,8 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${SETPOINT:-}" ]; then
-	cargo build --quiet --profile fast --package setpoint
-	SETPOINT=$PWD/target/fast/setpoint
+	cargo build --quiet --release --package setpoint
+	SETPOINT=$PWD/target/release/setpoint
 fi
 script=$(mktemp)
 trap 'rm -f "$script"' EXIT

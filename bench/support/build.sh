@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 if [ -z "${SETPOINT:-}" ]; then
-	cargo build --quiet --profile fast -p setpoint
-	SETPOINT=target/fast/setpoint
+	cargo build --quiet --release -p setpoint
+	SETPOINT=target/release/setpoint
 fi
 name=$(basename "$0" .sh)
 benchmark=target/bench/$name

@@ -1,6 +1,5 @@
 //! What a program can use: kinds, functions, constants. Put together here, and handed on by argument.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use setpoint_diagnostics::MemoryLoader;
@@ -18,27 +17,6 @@ pub struct Assembly {
     modules: Vec<&'static Module>,
     embedded: MemoryLoader,
 }
-
-/// Constants of kinds that are not there yet, so that programs that mention them in other kinds' parameters keep their meaning:
-/// kind, parameter, name, value.
-const FOREIGN_TEXTS: &[(&str, &str, &str, &str)] = &[
-    ("net", "state", "up", "up"),
-    ("net", "state", "down", "down"),
-    ("net", "state", "undefined", ""),
-];
-
-/// The same for numbers.
-const FOREIGN_NUMBERS: &[(&str, &str, &str, i64)] = &[
-    ("tar", "format", "unknown", 0),
-    ("tar", "format", "ustar", 2),
-    ("tar", "format", "pax", 4),
-    ("tar", "format", "gnu", 8),
-    ("gzip", "level", "no_compression", 0),
-    ("gzip", "level", "best_speed", 1),
-    ("gzip", "level", "best_compression", 9),
-    ("gzip", "level", "default_compression", -1),
-    ("gzip", "level", "huffman_only", -2),
-];
 
 impl Assembly {
     /// Everything that comes with Setpoint.
@@ -104,19 +82,6 @@ impl Assembly {
             .with_internal_kinds(INTERNAL_KINDS.iter().map(|kind| kind.schema))
             .with_variable("hostname", Value::str(hostname))
             .with_variable("purpleidea", Value::str("hello world!"));
-        let texts = FOREIGN_TEXTS
-            .iter()
-            .map(|(kind, parameter, name, text)| (kind, parameter, name, Value::str(*text)));
-        let numbers = FOREIGN_NUMBERS
-            .iter()
-            .map(|(kind, parameter, name, n)| (kind, parameter, name, Value::Int(*n)));
-        let foreign: BTreeMap<String, Value> = texts
-            .chain(numbers)
-            .map(|(kind, parameter, name, value)| (format!("const.res.{kind}.{parameter}.{name}"), value))
-            .collect();
-        for (name, value) in foreign {
-            library.variables.entry(name).or_insert(value);
-        }
         library.modules = Arc::new(self.embedded.clone());
         library.function_files = Some(Arc::new(MclFunctions));
         library
