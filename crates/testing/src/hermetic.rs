@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Once};
 
 use tempfile::TempDir;
 
@@ -60,6 +61,7 @@ impl Hermetic {
     /// A command that runs here.
     #[must_use]
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        SIGNALS.call_once(handle_hangup);
         let mut command = Command::new(program.as_ref());
         command
             .env_clear()
@@ -90,6 +92,15 @@ impl Hermetic {
             .expect("the program can be started");
         Finished::new(&output, self.root.path())
     }
+}
+
+static SIGNALS: Once = Once::new();
+
+/// Keeps programs under test from inheriting an ignored SIGHUP, as tests do that start under `nohup`: exec turns a handler into the
+/// default action.
+fn handle_hangup() {
+    let handled = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default());
+    handled.expect("SIGHUP can be handled");
 }
 
 impl Default for Hermetic {

@@ -18,12 +18,14 @@ use rustix::thread::{
     disable_transparent_huge_pages, remove_capability_from_bounding_set, set_capabilities,
     set_keep_capabilities, set_no_new_privs, set_thread_gid, set_thread_groups, set_thread_uid,
 };
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 /// The name under which our program knows that it is a launcher.
 pub(super) const NAME: &str = "setpoint-launcher";
@@ -87,6 +89,7 @@ fn launch() -> ExitCode {
 /// Leaves what is ours but for the connection, and reads what to do.
 fn isolate() -> Result<(UnixStream, Launch), std::io::Error> {
     setsid()?;
+    restore_signals()?;
     close_inherited()?;
     let connection = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let null = rustix::fs::open(
@@ -104,6 +107,15 @@ fn isolate() -> Result<(UnixStream, Launch), std::io::Error> {
         connection,
         postcard::from_bytes(&told).map_err(std::io::Error::other)?,
     ))
+}
+
+/// Restores the default action of signals that a shell ignores in what it starts with `nohup` or in the background. A command inherits
+/// an ignored signal, but exec turns a handler into the default action.
+fn restore_signals() -> std::io::Result<()> {
+    for signal in [SIGHUP, SIGINT, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    Ok(())
 }
 
 /// Closes every descriptor but the three standard ones: our own are closed by exec, but not those that we inherited.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use setpoint_testing::repository;
 
+mod modules;
+
 /// Files that are longer than they should be, and why.
 const LONG: &[(&str, &str)] = &[];
 
