@@ -10,6 +10,7 @@ use setpoint_graph::Library;
 use setpoint_mcl::CompileOptions;
 
 use crate::capabilities::system_hostname;
+use crate::environment;
 use crate::failure::Failure;
 use crate::later::CompileLater;
 use crate::model::{ModelSettings, ModelSource, is_model};
@@ -120,7 +121,11 @@ impl ProgramArguments {
         output: &Output,
     ) -> Result<CompileOptions, Failure> {
         self.later.check(output);
-        let modules_directory = match self.module_path.clone().or_else(|| environment("MODULE_PATH")) {
+        let modules_directory = match self
+            .module_path
+            .clone()
+            .or_else(|| environment::variable("MODULE_PATH"))
+        {
             Some(directory) => Some(absolute_directory(&directory)?),
             // Without a home there is none, which only matters to whoever has such modules.
             None => Prefix::place(prefix).ok().map(|prefix| {
@@ -138,7 +143,10 @@ impl ProgramArguments {
 
 /// Where modules from elsewhere are for somebody who only looks: as given, as the environment says, or below the usual prefix.
 pub(crate) fn modules_directory(given: Option<&str>) -> Result<Option<String>, Failure> {
-    match given.map(str::to_owned).or_else(|| environment("MODULE_PATH")) {
+    match given
+        .map(str::to_owned)
+        .or_else(|| environment::variable("MODULE_PATH"))
+    {
         Some(directory) => absolute_directory(&directory).map(Some),
         None => Ok(Prefix::place(None)
             .ok()
@@ -276,10 +284,4 @@ pub(crate) fn parse_whole<T: FromStr<Err = ParseIntError>>(text: &str) -> Result
         };
         why.to_owned()
     })
-}
-
-/// A variable of the environment: with our prefix, or with the one that older programs' scripts set.
-pub(crate) fn environment(name: &str) -> Option<String> {
-    let read = |name: String| std::env::var(name).ok().filter(|value| !value.is_empty());
-    read(format!("SETPOINT_{name}")).or_else(|| read(format!("MGMT_{name}")))
 }

@@ -30,9 +30,8 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
-pub(crate) use graph::errors_first;
-
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::{Importance, Output};
 use crate::session::Session;
 
@@ -106,7 +105,10 @@ fn all_commands() -> Vec<clap::Command> {
 pub(crate) fn run(session: &Session, arguments: Vec<OsString>) -> u8 {
     match dispatch(session, arguments) {
         Ok(code) => code,
-        Err(failure) => failure.report(&session.output),
+        Err(failure) => {
+            session.output.failure(&failure);
+            exit_code::of(&failure)
+        }
     }
 }
 

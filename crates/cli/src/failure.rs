@@ -1,33 +1,12 @@
-//! Exit codes, and how a command ends early. The only place that knows them.
+//! Why a command ends early: what failed, its causes, and what to do. [`exit_code`](crate::exit_code) maps it to a number, and
+//! [`Output`](crate::output::Output) prints it.
 
 use std::fmt;
 use std::io;
 
 use setpoint_diagnostics::{visible, without_system_numbers};
 
-use crate::output::{Output, write_error_stream};
-
-/// The exit codes of the program.
-pub mod exit_code {
-    /// Done; also when a `run` that stays was told to stop.
-    pub const DONE: u8 = 0;
-    /// The input is wrong, or the machine refused, or the output could not be written.
-    pub const WRONG: u8 = 1;
-    /// Something was repaired or would be: of `run` only where `--detailed-exitcode` asked for it, and of `status` under `--noop`.
-    pub const CHANGED: u8 = 2;
-    /// Of `status`: something is still under way, or paused.
-    pub const UNDER_WAY: u8 = 3;
-    /// No process runs that could be asked, or it gives no answer.
-    pub const NOT_RUNNING: u8 = 4;
-    /// The command line is wrong.
-    pub const USAGE: u8 = 64;
-    /// A mistake of ours.
-    pub const BUG: u8 = 70;
-    /// A signal ended what was to be done first; its number is added.
-    pub const SIGNAL: u8 = 128;
-}
-
-/// What sort of failure ends a command.
+/// Category of a failure that ends a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// The command line is wrong.
@@ -36,7 +15,7 @@ pub(crate) enum FailureKind {
     Wrong,
     /// There is no process that could be asked.
     NotRunning,
-    /// Nobody reads what we print any more. No reason to say anything.
+    /// The reader of our output is gone. Nothing is printed about it.
     ClosedPipe,
 }
 
@@ -112,14 +91,13 @@ impl Failure {
         }
     }
 
-    /// Says it, and answers the exit code.
-    pub(crate) fn report(&self, output: &Output) -> u8 {
-        let code = match self.kind {
-            FailureKind::Usage => exit_code::USAGE,
-            FailureKind::Wrong => exit_code::WRONG,
-            FailureKind::NotRunning => exit_code::NOT_RUNNING,
-            FailureKind::ClosedPipe => return exit_code::DONE,
-        };
+    /// The category, which decides the exit code.
+    pub(crate) fn kind(&self) -> FailureKind {
+        self.kind
+    }
+
+    /// The message with its causes, then a line for each hint.
+    pub(crate) fn text(&self) -> String {
         let mut text = visible(&self.to_string()).into_owned();
         for hint in &self.hints {
             text.push_str("\n  help: ");
@@ -128,8 +106,7 @@ impl Failure {
         if self.kind == FailureKind::Usage {
             text.push_str("\n\nFor more information, try `setpoint --help`");
         }
-        output.error(text);
-        code
+        text
     }
 }
 
@@ -143,25 +120,4 @@ impl fmt::Display for Failure {
 /// What the system says to a call that failed, without its number.
 pub(crate) fn system_text(error: &io::Error) -> String {
     without_system_numbers(&error.to_string())
-}
-
-/// Lets a panic say that it is a mistake of ours, and what to send.
-pub(crate) fn report_panics() {
-    std::panic::set_hook(Box::new(|info| {
-        let message = info.payload_as_str().unwrap_or("no message");
-        let place = info.location().map(ToString::to_string).unwrap_or_default();
-        let text = format!(
-            "error: a bug in setpoint: {}\n  at {place}, version {}, {} on {}\n  \
-             please report it with these lines and the program that led to it; RUST_BACKTRACE=1 adds where it came from\n",
-            visible(message),
-            env!("CARGO_PKG_VERSION"),
-            std::env::consts::ARCH,
-            std::env::consts::OS,
-        );
-        write_error_stream(&text);
-        let backtrace = std::backtrace::Backtrace::capture();
-        if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
-            write_error_stream(&format!("{backtrace}\n"));
-        }
-    }));
 }

@@ -2,7 +2,7 @@
 
 use setpoint_engine::machine::{Standing, StandingCounts};
 
-use crate::failure::exit_code;
+use crate::exit_code;
 
 /// Whether a machine is right: the first of these that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ mod source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
-use setpoint_diagnostics::{Diagnostics, Loader, SourceMap};
+use setpoint_diagnostics::{Diagnostics, Loader, SourceMap, visible};
 use setpoint_flow::Expansion;
 use setpoint_graph::{
     DesiredResource, KindSchema, Library, ParameterSchema, ParameterType, StatementOutput, UnknownPart,
@@ -32,7 +32,7 @@ use setpoint_value::Value;
 use crate::failure::Failure;
 use crate::included_programs::canonical;
 use crate::model::{Executed, ModelSettings, ModelSource, ModelWork};
-use crate::output::Output;
+use crate::output::{Importance, Output};
 
 pub(crate) use module::ModelsAsModules;
 
@@ -80,6 +80,18 @@ pub(crate) enum News {
     Printed(String),
     /// What is not as it should be: that a resource is not applied, and why.
     Warning(String),
+}
+
+impl News {
+    /// Prints what models reported, in the order in which they did.
+    pub(crate) fn report(news: &[News], output: &Output) {
+        for news in news {
+            match news {
+                News::Printed(line) => output.say(Importance::Info, line.clone()),
+                News::Warning(text) => output.warning(visible(text)),
+            }
+        }
+    }
 }
 
 /// What a model has become.

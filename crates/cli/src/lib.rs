@@ -4,7 +4,7 @@
 //! [`main`], like the ten lines of the `setpoint` binary do.
 //!
 //! - [`Assembly`] is what a program can use: kinds, functions, constants.
-//! - `commands` has one file a command; `failure` is the only place that knows exit codes.
+//! - `commands` has one file a command; [`exit_code`] is the only place that defines exit codes.
 //! - `capabilities` are the real clock, files, network and facts that sources are given.
 //! - Only this crate prints: standard output is what was asked for, standard error is what is said beside it.
 
@@ -24,7 +24,9 @@ mod compilation;
 mod control;
 mod deploys;
 mod directory_loader;
+mod environment;
 mod evaluation;
+pub mod exit_code;
 mod failure;
 mod graphviz;
 mod health;
@@ -35,6 +37,7 @@ mod included_programs;
 mod input;
 mod known_files;
 mod later;
+mod local_machine;
 mod mcl_functions;
 mod membership;
 mod metrics;
@@ -70,7 +73,6 @@ pub use capabilities::{ProgramFiles, PublishedResponses, RealCapabilities, RealE
 #[doc(hidden)]
 pub use control::refuse_request;
 pub use directory_loader::DirectoryLoader;
-pub use failure::exit_code;
 pub use pages::{PAGES, page};
 
 /// Runs the command line with these arguments, the program's name first, and answers its exit code.
@@ -84,7 +86,7 @@ pub fn main(assembly: Assembly, arguments: impl IntoIterator<Item = OsString>) -
         return code;
     }
     process::use_huge_pages(false);
-    failure::report_panics();
+    process::report_panics();
     let work = AssertUnwindSafe(|| commands::run(&session::Session::new(assembly), arguments));
     // The panic was reported; whatever it left half done ends with the process.
     ExitCode::from(catch_unwind(work).unwrap_or(exit_code::BUG))

@@ -22,10 +22,10 @@ use setpoint_model::errors::told;
 use setpoint_model::language::LANGUAGE;
 use tokio::sync::Notify;
 
-use crate::commands::errors_first;
 use crate::included_programs::Evaluating;
 use crate::model::{ModelCompilation, ModelWork};
 use crate::output::Importance;
+use crate::output::errors_first;
 use crate::program_state::Reloaded;
 use crate::published_facts::PublishedFacts;
 use crate::reload::{Message, Programs, Surroundings, Watched};
@@ -252,7 +252,7 @@ impl Running {
             Err(failure) => {
                 let text = failure.to_string();
                 if self.wrong_facts.as_ref() != Some(&text) {
-                    failure.report(output);
+                    output.failure(&failure);
                     let kept = "the model is executed with the facts that it held before";
                     output.say(Importance::Warning, kept);
                     self.surroundings.engine.reject(text.clone());
@@ -271,7 +271,7 @@ impl Running {
     /// Leaves facts to the next process. If there is no news, the machine may count as right.
     fn rest(&self) {
         if let Err(failure) = self.facts.leave(&self.surroundings.machine.host) {
-            failure.report(&self.surroundings.reporter.output);
+            self.surroundings.reporter.output.failure(&failure);
         }
         // What is waited for rings.
         if self.surroundings.follow && self.model.waits_for_programs() {
@@ -323,7 +323,7 @@ impl Running {
                         }
                         desired.say_held(output);
                         if let Err(failure) = self.model.store(&compilation.compiled) {
-                            failure.report(output);
+                            output.failure(&failure);
                         }
                     }
                     Ok(Submitted::Rejected(rejected)) => {

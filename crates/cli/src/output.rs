@@ -141,6 +141,13 @@ impl Output {
         }
     }
 
+    /// Reports why a command ends early, unless the reader of our output is gone.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if !failure.is_closed_pipe() {
+            self.error(failure.text());
+        }
+    }
+
     /// Says what went wrong.
     pub(crate) fn error(&self, text: impl AsRef<str>) {
         self.say(Importance::Error, headed(Importance::Error, text.as_ref()));
@@ -168,6 +175,15 @@ impl Output {
     pub(crate) fn take_lost(&self) -> u64 {
         self.0.lost.swap(0, Ordering::Relaxed)
     }
+}
+
+/// Sorts errors before warnings, so that the first line says why a program is rejected.
+pub(crate) fn errors_first(diagnostics: &Diagnostics) -> Diagnostics {
+    let mut diagnostics = diagnostics.clone().into_vec();
+    diagnostics.sort_by_key(|diagnostic| diagnostic.severity);
+    let mut sorted = Diagnostics::new();
+    sorted.extend(diagnostics);
+    sorted
 }
 
 /// `error: …`, as compilers write it. The text may hold further lines.

@@ -7,7 +7,7 @@ use clap::Args;
 use setpoint_host::files::AbsolutePath;
 use setpoint_host::state::{StateDirectory, StateError};
 
-use crate::arguments::environment;
+use crate::environment;
 use crate::failure::Failure;
 
 /// Which working directory.
@@ -49,7 +49,7 @@ impl ProcessArguments {
 
     /// Whether it was named.
     pub(crate) fn is_given(&self) -> bool {
-        self.prefix.is_some() || environment("PREFIX").is_some()
+        self.prefix.is_some() || environment::variable("PREFIX").is_some()
     }
 }
 
@@ -87,7 +87,7 @@ impl Prefix {
     /// Where the directory is, if it is: for commands that only look. `given` is what the command line says.
     pub(crate) fn place(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
         let path = given
-            .or_else(|| environment("PREFIX").map(PathBuf::from))
+            .or_else(|| environment::variable("PREFIX").map(PathBuf::from))
             .or_else(standard)
             .ok_or_else(|| {
                 Failure::wrong("there is no working directory: neither `XDG_CACHE_HOME` nor `HOME` is set")

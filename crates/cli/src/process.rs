@@ -12,7 +12,7 @@ use rustix::thread::disable_transparent_huge_pages;
 use setpoint_diagnostics::visible;
 use setpoint_host::files::{AbsolutePath, directory_open_to_others};
 
-use crate::output::Output;
+use crate::output::{Output, write_error_stream};
 
 /// Bits of a mode that let others than the owner change something.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -132,4 +132,25 @@ pub(crate) fn warn_of_foreign_text(files: &[PathBuf], output: &Output) {
         "others than root can change `{}`, which root obeys: {reason}{more}",
         visible(&file)
     ));
+}
+
+/// Makes a panic print that it is a bug in Setpoint, and what to send with a report.
+pub(crate) fn report_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let message = info.payload_as_str().unwrap_or("no message");
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        let text = format!(
+            "error: a bug in setpoint: {}\n  at {place}, version {}, {} on {}\n  \
+             please report it with these lines and the program that led to it; RUST_BACKTRACE=1 adds where it came from\n",
+            visible(message),
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::ARCH,
+            std::env::consts::OS,
+        );
+        write_error_stream(&text);
+        let backtrace = std::backtrace::Backtrace::capture();
+        if backtrace.status() == std::backtrace::BacktraceStatus::Captured {
+            write_error_stream(&format!("{backtrace}\n"));
+        }
+    }));
 }

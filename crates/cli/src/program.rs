@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use setpoint_diagnostics::{Diagnostics, Severity, SourceMap, visible};
+use setpoint_diagnostics::{Diagnostics, Severity, SourceMap};
 use setpoint_engine::{Engine, Submitted};
 use setpoint_flow::{Evaluator, Language, Step, Stop};
 use setpoint_host::sync::Mutex;
@@ -26,7 +26,7 @@ use crate::evaluation::Woken;
 use crate::failure::Failure;
 use crate::imposed::Imposing;
 use crate::included_models::News;
-use crate::output::{Importance, Output};
+use crate::output::Importance;
 use crate::program_state::ProgramState;
 use crate::reload::{Message, Surroundings};
 use crate::view::Reporter;
@@ -63,16 +63,6 @@ struct Given {
 
 /// What is said of a program that describes nothing: a truncated one would look healthy.
 pub(crate) const NO_RESOURCES: &str = "the program describes no resources, so there is nothing to keep right";
-
-/// Tells what there is to be told of models that were executed.
-pub(crate) fn say_news(news: &[News], output: &Output) {
-    for news in news {
-        match news {
-            News::Printed(line) => output.say(Importance::Info, line.clone()),
-            News::Warning(text) => output.warning(visible(text)),
-        }
-    }
-}
 
 /// The program cannot go on; what is wrong with it was told.
 struct Ended;
@@ -210,7 +200,7 @@ impl Work {
                     &mut told,
                     &mut has_graph,
                 )?;
-                say_news(&news, &self.reporter.output);
+                News::report(&news, &self.reporter.output);
             }
             if !evaluator.has_sources() || (has_graph && !self.follow) {
                 engine.sources_busy(false);

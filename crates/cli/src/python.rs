@@ -19,7 +19,7 @@ use setpoint_model::functions::plugins::{BOOT, LONGEST_FRAME, Lost, PluginHost, 
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
-use crate::arguments::environment;
+use crate::environment;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::process::command_path;
@@ -70,7 +70,7 @@ impl Python {
 
     /// Whether functions in Python are not to be run.
     pub(crate) fn is_off() -> bool {
-        environment("NO_PYTHON").is_some()
+        environment::variable("NO_PYTHON").is_some()
     }
 
     fn command(&self, search_path: OsString) -> Command {
@@ -91,7 +91,7 @@ impl Python {
 
 /// A limit that a variable sets.
 fn limit(variable: &str, otherwise: u64, unit: &str) -> Result<u64, Failure> {
-    let Some(text) = environment(variable) else {
+    let Some(text) = environment::variable(variable) else {
         return Ok(otherwise);
     };
     match text.trim().parse() {

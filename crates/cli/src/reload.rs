@@ -21,10 +21,10 @@ use setpoint_host::watch::{Depth, Follow, Subscriber, WatchEvent, WatchHandle, W
 use tokio::sync::Notify;
 
 use crate::compilation::{Compilation, ProgramSource, Version};
+use crate::local_machine::LocalMachine;
 use crate::output::Importance;
 use crate::program::{Gate, Program};
 use crate::program_state::{ProgramState, ReloadAnswer, Reloaded};
-use crate::session::LocalMachine;
 use crate::view::Reporter;
 
 /// A program's files have to be left alone for so long before they are read: an editor writes several times.
@@ -214,7 +214,7 @@ impl Reloader {
         match started {
             Ok(program) => self.running.push(program),
             Err(failure) => {
-                failure.report(&self.surroundings.reporter.output);
+                self.surroundings.reporter.output.failure(&failure);
                 let _ = self.sender.send(Message::Refused(self.newest));
             }
         }

@@ -1,31 +1,17 @@
-//! What all commands are given, and what those open that look at the machine: one place that puts the parts together.
+//! The session that every command receives.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use setpoint_engine::ExportStore;
 use setpoint_graph::Library;
-use setpoint_host::Host;
-use setpoint_host::files::AbsolutePath;
-use setpoint_resources::{
-    LocalValues, ProgramFile, ProgramFiles as RunningFiles, SharedElections, SharedStore,
-};
-use setpoint_value::{Capabilities, FunctionLog};
-use setpoint_world::Store;
 
 use crate::Assembly;
 use crate::arguments::ProgramArguments;
-use crate::capabilities::{
-    ProgramFiles, RealCapabilities, RealEffects, SharedWorld, World, store_of_one_machine,
-};
-use crate::compilation::{Compilation, ProgramSource};
+use crate::compilation::ProgramSource;
 use crate::failure::Failure;
-use crate::host_key::HostKey;
 use crate::imposed::Imposed;
 use crate::model::ModelWork;
 use crate::modules::ModulePolicy;
 use crate::output::Output;
-use crate::process::command_path;
 
 /// What every command is given.
 pub(crate) struct Session {
@@ -73,147 +59,5 @@ impl Session {
     pub(crate) fn model(&self, arguments: &ProgramArguments) -> Result<Option<ModelWork>, Failure> {
         let library: Library = self.assembly.library(&arguments.hostname()?);
         Ok(arguments.model(library, &self.output)?.map(ModelWork::new))
-    }
-
-    /// Opens this machine for a program, with its state below `prefix`, an absolute path. What it shares with others lies in the store, or in
-    /// files below the prefix.
-    pub(crate) fn machine(
-        &self,
-        hostname: &str,
-        prefix: PathBuf,
-        store: Option<Arc<dyn Store>>,
-        presence: Presence,
-    ) -> Result<LocalMachine, Failure> {
-        let prefix = AbsolutePath::new(prefix)
-            .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
-        let host = Host::new(command_path(&self.output))
-            .map_err(|error| Failure::io("prepare for watching files", &error))?;
-        let host = Arc::new(host);
-        let kinds = self.assembly.kinds().iter();
-        let names = kinds.map(|kind| kind.schema.kind.to_owned());
-        let (store, key) = match store {
-            Some(store) => {
-                let key = match presence {
-                    Presence::Member => HostKey::of(prefix.as_path())?,
-                    Presence::Onlooker => {
-                        HostKey::existing(prefix.as_path())?.unwrap_or_else(HostKey::of_nobody)
-                    }
-                };
-                (store, Some(key))
-            }
-            None => (store_of_one_machine(prefix.join("world"), &host.watches), None),
-        };
-        let world = SharedWorld::new(store, hostname, key, names, self.output.clone());
-        let world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
-        if presence == Presence::Member {
-            world.publish_key();
-        }
-        let world: Arc<dyn World> = Arc::new(world);
-        Ok(LocalMachine {
-            values: Arc::new(LocalValues::new(
-                prefix.join("local/value"),
-                host.committer.clone(),
-            )),
-            log: None,
-            running_files: RunningFiles::default(),
-            world,
-            hostname: hostname.to_owned(),
-            prefix,
-            host,
-            output: self.output.clone(),
-        })
-    }
-}
-
-/// As what this process sees what hosts share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Presence {
-    /// As one of them.
-    Member,
-    /// It only looks on.
-    Onlooker,
-}
-
-/// This machine, as programs and kinds are given it.
-#[derive(Clone)]
-pub(crate) struct LocalMachine {
-    /// Files, watches, processes, accounts.
-    pub(crate) host: Arc<Host>,
-    /// The named values that resources set.
-    pub(crate) values: Arc<LocalValues>,
-    /// The working directory.
-    pub(crate) prefix: AbsolutePath,
-    /// Its name, as programs see it.
-    pub(crate) hostname: String,
-    /// The files of the program that runs, for kinds.
-    pub(crate) running_files: RunningFiles,
-    /// What is said of calls of functions.
-    log: Option<Arc<dyn FunctionLog>>,
-    world: Arc<dyn World>,
-    output: Output,
-}
-
-impl LocalMachine {
-    /// With somebody who listens to what is said of calls of functions.
-    pub(crate) fn with_log(mut self, log: impl FunctionLog + 'static) -> LocalMachine {
-        self.log = Some(Arc::new(log));
-        self
-    }
-
-    /// The store that machines share, as far as it holds what this one exports.
-    pub(crate) fn export_store(&self) -> Arc<dyn ExportStore> {
-        self.world.clone()
-    }
-
-    /// The store that machines share, for kinds.
-    pub(crate) fn shared_store(&self) -> SharedStore {
-        SharedStore::new(self.world.clone())
-    }
-
-    /// Takes back what others need not wait for, before a clean end.
-    pub(crate) async fn leave(&self) {
-        self.world.leave().await;
-    }
-
-    /// The elections of the machines that share it, for kinds.
-    pub(crate) fn elections(&self) -> SharedElections {
-        SharedElections::new(self.world.clone())
-    }
-
-    fn program_files(&self, compilation: &Compilation) -> Result<ProgramFiles, Failure> {
-        let Some(compiled) = &compilation.compiled else {
-            return Err(Failure::wrong("there is no program"));
-        };
-        Ok(ProgramFiles::new(
-            compiled,
-            &compilation.loader,
-            compilation.modules_directory.as_deref(),
-            format!("{}/local/", self.prefix.as_path().display()),
-        )
-        .with_code(compilation.code()))
-    }
-
-    /// The files that a compiled program came with, where they lie.
-    pub(crate) fn listed_files(&self, compilation: &Compilation) -> Result<Arc<[ProgramFile]>, Failure> {
-        let files = self.program_files(compilation)?;
-        Ok(files.listed(&compilation.sources).into())
-    }
-
-    /// What the sources of a compiled program are given. With `effects` they may change the machine.
-    pub(crate) fn capabilities(
-        &self,
-        compilation: &Compilation,
-        effects: bool,
-    ) -> Result<Arc<dyn Capabilities>, Failure> {
-        let files = self.program_files(compilation)?;
-        let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
-            .map_err(|error| Failure::io("start the clock", &error))?
-            .with_values(self.values.clone())
-            .with_world(self.world.clone())
-            .with_log(self.log.clone());
-        Ok(Arc::new(match effects {
-            true => capabilities.with_effects(RealEffects::saying(self.host.clone(), self.output.clone())),
-            false => capabilities,
-        }))
     }
 }

@@ -8,7 +8,7 @@ use setpoint_host::ssh::{HostKey, IdentityChoice, SshAddress, SshOptions};
 use setpoint_host::users::own_home;
 use setpoint_world::{EtcdOptions, EtcdStore, Login, Store, TlsFiles};
 
-use crate::arguments::environment;
+use crate::environment;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -113,7 +113,7 @@ impl StoreArguments {
 
     fn endpoints(&self) -> Vec<String> {
         let given: Vec<String> = match self.seeds.is_empty() {
-            true => environment("SEEDS").into_iter().collect(),
+            true => environment::variable("SEEDS").into_iter().collect(),
             false => self.seeds.clone(),
         };
         let all = given.iter().flat_map(|given| given.split([',', ';', ' ']));

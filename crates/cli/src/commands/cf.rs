@@ -12,10 +12,11 @@ use setpoint_model::execute::Instance;
 use setpoint_model::export::State;
 use setpoint_model::{json, syntax};
 
-use super::graph::errors_first;
 use crate::arguments::{checked_hostname, parse_assignment};
-use crate::failure::{Failure, exit_code, system_text};
+use crate::exit_code;
+use crate::failure::{Failure, system_text};
 use crate::model::{ModelSettings, ModelSource, ModelWork};
+use crate::output::errors_first;
 use crate::output::{Importance, Output};
 use crate::session::Session;
 

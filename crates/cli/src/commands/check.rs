@@ -13,13 +13,14 @@ use setpoint_graph::json::diagnostics_json;
 use setpoint_mcl::format;
 use setpoint_mcl::syntax::{StmtKind, parse};
 
-use super::graph::errors_first;
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::codes::UNFORMATTED;
 use crate::compilation::Compilation;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::Importance;
+use crate::output::errors_first;
 use crate::process::use_huge_pages;
 use crate::program::NO_RESOURCES;
 use crate::session::Session;

@@ -4,7 +4,8 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::grammar;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::Output;
 
 /// Print the completions for a shell

@@ -10,18 +10,19 @@ use std::time::Duration;
 use clap::Args;
 use setpoint_diagnostics::{did_you_mean, visible};
 
-use super::graph::errors_first;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
 use crate::capabilities::ProgramFiles;
 use crate::compilation::{Compilation, ProgramSource};
 use crate::deploys::{
     Commits, Deployed, DeployedFile, Deploys, Frontend, LARGEST, NotAdded, Record, Rollout,
 };
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::imposed::Imposed;
 use crate::model::ModelSettings;
 use crate::modules::ModulePolicy;
 use crate::output::Importance;
+use crate::output::errors_first;
 use crate::prefix::PrefixArguments;
 use crate::process::warn_of_foreign_text;
 use crate::session::Session;

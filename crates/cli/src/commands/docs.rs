@@ -17,7 +17,8 @@ use setpoint_mcl::writable_parameters;
 use setpoint_value::{Class, FunctionSpec, Module};
 
 use crate::Assembly;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::session::Session;
 
 /// Print the reference of whatever has a name: kinds, parameters, functions, codes

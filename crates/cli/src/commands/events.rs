@@ -10,7 +10,8 @@ use setpoint_engine::Event;
 
 use crate::control::client::{Client, missing};
 use crate::control::protocol::{Answer, Ask};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::Importance;
 use crate::prefix::ProcessArguments;
 use crate::session::Session;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use clap::Args;
 use setpoint_diagnostics::did_you_mean;
 
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::{codes, page};
 

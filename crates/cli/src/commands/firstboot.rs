@@ -17,7 +17,8 @@ use tokio::time::timeout;
 
 pub(super) use places::{Places, make_directory};
 
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::{Importance, Output};
 use crate::process::{command_path, warn_of_foreign_text};
 use crate::session::Session;
@@ -116,7 +117,8 @@ fn start(output: &Output, places: &Places) -> Result<u8, Failure> {
             let (leave, options) = match prepared {
                 Ok(prepared) => prepared,
                 Err(failure) => {
-                    code = failure.report(output);
+                    output.failure(&failure);
+                    code = exit_code::of(&failure);
                     continue;
                 }
             };
@@ -160,7 +162,8 @@ fn start(output: &Output, places: &Places) -> Result<u8, Failure> {
                 continue;
             }
             if let Err(failure) = leave.take_away() {
-                code = failure.report(output);
+                output.failure(&failure);
+                code = exit_code::of(&failure);
             }
         }
         Ok(code)

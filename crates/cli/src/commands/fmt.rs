@@ -8,7 +8,8 @@ use setpoint_diagnostics::{SourceMap, visible, without_system_numbers};
 use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_mcl::format::{FormatError, format_file};
 
-use crate::failure::{Failure, exit_code, system_text};
+use crate::exit_code;
+use crate::failure::{Failure, system_text};
 use crate::output::Output;
 
 /// Format programs

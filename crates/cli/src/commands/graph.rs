@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::{Additions, Preparation, additions, read_reversals};
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
 use setpoint_host::files::AbsolutePath;
@@ -16,13 +15,17 @@ use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
 use crate::compilation::Compilation;
 use crate::evaluation::first_graph;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::included_models::News;
 use crate::included_programs::Evaluating;
+use crate::local_machine::{LocalMachine, Presence};
 use crate::model::ModelWork;
 use crate::output::Output;
+use crate::output::errors_first;
 use crate::prefix::Prefix;
-use crate::program::{NO_RESOURCES, say_news};
-use crate::session::{Presence, Session};
+use crate::program::NO_RESOURCES;
+use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 
 /// Print the desired graph of a program
@@ -132,7 +135,8 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         .and_then(|compiled| compiled.program.clone());
     if let Some(program) = program {
         let prefix = Prefix::place(arguments.prefix.clone())?;
-        let machine = session.machine(
+        let machine = LocalMachine::open(
+            session,
             &arguments.program.hostname()?,
             prefix,
             arguments.store.open(&session.output)?,
@@ -147,7 +151,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
             arguments.pure,
         );
         compilation.refresh();
-        say_news(&compilation.models.news(), &session.output);
+        News::report(&compilation.models.news(), &session.output);
         let mut found = first.diagnostics;
         found.merge(&compilation.sources);
         compilation.diagnostics.append(found);
@@ -188,7 +192,8 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
     if model.has_programs() && !arguments.pure {
         let prefix = Prefix::place(arguments.prefix.clone())?;
         model.evaluate_programs(Evaluating {
-            machine: session.machine(
+            machine: LocalMachine::open(
+                session,
                 &arguments.program.hostname()?,
                 prefix,
                 arguments.store.open(&session.output)?,
@@ -317,13 +322,4 @@ fn print(
         Format::Dot => output.print(&dot::graph_dot(graph)),
         _ => output.print(&text::graph_text(graph, Some(&compilation.shown_sources()))),
     }
-}
-
-/// With errors, the first row is the one that rejects the program, whatever was warned about before.
-pub(crate) fn errors_first(diagnostics: &Diagnostics) -> Diagnostics {
-    let mut diagnostics = diagnostics.clone().into_vec();
-    diagnostics.sort_by_key(|diagnostic| diagnostic.severity);
-    let mut sorted = Diagnostics::new();
-    sorted.extend(diagnostics);
-    sorted
 }

@@ -5,7 +5,8 @@ use setpoint_diagnostics::{did_you_mean, visible};
 use setpoint_world::{Operation, Outcome, Selection, State, Transaction};
 
 use crate::capabilities::{KEYS, host_of_key, key_of};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::membership::{key_of_last_seen, key_of_member};
 use crate::output::Importance;
 use crate::session::Session;

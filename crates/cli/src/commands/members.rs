@@ -3,7 +3,8 @@
 use clap::Args;
 
 use super::deploy::shown;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::membership::{LastSeen, MemberOfCluster, all_last_seen, all_members};
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;

@@ -9,7 +9,8 @@ use setpoint_mcl::RemoteImport;
 
 use crate::arguments::{DownloadPatience, ProgramArguments};
 use crate::compilation::{Compilation, ProgramSource};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::modules::{Fetch, LockFile, ModulePolicy, Standing, commit_of, standing};
 use crate::output::Output;
 use crate::session::Session;

@@ -5,7 +5,8 @@ use setpoint_diagnostics::visible;
 
 use crate::control::client::Client;
 use crate::control::protocol::{Answer, Ask};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::{Importance, Output};
 use crate::prefix::ProcessArguments;
 

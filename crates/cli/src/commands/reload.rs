@@ -4,7 +4,8 @@ use clap::Args;
 
 use crate::control::client::Client;
 use crate::control::protocol::{Answer, Ask};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::{Importance, Output};
 use crate::prefix::ProcessArguments;
 

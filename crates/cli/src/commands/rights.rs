@@ -6,7 +6,8 @@ use clap::Args;
 use setpoint_diagnostics::{did_you_mean, visible};
 use setpoint_world::{Access, EtcdStore, Rights, RightsChange, Selection, StoreError};
 
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::Importance;
 use crate::rights::{Granted, HostRights, Roles, role_in_words};
 use crate::session::Session;

@@ -20,7 +20,6 @@ use setpoint_world::Store;
 use tokio::runtime::Runtime;
 
 use super::deploy::record_of;
-use super::graph::errors_first;
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_whole};
 use crate::capabilities::{EtcdEndpoints, key_of};
@@ -28,15 +27,18 @@ use crate::compilation::{Compilation, ProgramSource};
 use crate::control::protocol::{Hello, PROTOCOL, seconds};
 use crate::control::{self, Names, Served, Server};
 use crate::deploys::{Deployed, Deploys, Follower};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::graphviz::GraphvizArguments;
 use crate::imposed::Imposed;
 use crate::known_files::KnownFiles;
 use crate::later::RunLater;
+use crate::local_machine::{LocalMachine, Presence};
 use crate::membership::Reporting;
 use crate::metrics::{Metrics, MetricsArguments};
 use crate::model::{ModelCompilation, ModelWork};
 use crate::model_run;
+use crate::output::errors_first;
 use crate::output::{End, Importance, Output, Said, Stood, headed};
 use crate::prefix::{Prefix, PrefixArguments};
 use crate::process::{harden, warn_of_foreign_text};
@@ -44,7 +46,7 @@ use crate::program_state::ProgramState;
 use crate::published_facts::PublishedFacts;
 use crate::reload::{Programs, Surroundings};
 use crate::service_manager::ServiceManager;
-use crate::session::{LocalMachine, Presence, Session};
+use crate::session::Session;
 use crate::signals::{Hangup, Request, Signals, StopSignal};
 use crate::store_arguments::{NAMESPACE, StoreArguments};
 use crate::view::{Reason, Verbosity, View, ViewOptions};
@@ -250,7 +252,8 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
             (end, ended.reason(), ended.code(arguments))
         }
         Err(failure) => {
-            let code = failure.report(output);
+            output.failure(&failure);
+            let code = exit_code::of(&failure);
             let end = End {
                 said: Vec::new(),
                 recap: None,
@@ -356,7 +359,7 @@ fn keep(
         true => Presence::Onlooker,
         false => Presence::Member,
     };
-    let machine = session.machine(&hostname, prefix.path.clone(), store.clone(), presence)?;
+    let machine = LocalMachine::open(session, &hostname, prefix.path.clone(), store.clone(), presence)?;
     // Thousands of commands at a time need descriptors; fewer only mean that they wait.
     let _ = setpoint_host::raise_open_file_limit();
     if !arguments.no_raise_limits {

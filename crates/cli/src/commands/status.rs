@@ -11,7 +11,8 @@ use setpoint_engine::machine::{Standing, StandingCounts};
 
 use crate::control::client::Client;
 use crate::control::protocol::{Answer, Ask, Doing, Hello, HostStatus, ResourceStatus};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::health::{Health, counts_text, resources, standing_text};
 use crate::output::Output;
 use crate::prefix::ProcessArguments;

@@ -23,11 +23,10 @@ use super::replacement::{Became, Part, replace};
 use super::{CLASS, INPUTS, IncludedPrograms, KIND, MODULE, OUTPUT, VALUE};
 use crate::evaluation::Woken;
 use crate::failure::Failure;
-use crate::included_models::IncludedModels;
+use crate::included_models::{IncludedModels, News};
+use crate::local_machine::LocalMachine;
 use crate::output::Output;
-use crate::program::say_news;
 use crate::published_facts::Facts;
-use crate::session::LocalMachine;
 
 /// What evaluating takes.
 #[derive(Clone)]
@@ -160,7 +159,7 @@ impl Evaluations {
                 .module
                 .places(&texts, Some(instance.resource.span), sources);
             if wanted.insert(instance.inputs.clone()) {
-                say_news(&running.models.news(), &self.output);
+                News::report(&running.models.news(), &self.output);
                 diagnostics.append(places.diagnostics(&running.diagnostics));
             }
             let waits = running.waits_for();

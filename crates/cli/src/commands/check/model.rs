@@ -12,9 +12,10 @@ use setpoint_model::format;
 use setpoint_model::lint::lint;
 
 use super::{Arguments, Deny, fix, unformatted};
-use crate::commands::graph::errors_first;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::model::ModelWork;
+use crate::output::errors_first;
 use crate::output::{Importance, Output};
 
 pub(super) fn check(output: &Output, model: &ModelWork, arguments: &Arguments) -> Result<u8, Failure> {

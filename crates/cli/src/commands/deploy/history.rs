@@ -9,7 +9,8 @@ use super::rollout::Waves;
 use super::waiting::{Members, shown};
 use super::{Arguments, arrive, cannot, number_of};
 use crate::deploys::{Deploys, Frontend, ListedFile, NotAdded, NotCleared, Record, Stored};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::Importance;
 use crate::session::Session;
 

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::cannot;
 use crate::deploys::Deploys;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::membership::{LastSeen, MemberOfCluster, all_members, key_of_last_seen};
 use crate::session::Session;
 

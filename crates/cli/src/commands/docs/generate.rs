@@ -10,7 +10,8 @@ use setpoint_mcl::writable_parameters;
 use setpoint_value::FunctionSpec;
 
 use super::{calls, schemas, visible, with_form};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::session::Session;
 
 /// What is written, and where.

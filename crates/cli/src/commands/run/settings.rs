@@ -9,7 +9,7 @@ use setpoint_engine::{EngineOptions, Preparation};
 use setpoint_host::files::{AbsolutePath, Entry};
 
 use super::Arguments;
-use crate::arguments::environment;
+use crate::environment;
 use crate::failure::{Failure, system_text};
 use crate::output::Output;
 
@@ -24,7 +24,7 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn of(arguments: &Arguments, output: &Output) -> Result<Settings, Failure> {
         let number = |name: &str| -> Result<Option<i64>, Failure> {
-            let Some(text) = environment(name) else {
+            let Some(text) = environment::variable(name) else {
                 return Ok(None);
             };
             let parsed = text.parse().map_err(|_| {

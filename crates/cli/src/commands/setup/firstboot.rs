@@ -6,7 +6,8 @@ use setpoint_host::files::{AbsolutePath, Entry};
 use super::unit::{Actions, Binary, Unit};
 use super::unit_words::{argument, program};
 use crate::commands::firstboot::{Places, make_directory};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::{Importance, Output};
 
 /// The unit as it is shipped; only the command line is another.

@@ -5,7 +5,8 @@ use std::process::Command;
 use clap::Args;
 
 use super::dependencies::{DEPENDENCIES, Distribution};
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::{Importance, Output};
 
 /// Print the command that installs the packages whose programs are called, or run it

@@ -5,8 +5,9 @@ use clap::Args;
 use super::given_store::GivenStore;
 use super::unit::{Actions, Binary, Unit};
 use super::unit_words::{argument, program};
-use crate::arguments::environment;
-use crate::failure::{Failure, exit_code};
+use crate::environment;
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::Output;
 
 /// The unit as it is shipped; only the command lines are others.
@@ -51,7 +52,7 @@ pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure>
         return Err(failure.hint("`--install` writes it"));
     }
     let names_seeds = words.iter().any(|word| word.starts_with("--seeds="));
-    match environment("SEEDS").filter(|_| !names_seeds) {
+    match environment::variable("SEEDS").filter(|_| !names_seeds) {
         Some(seeds) => words.insert(0, format!("--seeds={seeds}")),
         None if !names_seeds && input == "empty" && arguments.actions.is_about_text() => output.warning(
             "neither a store nor a program is named, so the service will have nothing to do: `--seeds` or `--program`",

@@ -10,7 +10,8 @@ use setpoint_host::processes::{Command, Exit, Finished, Processes, RunError, Sto
 
 use super::block_device::{BlockDevice, Partition};
 use crate::commands::setup::packages_of;
-use crate::failure::{Failure, exit_code};
+use crate::exit_code;
+use crate::failure::Failure;
 use crate::output::{Importance, Output};
 use crate::process::command_path;
 
