@@ -94,10 +94,14 @@ fn a_command_that_takes_long_holds_up_no_change_of_others() {
     });
     assert_eq!(text(&file), "two");
     assert!(!ended, "nobody waited for the command, or stopped it");
-    let engine = engine.into_running();
-    for _ in 0..3 {
-        engine.signal("INT");
+    let mut running = engine.into_running();
+    // The system merges equal signals that arrive together, so each waits for the stage that the one before began.
+    for stage in 1..=3 {
+        running.signal("INT");
+        running.wait_for("a stage of stopping", |line| {
+            line.contains("\"stopping\"") && line.contains(&format!("\"stage\":{stage}"))
+        });
     }
-    let (status, errors) = engine.finish();
+    let (status, errors) = running.finish();
     assert_eq!(status.code(), Some(0), "{errors}");
 }
