@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|line: &[u8]| {
-    let Some(refused) = setpoint::refuse_request(line) else {
+    let Some(refused) = setpoint_agent::refuse_request(line) else {
         return;
     };
     let answer: Value = serde_json::from_str(&refused).expect("an answer is one JSON object");

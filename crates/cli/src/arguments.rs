@@ -6,21 +6,20 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use setpoint_graph::Library;
 use setpoint_mcl::CompileOptions;
 
-use crate::capabilities::system_hostname;
-use crate::environment;
-use crate::failure::Failure;
 use crate::later::CompileLater;
-use crate::model::{ModelSettings, ModelSource, is_model};
-use crate::modules::{Fetch, ModulePolicy};
 use crate::output::Output;
-use crate::prefix::Prefix;
+use setpoint_agent::prefix::Prefix;
+use setpoint_programs::capabilities::system_hostname;
+use setpoint_programs::environment;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::module_policy::{Fetch, ModulePolicy};
+use setpoint_programs::program_input::{ProgramInput, ProgramLanguage};
 
 /// The languages in which programs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProgramLanguage {
+pub(crate) enum LanguageArgument {
     /// Programs, `.mcl`
     Mcl,
     /// Models, `.cf`
@@ -46,7 +45,7 @@ pub(crate) struct ProgramArguments {
 
     /// The language of the program [default: as its name says; a directory with a `project.yml` is a model, `cf`]
     #[arg(long, value_enum, value_name = "LANGUAGE")]
-    lang: Option<ProgramLanguage>,
+    lang: Option<LanguageArgument>,
 
     /// Do not run the functions that modules of a model have in Python. Also the variable SETPOINT_NO_PYTHON
     #[arg(long)]
@@ -61,49 +60,38 @@ pub(crate) struct ProgramArguments {
 }
 
 impl ProgramArguments {
-    /// Whether the command line says that the input is a graph in YAML, whatever its name.
-    pub(crate) fn is_yaml(&self) -> bool {
-        self.lang == Some(ProgramLanguage::Yaml) || self.words.len() == 2 && self.words[0] == "yaml"
+    /// What they say, as a program that can be looked for.
+    pub(crate) fn parse(&self, output: &Output) -> Result<ProgramInput, Failure> {
+        let hostname = checked_hostname(self.hostname.as_deref())?;
+        self.later.check(output);
+        let (argument, said) = self.argument()?;
+        let language = match self.lang {
+            Some(LanguageArgument::Mcl) => Some(ProgramLanguage::Mcl),
+            Some(LanguageArgument::Cf) => Some(ProgramLanguage::Cf),
+            Some(LanguageArgument::Yaml) => Some(ProgramLanguage::Yaml),
+            None => said,
+        };
+        Ok(ProgramInput {
+            argument: argument.to_owned(),
+            language,
+            hostname,
+            has_hostname: self.hostname.is_some(),
+            module_path: self.module_path.clone(),
+            no_python: self.no_python,
+            inputs: self.input.clone(),
+        })
     }
 
-    /// The input. `lang` before it says what is the default anyway.
-    pub(crate) fn input(&self) -> Result<&str, Failure> {
+    /// The program, and the language that a word before it says.
+    fn argument(&self) -> Result<(&str, Option<ProgramLanguage>), Failure> {
         match self.words.as_slice() {
             [word] if word == "lang" => Err(Failure::usage("`lang` needs a program behind it")),
             [word] if word == "yaml" => Err(Failure::usage("`yaml` needs a file behind it")),
-            [input] => Ok(input),
-            [frontend, input] if frontend == "lang" || frontend == "yaml" => Ok(input),
+            [input] => Ok((input, None)),
+            [frontend, input] if frontend == "lang" => Ok((input, Some(ProgramLanguage::Mcl))),
+            [frontend, input] if frontend == "yaml" => Ok((input, Some(ProgramLanguage::Yaml))),
             [_, surplus] | [_, _, surplus] => Err(Failure::usage(format!("unexpected argument `{surplus}`"))),
             _ => Err(Failure::usage("a program is needed")),
-        }
-    }
-
-    /// The model that the input is, if it is one.
-    pub(crate) fn model(&self, library: Library, output: &Output) -> Result<Option<ModelSource>, Failure> {
-        let is_model = match self.lang {
-            Some(language) => language == ProgramLanguage::Cf,
-            None => self.words.len() == 1 && is_model(&self.words[0]),
-        };
-        if !is_model {
-            return match self.input.is_empty() {
-                true => Ok(None),
-                false => Err(Failure::usage("`--input` is for models")),
-            };
-        }
-        let settings = ModelSettings {
-            module_path: self.module_path.iter().cloned().collect(),
-            no_python: self.no_python,
-            inputs: self.input.clone(),
-            ..ModelSettings::default()
-        };
-        ModelSource::find(self.input()?, settings, library, self.hostname()?, output).map(Some)
-    }
-
-    /// How models are looked at that a program includes.
-    pub(crate) fn included_model_settings(&self) -> ModelSettings {
-        ModelSettings {
-            no_python: self.no_python,
-            ..ModelSettings::default()
         }
     }
 
@@ -111,34 +99,32 @@ impl ProgramArguments {
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
+}
 
-    /// How to compile, and where modules from elsewhere are.
-    pub(crate) fn compile_options(
-        &self,
-        modules: &mut ModulePolicy,
-        prefix: Option<PathBuf>,
-        skip_types: bool,
-        output: &Output,
-    ) -> Result<CompileOptions, Failure> {
-        self.later.check(output);
-        let modules_directory = match self
-            .module_path
-            .clone()
-            .or_else(|| environment::variable("MODULE_PATH"))
-        {
-            Some(directory) => Some(absolute_directory(&directory)?),
-            // Without a home there is none, which only matters to whoever has such modules.
-            None => Prefix::place(prefix).ok().map(|prefix| {
-                let directory = format!("{}/modules/", prefix.display());
-                modules.prefix = Some(prefix);
-                directory
-            }),
-        };
-        Ok(CompileOptions {
-            modules_directory,
-            skip_types,
-        })
-    }
+/// How to compile a program, and where its modules from elsewhere are: below `prefix`, or the usual one, where nobody names a directory.
+pub(crate) fn compile_options(
+    input: &ProgramInput,
+    modules: &mut ModulePolicy,
+    prefix: Option<PathBuf>,
+    skip_types: bool,
+) -> Result<CompileOptions, Failure> {
+    let named = input
+        .module_path
+        .clone()
+        .or_else(|| environment::variable("MODULE_PATH"));
+    let modules_directory = match named {
+        Some(directory) => Some(absolute_directory(&directory)?),
+        // Without a home there is none, which only matters to whoever has such modules.
+        None => Prefix::place(prefix).ok().map(|prefix| {
+            let directory = format!("{}/modules/", prefix.display());
+            modules.prefix = Some(prefix);
+            directory
+        }),
+    };
+    Ok(CompileOptions {
+        modules_directory,
+        skip_types,
+    })
 }
 
 /// Where modules from elsewhere are for somebody who only looks: as given, as the environment says, or below the usual prefix.
@@ -172,18 +158,6 @@ fn absolute_directory(directory: &str) -> Result<String, Failure> {
         text.push('/');
     }
     Ok(text)
-}
-
-impl ProgramArguments {
-    /// Whether the name of this host was given.
-    pub(crate) fn has_hostname(&self) -> bool {
-        self.hostname.is_some()
-    }
-
-    /// The name of this host.
-    pub(crate) fn hostname(&self) -> Result<String, Failure> {
-        checked_hostname(self.hostname.as_deref())
-    }
 }
 
 /// A name of this host that was given, if it can be one; else the machine's.

@@ -31,9 +31,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
+use crate::output::Output;
 use crate::session::Session;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// Keeps a machine in the state that a program describes.
 #[derive(Debug, Parser)]

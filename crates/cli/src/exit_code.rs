@@ -1,6 +1,7 @@
 //! Exit codes of the program. No other module defines one.
 
-use crate::failure::{Failure, FailureKind};
+use setpoint_agent::health::Health;
+use setpoint_programs::failure::{Failure, FailureKind};
 
 /// Done, also when a long-lived `run` was asked to stop.
 pub const DONE: u8 = 0;
@@ -26,5 +27,15 @@ pub(crate) fn of(failure: &Failure) -> u8 {
         FailureKind::Wrong => WRONG,
         FailureKind::NotRunning => NOT_RUNNING,
         FailureKind::ClosedPipe => DONE,
+    }
+}
+
+/// The exit code of `status` for a machine that stands so.
+pub(crate) fn of_health(health: Health) -> u8 {
+    match health {
+        Health::Wrong => WRONG,
+        Health::UnderWay | Health::Awaiting => UNDER_WAY,
+        Health::WouldRepair => CHANGED,
+        Health::Right => DONE,
     }
 }

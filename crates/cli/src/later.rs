@@ -4,9 +4,9 @@
 
 use clap::Args;
 
-use crate::failure::Failure;
 use crate::output::Output;
 use crate::store_arguments::parse_addresses;
+use setpoint_programs::failure::Failure;
 
 /// Options of compiling.
 #[derive(Debug, Clone, Default, Args)]

@@ -15,52 +15,18 @@
 )]
 
 mod arguments;
-mod asked_files;
-mod assembly;
-mod capabilities;
-pub mod codes;
+mod attachment_arguments;
 mod commands;
-mod compilation;
-mod control;
-mod deploys;
-mod directory_loader;
-mod environment;
-mod evaluation;
 pub mod exit_code;
-mod failure;
-mod graphviz;
-mod health;
-mod host_key;
-mod imposed;
-mod included_models;
-mod included_programs;
-mod input;
-mod known_files;
 mod later;
-mod local_machine;
-mod mcl_functions;
-mod membership;
-mod metrics;
-mod model;
-mod model_loader;
-mod model_run;
-mod modules;
 mod output;
 mod pages;
-mod prefix;
+mod prefix_arguments;
 mod process;
-mod program;
-mod program_state;
-mod published_facts;
-mod python;
-mod reload;
 mod rights;
-mod service_manager;
 mod session;
-mod signals;
 mod store_arguments;
 mod view;
-mod yaml;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,12 +34,8 @@ use std::process::ExitCode;
 
 use setpoint_host::processes::Launcher;
 
-pub use assembly::Assembly;
-pub use capabilities::{ProgramFiles, PublishedResponses, RealCapabilities, RealEffects, SharedWorld};
-#[doc(hidden)]
-pub use control::refuse_request;
-pub use directory_loader::DirectoryLoader;
 pub use pages::{PAGES, page};
+pub use setpoint_programs::Assembly;
 
 /// Runs the command line with these arguments, the program's name first, and answers its exit code.
 ///

@@ -7,40 +7,21 @@
 mod reports;
 
 use std::io::{BufWriter, IsTerminal, Write};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anstream::AutoStream;
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use setpoint_diagnostics::{Diagnostics, RenderStyle, SourceMap};
 use setpoint_engine::EventStream;
 use setpoint_host::sync::Mutex;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::{Importance, Report, Reporter, Said};
 use tokio::sync::mpsc::Sender;
 
-use crate::failure::Failure;
+use crate::view::ToJson;
 use reports::reports;
-
-/// How much something that is said matters: the priorities of the system's log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Importance {
-    /// Something went wrong.
-    Error = 3,
-    /// Probably not as it was meant.
-    Warning = 4,
-    /// Something changed, or was asked for.
-    Notice = 5,
-    /// Worth knowing.
-    Info = 6,
-    /// For who searches for a mistake.
-    Debug = 7,
-}
-
-/// Something to say: one or more whole lines, styled for a terminal, without the last line feed.
-#[derive(Debug, Clone)]
-pub(crate) struct Said {
-    pub(crate) importance: Importance,
-    pub(crate) text: String,
-}
 
 /// The end of a run, as people are told of it.
 #[derive(Debug)]
@@ -73,16 +54,29 @@ pub(crate) enum ToView {
     End(End),
 }
 
-/// Where a command prints. Clones are one and the same.
-#[derive(Clone, Default)]
-pub(crate) struct Output(Arc<Inner>);
+/// Where a command prints. Clones share everything. It is a [`Reporter`] that also prints what was asked for.
+#[derive(Clone)]
+pub(crate) struct Output {
+    reporter: Reporter,
+    errors: Arc<ErrorStream>,
+}
 
-#[derive(Default)]
-struct Inner {
-    /// The view that writes standard error, while there is one.
-    view: Mutex<Option<Sender<ToView>>>,
-    /// What found no room in its queue.
-    lost: AtomicU64,
+impl Default for Output {
+    fn default() -> Output {
+        let errors = Arc::new(ErrorStream::default());
+        Output {
+            reporter: Reporter::new(errors.clone()),
+            errors,
+        }
+    }
+}
+
+impl Deref for Output {
+    type Target = Reporter;
+
+    fn deref(&self) -> &Reporter {
+        &self.reporter
+    }
 }
 
 impl Output {
@@ -123,87 +117,56 @@ impl Output {
             .map_err(|error| Failure::io("write to standard output", &error))
     }
 
-    /// Says something beside. It never waits while a view is there.
-    pub(crate) fn say(&self, importance: Importance, text: impl Into<String>) {
-        let text = text.into();
-        self.say_all(vec![Said { importance, text }]);
+    /// From here on this view shows what is reported; without one it is written to standard error at once.
+    pub(crate) fn set_view(&self, view: Option<ViewQueues>) {
+        *self.errors.view.lock() = view;
     }
 
-    fn say_all(&self, said: Vec<Said>) {
-        let view = self.0.view.lock();
+    /// How many messages found no room in the view's queue since this was asked last.
+    pub(crate) fn take_lost(&self) -> u64 {
+        self.errors.lost.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Where a view takes what is reported.
+pub(crate) struct ViewQueues {
+    /// For people.
+    pub(crate) people: Sender<ToView>,
+    /// For programs, if the events are printed as JSON.
+    pub(crate) json: Option<Sender<ToJson>>,
+}
+
+/// Standard error: written at once, or by the view while there is one.
+#[derive(Default)]
+struct ErrorStream {
+    view: Mutex<Option<ViewQueues>>,
+    /// Messages that found no room in the view's queue.
+    lost: AtomicU64,
+}
+
+impl Report for ErrorStream {
+    fn say(&self, said: Vec<Said>) {
+        let view = self.view.lock();
         match &*view {
             Some(view) => {
-                if view.try_send(ToView::Say(said)).is_err() {
-                    self.0.lost.fetch_add(1, Ordering::Relaxed);
+                if view.people.try_send(ToView::Say(said)).is_err() {
+                    self.lost.fetch_add(1, Ordering::Relaxed);
                 }
             }
             None => write_error_stream(&lines(&said, Prefix::of_error_stream())),
         }
     }
 
-    /// Reports why a command ends early, unless the reader of our output is gone.
-    pub(crate) fn failure(&self, failure: &Failure) {
-        if !failure.is_closed_pipe() {
-            self.error(failure.text());
-        }
-    }
-
-    /// Says what went wrong.
-    pub(crate) fn error(&self, text: impl AsRef<str>) {
-        self.say(Importance::Error, headed(Importance::Error, text.as_ref()));
-    }
-
-    /// Says what is probably not as it was meant.
-    pub(crate) fn warning(&self, text: impl AsRef<str>) {
-        self.say(Importance::Warning, headed(Importance::Warning, text.as_ref()));
-    }
-
-    /// Says what is wrong with a program, in the order in which it counts.
-    pub(crate) fn diagnostics(&self, diagnostics: &Diagnostics, sources: &SourceMap) {
-        let all = reports(diagnostics, sources, terminal_style());
+    fn diagnostics(&self, diagnostics: &Diagnostics, shown: &SourceMap) {
+        let all = reports(diagnostics, shown, terminal_style());
         if !all.is_empty() {
-            self.say_all(all);
+            self.say(all);
+        }
+        if let Some(ViewQueues { json: Some(json), .. }) = &*self.view.lock() {
+            let rows = setpoint_graph::json::diagnostics_json(diagnostics, shown);
+            let _ = json.try_send(ToJson::Diagnostics(rows));
         }
     }
-
-    /// From here on this view writes what is said; without one it is written at once.
-    pub(crate) fn set_view(&self, view: Option<Sender<ToView>>) {
-        *self.0.view.lock() = view;
-    }
-
-    /// How many things that were said found no room in the view's queue since this was asked last.
-    pub(crate) fn take_lost(&self) -> u64 {
-        self.0.lost.swap(0, Ordering::Relaxed)
-    }
-}
-
-/// Sorts errors before warnings, so that the first line says why a program is rejected.
-pub(crate) fn errors_first(diagnostics: &Diagnostics) -> Diagnostics {
-    let mut diagnostics = diagnostics.clone().into_vec();
-    diagnostics.sort_by_key(|diagnostic| diagnostic.severity);
-    let mut sorted = Diagnostics::new();
-    sorted.extend(diagnostics);
-    sorted
-}
-
-/// `error: …`, as compilers write it. The text may hold further lines.
-pub(crate) fn headed(importance: Importance, text: &str) -> String {
-    let (head, colour) = match importance {
-        Importance::Error => ("error", AnsiColor::BrightRed),
-        Importance::Warning => ("warning", AnsiColor::BrightYellow),
-        Importance::Notice | Importance::Info => return text.to_owned(),
-        Importance::Debug => ("debug", AnsiColor::BrightBlack),
-    };
-    let (head_style, bold) = (colour.on_default().bold(), Style::new().bold());
-    let (first, rest) = text
-        .split_once('\n')
-        .map_or((text, None), |(first, rest)| (first, Some(rest)));
-    let mut said = format!("{head_style}{head}{head_style:#}{bold}:{bold:#} {first}");
-    if let Some(rest) = rest {
-        said.push('\n');
-        said.push_str(rest);
-    }
-    said
 }
 
 /// What stands before each line on standard error.

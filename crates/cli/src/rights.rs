@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use setpoint_world::{Access, Grants, Key, Rights, RightsChange, Selection};
 
-use crate::capabilities::KEYS;
-use crate::capabilities::key_of;
-use crate::capabilities::world::elections::{CANDIDATES, DECIDERS, SCHEDULER, SCHEDULES};
-use crate::capabilities::world::exports::{EVERYONE, EXPORTED, EXPORTING};
-use crate::capabilities::world::keys::below;
-use crate::capabilities::world::strings::{HOST_STRINGS, STRINGS};
-use crate::deploys::{CLEARED, CLEARING, DEPLOYS, FILES, STORAGE};
-use crate::membership::{LAST_SEEN, MEMBERS, key_of_last_seen};
+use setpoint_agent::deploys::{CLEARED, CLEARING, DEPLOYS, FILES, STORAGE};
+use setpoint_agent::membership::{LAST_SEEN, MEMBERS, key_of_last_seen};
+use setpoint_programs::capabilities::KEYS;
+use setpoint_programs::capabilities::key_of;
+use setpoint_programs::capabilities::world::elections::{CANDIDATES, DECIDERS, SCHEDULER, SCHEDULES};
+use setpoint_programs::capabilities::world::exports::{EVERYONE, EXPORTED, EXPORTING};
+use setpoint_programs::capabilities::world::keys::below;
+use setpoint_programs::capabilities::world::strings::{HOST_STRINGS, STRINGS};
 
 /// What is to be allowed.
 #[derive(Debug, Clone, Default)]

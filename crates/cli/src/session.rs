@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
-use setpoint_graph::Library;
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::compilation::ProgramSource;
+use setpoint_programs::module_policy::ModulePolicy;
+use setpoint_programs::program_input::ProgramInput;
 
-use crate::Assembly;
-use crate::arguments::ProgramArguments;
-use crate::compilation::ProgramSource;
-use crate::failure::Failure;
-use crate::imposed::Imposed;
-use crate::model::ModelWork;
-use crate::modules::ModulePolicy;
+use crate::arguments::compile_options;
 use crate::output::Output;
 
 /// What every command is given.
@@ -34,30 +32,12 @@ impl Session {
     /// where nobody names another directory.
     pub(crate) fn program(
         &self,
-        arguments: &ProgramArguments,
+        input: &ProgramInput,
         mut modules: ModulePolicy,
         prefix: Option<PathBuf>,
         skip_types: bool,
     ) -> Result<ProgramSource, Failure> {
-        let library: Library = self.assembly.library(&arguments.hostname()?);
-        let options = arguments.compile_options(&mut modules, prefix, skip_types, &self.output)?;
-        Ok(ProgramSource {
-            argument: arguments.input()?.to_owned(),
-            is_yaml: arguments.is_yaml(),
-            options,
-            library,
-            lint: false,
-            modules,
-            model_settings: arguments.included_model_settings(),
-            imposed: Imposed::default(),
-            deploy: None,
-            output: self.output.clone(),
-        })
-    }
-
-    /// The model that the command line names, if it names one.
-    pub(crate) fn model(&self, arguments: &ProgramArguments) -> Result<Option<ModelWork>, Failure> {
-        let library: Library = self.assembly.library(&arguments.hostname()?);
-        Ok(arguments.model(library, &self.output)?.map(ModelWork::new))
+        let options = compile_options(input, &mut modules, prefix, skip_types)?;
+        Ok(input.program(&self.assembly, options, modules, &self.output))
     }
 }

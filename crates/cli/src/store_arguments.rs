@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use clap::Args;
+use setpoint_agent::agent::NAMESPACE;
 use setpoint_host::files::{AbsolutePath, Entry};
 use setpoint_host::ssh::{HostKey, IdentityChoice, SshAddress, SshOptions};
 use setpoint_host::users::own_home;
 use setpoint_world::{EtcdOptions, EtcdStore, Login, Store, TlsFiles};
 
-use crate::environment;
-use crate::failure::Failure;
 use crate::output::Output;
-
-/// Below which keys lie, where nobody says otherwise.
-pub(crate) const NAMESPACE: &str = "/setpoint";
+use setpoint_programs::environment;
+use setpoint_programs::failure::Failure;
 
 /// The store that hosts share.
 #[derive(Debug, Clone, Default, Args)]

@@ -21,19 +21,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel as plain_channel};
 use std::time::{Duration, Instant};
 
-use setpoint_diagnostics::{Diagnostics, SourceMap};
-use setpoint_engine::Engine;
+use setpoint_agent::attachment::{AgentHandle, Attached, Attachment};
+use setpoint_programs::failure::Failure;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, channel};
 
-use crate::Assembly;
-use crate::output::{End, Output, Prefix, ToView};
-use json::ToJson;
-pub(crate) use json::{Reason, SCHEMA};
+use crate::output::{End, Output, Prefix, ToView, ViewQueues};
+pub(crate) use json::{Reason, SCHEMA, ToJson};
 pub(crate) use lines::Narrator;
 use people::Screen;
 pub(crate) use recap::span_text;
-pub(crate) use schema::{event_names, lines_schema, never_null};
+pub(crate) use schema::lines_schema;
+use setpoint_programs::assembly::Assembly;
 
 /// How much a person wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,7 +97,10 @@ impl View {
                 send,
             )
         });
-        output.set_view(Some(tell.clone()));
+        output.set_view(Some(ViewQueues {
+            people: tell.clone(),
+            json: json.as_ref().map(|(_, json)| json.clone()),
+        }));
         View {
             output: output.clone(),
             people,
@@ -107,20 +109,11 @@ impl View {
         }
     }
 
-    /// Shows what the engine does from now on.
-    pub(crate) fn follow(&self, engine: &Engine) {
-        // The queues are empty but for a few lines at the start.
+    /// What shows the events of an engine.
+    pub(crate) fn following(&self) -> Following {
         match &self.json {
-            Some((_, json)) => drop(json.try_send(ToJson::Follow(engine.events()))),
-            None => drop(self.tell.try_send(ToView::Follow(engine.events()))),
-        }
-    }
-
-    /// Something to report diagnostics with from other threads.
-    pub(crate) fn reporter(&self) -> Reporter {
-        Reporter {
-            output: self.output.clone(),
-            json: self.json.as_ref().map(|(_, json)| json.clone()),
+            Some((_, json)) => Following::Json(json.clone()),
+            None => Following::People(self.tell.clone()),
         }
     }
 
@@ -139,6 +132,24 @@ impl View {
         drop(self.tell);
         self.people.finish(deadline);
         written
+    }
+}
+
+/// Shows the events of an engine from when it is attached.
+pub(crate) enum Following {
+    Json(Sender<ToJson>),
+    People(Sender<ToView>),
+}
+
+impl Attachment for Following {
+    fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
+        let events = agent.engine.events();
+        // The queues are empty but for a few lines at the start.
+        match *self {
+            Following::Json(json) => drop(json.try_send(ToJson::Follow(events))),
+            Following::People(people) => drop(people.try_send(ToView::Follow(events))),
+        }
+        Ok(Attached::EndsWithEngine)
     }
 }
 
@@ -220,24 +231,6 @@ impl Shower {
             if now >= deadline || now - since >= PATIENCE {
                 return false;
             }
-        }
-    }
-}
-
-/// Says what is wrong with a program, to all views. Never waits.
-#[derive(Clone)]
-pub(crate) struct Reporter {
-    pub(crate) output: Output,
-    json: Option<Sender<ToJson>>,
-}
-
-impl Reporter {
-    /// Says what is wrong with a program. `shown` names its files as the user can open them.
-    pub(crate) fn diagnostics(&self, diagnostics: &Diagnostics, shown: &SourceMap) {
-        self.output.diagnostics(diagnostics, shown);
-        if let Some(json) = &self.json {
-            let rows = setpoint_graph::json::diagnostics_json(diagnostics, shown);
-            let _ = json.try_send(ToJson::Diagnostics(rows));
         }
     }
 }

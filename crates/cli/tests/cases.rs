@@ -19,7 +19,6 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use setpoint::{Assembly, DirectoryLoader};
 use setpoint_diagnostics::{
     Diagnostic, Diagnostics, Loader, MemoryLoader, RenderStyle, Severity, SourceMap, render,
 };
@@ -36,6 +35,7 @@ use setpoint_model::execute::Inputs;
 use setpoint_model::export::{Deferrals, Machine, MachineOutputs, machine_outputs};
 use setpoint_model::language::LANGUAGE;
 use setpoint_model::{json, project};
+use setpoint_programs::{Assembly, DirectoryLoader};
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
 use setpoint_value::{Exported, Wake};

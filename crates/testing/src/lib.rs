@@ -4,7 +4,8 @@
 //!   lies beside it. What a stage does with a program is the caller's, so this crate knows no language.
 //! - [`Hermetic`] runs the binary with nothing of the developer's surroundings in it; [`Running`] follows one that stays.
 //! - [`etcd`] starts a real etcd, and has its members fail; [`history`] says whether what happened in it may have; [`Network`] has hosts that
-//!   can be cut off from each other; [`sshd`] starts an SSH server.
+//!   can be cut off from each other; [`sshd`] starts an SSH server; [`place`] runs
+//!   a test again in namespaces of its own.
 //!
 //! The rules that hold for the whole repository are `tests/tidy.rs`.
 
@@ -19,6 +20,7 @@ pub mod etcd;
 mod hermetic;
 pub mod history;
 mod network;
+pub mod place;
 mod running;
 pub mod sshd;
 

@@ -14,11 +14,12 @@ use setpoint_model::{json, syntax};
 
 use crate::arguments::{checked_hostname, parse_assignment};
 use crate::exit_code;
-use crate::failure::{Failure, system_text};
-use crate::model::{ModelSettings, ModelSource, ModelWork};
-use crate::output::errors_first;
-use crate::output::{Importance, Output};
+use crate::output::Output;
 use crate::session::Session;
+use setpoint_programs::failure::{Failure, system_text};
+use setpoint_programs::languages::model::{ModelSettings, ModelSource, ModelWork};
+use setpoint_programs::report::Importance;
+use setpoint_programs::report::errors_first;
 
 /// Look at a model (`.cf`): what it is, what it becomes, what it waits for
 ///

@@ -15,15 +15,15 @@ use setpoint_mcl::syntax::{StmtKind, parse};
 
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments};
-use crate::codes::UNFORMATTED;
-use crate::compilation::Compilation;
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::Importance;
-use crate::output::errors_first;
 use crate::process::use_huge_pages;
-use crate::program::NO_RESOURCES;
 use crate::session::Session;
+use setpoint_agent::program::NO_RESOURCES;
+use setpoint_programs::codes::UNFORMATTED;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::compilation::Compilation;
+use setpoint_programs::report::Importance;
+use setpoint_programs::report::errors_first;
 
 /// Check a program: syntax, modules, names, types, layout
 ///
@@ -74,11 +74,12 @@ enum Deny {
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     use_huge_pages(true);
     let output = &session.output;
-    if let Some(model) = session.model(&arguments.program)? {
+    let input = arguments.program.parse(output)?;
+    if let Some(model) = input.model(&session.assembly, output)? {
         return model::check(output, &model, arguments);
     }
     let mut source = session.program(
-        &arguments.program,
+        &input,
         arguments.modules.policy(output),
         arguments.prefix.clone(),
         arguments.skip_unify,

@@ -5,8 +5,8 @@ use clap_complete::Shell;
 
 use super::grammar;
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::output::Output;
+use setpoint_programs::failure::Failure;
 
 /// Print the completions for a shell
 ///

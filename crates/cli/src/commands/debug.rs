@@ -3,12 +3,12 @@
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::visible;
 
-use crate::control::client::{Client, missing};
-use crate::control::protocol::{Answer, Ask};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::output::Output;
-use crate::prefix::ProcessArguments;
+use crate::prefix_arguments::ProcessArguments;
+use setpoint_agent::control::client::missing;
+use setpoint_agent::control::protocol::{Answer, Ask};
+use setpoint_programs::failure::Failure;
 
 /// Let a running `setpoint run` say more of some resources and functions
 ///
@@ -40,7 +40,7 @@ enum Change {
 }
 
 pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
-    let mut client = Client::connect(&arguments.process)?;
+    let mut client = arguments.process.connect()?;
     let (on, off) = match &arguments.change {
         None => (Vec::new(), Vec::new()),
         Some(Change::On { whom }) => (whom.clone(), Vec::new()),

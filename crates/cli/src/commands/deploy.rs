@@ -11,24 +11,19 @@ use clap::Args;
 use setpoint_diagnostics::{did_you_mean, visible};
 
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds, parse_whole};
-use crate::capabilities::ProgramFiles;
-use crate::compilation::{Compilation, ProgramSource};
-use crate::deploys::{
-    Commits, Deployed, DeployedFile, Deploys, Frontend, LARGEST, NotAdded, Record, Rollout,
-};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::imposed::Imposed;
-use crate::model::ModelSettings;
-use crate::modules::ModulePolicy;
-use crate::output::Importance;
-use crate::output::errors_first;
-use crate::prefix::PrefixArguments;
+use crate::prefix_arguments::PrefixArguments;
 use crate::process::warn_of_foreign_text;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 use commits::commits;
 use rollout::Waves;
+use setpoint_agent::deploys::{Commits, Deploys, Frontend, NotAdded, Record, Rollout, record_of};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::imposed::Imposed;
+use setpoint_programs::languages::compilation::Compilation;
+use setpoint_programs::report::Importance;
+use setpoint_programs::report::errors_first;
 pub(super) use waiting::shown;
 use waiting::wait_for_members;
 
@@ -177,13 +172,14 @@ fn publish(
     let compilation = match arguments.program.words() == ["empty"] {
         true => None,
         false => {
-            if session.model(&arguments.program)?.is_some() {
+            let input = arguments.program.parse(output)?;
+            if input.model(&session.assembly, output)?.is_some() {
                 return Err(Failure::usage("models cannot be deployed yet"));
             }
             let prefix = arguments.prefix.given();
             let policy = arguments.modules.policy(output);
             let compilation = session
-                .program(&arguments.program, policy, prefix, false)?
+                .program(&input, policy, prefix, false)?
                 .fetch_and_compile(output)?;
             let found = errors_first(&compilation.diagnostics);
             output.diagnostics(&found, &compilation.shown_sources());
@@ -309,82 +305,6 @@ impl Arguments {
             sema: self.sema.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
             no_autoedges: self.no_autoedges,
             no_autogroup: self.no_autogroup,
-        }
-    }
-}
-
-/// The record of a program, whose files are stored before.
-pub(super) async fn record_of(
-    deploys: &Deploys,
-    compilation: &Compilation,
-    imposed: Imposed,
-) -> Result<Record, Failure> {
-    let Some(compiled) = &compilation.compiled else {
-        return Err(Failure::wrong("there is no program"));
-    };
-    let is_yaml = compilation.input.as_ref().is_some_and(|input| input.is_yaml);
-    let files = ProgramFiles::new(
-        compiled,
-        &compilation.loader,
-        compilation.modules_directory.as_deref(),
-        String::new(),
-    )
-    .with_code(compilation.code());
-    let mut all = Vec::new();
-    for (path, mode, content) in files.all(&compilation.sources) {
-        let content = content.map_err(|why| cannot(&format!("read `{path}`"), why))?;
-        if content.len() as u64 > LARGEST {
-            let why = format!("`{}` is larger than {} MiB", visible(&path), LARGEST >> 20);
-            let failure = cannot("deploy", why);
-            return Err(
-                failure.hint("large files belong on a server for files, with their checksum in the program")
-            );
-        }
-        let path = match is_yaml {
-            // Its name says nothing any more, but that it is one.
-            true if path != METADATA => YAML.to_owned(),
-            _ => path,
-        };
-        all.push(DeployedFile { path, mode, content });
-    }
-    let stored = deploys.store_files(&all).await;
-    let key = stored.map_err(|error| cannot("store the program's files", error))?;
-    let frontend = if is_yaml { Frontend::Yaml } else { Frontend::Lang };
-    let mut record = Record::of(frontend).with(imposed);
-    record.files = Some(key);
-    Ok(record)
-}
-
-/// What says where the program of a deploy begins.
-const METADATA: &str = "/metadata.yaml";
-
-/// Where a graph in YAML is in its deploy.
-const YAML: &str = "/graph.yaml";
-
-impl Deployed {
-    /// The program that it is.
-    pub(crate) fn source(&self, session: &Session, hostname: &str) -> ProgramSource {
-        let directory = format!("{}/", self.directory.display());
-        let (argument, is_yaml) = match self.record.frontend {
-            Frontend::Lang => (directory.clone(), false),
-            Frontend::Yaml => (format!("{directory}{}", &YAML[1..]), true),
-            // It is code, which describes nothing.
-            Frontend::Empty => ("# an empty deploy".to_owned(), false),
-        };
-        ProgramSource {
-            argument,
-            is_yaml,
-            options: setpoint_mcl::CompileOptions {
-                modules_directory: Some(format!("{directory}modules/")),
-                skip_types: false,
-            },
-            library: session.assembly.library(hostname),
-            lint: false,
-            modules: ModulePolicy::default(),
-            model_settings: ModelSettings::default(),
-            imposed: self.record.imposed.clone(),
-            deploy: Some(self.id),
-            output: session.output.clone(),
         }
     }
 }

@@ -16,10 +16,10 @@ use setpoint_graph::{Constant, ConstantValue, KindSchema, ParameterSchema, Secre
 use setpoint_mcl::writable_parameters;
 use setpoint_value::{Class, FunctionSpec, Module};
 
-use crate::Assembly;
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::session::Session;
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::failure::Failure;
 
 /// Print the reference of whatever has a name: kinds, parameters, functions, codes
 ///

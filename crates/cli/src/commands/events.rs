@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use setpoint_engine::Event;
 
-use crate::control::client::{Client, missing};
-use crate::control::protocol::{Answer, Ask};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::Importance;
-use crate::prefix::ProcessArguments;
+use crate::prefix_arguments::ProcessArguments;
 use crate::session::Session;
 use crate::view::{Narrator, Verbosity};
+use setpoint_agent::control::client::missing;
+use setpoint_agent::control::protocol::{Answer, Ask};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// Show what a running `setpoint run` does
 ///
@@ -64,7 +64,7 @@ struct Line<'a> {
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
     let output = &session.output;
-    let mut client = Client::connect(&arguments.process)?;
+    let mut client = arguments.process.connect()?;
     // Who follows may wait for a resource that comes with a later graph, and may have misspelt it.
     for resource in arguments.resources.iter().filter(|_| arguments.follow) {
         if let Err(unknown) = client.look_for(resource)? {

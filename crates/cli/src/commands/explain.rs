@@ -6,9 +6,11 @@ use clap::Args;
 use setpoint_diagnostics::did_you_mean;
 
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::output::Output;
-use crate::{codes, page};
+use setpoint_programs::codes;
+use setpoint_programs::failure::Failure;
+
+use crate::page;
 
 /// Explain the code of an error or warning
 #[derive(Debug, Args)]

@@ -18,14 +18,16 @@ use tokio::time::timeout;
 pub(super) use places::{Places, make_directory};
 
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
-use crate::process::{command_path, warn_of_foreign_text};
+use crate::output::Output;
+use crate::process::warn_of_foreign_text;
 use crate::session::Session;
-use crate::signals::{Hangup, Request, Signals, StopSignal};
 use lock::FileLock;
 use log::Log;
 use script::Script;
+use setpoint_agent::signals::{Hangup, Request, Signals, StopSignal};
+use setpoint_programs::command_path::command_path;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// How long a script has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(15);

@@ -9,8 +9,8 @@ use setpoint_host::files::{AbsolutePath, Committer, Replace};
 use setpoint_mcl::format::{FormatError, format_file};
 
 use crate::exit_code;
-use crate::failure::{Failure, system_text};
 use crate::output::Output;
+use setpoint_programs::failure::{Failure, system_text};
 
 /// Format programs
 ///

@@ -13,20 +13,21 @@ use setpoint_value::{Type, Value, quote};
 
 use super::modules::follow_imports;
 use crate::arguments::{ModuleArguments, ProgramArguments, parse_seconds};
-use crate::compilation::Compilation;
-use crate::evaluation::first_graph;
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::included_models::News;
-use crate::included_programs::Evaluating;
-use crate::local_machine::{LocalMachine, Presence};
-use crate::model::ModelWork;
 use crate::output::Output;
-use crate::output::errors_first;
-use crate::prefix::Prefix;
-use crate::program::NO_RESOURCES;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
+use setpoint_agent::prefix::Prefix;
+use setpoint_agent::program::NO_RESOURCES;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::compilation::Compilation;
+use setpoint_programs::languages::evaluation::first_graph;
+use setpoint_programs::languages::included_models::News;
+use setpoint_programs::languages::included_programs::Evaluating;
+use setpoint_programs::languages::model::ModelWork;
+use setpoint_programs::local_machine::{LocalMachine, Presence};
+use setpoint_programs::program_input::ProgramInput;
+use setpoint_programs::report::errors_first;
 
 /// Print the desired graph of a program
 ///
@@ -106,8 +107,9 @@ enum Format {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failure> {
-    if let Some(model) = session.model(&arguments.program)? {
-        return model_graph(session, arguments, model);
+    let input = arguments.program.parse(&session.output)?;
+    if let Some(model) = input.model(&session.assembly, &session.output)? {
+        return model_graph(session, arguments, &input, model);
     }
     if !arguments.sets.is_empty() {
         return Err(Failure::wrong(
@@ -115,7 +117,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         ));
     }
     let mut source = session.program(
-        &arguments.program,
+        &input,
         arguments.modules.policy(&session.output),
         arguments.prefix.clone(),
         false,
@@ -123,7 +125,7 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if arguments.modules.only_download {
         return follow_imports(source, &session.output);
     }
-    if arguments.pure && !arguments.program.has_hostname() {
+    if arguments.pure && !input.has_hostname {
         let name = Value::unknown(Type::Str);
         source.library.variables.insert("hostname".to_owned(), name);
     }
@@ -136,13 +138,15 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
     if let Some(program) = program {
         let prefix = Prefix::place(arguments.prefix.clone())?;
         let machine = LocalMachine::open(
-            session,
-            &arguments.program.hostname()?,
+            session.assembly.kind_names(),
+            &session.output,
+            &input.hostname,
             prefix,
             arguments.store.open(&session.output)?,
             Presence::Onlooker,
         )?;
-        let capabilities = machine.capabilities(&compilation, false)?;
+        let capabilities =
+            machine.capabilities(compilation.program_files(machine.state_of_programs())?, false)?;
         let first = first_graph(
             program,
             capabilities,
@@ -183,7 +187,12 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
 }
 
 /// The same for a model. What is held is in the graph, too, and told besides.
-fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -> Result<u8, Failure> {
+fn model_graph(
+    session: &Session,
+    arguments: &Arguments,
+    input: &ProgramInput,
+    mut model: ModelWork,
+) -> Result<u8, Failure> {
     let output = &session.output;
     if arguments.pure {
         model.without_machine();
@@ -193,8 +202,9 @@ fn model_graph(session: &Session, arguments: &Arguments, mut model: ModelWork) -
         let prefix = Prefix::place(arguments.prefix.clone())?;
         model.evaluate_programs(Evaluating {
             machine: LocalMachine::open(
-                session,
-                &arguments.program.hostname()?,
+                session.assembly.kind_names(),
+                &session.output,
+                &input.hostname,
                 prefix,
                 arguments.store.open(&session.output)?,
                 Presence::Onlooker,

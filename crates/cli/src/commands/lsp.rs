@@ -10,17 +10,17 @@ use setpoint_host::sync::Mutex;
 use setpoint_lsp::{Ending, Files, Setup, Transport, serve};
 
 use crate::arguments::modules_directory;
-use crate::capabilities::system_hostname;
-use crate::directory_loader::DirectoryLoader;
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::included_models::IncludedModels;
-use crate::included_programs::{IncludedPrograms, with_programs};
-use crate::model::ModelSettings;
-use crate::model_loader::model_loader;
 use crate::output::Output;
 use crate::page;
 use crate::session::Session;
+use setpoint_programs::capabilities::system_hostname;
+use setpoint_programs::directory_loader::DirectoryLoader;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::included_models::IncludedModels;
+use setpoint_programs::languages::included_programs::{IncludedPrograms, with_programs};
+use setpoint_programs::languages::model::ModelSettings;
+use setpoint_programs::languages::model_loader::model_loader;
 
 /// Serve an editor: diagnostics while typing, completion, navigation, formatting
 ///

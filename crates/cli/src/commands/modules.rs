@@ -8,12 +8,13 @@ use setpoint_diagnostics::visible;
 use setpoint_mcl::RemoteImport;
 
 use crate::arguments::{DownloadPatience, ProgramArguments};
-use crate::compilation::{Compilation, ProgramSource};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::modules::{Fetch, LockFile, ModulePolicy, Standing, commit_of, standing};
 use crate::output::Output;
 use crate::session::Session;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::compilation::{Compilation, ProgramSource};
+use setpoint_programs::module_policy::{Fetch, ModulePolicy};
+use setpoint_programs::modules::{LockFile, Standing, commit_of, standing};
 
 /// Fetch, update and list the modules that a program imports by address
 ///
@@ -75,7 +76,8 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<u8, Failur
         }),
         ..ModulePolicy::default()
     };
-    let source = session.program(&fetching.program, policy, fetching.prefix.clone(), true)?;
+    let input = fetching.program.parse(&session.output)?;
+    let source = session.program(&input, policy, fetching.prefix.clone(), true)?;
     follow_imports(source, &session.output)
 }
 
@@ -93,7 +95,8 @@ pub(super) fn follow_imports(mut source: ProgramSource, output: &Output) -> Resu
 fn list(session: &Session, arguments: &ListArguments) -> Result<u8, Failure> {
     let output = &session.output;
     let policy = ModulePolicy::default();
-    let source = session.program(&arguments.program, policy, arguments.prefix.clone(), true)?;
+    let input = arguments.program.parse(output)?;
+    let source = session.program(&input, policy, arguments.prefix.clone(), true)?;
     let compilation = source.compile();
     let rows = rows(&compilation)?;
     if arguments.json {

@@ -2,13 +2,13 @@
 
 use clap::Args;
 
-use crate::control::client::Client;
-use crate::control::protocol::{Answer, Ask};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
-use crate::prefix::ProcessArguments;
+use crate::output::Output;
+use crate::prefix_arguments::ProcessArguments;
 use crate::view::span_text;
+use setpoint_agent::control::protocol::{Answer, Ask};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// Let a running `setpoint run` change nothing until `setpoint resume`
 ///
@@ -35,7 +35,7 @@ pub(super) struct ResumeArguments {
 }
 
 pub(super) fn pause(output: &Output, arguments: &PauseArguments) -> Result<u8, Failure> {
-    let mut client = Client::connect(&arguments.process)?;
+    let mut client = arguments.process.connect()?;
     client.ask(Ask::Pause {})?;
     let Answer::Pause { was_paused, .. } = client.answer()? else {
         return Err(client.strange());
@@ -51,7 +51,7 @@ pub(super) fn pause(output: &Output, arguments: &PauseArguments) -> Result<u8, F
 }
 
 pub(super) fn resume(output: &Output, arguments: &ResumeArguments) -> Result<u8, Failure> {
-    let mut client = Client::connect(&arguments.process)?;
+    let mut client = arguments.process.connect()?;
     client.ask(Ask::Resume {})?;
     let Answer::Resume {
         was_paused,

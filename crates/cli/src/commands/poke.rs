@@ -3,12 +3,12 @@
 use clap::Args;
 use setpoint_diagnostics::visible;
 
-use crate::control::client::Client;
-use crate::control::protocol::{Answer, Ask};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
-use crate::prefix::ProcessArguments;
+use crate::output::Output;
+use crate::prefix_arguments::ProcessArguments;
+use setpoint_agent::control::protocol::{Answer, Ask};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// Let a running `setpoint run` look at resources again
 ///
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
-    let mut client = Client::connect(&arguments.process)?;
+    let mut client = arguments.process.connect()?;
     client.ask(Ask::Poke {
         resources: arguments.resources.clone(),
     })?;

@@ -12,8 +12,8 @@ use clap::{Args, Subcommand};
 
 pub(super) use dependencies::packages_of;
 
-use crate::failure::Failure;
 use crate::session::Session;
+use setpoint_programs::failure::Failure;
 
 /// Prepare a machine: the packages that are called, the unit that runs, scripts for a first start
 #[derive(Debug, Args)]

@@ -9,14 +9,14 @@ use serde::Serialize;
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::machine::{Standing, StandingCounts};
 
-use crate::control::client::Client;
-use crate::control::protocol::{Answer, Ask, Doing, Hello, HostStatus, ResourceStatus};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::health::{Health, counts_text, resources, standing_text};
 use crate::output::Output;
-use crate::prefix::ProcessArguments;
+use crate::prefix_arguments::ProcessArguments;
 use crate::view::span_text;
+use setpoint_agent::control::client::Client;
+use setpoint_agent::control::protocol::{Answer, Ask, Doing, Hello, HostStatus, ResourceStatus};
+use setpoint_agent::health::{Health, counts_text, resources, standing_text};
+use setpoint_programs::failure::Failure;
 
 /// Show how a running `setpoint run` keeps this machine
 ///
@@ -52,7 +52,7 @@ const SHOWN: usize = 10;
 const WORTH_A_LIST: usize = 1000;
 
 pub(super) fn run(output: &Output, arguments: &Arguments) -> Result<u8, Failure> {
-    let mut client = Client::connect(&arguments.process)?;
+    let mut client = arguments.process.connect()?;
     let status = Shown::fetch(&mut client, arguments)?;
     let code = status.code();
     let printed = match arguments.json {
@@ -161,7 +161,7 @@ impl Shown {
         let host = &self.host;
         let health = self.health;
         if self.is_part || health == Health::Wrong {
-            return health.code();
+            return exit_code::of_health(health);
         }
         if host.program_wrong.is_some() {
             return exit_code::WRONG;
@@ -170,7 +170,7 @@ impl Shown {
         let is_held = host.paused || host.stopping.is_some();
         match has_more || is_held {
             true => exit_code::UNDER_WAY,
-            false => health.code(),
+            false => exit_code::of_health(health),
         }
     }
 

@@ -5,8 +5,8 @@ mod grow;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::Failure;
 use crate::session::Session;
+use setpoint_programs::failure::Failure;
 
 /// Do a single task on this machine
 #[derive(Debug, Args)]

@@ -8,8 +8,8 @@ use setpoint_diagnostics::{
     CodeInfo, Diagnostic, Diagnostics, RenderStyle, Severity, SourceMap, Span, render, visible,
 };
 
-use super::{Importance, Said, headed};
 use crate::pages::page;
+use setpoint_programs::report::{Importance, Said, headed};
 
 /// How many diagnostics of one code are shown in full.
 const IN_FULL: usize = 5;

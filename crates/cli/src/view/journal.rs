@@ -5,7 +5,7 @@ use setpoint_engine::{Event, EventKind, RunSummary};
 use setpoint_graph::ResourceId;
 use setpoint_host::journal::{JOURNAL, JournalEntry, LogSocket};
 
-use crate::output::Said;
+use setpoint_programs::report::Said;
 
 /// What lines are about.
 #[derive(Debug, Clone, Default)]
@@ -86,7 +86,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::output::Importance;
+    use setpoint_programs::report::Importance;
 
     fn event(seq: u64, what: EventKind) -> Event {
         Event {

@@ -12,8 +12,8 @@ use tokio::sync::mpsc::Receiver;
 
 use super::Written;
 use super::recap::{Counts, Recap};
-use crate::failure::system_text;
 use crate::output::Output;
+use setpoint_programs::failure::system_text;
 
 /// Version of the lines' schema. It rises when something that a reader may rely on changes its meaning or goes away.
 pub(crate) const SCHEMA: u32 = 1;

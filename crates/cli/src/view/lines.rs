@@ -11,7 +11,7 @@ use setpoint_graph::ResourceId;
 
 use super::Verbosity;
 use super::recap::{duration_text, some_of};
-use crate::output::{Importance, Said, headed};
+use setpoint_programs::report::{Importance, Said, headed};
 
 const DONE: Style = AnsiColor::Green.on_default();
 const WOULD: Style = AnsiColor::Cyan.on_default();

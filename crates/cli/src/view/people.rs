@@ -11,8 +11,9 @@ use super::lines::Narrator;
 use super::progress::Progress;
 use super::recap::{Counts, Recap, duration_text};
 use super::{Verbosity, ViewOptions, Written};
-use crate::Assembly;
-use crate::output::{End, Importance, Output, Prefix, Said, Stood, ToView, headed, lines};
+use crate::output::{End, Output, Prefix, Stood, ToView, lines};
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::report::{Importance, Said, headed};
 
 /// Makes text of events and messages.
 pub(super) struct Screen {

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use setpoint_testing::{Finished, Hermetic};
 
 use crate::end_to_end::{Engine, run_command};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// Runs a program once.
 fn run(program: &str, further: &[&str]) -> Finished {

@@ -3,7 +3,7 @@
 use setpoint_testing::{Finished, Hermetic};
 
 use crate::end_to_end::run;
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// Sets `path` to `value` in a file, by a lens.
 fn set(lens: &str, file: &str, sets: &[(&str, &str)]) -> Finished {

@@ -7,7 +7,7 @@ use std::process::Command;
 use setpoint_testing::repository;
 
 use crate::book::{Snippet, snippets_of};
-use crate::place::Place;
+use setpoint_testing::place::Place;
 
 /// What is printed before the output of a block, with its number behind it.
 const BLOCK: &str = "==== block ";

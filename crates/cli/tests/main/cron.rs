@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use setpoint_testing::{Hermetic, Running};
 
 use crate::end_to_end::{Engine, run_command, text};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 const TIMER: &str = "/etc/systemd/system/tick.timer";
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use setpoint::{Assembly, PAGES, codes, page};
+use setpoint::{Assembly, PAGES, page};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, MemoryLoader, SourceMap};
 use setpoint_flow::Evaluator;
 use setpoint_graph::Assembler;
@@ -15,6 +15,7 @@ use setpoint_model::execute::Inputs;
 use setpoint_model::export::{Deferrals, Machine, machine_outputs};
 use setpoint_model::language::LANGUAGE;
 use setpoint_model::project;
+use setpoint_programs::codes;
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_value::Wake;
 

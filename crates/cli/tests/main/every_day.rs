@@ -11,7 +11,7 @@ use setpoint_testing::{Hermetic, repository};
 use crate::book::snippets_of;
 use crate::end_to_end::{Engine, run};
 use crate::packages::REPOSITORY;
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// Packages with services.
 const PACKAGES: &str = include_str!("../../../testing/fixtures/web-host-packages.sh");

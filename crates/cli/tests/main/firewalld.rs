@@ -3,7 +3,7 @@
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, run};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 fn once(program: &str) -> (i32, String) {
     let place = Hermetic::new();

@@ -4,7 +4,7 @@
 use setpoint_testing::{Finished, Hermetic};
 
 use crate::end_to_end::{Engine, run};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 pub(crate) const CLASS: &str = "\
 mount -t tmpfs none /sys/class

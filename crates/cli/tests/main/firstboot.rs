@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use setpoint_testing::{Hermetic, Running};
 
 use crate::end_to_end::text;
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 

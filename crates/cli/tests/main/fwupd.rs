@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, run_command};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// Lets fwupd run here, with its device for tests and the firmware that is shipped for that. The archives are not those that the metadata was made for: it is told of them.
 pub(crate) const FWUPD: &str = "\

@@ -6,7 +6,7 @@ use std::path::Path;
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::text;
-use crate::place::{Place, find, shell};
+use setpoint_testing::place::{Place, find, shell};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 

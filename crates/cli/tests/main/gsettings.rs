@@ -3,7 +3,7 @@
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, run};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 const INTERFACE: &str = "org.gnome.desktop.interface";
 const FOLDER: &str = "org.gnome.desktop.app-folders.folder:/a b/";

@@ -17,9 +17,9 @@ use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, run_command};
 use crate::fwupd::FWUPD;
-use crate::place::Place;
 use rows::ROWS;
 use secrets::SECRETS;
+use setpoint_testing::place::Place;
 use troubles::{TROUBLES, TROUBLES_AT_START};
 use wrong::WRONG;
 
@@ -124,7 +124,7 @@ impl Site {
     }
 
     fn shell(&self, command: &str) -> String {
-        crate::place::shell(&self.filled(command))
+        setpoint_testing::place::shell(&self.filled(command))
     }
 
     /// What a run that ends by itself says.
@@ -435,8 +435,8 @@ fn each_is_looked_at_repaired_left_alone_and_followed() {
             "gsettings",
         ])
         .run(|| {
-            crate::place::shell(SMALL);
-            crate::place::shell(FWUPD);
+            setpoint_testing::place::shell(SMALL);
+            setpoint_testing::place::shell(FWUPD);
             let first = std::env::var("SETPOINT_TEST_ROW").unwrap_or_default();
             ROWS.iter()
                 .skip_while(|row| !row.name.contains(&first))

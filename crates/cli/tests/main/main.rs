@@ -62,17 +62,8 @@ mod neovim;
 mod net;
 mod package_managers;
 mod packages;
-#[path = "../sources/place.rs"]
-#[allow(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "the tests of sources use all of it"
-)]
-mod place;
 mod plugins;
-#[path = "../sources/program.rs"]
+#[path = "../../../programs/tests/sources/program.rs"]
 #[allow(dead_code, reason = "the tests of sources use all of it")]
 mod program;
 mod reference;

@@ -3,7 +3,7 @@
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::run_command;
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 const PROGRAM: &str = "\
 msg \"hello\" {

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, run_command, text};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// What one run finds different, and says when it fails.
 fn once(program: &str) -> (Vec<String>, Option<String>) {
@@ -266,7 +266,7 @@ fn a_server_that_does_not_answer_holds_up_nobody() {
     let test = "mount::a_server_that_does_not_answer_holds_up_nobody";
     Place::machine(test).run(|| {
         let remote = "mount \"/srv/remote\" { state => \"exists\", device => \"192.0.2.1:/export\", type => \"nfs\", options => {\"x-systemd.mount-timeout\" => \"1s\",}, }\n";
-        if crate::place::find("mount.nfs").is_none() {
+        if setpoint_testing::place::find("mount.nfs").is_none() {
             let (fields, error) = once(remote);
             assert_eq!(fields, ["fstab", "mounted"]);
             let error = error.expect("nothing mounts it");

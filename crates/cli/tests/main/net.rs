@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use setpoint_testing::Hermetic;
 
 use crate::end_to_end::{Engine, run_command, text};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// What one run finds different, and says when it fails.
 fn once(program: &str) -> (Vec<String>, Option<String>) {

@@ -7,7 +7,7 @@ use setpoint_testing::Hermetic;
 
 use crate::end_to_end::Engine;
 use crate::packages::{REPOSITORY, drifts, fails, repair, run};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 const RPM_REPOSITORY: &str = include_str!("../../../testing/fixtures/rpm-repository.sh");
 const PACMAN_REPOSITORY: &str = include_str!("../../../testing/fixtures/pacman-repository.sh");

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use setpoint_testing::{Finished, Hermetic};
 
 use crate::end_to_end::{Engine, run_command};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// Makes a repository in `/repo`, the only one that there is, and functions for packages in it: `package NAME VERSION [CONTROL…]` makes one of what
 /// is in `/build`, and `index` has apt know of them.

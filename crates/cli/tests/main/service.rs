@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use setpoint_testing::{Hermetic, Running, repository};
 
 use crate::end_to_end::{run_command, text};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_setpoint");
 

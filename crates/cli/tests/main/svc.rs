@@ -8,7 +8,7 @@ use setpoint_testing::Hermetic;
 
 use crate::book::{examples_of_kinds, snippets};
 use crate::end_to_end::{Engine, run_command, text};
-use crate::place::{Place, shell};
+use setpoint_testing::place::{Place, shell};
 
 /// How long anything may take before a test gives up.
 const LIMIT: Duration = Duration::from_secs(60);

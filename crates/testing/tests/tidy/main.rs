@@ -18,7 +18,7 @@ const LONGEST: usize = 900;
 const FOR_TESTS: &[&str] = &["simulated", "simulation", "testing"];
 
 /// Crates that may use tokio.
-const ASYNCHRONOUS: &[&str] = &["host", "world", "engine", "resources", "cli"];
+const ASYNCHRONOUS: &[&str] = &["host", "world", "engine", "resources", "programs", "agent", "cli"];
 
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc"];

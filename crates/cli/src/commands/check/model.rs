@@ -13,10 +13,11 @@ use setpoint_model::lint::lint;
 
 use super::{Arguments, Deny, fix, unformatted};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::model::ModelWork;
-use crate::output::errors_first;
-use crate::output::{Importance, Output};
+use crate::output::Output;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::model::ModelWork;
+use setpoint_programs::report::Importance;
+use setpoint_programs::report::errors_first;
 
 pub(super) fn check(output: &Output, model: &ModelWork, arguments: &Arguments) -> Result<u8, Failure> {
     let begin = Instant::now();

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::deploys::Commits;
-use crate::failure::Failure;
+use setpoint_agent::deploys::Commits;
+use setpoint_programs::failure::Failure;
 
 /// The commit that the working directory shows, and the one before it, which is not compared under `force`.
 pub(super) fn commits(force: bool) -> Result<Commits, Failure> {

@@ -8,11 +8,11 @@ use setpoint_diagnostics::{visible, visible_lines};
 use super::rollout::Waves;
 use super::waiting::{Members, shown};
 use super::{Arguments, arrive, cannot, number_of};
-use crate::deploys::{Deploys, Frontend, ListedFile, NotAdded, NotCleared, Record, Stored};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::Importance;
 use crate::session::Session;
+use setpoint_agent::deploys::{Deploys, Frontend, ListedFile, NotAdded, NotCleared, Record, Stored};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// How many deploys stay when nobody says.
 const KEPT: usize = 10;

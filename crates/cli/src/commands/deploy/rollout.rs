@@ -16,11 +16,11 @@ use tokio::time::Instant;
 use super::history::existing;
 use super::waiting::{Members, shown, wait_for, wait_for_members};
 use super::{Arguments, cannot};
-use crate::deploys::{Deploys, Place, Rollout};
-use crate::failure::Failure;
-use crate::membership::{MemberOfCluster, Standing};
-use crate::output::Importance;
 use crate::session::Session;
+use setpoint_agent::deploys::{Deploys, Place, Rollout};
+use setpoint_agent::membership::{MemberOfCluster, Standing};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// In which order hosts take a deploy.
 pub(super) struct Waves {

@@ -9,11 +9,11 @@ use setpoint_world::{Change, Entry, Key, Selection, Snapshot, Store, Watch, Watc
 use tokio::time::Instant;
 
 use super::cannot;
-use crate::deploys::Deploys;
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::membership::{LastSeen, MemberOfCluster, all_members, key_of_last_seen};
 use crate::session::Session;
+use setpoint_agent::deploys::Deploys;
+use setpoint_agent::membership::{LastSeen, MemberOfCluster, all_members, key_of_last_seen};
+use setpoint_programs::failure::Failure;
 
 /// How long is waited before a store that is away is asked again.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -7,8 +7,8 @@ use setpoint_value::Module;
 
 use super::super::all_commands;
 use super::{all_kinds, module_body, title, visible};
-use crate::Assembly;
-use crate::failure::Failure;
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::failure::Failure;
 
 /// What an editor of the pages must know, invisible to readers.
 const NOTE: &str =
@@ -56,7 +56,7 @@ fn pages(assembly: &Assembly) -> Vec<(String, String)> {
         ("control.md".to_owned(), ended(control())),
         (
             "control.schema.json".to_owned(),
-            ended(format!("{:#}", crate::control::lines_schema())),
+            ended(format!("{:#}", setpoint_agent::control::lines_schema())),
         ),
         ("graph.schema.json".to_owned(), ended(graph_schema(assembly))),
         ("kinds.md".to_owned(), ended(kinds)),
@@ -89,9 +89,9 @@ fn control() -> String {
          are kept (fewer if they are large). A client that reads too slowly finds a `gap` in the events, and one that takes nothing for two minutes is \
          given up. No client holds up the process, whatever it does. Blank lines are nothing. Who closes its side for writing ends what it follows, as by `cancel`, and still gets all other answers.\n\n\
          Sensitive values are `(sensitive)` or `{{\"$sensitive\": true}}` in all lines. Fields that may be absent are marked with `?`.\n",
-        crate::control::protocol::PROTOCOL,
+        setpoint_agent::control::protocol::PROTOCOL,
     );
-    let mut schema = crate::control::lines_schema();
+    let mut schema = setpoint_agent::control::lines_schema();
     for (side, heading) in [("request", "request "), ("answer", "answer ")] {
         for sort in schema["$defs"][side]["oneOf"]
             .as_array_mut()

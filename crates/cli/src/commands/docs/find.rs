@@ -14,8 +14,10 @@ use super::{
     constant_value, entry, first_line, function_line, function_page, kind_page, module_page, parameter_title,
     schemas, visible, with_form,
 };
-use crate::failure::Failure;
-use crate::{Assembly, codes, page};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::{Assembly, codes};
+
+use crate::page;
 
 /// The names of a list are padded up to this width.
 const WIDEST: usize = 40;

@@ -11,8 +11,8 @@ use setpoint_value::FunctionSpec;
 
 use super::{calls, schemas, visible, with_form};
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::session::Session;
+use setpoint_programs::failure::Failure;
 
 /// What is written, and where.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap_mangen::Man;
 use setpoint_host::files::{AbsolutePath, Committer, Entry, Replace};
 
 use super::super::all_commands;
-use crate::failure::Failure;
+use setpoint_programs::failure::Failure;
 
 /// Writes a page for each command.
 pub(super) fn write(directory: &Path) -> Result<(), Failure> {
@@ -14,7 +14,7 @@ pub(super) fn write(directory: &Path) -> Result<(), Failure> {
         Failure::wrong(format!("failed to write the pages to {}", directory.display())).because(why)
     };
     let absolute = std::path::absolute(directory)
-        .map_err(|error| failed(&crate::failure::system_text(&error)))
+        .map_err(|error| failed(&setpoint_programs::failure::system_text(&error)))
         .and_then(|path| AbsolutePath::new(path).map_err(|error| failed(&error)))?;
     Entry::create_directories(&absolute, 0o755, 0o755).map_err(|error| failed(&error))?;
     let mut pages = Vec::new();

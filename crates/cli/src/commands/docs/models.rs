@@ -13,10 +13,10 @@ use setpoint_model::hir::{FunctionImplementation, NamespaceId};
 use setpoint_model::project::MAIN;
 
 use super::{entry, first_line, heading};
-use crate::Assembly;
-use crate::failure::Failure;
-use crate::model::{ModelSettings, ModelSource, ModelWork};
 use crate::session::Session;
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::languages::model::{ModelSettings, ModelSource, ModelWork};
 
 /// The names of a list are padded up to this width.
 const WIDEST: usize = 44;

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use setpoint_host::files::{AbsolutePath, Entry, LockHolder};
 
 use super::places::make_directory;
-use crate::failure::Failure;
+use setpoint_programs::failure::Failure;
 
 /// A lock that is held. It is given back however its holder ends.
 #[must_use = "dropping it gives the lock back"]
@@ -27,7 +27,7 @@ impl FileLock {
         let file = match opened {
             Ok(file) => File::from(file),
             Err(Errno::LOOP) => return Err(failed(&"it is a link")),
-            Err(error) => return Err(failed(&crate::failure::system_text(&error.into()))),
+            Err(error) => return Err(failed(&setpoint_programs::failure::system_text(&error.into()))),
         };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(FileLock(file)),
@@ -36,7 +36,7 @@ impl FileLock {
                 let failure = Failure::wrong("the scripts are being run already");
                 Err(failure.because(format!("{holder} holds {path}")))
             }
-            Err(error) => Err(failed(&crate::failure::system_text(&error.into()))),
+            Err(error) => Err(failed(&setpoint_programs::failure::system_text(&error.into()))),
         }
     }
 }

@@ -3,8 +3,8 @@
 use clap::Args;
 use setpoint_host::files::{AbsolutePath, Entry, FileError};
 
-use crate::failure::Failure;
-use crate::prefix::OF_ROOT;
+use setpoint_agent::prefix::OF_ROOT;
+use setpoint_programs::failure::Failure;
 
 /// Where what is.
 #[derive(Debug, Args)]

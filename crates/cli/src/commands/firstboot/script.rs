@@ -11,8 +11,8 @@ use setpoint_host::files::{
 use setpoint_yaml::tree::{self, Yaml};
 
 use super::places::make_directory;
-use crate::failure::{Failure, system_text};
 use crate::output::Output;
+use setpoint_programs::failure::{Failure, system_text};
 
 /// How the names end of files with what holds for a script.
 const OPTIONS: &str = ".yaml";

@@ -9,102 +9,95 @@ use setpoint_engine::{EngineOptions, Preparation};
 use setpoint_host::files::{AbsolutePath, Entry};
 
 use super::Arguments;
-use crate::environment;
-use crate::failure::{Failure, system_text};
-use crate::output::Output;
+use setpoint_programs::environment;
+use setpoint_programs::failure::{Failure, system_text};
+use setpoint_programs::report::Reporter;
 
 /// After so long without an answer, a resource is said not to answer. A disk under load takes seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// The flags, checked against each other.
-pub(super) struct Settings {
-    pub(super) engine: EngineOptions,
-}
-
-impl Settings {
-    pub(super) fn of(arguments: &Arguments, output: &Output) -> Result<Settings, Failure> {
-        let number = |name: &str| -> Result<Option<i64>, Failure> {
-            let Some(text) = environment::variable(name) else {
-                return Ok(None);
-            };
-            let parsed = text.parse().map_err(|_| {
-                Failure::usage(format!(
-                    "the variable {name} must hold a whole number, not `{text}`"
-                ))
-            });
-            parsed.map(Some)
+/// How the engine works, from the flags, which are checked against each other.
+pub(super) fn engine_options(arguments: &Arguments, reporter: &Reporter) -> Result<EngineOptions, Failure> {
+    let number = |name: &str| -> Result<Option<i64>, Failure> {
+        let Some(text) = environment::variable(name) else {
+            return Ok(None);
         };
-        let timeout = match arguments.converger_timeout {
-            Some(timeout) => Some(timeout),
-            None => number("CONVERGER_TIMEOUT")?,
-        };
-        let timeout = timeout
-            .filter(|timeout| *timeout >= 0)
-            .map(|timeout| Duration::from_secs(timeout.unsigned_abs()));
-        if arguments.converged_exit && timeout.is_none() {
-            return Err(Failure::usage(
-                "--converged-exit needs --converger-timeout of 0 or more",
-            ));
-        }
-        let max_runtime = match arguments.max_runtime {
-            Some(seconds) => Some(seconds),
-            None => number("MAX_RUNTIME")?.map(i64::unsigned_abs),
-        };
-        let (file, command) = (
-            arguments.converger_status_file.clone(),
-            arguments.converger_command.clone(),
-        );
-        let wanted = file.is_some() || command.is_some();
-        let machine = Options {
-            seed: seed(),
-            noop: arguments.noop,
-            sema: arguments
-                .sema
-                .and_then(|n| u32::try_from(n).ok())
-                .filter(|n| *n > 0),
-            jobs: arguments.jobs.get() as usize,
-            retry: arguments.meta_retry,
-            delay: arguments.meta_delay,
-            keep_trying: !arguments.once,
-            // A run that stays says when it is right, unless somebody waits for more quiet than that.
-            converge: match timeout {
-                Some(timeout) if !arguments.once => Some(timeout),
-                // `--once` ends when it is right, whoever is told of that.
-                None if wanted && !arguments.once => None,
-                _ => Some(Duration::ZERO),
-            },
-            answer_within: Some(ANSWER_WITHIN),
-            exit_when_converged: arguments.once || arguments.converged_exit,
-            max_runtime: max_runtime
-                .filter(|seconds| *seconds > 0)
-                .map(Duration::from_secs),
-            ..Options::default()
-        };
-        let output = output.clone();
-        let on_converged = wanted.then(|| -> Box<dyn FnMut(bool) + Send> {
-            Box::new(move |converged| {
-                if let Some(file) = &file {
-                    append_status(file, converged, &output);
-                }
-                if let Some(command) = &command {
-                    run_converger_command(command, converged, &output);
-                }
-            })
+        let parsed = text.parse().map_err(|_| {
+            Failure::usage(format!(
+                "the variable {name} must hold a whole number, not `{text}`"
+            ))
         });
-        let engine = EngineOptions {
-            machine,
-            preparation: Preparation {
-                automatic_edges: !arguments.no_autoedges,
-                grouping: !arguments.no_autogroup,
-            },
-            on_converged,
-            ..EngineOptions::default()
-        };
-        Ok(Settings { engine })
+        parsed.map(Some)
+    };
+    let timeout = match arguments.converger_timeout {
+        Some(timeout) => Some(timeout),
+        None => number("CONVERGER_TIMEOUT")?,
+    };
+    let timeout = timeout
+        .filter(|timeout| *timeout >= 0)
+        .map(|timeout| Duration::from_secs(timeout.unsigned_abs()));
+    if arguments.converged_exit && timeout.is_none() {
+        return Err(Failure::usage(
+            "--converged-exit needs --converger-timeout of 0 or more",
+        ));
     }
+    let max_runtime = match arguments.max_runtime {
+        Some(seconds) => Some(seconds),
+        None => number("MAX_RUNTIME")?.map(i64::unsigned_abs),
+    };
+    let (file, command) = (
+        arguments.converger_status_file.clone(),
+        arguments.converger_command.clone(),
+    );
+    let wanted = file.is_some() || command.is_some();
+    let machine = Options {
+        seed: seed(),
+        noop: arguments.noop,
+        sema: arguments
+            .sema
+            .and_then(|n| u32::try_from(n).ok())
+            .filter(|n| *n > 0),
+        jobs: arguments.jobs.get() as usize,
+        retry: arguments.meta_retry,
+        delay: arguments.meta_delay,
+        keep_trying: !arguments.once,
+        // A run that stays says when it is right, unless somebody waits for more quiet than that.
+        converge: match timeout {
+            Some(timeout) if !arguments.once => Some(timeout),
+            // `--once` ends when it is right, whoever is told of that.
+            None if wanted && !arguments.once => None,
+            _ => Some(Duration::ZERO),
+        },
+        answer_within: Some(ANSWER_WITHIN),
+        exit_when_converged: arguments.once || arguments.converged_exit,
+        max_runtime: max_runtime
+            .filter(|seconds| *seconds > 0)
+            .map(Duration::from_secs),
+        ..Options::default()
+    };
+    let reporter = reporter.clone();
+    let on_converged = wanted.then(|| -> Box<dyn FnMut(bool) + Send> {
+        Box::new(move |converged| {
+            if let Some(file) = &file {
+                append_status(file, converged, &reporter);
+            }
+            if let Some(command) = &command {
+                run_converger_command(command, converged, &reporter);
+            }
+        })
+    });
+    Ok(EngineOptions {
+        machine,
+        preparation: Preparation {
+            automatic_edges: !arguments.no_autoedges,
+            grouping: !arguments.no_autogroup,
+        },
+        on_converged,
+        ..EngineOptions::default()
+    })
 }
 
-fn append_status(path: &std::path::Path, converged: bool, output: &Output) {
+fn append_status(path: &std::path::Path, converged: bool, reporter: &Reporter) {
     let line = format!("{converged}\n");
     let written = std::path::absolute(path)
         .map_err(|error| system_text(&error))
@@ -115,14 +108,14 @@ fn append_status(path: &std::path::Path, converged: bool, output: &Output) {
         });
     if let Err(why) = written {
         let path = path.display().to_string();
-        output.warning(format!(
+        reporter.warning(format!(
             "the status file {} cannot be written: {why}",
             visible(&path)
         ));
     }
 }
 
-fn run_converger_command(command: &str, converged: bool, output: &Output) {
+fn run_converger_command(command: &str, converged: bool, reporter: &Reporter) {
     let status = std::process::Command::new("/bin/sh")
         .arg("-c")
         .arg(format!("{command} {converged}"))
@@ -131,26 +124,13 @@ fn run_converger_command(command: &str, converged: bool, output: &Output) {
         .status();
     match status {
         Ok(status) if status.success() => {}
-        Ok(status) => output.warning(format!("`{command}` ended with {status}")),
-        Err(error) => output.warning(format!("`{command}` cannot be run: {}", system_text(&error))),
-    }
-}
-
-/// Raises what the kernel lets one user watch, where it is lower and that is allowed. Where not, many files are too many.
-pub(super) fn raise_watch_limits() {
-    for (name, wanted) in [("max_user_instances", 512u64), ("max_user_watches", 242_940)] {
-        let path = format!("/proc/sys/fs/inotify/{name}");
-        let is = std::fs::read_to_string(&path)
-            .ok()
-            .and_then(|text| text.trim().parse::<u64>().ok());
-        if is.is_some_and(|is| is < wanted) {
-            let _ = std::fs::write(&path, wanted.to_string());
-        }
+        Ok(status) => reporter.warning(format!("`{command}` ended with {status}")),
+        Err(error) => reporter.warning(format!("`{command}` cannot be run: {}", system_text(&error))),
     }
 }
 
 fn seed() -> u64 {
     let mut bytes = [0; 8];
-    setpoint_value::Random::fill(&crate::capabilities::SystemRandom, &mut bytes);
+    setpoint_value::Random::fill(&setpoint_programs::capabilities::SystemRandom, &mut bytes);
     u64::from_ne_bytes(bytes)
 }

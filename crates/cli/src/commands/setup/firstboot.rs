@@ -7,8 +7,9 @@ use super::unit::{Actions, Binary, Unit};
 use super::unit_words::{argument, program};
 use crate::commands::firstboot::{Places, make_directory};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
+use crate::output::Output;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// The unit as it is shipped; only the command line is another.
 const SHIPPED: &str = include_str!("../../../../../packaging/setpoint-firstboot.service");

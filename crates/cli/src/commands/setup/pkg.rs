@@ -6,8 +6,9 @@ use clap::Args;
 
 use super::dependencies::{DEPENDENCIES, Distribution};
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
+use crate::output::Output;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// Print the command that installs the packages whose programs are called, or run it
 #[derive(Debug, Args)]

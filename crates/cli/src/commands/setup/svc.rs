@@ -5,10 +5,10 @@ use clap::Args;
 use super::given_store::GivenStore;
 use super::unit::{Actions, Binary, Unit};
 use super::unit_words::{argument, program};
-use crate::environment;
 use crate::exit_code;
-use crate::failure::Failure;
 use crate::output::Output;
+use setpoint_programs::environment;
+use setpoint_programs::failure::Failure;
 
 /// The unit as it is shipped; only the command lines are others.
 const SHIPPED: &str = include_str!("../../../../../packaging/setpoint.service");

@@ -12,8 +12,9 @@ use setpoint_host::files::{AbsolutePath, Committer, Entry, Replace};
 use setpoint_host::systemd::{JobResult, ServiceManager, ServiceManagers, Unit as UnitState, UnitName};
 use sha2::{Digest, Sha256};
 
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
+use crate::output::Output;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// Where units of this machine's administrator are.
 const DIRECTORY: &str = "/etc/systemd/system";
@@ -87,7 +88,7 @@ impl Binary {
         let why = match std::fs::metadata(path) {
             Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => return None,
             Ok(_) => "it is not an executable file".to_owned(),
-            Err(error) => crate::failure::system_text(&error),
+            Err(error) => setpoint_programs::failure::system_text(&error),
         };
         let failure = Failure::wrong(format!("`{path}` cannot be started")).because(why);
         let own = std::env::current_exe().ok();

@@ -71,7 +71,7 @@ impl BlockDevice {
         let slaves = slaves.map_err(|error| {
             format!(
                 "what is below {path} cannot be found: {}",
-                crate::failure::system_text(&error)
+                setpoint_programs::failure::system_text(&error)
             )
         })?;
         let mut names: Vec<String> = slaves

@@ -11,9 +11,10 @@ use setpoint_host::processes::{Command, Exit, Finished, Processes, RunError, Sto
 use super::block_device::{BlockDevice, Partition};
 use crate::commands::setup::packages_of;
 use crate::exit_code;
-use crate::failure::Failure;
-use crate::output::{Importance, Output};
-use crate::process::command_path;
+use crate::output::Output;
+use setpoint_programs::command_path::command_path;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::report::Importance;
 
 /// Let the partition, the encryption and the file system of a mount take all room of the disk
 ///

@@ -596,7 +596,7 @@ fn all_members_make_the_same_archive_of_a_deploy_and_another_of_the_next() {
     publisher.write("metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
     publisher.write("files/motd", "one\n");
     publisher.write("files/below/run", "#!/bin/sh\n");
-    crate::place::shell(&format!(
+    setpoint_testing::place::shell(&format!(
         "chmod 711 {}",
         cluster.place.path("repository/files/below/run").display()
     ));

@@ -127,7 +127,7 @@ fn a_deploy_that_does_not_fit_leaves_room_and_a_full_store_can_be_cleared() {
     }
     publisher.write("big/main.mcl", &says("big"));
     publisher.write("big/metadata.yaml", "main: \"main.mcl\"\nfiles: \"files/\"\n");
-    crate::place::shell(&format!(
+    setpoint_testing::place::shell(&format!(
         "cd {}; mkdir -p big/files; head -c 9000000 /dev/urandom > big/files/noise",
         cluster.place.path("repository").display()
     ));

@@ -1,0 +1,341 @@
+//! The agent: an engine with its surroundings, from the first look at the state directory to the last.
+//!
+//! ```text
+//!  options ──▶ Ground: state directory, this machine, control socket
+//!                 ▼
+//!              engine ──▶ attachments, in the order of a list ──▶ programs ──▶ wait for signals and deploys ──▶ end, in reverse
+//! ```
+
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, SystemTime};
+
+use setpoint_engine::{DebugOutput, DebugSelection, Engine, EngineOptions, StateFiles};
+use setpoint_host::state::PrefixLock;
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::capabilities::{EtcdEndpoints, key_of};
+use setpoint_programs::failure::Failure;
+use setpoint_programs::local_machine::{LocalMachine, Presence};
+use setpoint_programs::report::{Importance, Reporter};
+use setpoint_resources::{Endpoints, Joining};
+use setpoint_world::{EtcdStore, Store};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+use crate::attachment::{AgentHandle, Attached, Attachment};
+use crate::cluster::{ClusterOptions, DeployQueue, Membership, publish};
+use crate::control::{self, ControlSocket};
+use crate::deploys::Deploys;
+use crate::first_program::FirstProgram;
+use crate::graphviz::Drawing;
+use crate::known_files::KnownFiles;
+use crate::limits::{raise_open_file_limit, raise_watch_limits};
+use crate::metrics::{Metrics, MetricsServer};
+use crate::prefix::{Prefix, PrefixChoice};
+use crate::program_state::ProgramState;
+use crate::published_facts::PublishedFacts;
+use crate::requests::{Ended, Requests};
+use crate::service_manager::ServiceManager;
+use crate::services::{FunctionDebug, services};
+use crate::signals::{Hangup, Signals};
+use crate::surroundings::Surroundings;
+
+/// Below which keys of the store lie, where nobody says otherwise.
+pub const NAMESPACE: &str = "/setpoint";
+
+/// How long the end waits for each of those that have something left to do.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// What an agent is asked for.
+pub struct AgentOptions {
+    /// What programs can use.
+    pub assembly: Assembly,
+    /// The name of this host.
+    pub hostname: String,
+    /// When the process began.
+    pub started: SystemTime,
+    /// What the user names as the program, as others are shown it.
+    pub program: String,
+    /// How the engine works. The agent adds its state, its stores and its listeners.
+    pub engine: EngineOptions,
+    /// Whose debug output is shown.
+    pub debug: DebugSelection,
+    /// Where its state is.
+    pub prefix: PrefixChoice,
+    /// The store that hosts share; none where that is a file of this host.
+    pub store: Option<EtcdStore>,
+    /// How it takes part in the deploys of a cluster. It needs a store, and without one there is no cluster.
+    pub cluster: Option<ClusterOptions>,
+    /// Whether it changes nothing of what hosts share, unless it is a member of a cluster.
+    pub only_looks: bool,
+    /// Whether the kernel's limits for watching files may be raised.
+    pub raise_watch_limits: bool,
+    /// Whether values that change make new graphs.
+    pub follow_values: bool,
+    /// Whether the program is read again when its files change.
+    pub watch_program: bool,
+    /// Metrics, if they are wanted.
+    pub metrics: Option<Metrics>,
+    /// Drawings, if they are wanted.
+    pub drawing: Option<Drawing>,
+    /// What is started before all other attachments.
+    pub view: Box<dyn Attachment>,
+}
+
+/// Runs an agent until it ends. `hangup` was taken when the process began, since a reload may be asked for from then on.
+///
+/// # Errors
+/// Why it cannot begin.
+pub fn run(
+    options: AgentOptions,
+    program: Option<FirstProgram>,
+    reporter: &Reporter,
+    runtime: Runtime,
+    hangup: Hangup,
+) -> Result<Ended, Failure> {
+    let store = options.store.clone().map(|etcd| Arc::new(etcd) as Arc<dyn Store>);
+    let store = match &options.metrics {
+        Some(metrics) => store.map(|store| metrics.measure(store)),
+        None => store,
+    };
+    let deploys = store
+        .clone()
+        .filter(|_| options.cluster.is_some())
+        .map(Deploys::new);
+    let program = match (&deploys, &options.cluster, program) {
+        (Some(deploys), Some(cluster), Some(program)) => {
+            let id = runtime.block_on(publish(deploys, &program, &cluster.imposed))?;
+            reporter.say(Importance::Info, format!("published as deploy {id}"));
+            None
+        }
+        (_, _, program) => program,
+    };
+    // From here on signals are requests, so that whatever is made is taken down again.
+    let signals = runtime.block_on(async { Signals::take(hangup) })?;
+    let ground = Ground::prepare(&options, store, deploys.is_none(), reporter)?;
+    Agent {
+        ground,
+        deploys,
+        reporter: reporter.clone(),
+        runtime,
+    }
+    .run(options, program, signals)
+}
+
+/// An agent before its engine is started.
+struct Agent {
+    ground: Ground,
+    deploys: Option<Deploys>,
+    reporter: Reporter,
+    runtime: Runtime,
+}
+
+impl Agent {
+    fn run(
+        mut self,
+        mut options: AgentOptions,
+        program: Option<FirstProgram>,
+        signals: Signals,
+    ) -> Result<Ended, Failure> {
+        let facts = self.ground.machine.prefix.join("local/facts.json");
+        let facts = PublishedFacts::open(&options.hostname, facts);
+        if let Some(FirstProgram::Model(_)) = &program {
+            options.engine.on_sent = Some(facts.listener(options.engine.control.clone()));
+        }
+        let debug = Arc::new(DebugOutput::of(options.debug.clone()));
+        let handle = AgentHandle {
+            runtime: self.runtime.handle().clone(),
+            engine: self.start_engine(&mut options, &debug),
+            state: ProgramState::new(&options.program),
+            machine: self.ground.machine.clone(),
+            reporter: self.reporter.clone(),
+        };
+        let surroundings = Surroundings {
+            machine: handle.machine.clone().with_log(FunctionDebug {
+                engine: handle.engine.clone(),
+                output: debug.clone(),
+            }),
+            engine: handle.engine.clone(),
+            reporter: self.reporter.clone(),
+            state: handle.state.clone(),
+            follow: options.follow_values,
+        };
+        let (assembly, watch) = (options.assembly.clone(), options.watch_program);
+        let (attachments, queue) = self.attachments(options, program.is_some(), debug);
+        let attached = AllAttached::start(attachments, &handle)?;
+        let requests = Requests::new(
+            handle.engine,
+            queue.map(|queue| queue.taken_by(assembly, surroundings.clone())),
+            signals,
+            self.reporter,
+        );
+        let programs = program.map(|program| program.start(surroundings, watch, facts));
+        let ended = self.runtime.block_on(requests.serve(programs));
+        self.runtime.block_on(attached.finish(&self.ground.machine));
+        self.runtime.shutdown_timeout(Duration::from_millis(100));
+        self.ground.leave();
+        Ok(ended)
+    }
+
+    fn start_engine(&mut self, options: &mut AgentOptions, debug: &Arc<DebugOutput>) -> Engine {
+        let machine = &self.ground.machine;
+        let mut engine = std::mem::take(&mut options.engine);
+        engine.state = self.ground.state.take();
+        engine.exports = Some(machine.export_store());
+        engine.on_event = options.metrics.as_ref().map(Metrics::event_listener);
+        let endpoints = options.store.take();
+        let endpoints =
+            endpoints.map(|etcd| Arc::new(EtcdEndpoints::new(etcd, NAMESPACE)) as Arc<dyn Endpoints>);
+        let ends_when_idle_for = engine
+            .machine
+            .converge
+            .filter(|_| engine.machine.exit_when_converged);
+        let joining = Joining::new(endpoints, ends_when_idle_for);
+        let services = services(machine, engine.control.clone(), debug.clone(), joining);
+        let kinds: Vec<_> = options.assembly.all_kinds().copied().collect();
+        Engine::start(
+            engine,
+            &kinds,
+            services,
+            &machine.host.watches,
+            self.runtime.handle().clone(),
+        )
+    }
+
+    /// Everything that is attached, in the order in which it is started; and the deploys that a member of a cluster takes.
+    fn attachments(
+        &mut self,
+        options: AgentOptions,
+        has_program: bool,
+        debug: Arc<DebugOutput>,
+    ) -> (Vec<Box<dyn Attachment>>, Option<DeployQueue>) {
+        let manager = ServiceManager::find(has_program);
+        let probed = self.ground.store.take();
+        let probed = probed.map(|store| (store, key_of(&options.hostname)));
+        let metrics = options.metrics.map(|metrics| MetricsServer { metrics, probed });
+        let control = self.ground.listener.take();
+        let control =
+            control.map(|listener| ControlSocket::new(listener, &options.assembly, debug, options.started));
+        let deploys = self.deploys.take().zip(options.cluster);
+        let (membership, queue) = deploys
+            .map(|(deploys, cluster)| Membership::new(deploys, cluster))
+            .unzip();
+        let all: [Option<Box<dyn Attachment>>; 6] = [
+            Some(options.view),
+            boxed(manager),
+            boxed(options.drawing),
+            boxed(metrics),
+            boxed(control),
+            boxed(membership),
+        ];
+        (all.into_iter().flatten().collect(), queue)
+    }
+}
+
+fn boxed(attachment: Option<impl Attachment + 'static>) -> Option<Box<dyn Attachment>> {
+    attachment.map(|attachment| Box::new(attachment) as Box<dyn Attachment>)
+}
+
+/// What the engine stands on.
+struct Ground {
+    machine: LocalMachine,
+    store: Option<Arc<dyn Store>>,
+    state: Option<StateFiles>,
+    listener: Option<UnixListener>,
+    known: Option<KnownFiles>,
+    /// A temporary one goes away when this is dropped, after everything that works in it.
+    _prefix: Prefix,
+}
+
+impl Ground {
+    fn prepare(
+        options: &AgentOptions,
+        store: Option<Arc<dyn Store>>,
+        is_alone: bool,
+        reporter: &Reporter,
+    ) -> Result<Ground, Failure> {
+        let prefix = Prefix::find(&options.prefix, &options.hostname)?;
+        let presence = match options.only_looks && is_alone {
+            true => Presence::Onlooker,
+            false => Presence::Member,
+        };
+        let machine = LocalMachine::open(
+            options.assembly.kind_names(),
+            reporter,
+            &options.hostname,
+            prefix.path.clone(),
+            store.clone(),
+            presence,
+        )?;
+        raise_open_file_limit();
+        if options.raise_watch_limits {
+            raise_watch_limits();
+        }
+        let mut state = open_state(&prefix, &machine)?;
+        let mut listener = None;
+        if let Some((socket, file)) = control::listen(&prefix.path, reporter) {
+            state = state.with_guard(file);
+            listener = Some(socket);
+        }
+        Ok(Ground {
+            known: KnownFiles::take_in(&prefix.directory, &machine.host),
+            machine,
+            store,
+            state: Some(state),
+            listener,
+            _prefix: prefix,
+        })
+    }
+
+    /// Leaves what is known of files to the next process.
+    fn leave(self) {
+        let Some(known) = self.known else { return };
+        // The prefix may lie on a file system that hangs, and nothing waits for that for long.
+        let (done, ended) = channel::<()>();
+        let machine = self.machine;
+        std::thread::spawn(move || {
+            known.leave(&machine.host);
+            drop(done);
+        });
+        let _ = ended.recv_timeout(LEAVE_WITHIN);
+    }
+}
+
+fn open_state(prefix: &Prefix, machine: &LocalMachine) -> Result<StateFiles, Failure> {
+    let lock = PrefixLock::acquire(&prefix.directory).map_err(|error| Failure::wrong(error.to_string()))?;
+    StateFiles::open(&prefix.directory, lock, machine.host.committer.clone())
+        .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))
+}
+
+/// The attachments of a run.
+struct AllAttached {
+    guards: Vec<Box<dyn Send>>,
+    finishing: Vec<JoinHandle<()>>,
+}
+
+impl AllAttached {
+    fn start(attachments: Vec<Box<dyn Attachment>>, agent: &AgentHandle) -> Result<AllAttached, Failure> {
+        let mut all = AllAttached {
+            guards: Vec::new(),
+            finishing: Vec::new(),
+        };
+        for attachment in attachments {
+            match attachment.start(agent)? {
+                Attached::EndsWithEngine => {}
+                Attached::Guard(guard) => all.guards.push(guard),
+                Attached::Finishes(task) => all.finishing.push(task),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Waits for those that have something left to do when the engine has ended. A store that keeps them waiting lets what they hold run out.
+    async fn finish(self, machine: &LocalMachine) {
+        drop(self.guards);
+        machine.leave().await;
+        for task in self.finishing {
+            let _ = tokio::time::timeout(LEAVE_WITHIN, task).await;
+        }
+    }
+}

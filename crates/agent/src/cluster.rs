@@ -1,0 +1,162 @@
+//! The agent as a member of a cluster: it publishes what it is given, runs the newest deploy, and reports how it stands.
+
+use setpoint_engine::machine::ExitReason;
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::imposed::Imposed;
+use setpoint_programs::report::Importance;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::attachment::{AgentHandle, Attached, Attachment};
+pub(crate) use crate::deploys::Deployed;
+use crate::deploys::{Deploys, Follower, record_of};
+use crate::first_program::FirstProgram;
+use crate::membership::Reporting;
+use crate::reload::Programs;
+use crate::surroundings::Surroundings;
+
+/// How an agent takes part in the deploys of a cluster.
+pub struct ClusterOptions {
+    /// Whether the deploy that is there at the beginning is left out.
+    pub only_later: bool,
+    /// Whether the first deploy is the last.
+    pub only_first: bool,
+    /// Whether a deploy must be there already.
+    pub only_now: bool,
+    /// What holds for all resources of a program that this agent publishes.
+    pub imposed: Imposed,
+}
+
+/// Publishes a program that was compiled. Answers the number of its deploy.
+pub(crate) async fn publish(
+    deploys: &Deploys,
+    program: &FirstProgram,
+    imposed: &Imposed,
+) -> Result<u64, Failure> {
+    let FirstProgram::Program(program) = program else {
+        let failure = Failure::usage("models cannot be deployed yet");
+        return Err(failure.hint("with `--no-deploy` it is run on this host alone"));
+    };
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::wrong("the program cannot be published").because(error);
+    let upload = deploys.begin_upload().await.map_err(|error| failed(&error))?;
+    let record = record_of(deploys, &program.1, imposed.clone()).await?;
+    let added = deploys.add_next(&record, &upload).await;
+    added.map_err(|error| failed(&error))
+}
+
+/// Follows the deploys, and reports how this host stands.
+pub(crate) struct Membership {
+    deploys: Deploys,
+    options: ClusterOptions,
+    newer: mpsc::Sender<Deployed>,
+    taken: watch::Receiver<Option<u64>>,
+}
+
+/// The deploys that this host takes, on their way.
+pub(crate) struct DeployQueue {
+    newer: mpsc::Receiver<Deployed>,
+    taken: watch::Sender<Option<u64>>,
+}
+
+impl Membership {
+    pub(crate) fn new(deploys: Deploys, options: ClusterOptions) -> (Membership, DeployQueue) {
+        let (sender, newer) = mpsc::channel(1);
+        let (taken, taken_last) = watch::channel(None);
+        let membership = Membership {
+            deploys,
+            options,
+            newer: sender,
+            taken: taken_last,
+        };
+        (membership, DeployQueue { newer, taken })
+    }
+}
+
+impl Attachment for Membership {
+    fn start(self: Box<Self>, agent: &AgentHandle) -> Result<Attached, Failure> {
+        // Nothing is right before there is something to be.
+        agent.engine.sources_busy(true);
+        let (begun, has_begun) = oneshot::channel();
+        let follower = Follower {
+            deploys: self.deploys.clone(),
+            hostname: agent.machine.hostname.clone(),
+            directory: agent.machine.prefix.as_path().join("deploys"),
+            only_later: self.options.only_later,
+            only_first: self.options.only_first,
+            only_now: self.options.only_now,
+            reporter: agent.reporter.clone(),
+            begun: Some(begun),
+        };
+        let (engine, newer) = (agent.engine.clone(), self.newer);
+        agent.runtime.spawn(async move {
+            if let Err(why) = follower.run(newer).await {
+                engine.exit(ExitReason::BackgroundFailed(why.into()));
+            }
+        });
+        let reporting = Reporting {
+            store: self.deploys.store(),
+            hostname: agent.machine.hostname.clone(),
+            engine: agent.engine.clone(),
+            state: agent.state.clone(),
+            taken: self.taken,
+            reporter: agent.reporter.clone(),
+            has_namesake: false,
+        };
+        Ok(Attached::Finishes(agent.runtime.spawn(async move {
+            // Who counts as a member takes what is deployed from then on.
+            let _ = has_begun.await;
+            reporting.run().await;
+        })))
+    }
+}
+
+impl DeployQueue {
+    /// With what the deploys need to run.
+    pub(crate) fn taken_by(self, assembly: Assembly, surroundings: Surroundings) -> MemberPrograms {
+        MemberPrograms {
+            newer: self.newer,
+            taken: self.taken,
+            assembly,
+            surroundings,
+        }
+    }
+}
+
+/// What a member of a cluster runs.
+pub(crate) struct MemberPrograms {
+    pub(crate) newer: mpsc::Receiver<Deployed>,
+    /// Which is the newest that was taken.
+    taken: watch::Sender<Option<u64>>,
+    assembly: Assembly,
+    surroundings: Surroundings,
+}
+
+impl MemberPrograms {
+    /// Runs a deploy: in the place of the one before, once it has given a graph, or as the first one.
+    pub(crate) fn run(&self, deployed: &Deployed, programs: &mut Option<Programs>) {
+        self.taken.send_replace(Some(deployed.id));
+        let Surroundings {
+            machine,
+            reporter,
+            state,
+            ..
+        } = &self.surroundings;
+        let source = deployed.source(&self.assembly, &machine.hostname, reporter);
+        reporter.say(Importance::Notice, format!("deploy {}", deployed.id));
+        if let Some(programs) = programs {
+            programs.take(source);
+            return;
+        }
+        let compilation = source.compile();
+        let found = &compilation.diagnostics;
+        reporter.diagnostics(found, &compilation.shown_sources());
+        if found.has_errors() {
+            let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+            state.set_wrong(Some(messages.join("\n")));
+        } else {
+            let surroundings = self.surroundings.clone();
+            *programs = Some(Programs::start(source, compilation, surroundings, false));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Programs as deploys: what a program is published as, and the program that a deploy is.
+
+use setpoint_diagnostics::visible;
+use setpoint_mcl::CompileOptions;
+use setpoint_programs::assembly::Assembly;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::imposed::Imposed;
+use setpoint_programs::languages::compilation::{Compilation, ProgramSource};
+use setpoint_programs::languages::model::ModelSettings;
+use setpoint_programs::module_policy::ModulePolicy;
+use setpoint_programs::report::Reporter;
+
+use super::{Deployed, DeployedFile, Deploys, Frontend, LARGEST, Record};
+
+/// The record of a program, whose files are stored before.
+///
+/// # Errors
+/// When a file cannot be read or is too large, or the store does not take it.
+pub async fn record_of(
+    deploys: &Deploys,
+    compilation: &Compilation,
+    imposed: Imposed,
+) -> Result<Record, Failure> {
+    let is_yaml = compilation.input.as_ref().is_some_and(|input| input.is_yaml);
+    let files = compilation.program_files(String::new())?;
+    let mut all = Vec::new();
+    for (path, mode, content) in files.all(&compilation.sources) {
+        let content = content.map_err(|why| cannot(&format!("read `{path}`"), why))?;
+        if content.len() as u64 > LARGEST {
+            let why = format!("`{}` is larger than {} MiB", visible(&path), LARGEST >> 20);
+            let failure = cannot("deploy", why);
+            return Err(
+                failure.hint("large files belong on a server for files, with their checksum in the program")
+            );
+        }
+        let path = match is_yaml {
+            // Its name says nothing any more, but that it is one.
+            true if path != METADATA => YAML.to_owned(),
+            _ => path,
+        };
+        all.push(DeployedFile { path, mode, content });
+    }
+    let stored = deploys.store_files(&all).await;
+    let key = stored.map_err(|error| cannot("store the program's files", error))?;
+    let frontend = if is_yaml { Frontend::Yaml } else { Frontend::Lang };
+    let mut record = Record::of(frontend).with(imposed);
+    record.files = Some(key);
+    Ok(record)
+}
+
+/// What says where the program of a deploy begins.
+const METADATA: &str = "/metadata.yaml";
+
+/// Where a graph in YAML is in its deploy.
+const YAML: &str = "/graph.yaml";
+
+impl Deployed {
+    /// The program that it is.
+    pub(crate) fn source(&self, assembly: &Assembly, hostname: &str, reporter: &Reporter) -> ProgramSource {
+        let directory = format!("{}/", self.directory.display());
+        let (argument, is_yaml) = match self.record.frontend {
+            Frontend::Lang => (directory.clone(), false),
+            Frontend::Yaml => (format!("{directory}{}", &YAML[1..]), true),
+            // It is code, which describes nothing.
+            Frontend::Empty => ("# an empty deploy".to_owned(), false),
+        };
+        ProgramSource {
+            argument,
+            is_yaml,
+            options: CompileOptions {
+                modules_directory: Some(format!("{directory}modules/")),
+                skip_types: false,
+            },
+            library: assembly.library(hostname),
+            lint: false,
+            modules: ModulePolicy::default(),
+            model_settings: ModelSettings::default(),
+            imposed: self.record.imposed.clone(),
+            deploy: Some(self.id),
+            reporter: reporter.clone(),
+        }
+    }
+}
+
+fn cannot(what: &str, why: impl std::fmt::Display) -> Failure {
+    Failure::wrong(format!("failed to {what}")).because(why)
+}

@@ -1,0 +1,280 @@
+//! The members of a cluster, as each says of itself how it stands: which deploy it runs, and whether the machine is right.
+//!
+//! ```text
+//! /members/HOST   a report, JSON; it goes with the lease of the process
+//! ```
+
+mod last_seen;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use setpoint_diagnostics::visible;
+use setpoint_engine::Engine;
+use setpoint_world::{
+    Backoff, Change, Entry, Key, Lease, Operation, Outcome, Revision, Selection, Store, StoreError,
+    Transaction, Watch, Watched,
+};
+use tokio::sync::watch;
+
+use crate::health::Health;
+use crate::program_state::ProgramState;
+pub use last_seen::{LAST_SEEN, LastSeen, all_last_seen, key_of_last_seen};
+use setpoint_programs::report::Reporter;
+
+const VERSION: u32 = 1;
+
+/// What all keys of members begin with.
+pub const MEMBERS: &str = "/members/";
+
+/// How long a member that is silent still counts as one.
+const LIVES: Duration = Duration::from_secs(15);
+
+/// A report is not written more often than this: who looks on is no faster.
+const BREATH: Duration = Duration::from_millis(300);
+
+/// What a member says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    version: u32,
+    /// The version of the program that runs there.
+    pub program: String,
+    /// The newest deploy that it has taken.
+    pub taken: Option<u64>,
+    /// The deploy whose graph it keeps.
+    pub running: Option<u64>,
+    /// How that stands.
+    pub state: Standing,
+    /// The same, in a line.
+    pub line: String,
+}
+
+/// How a member stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// There is no deploy yet.
+    NoProgram,
+    /// It is at it.
+    UnderWay,
+    /// It is as it should be.
+    Right,
+    /// It is not, and nothing is repaired there.
+    NotRepaired,
+    /// Something has failed.
+    Failing,
+    /// The deploy that it has taken is wrong there.
+    Rejected,
+}
+
+impl Standing {
+    /// In a word or two.
+    pub fn text(self) -> &'static str {
+        match self {
+            Standing::NoProgram => "no program",
+            Standing::UnderWay => "under way",
+            Standing::Right => "right",
+            Standing::NotRepaired => "not repaired",
+            Standing::Failing => "failing",
+            Standing::Rejected => "rejected",
+        }
+    }
+}
+
+/// A member that is there.
+pub struct MemberOfCluster {
+    /// Its name.
+    pub host: String,
+    /// What it says; what is wrong with that where it cannot be read.
+    pub report: Result<Report, String>,
+}
+
+impl MemberOfCluster {
+    /// The member of a key, if it is one of those.
+    pub fn of(entry: &Entry) -> Option<MemberOfCluster> {
+        let host = entry.key.as_str().strip_prefix(MEMBERS)?.to_owned();
+        let read: Result<Report, _> = serde_json::from_slice(&entry.value);
+        let report = match read {
+            Ok(report) if report.version == VERSION => Ok(report),
+            Ok(report) => Err(format!("it reports in version {}", report.version)),
+            Err(error) => Err(format!("its report cannot be read: {error}")),
+        };
+        Some(MemberOfCluster { host, report })
+    }
+
+    /// What becomes of a deploy there: none while that is open, else whether it is right.
+    pub fn verdict(&self, id: u64) -> Option<bool> {
+        let report = self.report.as_ref().ok()?;
+        let is_running = report.running.is_some_and(|running| running >= id);
+        let is_taken = report.taken.is_some_and(|taken| taken >= id);
+        match report.state {
+            Standing::Right | Standing::NotRepaired if is_running => Some(true),
+            Standing::Failing if is_running => Some(false),
+            Standing::Rejected if is_taken => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Where the report of a member is.
+pub fn key_of_member(host: &str) -> Key {
+    Key::new(format!("{MEMBERS}{host}")).expect("it is not empty")
+}
+
+/// Where all members are.
+pub fn all_members() -> Selection {
+    Selection::prefix(MEMBERS)
+}
+
+/// Says how this host stands, until the engine has ended.
+pub(crate) struct Reporting {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) hostname: String,
+    pub(crate) engine: Engine,
+    pub(crate) state: ProgramState,
+    /// The newest deploy that was taken.
+    pub(crate) taken: watch::Receiver<Option<u64>>,
+    /// Where it is said that somebody else has the name of this host.
+    pub(crate) reporter: Reporter,
+    /// Whether that was said.
+    pub(crate) has_namesake: bool,
+}
+
+/// Whether the report of this host is still as it was written.
+enum Became {
+    Same,
+    /// It is to be written again.
+    Other,
+}
+
+/// What is heard of it, once it is followed.
+async fn next(watch: Option<&mut Watch>) -> Watched {
+    match watch {
+        Some(watch) => watch.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Reporting {
+    pub(crate) async fn run(mut self) {
+        let mut backoff = Backoff::default();
+        // A store that is away is told of by whoever follows it.
+        while self.report(&mut backoff).await.is_err() {
+            tokio::time::sleep(backoff.pause()).await;
+        }
+    }
+
+    /// Reports under one lease. It is over when the engine is.
+    async fn report(&mut self, backoff: &mut Backoff) -> Result<(), StoreError> {
+        let lease = self.store.lease(LIVES).await?;
+        backoff.reset();
+        let mut events = self.engine.events();
+        let mut told = None;
+        let mut running = None;
+        let mut own = None;
+        loop {
+            let Some(now) = self.now().await else {
+                return self.leave(running, lease).await;
+            };
+            running = now.running;
+            if told.as_ref() != Some(&now) {
+                let written = self.write(&now, &lease).await?;
+                own.get_or_insert_with(|| self.store.watch(self.key().into(), written));
+                told = Some(now);
+            }
+            tokio::select! {
+                heard = next(own.as_mut()) => match self.what_became(&heard, &lease) {
+                    Became::Other => told = None,
+                    Became::Same => continue,
+                },
+                event = events.next() => if event.is_none() {
+                    return self.leave(running, lease).await;
+                },
+                // Who publishes is gone only when all is.
+                _ = self.taken.changed() => {}
+                () = lease.lost() => return Err(StoreError::LeaseEnded),
+            }
+            tokio::time::sleep(BREATH).await;
+            while events.try_next().is_some() {}
+        }
+    }
+
+    /// Says that this host has ended, as far as the store can be told.
+    async fn leave(&self, running: Option<u64>, lease: Lease) -> Result<(), StoreError> {
+        let left = LastSeen::now(running, true).put(&self.hostname);
+        let _ = self.store.transact(Transaction::of([left])).await;
+        lease.revoke().await.or(Ok(()))
+    }
+
+    /// What became of the report of this host, as it is heard.
+    fn what_became(&mut self, heard: &Watched, lease: &Lease) -> Became {
+        let changes = match heard {
+            Watched::Changed(batch) => &batch.changes,
+            Watched::Compacted(_) | Watched::SetBack(_) => return Became::Other,
+            Watched::Away(_) | Watched::Back => return Became::Same,
+        };
+        match changes.last() {
+            Some(Change::Deleted(_)) => Became::Other,
+            // It holds, as the later one; both would write for ever what the other has written.
+            Some(Change::Put(entry)) if entry.lease.is_some_and(|other| other != lease.id()) => {
+                if !std::mem::replace(&mut self.has_namesake, true) {
+                    let text = format!(
+                        "another host has the name of this one, {}: give each a name of its own with `--hostname`",
+                        self.hostname
+                    );
+                    self.reporter.warning(visible(&text));
+                }
+                Became::Same
+            }
+            _ => Became::Same,
+        }
+    }
+
+    fn key(&self) -> Key {
+        key_of_member(&self.hostname)
+    }
+
+    async fn write(&self, report: &Report, lease: &Lease) -> Result<Revision, StoreError> {
+        let text = serde_json::to_vec(report).expect("it has only texts and numbers");
+        let put = Operation::put_leased(self.key(), text, lease.id());
+        let seen = LastSeen::now(report.running, false).put(&self.hostname);
+        match self.store.transact(Transaction::of([put, seen])).await? {
+            Outcome::Done(revision) => Ok(revision),
+            Outcome::Refused(found) => Ok(found.revision),
+        }
+    }
+
+    /// How this host stands now; none when the engine has ended.
+    async fn now(&mut self) -> Option<Report> {
+        let taken = *self.taken.borrow_and_update();
+        let program = self.state.get();
+        let summary = self.engine.summary().await?;
+        let accepted = program.accepted.as_ref();
+        // What is accepted is not there before it was swapped in.
+        let is_there = accepted.is_some_and(|accepted| summary.generation >= Some(accepted.graph.generation));
+        let running = accepted.and_then(|accepted| accepted.deploy).filter(|_| is_there);
+        let health = Health::of(summary.counts);
+        let state = match health {
+            _ if program.wrong.is_some() => Standing::Rejected,
+            _ if taken.is_none() => Standing::NoProgram,
+            _ if !is_there || summary.new_graph => Standing::UnderWay,
+            Health::Right => Standing::Right,
+            Health::WouldRepair => Standing::NotRepaired,
+            Health::Wrong => Standing::Failing,
+            Health::UnderWay | Health::Awaiting => Standing::UnderWay,
+        };
+        let line = match &program.wrong {
+            Some(wrong) => wrong.lines().next().unwrap_or_default().to_owned(),
+            None => health.line(summary.counts),
+        };
+        Some(Report {
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            taken,
+            running,
+            state,
+            line,
+        })
+    }
+}

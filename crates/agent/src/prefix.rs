@@ -1,0 +1,127 @@
+//! The working directory: where a process keeps what outlives it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::state::{StateDirectory, StateError};
+
+use setpoint_programs::environment;
+use setpoint_programs::failure::Failure;
+
+/// Which working directory is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct PrefixChoice {
+    /// The one that the user names; none for the usual one.
+    pub path: Option<PathBuf>,
+    /// A new temporary one, which goes away at the end.
+    pub temporary: bool,
+    /// A temporary one if the other one cannot be made.
+    pub or_temporary: bool,
+}
+
+/// A working directory that exists, and that nobody else can write in.
+#[derive(Debug)]
+pub struct Prefix {
+    /// Absolute.
+    pub path: PathBuf,
+    /// The same, open.
+    pub directory: StateDirectory,
+    temporary: bool,
+}
+
+impl Prefix {
+    /// Finds the directory by the rules of the command line, and makes it if it is missing.
+    pub fn find(choice: &PrefixChoice, hostname: &str) -> Result<Prefix, Failure> {
+        if choice.temporary {
+            return Prefix::temporary(hostname);
+        }
+        let path = Prefix::place(choice.path.clone())?;
+        match open(&path) {
+            Ok(directory) => Ok(Prefix {
+                path: directory.path().as_path().to_path_buf(),
+                directory,
+                temporary: false,
+            }),
+            // One that is not to be trusted is never passed over in silence.
+            Err(StateError::File(_)) if choice.or_temporary => Prefix::temporary(hostname),
+            Err(error) => Err(Failure::wrong("the working directory cannot be used")
+                .because(error)
+                .hint("`--prefix DIR` or `--tmp-prefix` chooses another one")),
+        }
+    }
+
+    /// Where the directory is, if it is: for commands that only look. `given` is what the command line says.
+    pub fn place(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+        let path = given
+            .or_else(|| environment::variable("PREFIX").map(PathBuf::from))
+            .or_else(standard)
+            .ok_or_else(|| {
+                Failure::wrong("there is no working directory: neither `XDG_CACHE_HOME` nor `HOME` is set")
+                    .hint("`--prefix DIR` or `--tmp-prefix` chooses one")
+            })?;
+        std::path::absolute(&path)
+            .map_err(|error| Failure::io(format!("use the working directory {}", path.display()), &error))
+    }
+
+    fn temporary(hostname: &str) -> Result<Prefix, Failure> {
+        // A name of a host can be as long as a name of a file, and the system's may have any characters.
+        let named: String = hostname.chars().filter(|c| *c != '/').take(64).collect();
+        let made = tempfile::Builder::new()
+            .prefix(&format!("setpoint-{named}-"))
+            .permissions(std::fs::Permissions::from_mode(0o700))
+            .tempdir();
+        let path = made
+            .map_err(|error| Failure::io("make a temporary working directory", &error))?
+            .keep();
+        match open(&path) {
+            Ok(directory) => Ok(Prefix {
+                path,
+                directory,
+                temporary: true,
+            }),
+            Err(error) => Err(Failure::wrong("the temporary working directory cannot be used")
+                .because(error)
+                .hint("the variable `TMPDIR` chooses where it is made")),
+        }
+    }
+}
+
+impl Drop for Prefix {
+    /// Removes the directory if it was temporary, however the run came to its end.
+    fn drop(&mut self) {
+        if self.temporary {
+            // What cannot be removed is in the system's directory for such things.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn open(path: &std::path::Path) -> Result<StateDirectory, StateError> {
+    let path = AbsolutePath::new(path).map_err(|error| StateError::Unusable {
+        path: path.to_path_buf(),
+        reason: error.to_string(),
+    })?;
+    StateDirectory::open(&path)
+}
+
+/// Where root's processes work if nobody says otherwise.
+pub const OF_ROOT: &str = "/var/lib/setpoint";
+
+fn standard() -> Option<PathBuf> {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    // The service manager may name several, with colons between; the first one is meant.
+    let state = std::env::var_os("STATE_DIRECTORY").and_then(|all| std::env::split_paths(&all).next());
+    if let Some(state) = state.filter(|state| !state.as_os_str().is_empty()) {
+        return Some(state);
+    }
+    if rustix::process::geteuid().is_root() {
+        return Some(PathBuf::from(OF_ROOT));
+    }
+    let cache = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
+    cache.map(|cache| cache.join("setpoint"))
+}

@@ -1,0 +1,311 @@
+//! A program at work: its evaluator on a thread of its own, fed by sources, handing graphs to the engine.
+//!
+//! ```text
+//!  sources ─ wake ─▶ Woken ─▶ this thread: evaluator.step ─▶ engine.submit
+//! ```
+//!
+//! Wakes of one source coalesce, and whatever came while a step ran is taken together by the next one. Before the first graph, what
+//! is wrong ends the program; afterwards it is told, the machine stays with the newest good graph, and the next change is
+//! evaluated again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use setpoint_diagnostics::{Diagnostics, Severity, SourceMap};
+use setpoint_engine::{Engine, Submitted};
+use setpoint_flow::{Evaluator, Language, Step, Stop};
+use setpoint_host::sync::Mutex;
+use setpoint_resources::{ProgramFile, ProgramFiles as RunningFiles};
+use setpoint_value::Capabilities;
+
+use crate::messages::Message;
+use crate::program_state::ProgramState;
+use crate::surroundings::Surroundings;
+use setpoint_programs::failure::Failure;
+use setpoint_programs::imposed::Imposing;
+use setpoint_programs::languages::compilation::Compilation;
+use setpoint_programs::languages::evaluation::Woken;
+use setpoint_programs::languages::included_models::News;
+use setpoint_programs::report::Importance;
+use setpoint_programs::report::Reporter;
+
+/// A running program. Dropping it closes its sources.
+pub struct Program {
+    number: u64,
+    woken: Woken,
+    stop: Stop,
+    /// Says, by being disconnected, that the thread has ended.
+    running: Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How long the end of everything waits for the call that is being computed to come to an end.
+const PATIENCE_AT_END: Duration = Duration::from_secs(2);
+
+/// What the engine was given by the programs of a run. It listens to the newest that has given it a graph.
+#[derive(Default)]
+pub struct Gate {
+    given: Mutex<Given>,
+    /// The number of that program, for who cannot wait until a graph is taken.
+    newest: AtomicU64,
+}
+
+#[derive(Default)]
+struct Given {
+    /// The number of that program.
+    program: u64,
+    /// How many graphs there were, of all programs: each program counts its own from the beginning, and the engine takes no graph
+    /// that is older than the one that runs.
+    graphs: u64,
+}
+
+/// What is said of a program that describes nothing: a truncated one would look healthy.
+pub const NO_RESOURCES: &str = "the program describes no resources, so there is nothing to keep right";
+
+/// The program cannot go on; what is wrong with it was told.
+struct Ended;
+
+impl Program {
+    /// Starts a compiled program. It tells when its first graph is accepted, or that there will be none.
+    pub fn start(
+        number: u64,
+        compilation: Compilation,
+        surroundings: &Surroundings,
+        gate: &Arc<Gate>,
+        tell: Sender<Message>,
+    ) -> Result<Program, Failure> {
+        let machine = &surroundings.machine;
+        let files = compilation.program_files(machine.state_of_programs())?;
+        let listed = files.listed(&compilation.sources).into();
+        let capabilities = machine.capabilities(files, true)?;
+        let woken = Woken::default();
+        let work = Work {
+            number,
+            engine: surroundings.engine.clone(),
+            files: listed,
+            running_files: surroundings.machine.running_files.clone(),
+            reporter: surroundings.reporter.clone(),
+            state: surroundings.state.clone(),
+            follow: surroundings.follow,
+            gate: gate.clone(),
+            tell,
+            stop: Stop::default(),
+        };
+        let (waker, stop) = (woken.clone(), work.stop.clone());
+        let (alive, running) = channel();
+        let thread = std::thread::Builder::new()
+            .name("program".to_owned())
+            .spawn(move || {
+                let _alive: Sender<()> = alive;
+                if let Err(Ended) = work.evaluate(compilation, capabilities, &waker) {
+                    let _ = work.tell.send(Message::Refused(number));
+                }
+            })
+            .map_err(|error| Failure::io("start a thread for the program", &error))?;
+        Ok(Program {
+            number,
+            woken,
+            stop,
+            running,
+            thread: Some(thread),
+        })
+    }
+
+    /// Its place in the order in which the programs of the run were started, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.stop.stop();
+        self.woken.close();
+        // A thread that is not done by then ends with the process.
+        let ended = self.running.recv_timeout(PATIENCE_AT_END);
+        if let (Some(thread), Err(RecvTimeoutError::Disconnected)) = (self.thread.take(), ended) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread of a program works with.
+struct Work {
+    number: u64,
+    engine: Engine,
+    /// The files that it came with.
+    files: Arc<[ProgramFile]>,
+    /// Where kinds look for those of the program that runs.
+    running_files: RunningFiles,
+    reporter: Reporter,
+    state: ProgramState,
+    /// Whether values that change make new graphs.
+    follow: bool,
+    gate: Arc<Gate>,
+    tell: Sender<Message>,
+    /// Ends what is being computed.
+    stop: Stop,
+}
+
+impl Work {
+    fn evaluate(
+        &self,
+        compilation: Compilation,
+        capabilities: Arc<dyn Capabilities>,
+        woken: &Woken,
+    ) -> Result<(), Ended> {
+        let engine = &self.engine;
+        let mut imposing = Imposing::new(compilation.imposed.clone(), compilation.deploy);
+        let Some(mut runnable) = compilation.into_program() else {
+            return Err(Ended);
+        };
+        let program = runnable.program.clone();
+        let language = program.language;
+        let (waking, busy) = (woken.clone(), engine.clone());
+        let (gate, number) = (self.gate.clone(), self.number);
+        let mut evaluator = Evaluator::new(
+            program,
+            capabilities,
+            Box::new(move |source| {
+                let (busy, gate) = (busy.clone(), gate.clone());
+                // Nobody would take back what a program says whose place another one has taken.
+                waking.wake_saying(source, move || {
+                    if gate.newest.load(Ordering::Acquire) <= number {
+                        busy.sources_busy(true);
+                    }
+                })
+            }),
+        )
+        .stopped_by(self.stop.clone())
+        .expanding(Arc::new(runnable.models.clone()));
+        let mut told = Diagnostics::new();
+        let mut has_graph = false;
+        // Who waits for longer than this wants to know what for.
+        let mut patience = Instant::now().checked_add(Duration::from_secs(5));
+        let mut step = evaluator.step(&[]);
+        loop {
+            if self.stop.is_stopped() {
+                return Ok(());
+            }
+            let pending = std::mem::take(&mut step.pending);
+            // What holds is said when all of it is known.
+            if step.is_finished {
+                runnable.refresh();
+                let news = runnable.models.news();
+                self.take(
+                    step,
+                    language,
+                    &runnable.sources,
+                    &mut imposing,
+                    &mut told,
+                    &mut has_graph,
+                )?;
+                News::report(&news, &self.reporter);
+            }
+            if !evaluator.has_sources() || (has_graph && !self.follow) {
+                engine.sources_busy(false);
+                // Nothing will be computed any more: the engine has the graph, and whatever else the program is made of can go.
+                drop((evaluator, runnable));
+                woken.wait_for_close();
+                return Ok(());
+            }
+            woken.if_quiet(|| engine.sources_busy(!pending.is_empty()));
+            let mut news = woken.wait(patience.filter(|_| !has_graph && !pending.is_empty()));
+            if news.is_empty() && !woken.is_closed() {
+                patience = None;
+                let mut functions: Vec<String> = pending
+                    .iter()
+                    .map(|pending| format!("`{}`", pending.function))
+                    .collect();
+                functions.dedup();
+                let text = format!("waiting for the first value of {}", functions.join(", "));
+                self.reporter.say(Importance::Notice, text);
+                news = woken.wait(None);
+            }
+            if woken.is_closed() {
+                return Ok(());
+            }
+            step = evaluator.step(&news);
+        }
+    }
+
+    /// Hands on what a step gave.
+    fn take(
+        &self,
+        step: Step,
+        language: &dyn Language,
+        sources: &SourceMap,
+        imposing: &mut Imposing,
+        told: &mut Diagnostics,
+        has_graph: &mut bool,
+    ) -> Result<(), Ended> {
+        let mut found = step.diagnostics;
+        // What a loop or class comes to in each round is one mistake.
+        found.merge(sources);
+        // The engine tells itself what it rejects.
+        let mut engine_told = false;
+        if let Some(mut graph) = step.graph.filter(|_| !found.has_errors()) {
+            let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
+            // Held until the answer is there: no graph of an older program comes after one of a newer.
+            let mut given = self.gate.given.lock();
+            if given.program > self.number {
+                return Ok(());
+            }
+            given.graphs += 1;
+            graph = imposing.impose(graph);
+            graph.generation = given.graphs;
+            // Its resources find its files from their first run on.
+            let before = self.running_files.replace(Some(self.files.clone()));
+            match self.engine.submit(graph.clone()).blocking_recv() {
+                Ok(Submitted::Accepted | Submitted::Superseded) => {
+                    given.program = self.number;
+                    self.gate.newest.store(self.number, Ordering::Release);
+                    self.state.accept(graph, sources, !*has_graph, imposing.deploy());
+                    if !std::mem::replace(has_graph, true) {
+                        if is_empty {
+                            self.reporter.warning(NO_RESOURCES);
+                        }
+                        let _ = self.tell.send(Message::Accepted(self.number));
+                    }
+                }
+                Ok(Submitted::Rejected(rejected)) => {
+                    engine_told = true;
+                    self.running_files.replace(before);
+                    found.extend(rejected.into_iter().map(|finding| finding.tell(language)));
+                }
+                // The engine has ended; so does everything.
+                Err(_) => return Ok(()),
+            }
+        }
+        let reporter = &self.reporter;
+        // What is still wrong was told when it began to be.
+        if found != *told {
+            self.reporter.diagnostics(&found, sources);
+            // A new text that never has a graph leaves the machine to the one before.
+            if found.has_errors() && !engine_told && (*has_graph || self.number > 1) {
+                let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
+                self.engine.reject(messages.join("\n"));
+            }
+            if found.has_errors() && *has_graph {
+                let text = "the machine is kept as the last good values want it, until the program recovers";
+                reporter.say(Importance::Warning, text);
+            }
+            let wrong = found.iter().filter(|found| found.severity == Severity::Error);
+            let wrong: Vec<&str> = wrong.map(|found| found.message.as_str()).collect();
+            let wrong = (!wrong.is_empty()).then(|| wrong.join("\n"));
+            self.state.set_wrong(wrong);
+            if !found.has_errors() && told.has_errors() {
+                reporter.say(Importance::Notice, "the program has recovered");
+            }
+            told.clone_from(&found);
+        }
+        if found.has_errors() && !*has_graph {
+            Err(Ended)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a run is asked for while it works: signals, and deploys of a cluster; and how it came to its end.
+
+use setpoint_engine::Engine;
+use setpoint_engine::machine::{ExitReason, ExitReport, StopStage};
+use setpoint_programs::report::{Importance, Reporter};
+
+use crate::cluster::{Deployed, MemberPrograms};
+use crate::reload::Programs;
+use crate::signals::{Request, Signals, StopSignal};
+
+/// How a run came to its end.
+#[derive(Default)]
+pub struct Ended {
+    /// How the engine ended; none if it never began.
+    pub report: Option<ExitReport>,
+    /// Whether the program is wrong, which was reported.
+    pub program_is_wrong: bool,
+    /// The first signal that asked for the end.
+    pub signal: Option<StopSignal>,
+}
+
+impl Ended {
+    /// It never began, since the program is wrong.
+    #[must_use]
+    pub fn of_wrong_program() -> Ended {
+        Ended {
+            program_is_wrong: true,
+            ..Ended::default()
+        }
+    }
+}
+
+/// Serves what a run is asked for.
+pub(crate) struct Requests {
+    engine: Engine,
+    member: Option<MemberPrograms>,
+    signals: Signals,
+    reporter: Reporter,
+    /// How far stopping is.
+    stage: Option<StopStage>,
+    ended: Ended,
+}
+
+impl Requests {
+    pub(crate) fn new(
+        engine: Engine,
+        member: Option<MemberPrograms>,
+        signals: Signals,
+        reporter: Reporter,
+    ) -> Requests {
+        Requests {
+            engine,
+            member,
+            signals,
+            reporter,
+            stage: None,
+            ended: Ended::default(),
+        }
+    }
+
+    /// Waits for the end of the engine. The programs end with it.
+    pub(crate) async fn serve(mut self, mut programs: Option<Programs>) -> Ended {
+        loop {
+            tokio::select! {
+                Some(deployed) = next_deploy(self.member.as_mut()) => {
+                    if let Some(member) = &self.member {
+                        tokio::task::block_in_place(|| member.run(&deployed, &mut programs));
+                    }
+                }
+                () = wrong_program(programs.as_ref()), if self.stage.is_none() => {
+                    if self.member.is_none() {
+                        self.engine.exit(ExitReason::Stopped);
+                        self.ended.program_is_wrong = true;
+                        self.ended.report = Some(self.engine.wait().await);
+                        return self.ended;
+                    }
+                    // What a cluster runs is mended by the next deploy.
+                    tokio::task::block_in_place(|| programs = None);
+                }
+                report = self.engine.wait() => {
+                    self.ended.report = Some(report);
+                    return self.ended;
+                }
+                request = self.signals.next() => match request {
+                    Request::Stop(signal) => self.stop(signal),
+                    Request::Reload => self.reload(programs.as_ref()),
+                },
+            }
+        }
+    }
+
+    fn reload(&self, programs: Option<&Programs>) {
+        match programs {
+            Some(programs) => programs.reload(),
+            None => self
+                .reporter
+                .warning("there is no program that could be read again"),
+        }
+    }
+
+    /// Asks the engine to stop; the next signal asks more firmly.
+    fn stop(&mut self, signal: StopSignal) {
+        let (next, what) = match self.stage {
+            None => (StopStage::Finish, "stopping"),
+            Some(StopStage::Finish) => (StopStage::Cancel, "cancelling what still runs"),
+            Some(StopStage::Cancel | StopStage::Interrupt) => {
+                (StopStage::Interrupt, "killing what still runs")
+            }
+        };
+        // First what was asked for, then talk. A service manager signals only once: then the further stages follow by themselves.
+        self.engine.stop(next, signal.comes_once());
+        self.stage = Some(next);
+        self.ended.signal.get_or_insert(signal);
+        let text = format!("{what}: interrupted by {}", signal.name());
+        self.reporter.say(Importance::Notice, text);
+    }
+}
+
+async fn wrong_program(programs: Option<&Programs>) {
+    match programs {
+        Some(programs) => programs.ended().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_deploy(member: Option<&mut MemberPrograms>) -> Option<Deployed> {
+    match member {
+        Some(member) => member.newer.recv().await,
+        None => None,
+    }
+}

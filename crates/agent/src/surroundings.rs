@@ -1,0 +1,19 @@
+//! What programs need to run.
+
+use setpoint_engine::Engine;
+use setpoint_programs::local_machine::LocalMachine;
+use setpoint_programs::report::Reporter;
+
+use crate::program_state::ProgramState;
+
+/// What programs need to run.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub machine: LocalMachine,
+    pub engine: Engine,
+    pub reporter: Reporter,
+    /// Where it is told how the program stands.
+    pub state: ProgramState,
+    /// Whether values that change make new graphs.
+    pub follow: bool,
+}

@@ -1,0 +1,86 @@
+//! How the end of a run is shown: its reason, its exit code, and what people are told.
+
+use setpoint_agent::requests::Ended;
+use setpoint_diagnostics::visible;
+use setpoint_engine::machine::ExitReason;
+use setpoint_programs::report::{Importance, Said, headed};
+
+use super::Arguments;
+use crate::exit_code;
+use crate::output::Stood;
+use crate::view::Reason;
+
+/// Why it ended.
+pub(super) fn reason(ended: &Ended) -> Reason {
+    let report = ended.report.as_ref().map(|report| &report.reason);
+    match report {
+        _ if ended.program_is_wrong => Reason::ProgramWrong,
+        None | Some(ExitReason::BackgroundFailed(_)) => Reason::Failed,
+        Some(ExitReason::Stopped) => Reason::Signal,
+        Some(ExitReason::Converged) => Reason::Converged,
+        Some(ExitReason::MaxRuntime) => Reason::MaxRuntime,
+        Some(ExitReason::Requested(_)) => Reason::Requested,
+    }
+}
+
+/// The exit code.
+pub(super) fn code(ended: &Ended, arguments: &Arguments) -> u8 {
+    if ended.program_is_wrong {
+        return exit_code::WRONG;
+    }
+    let Some(report) = &ended.report else {
+        return exit_code::WRONG;
+    };
+    match (
+        report.code(arguments.detailed_exitcode),
+        &report.reason,
+        ended.signal,
+    ) {
+        // What was to be done was not done.
+        (exit_code::DONE, ExitReason::Stopped, Some(signal)) if arguments.once => {
+            exit_code::SIGNAL + signal.number()
+        }
+        (code, ..) => code,
+    }
+}
+
+/// How the resources stand; none if that says nothing.
+pub(super) fn recap(ended: &Ended) -> Option<Stood> {
+    let report = ended.report.as_ref().filter(|_| !ended.program_is_wrong)?;
+    Some(Stood {
+        before: match &report.reason {
+            ExitReason::Stopped => "stopped: ",
+            _ => "",
+        },
+        failed: report.failed.len(),
+        blocked: report.blocked.len(),
+    })
+}
+
+/// What went wrong with the run as a whole.
+pub(super) fn said(ended: &Ended) -> Vec<Said> {
+    let Some(report) = &ended.report else {
+        return Vec::new();
+    };
+    let mut said = Vec::new();
+    let mut error = |text: &str| {
+        let importance = Importance::Error;
+        said.push(Said {
+            importance,
+            text: headed(importance, &visible(text)),
+        });
+    };
+    match &report.reason {
+        ExitReason::MaxRuntime => error("it ran for as long as `--max-runtime` allows"),
+        ExitReason::BackgroundFailed(why) => error(why),
+        ExitReason::Stopped | ExitReason::Converged | ExitReason::Requested(_) => {}
+    }
+    for (id, at) in &report.hung {
+        let place = match at.as_deref().filter(|at| **at != *id.name) {
+            Some(at) => format!(", at {at},"),
+            None => String::new(),
+        };
+        error(&format!("{id}{place} did not end in time and was left behind"));
+    }
+    said
+}

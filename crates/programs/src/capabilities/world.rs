@@ -1,0 +1,245 @@
+//! What hosts share, in a store of keys: those of a cluster in an etcd, the processes of one machine in a file.
+//!
+//! ```text
+//! /strings/KEY                        a string for all                 /host-strings/HOST/KEY              one of each host
+//! /exported/TO/FROM/KIND/NAME         a resource that FROM exports     /exporting/FROM/TO                  for whom it exports any
+//! /scheduler/hostname/HOST/NAMESPACE  a candidate                      /keys/HOST                          to which key its secrets are encrypted
+//! /scheduler/schedule/NAMESPACE       who is chosen                    /scheduler/election/LEASE           who may decide that
+//! ```
+//!
+//! What a host writes lies below its name, but for exports, where whom they are for comes first: so rights can be given by ranges of keys.
+//!
+//! Parts of keys that users name are encoded, so that a slash in a name is no slash of the key. What is followed is mirrored: a host that cannot
+//! reach the store goes on with what it knew last, and says so.
+//!
+//! On one machine it is the same, but for two things. Only root reads its file, so secrets in it are marked and not encrypted, and no resource with
+//! secrets is exported. And the system tells at once when a process has ended, so it does not stand for elections for long after that.
+//! In tests several hosts share the file of one machine, by a link to one directory; so may containers.
+
+pub mod elections;
+pub mod exports;
+pub mod keys;
+mod mirror;
+mod reader;
+mod secrets;
+pub mod strings;
+mod unencrypted;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use setpoint_diagnostics::visible;
+use setpoint_engine::Failure;
+use setpoint_host::Host;
+use setpoint_host::files::AbsolutePath;
+use setpoint_host::sync::Mutex;
+use setpoint_host::watch::WatchHub;
+use setpoint_world::{FileStore, Key, Selection, Store, StoreError};
+use tokio::runtime::Runtime;
+
+use crate::host_key::HostKey;
+use crate::report::{Importance, Reporter};
+use elections::Standing;
+use exports::OwnExports;
+use mirror::Mirror;
+use secrets::Unreadable;
+pub use secrets::{KEYS, host_of_key, key_of};
+
+/// Within this all find out that the store has lost what it had.
+const SET_BACK_IS_FOUND: Duration = Duration::from_secs(60);
+
+/// A host of a cluster, or a process of one machine.
+pub struct SharedWorld {
+    member: Arc<Member>,
+    kinds: BTreeSet<String>,
+}
+
+struct Member {
+    store: Arc<dyn Store>,
+    hostname: String,
+    /// With which it reads what is encrypted to it; none on one machine, where nothing is.
+    key: Option<HostKey>,
+    /// What is known of the exports of this host. Held while they are written.
+    own_exports: tokio::sync::Mutex<OwnExports>,
+    /// What is followed, as long as somebody looks at it.
+    mirrors: Mutex<HashMap<Selection, Weak<Mirror>>>,
+    /// What this host stands for.
+    standing: Mutex<Standing>,
+    telling: Arc<Telling>,
+    /// Where all that waits for the store happens; none when it is over.
+    runtime: Option<Runtime>,
+}
+
+/// Says that the store is away, and that it is back: once for all that is followed.
+struct Telling {
+    reporter: Reporter,
+    is_away: Mutex<bool>,
+    /// When it was told that the store has lost what it had.
+    set_back: Mutex<Option<Instant>>,
+    /// Which secrets this host cannot read, and that was told.
+    unreadable: Mutex<BTreeSet<Key>>,
+}
+
+impl Telling {
+    fn away(&self, error: &StoreError) {
+        if !std::mem::replace(&mut *self.is_away.lock(), true) {
+            let text = format!("what hosts share is not seen: {error}; goes on with what is known");
+            self.reporter.warning(visible(&text));
+        }
+    }
+
+    fn back(&self) {
+        if std::mem::take(&mut *self.is_away.lock()) {
+            self.reporter
+                .say(Importance::Notice, "what hosts share is seen again");
+        }
+    }
+
+    /// Whoever follows something finds it out for itself.
+    fn set_back(&self) {
+        let mut told = self.set_back.lock();
+        if told.is_some_and(|told| told.elapsed() < SET_BACK_IS_FOUND) {
+            return;
+        }
+        *told = Some(Instant::now());
+        let text = "the store has lost what it had: what hosts share is read anew, and what is of this host written again";
+        self.reporter.warning(text);
+    }
+
+    fn has_namesake(&self, namespace: &str) {
+        let text = format!(
+            "another process with the name of this host stands for {namespace}, too: give each host a name of its own with `--hostname`"
+        );
+        self.reporter.warning(visible(&text));
+    }
+
+    fn may_not_decide(&self) {
+        let text = "this host has no right to decide elections: one that has must stand for something, too";
+        self.reporter.say(Importance::Info, text);
+    }
+
+    /// Something that others encrypted cannot be read here. It may be, when they have seen this host's key.
+    fn unreadable(&self, key: &Key, why: &Unreadable) {
+        if self.unreadable.lock().insert(key.clone()) {
+            self.reporter
+                .warning(visible(&format!("{key} cannot be read: {why}")));
+        }
+    }
+}
+
+impl SharedWorld {
+    /// The host `hostname` of those that share a store. Where it has no key, secrets are not encrypted. `kinds` are the kinds of resources that
+    /// there are.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn new(
+        store: Arc<dyn Store>,
+        hostname: &str,
+        key: Option<HostKey>,
+        kinds: impl IntoIterator<Item = String>,
+        reporter: Reporter,
+    ) -> io::Result<SharedWorld> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("store")
+            .enable_all()
+            .build()?;
+        Ok(SharedWorld {
+            member: Arc::new(Member {
+                store,
+                hostname: hostname.to_owned(),
+                key,
+                own_exports: tokio::sync::Mutex::default(),
+                mirrors: Mutex::default(),
+                standing: Mutex::default(),
+                telling: Arc::new(Telling {
+                    reporter,
+                    is_away: Mutex::default(),
+                    set_back: Mutex::default(),
+                    unreadable: Mutex::default(),
+                }),
+                runtime: Some(runtime),
+            }),
+            kinds: kinds.into_iter().collect(),
+        })
+    }
+
+    /// The host `hostname` of those that share a directory of this machine: `PREFIX/world`, which is made with the first thing in it.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn on_one_machine(
+        directory: AbsolutePath,
+        hostname: &str,
+        host: &Host,
+        kinds: impl IntoIterator<Item = String>,
+        reporter: Reporter,
+    ) -> io::Result<SharedWorld> {
+        let store = Arc::new(FileStore::new(directory, &host.watches));
+        SharedWorld::new(store, hostname, None, kinds, reporter)
+    }
+
+    /// Tells all hosts the key of this one, so that secrets can be encrypted to it.
+    pub(crate) fn publish_key(&self) {
+        self.member.publish_key();
+    }
+}
+
+impl Member {
+    fn runtime(&self) -> &tokio::runtime::Handle {
+        let runtime = self.runtime.as_ref().expect("it is there until this is dropped");
+        runtime.handle()
+    }
+
+    /// Asks the store, where connections live as long as this does.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl Future<Output = Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let answer = self.runtime().spawn(question).await;
+        answer.unwrap_or_else(|ended| {
+            Err(StoreError::Refused {
+                reason: ended.to_string().into(),
+            })
+        })
+    }
+
+    /// A selection as it is followed: the same one for all who look at it.
+    fn mirror(self: &Arc<Self>, selection: Selection) -> Arc<Mirror> {
+        let mut mirrors = self.mirrors.lock();
+        if let Some(mirror) = mirrors.get(&selection).and_then(Weak::upgrade) {
+            return mirror;
+        }
+        mirrors.retain(|_, mirror| mirror.strong_count() > 0);
+        let mirror = Arc::new(Mirror::begin(
+            self.runtime(),
+            self.store.clone(),
+            selection.clone(),
+            self.telling.clone(),
+        ));
+        mirrors.insert(selection, Arc::downgrade(&mirror));
+        mirror
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // It may be dropped by a task, which must not wait for others to end.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// What the processes of this machine share, in a directory. What others write is noticed as long as the hub lives.
+pub fn store_of_one_machine(directory: AbsolutePath, watches: &WatchHub) -> Arc<dyn Store> {
+    Arc::new(FileStore::new(directory, watches))
+}
+
+/// The failure that an error of the store is.
+fn failed(attempted: &'static str, what: impl std::fmt::Display, error: StoreError) -> Failure {
+    Failure::new(attempted).on(what).because(error)
+}

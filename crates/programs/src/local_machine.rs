@@ -1,0 +1,142 @@
+//! This machine, as programs and kinds see it: one place that puts its parts together.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use setpoint_engine::ExportStore;
+use setpoint_host::Host;
+use setpoint_host::files::AbsolutePath;
+use setpoint_resources::{LocalValues, ProgramFiles as RunningFiles, SharedElections, SharedStore};
+use setpoint_value::{Capabilities, FunctionLog};
+use setpoint_world::Store;
+
+use crate::capabilities::{
+    ProgramFiles, RealCapabilities, RealEffects, SharedWorld, World, store_of_one_machine,
+};
+use crate::command_path::command_path;
+use crate::failure::Failure;
+use crate::host_key::HostKey;
+use crate::report::Reporter;
+
+/// As what this process sees what hosts share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// As one of them.
+    Member,
+    /// It only looks on.
+    Onlooker,
+}
+
+/// This machine, as programs and kinds are given it.
+#[derive(Clone)]
+pub struct LocalMachine {
+    /// Files, watches, processes, accounts.
+    pub host: Arc<Host>,
+    /// The named values that resources set.
+    pub values: Arc<LocalValues>,
+    /// The working directory.
+    pub prefix: AbsolutePath,
+    /// Its name, as programs see it.
+    pub hostname: String,
+    /// The files of the program that runs, for kinds.
+    pub running_files: RunningFiles,
+    /// What is said of calls of functions.
+    log: Option<Arc<dyn FunctionLog>>,
+    world: Arc<dyn World>,
+    reporter: Reporter,
+}
+
+impl LocalMachine {
+    /// Opens this machine for a program, with its state below `prefix`, an absolute path. `kinds` are those that resources can be exported of. Shared data is in the store, or in files
+    /// below `prefix` without one.
+    pub fn open(
+        kinds: Vec<String>,
+        reporter: &Reporter,
+        hostname: &str,
+        prefix: PathBuf,
+        store: Option<Arc<dyn Store>>,
+        presence: Presence,
+    ) -> Result<LocalMachine, Failure> {
+        let prefix = AbsolutePath::new(prefix)
+            .map_err(|error| Failure::wrong("the working directory cannot be used").because(error))?;
+        let host = Host::new(command_path(reporter))
+            .map_err(|error| Failure::io("prepare for watching files", &error))?;
+        let host = Arc::new(host);
+        let (store, key) = match store {
+            Some(store) => {
+                let key = match presence {
+                    Presence::Member => HostKey::of(prefix.as_path())?,
+                    Presence::Onlooker => {
+                        HostKey::existing(prefix.as_path())?.unwrap_or_else(HostKey::of_nobody)
+                    }
+                };
+                (store, Some(key))
+            }
+            None => (store_of_one_machine(prefix.join("world"), &host.watches), None),
+        };
+        let world = SharedWorld::new(store, hostname, key, kinds, reporter.clone());
+        let world = world.map_err(|error| Failure::io("prepare for asking the store", &error))?;
+        if presence == Presence::Member {
+            world.publish_key();
+        }
+        let world: Arc<dyn World> = Arc::new(world);
+        Ok(LocalMachine {
+            values: Arc::new(LocalValues::new(
+                prefix.join("local/value"),
+                host.committer.clone(),
+            )),
+            log: None,
+            running_files: RunningFiles::default(),
+            world,
+            hostname: hostname.to_owned(),
+            prefix,
+            host,
+            reporter: reporter.clone(),
+        })
+    }
+
+    /// With somebody who listens to what is said of calls of functions.
+    pub fn with_log(mut self, log: impl FunctionLog + 'static) -> LocalMachine {
+        self.log = Some(Arc::new(log));
+        self
+    }
+
+    /// The store that machines share, as far as it holds what this one exports.
+    pub fn export_store(&self) -> Arc<dyn ExportStore> {
+        self.world.clone()
+    }
+
+    /// The store that machines share, for kinds.
+    pub fn shared_store(&self) -> SharedStore {
+        SharedStore::new(self.world.clone())
+    }
+
+    /// Takes back what others need not wait for, before a clean end.
+    pub async fn leave(&self) {
+        self.world.leave().await;
+    }
+
+    /// The elections of the machines that share it, for kinds.
+    pub fn elections(&self) -> SharedElections {
+        SharedElections::new(self.world.clone())
+    }
+
+    /// Below which a program keeps what it finds out about this machine, ending in `/`.
+    #[must_use]
+    pub fn state_of_programs(&self) -> String {
+        format!("{}/local/", self.prefix.as_path().display())
+    }
+
+    /// What the sources of a program with these files are given. With `effects` they may change the machine.
+    pub fn capabilities(&self, files: ProgramFiles, effects: bool) -> Result<Arc<dyn Capabilities>, Failure> {
+        let capabilities = RealCapabilities::new(&self.host, &self.hostname, files)
+            .map_err(|error| Failure::io("start the clock", &error))?
+            .with_values(self.values.clone())
+            .with_world(self.world.clone())
+            .with_log(self.log.clone());
+        Ok(Arc::new(match effects {
+            true => capabilities.with_effects(RealEffects::new(self.host.clone(), self.reporter.clone())),
+            false => capabilities,
+        }))
+    }
+}
