@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
-use setpoint_value::Value;
 
-use crate::{DesiredMembers, KindSchema, Link, Meta, UnknownPart};
+use crate::{DesiredMembers, KindSchema, Link, Meta, Parameters};
 
 /// Identity of a resource: its kind and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,63 +30,6 @@ impl ResourceId {
 impl fmt::Display for ResourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]", self.kind, self.name)
-    }
-}
-
-/// The parameters that a program sets, by name. Cheap to clone. What is not set is absent.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Parameters(Arc<[(&'static str, Value)]>);
-
-impl Parameters {
-    /// From names (of the kind's schema) and values, in any order; of two with one name the later holds.
-    #[must_use]
-    pub fn new(entries: impl IntoIterator<Item = (&'static str, Value)>) -> Parameters {
-        let mut list: Vec<(&'static str, Value)> = Vec::new();
-        for (name, value) in entries {
-            match list.binary_search_by_key(&name, |(n, _)| n) {
-                Ok(at) => list[at].1 = value,
-                Err(at) => list.insert(at, (name, value)),
-            }
-        }
-        Parameters(list.into())
-    }
-
-    /// The value of a parameter, if it is set.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
-        self.0
-            .binary_search_by_key(&name, |(n, _)| n)
-            .ok()
-            .map(|at| &self.0[at].1)
-    }
-
-    /// Names and values, sorted by name.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'static str, &Value)> {
-        self.0.iter().map(|(name, value)| (*name, value))
-    }
-
-    /// How many are set.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether none is set.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// These, with others set over them.
-    #[must_use]
-    pub fn overlaid(&self, over: impl IntoIterator<Item = (&'static str, Value)>) -> Parameters {
-        Parameters::new(self.0.iter().cloned().chain(over))
-    }
-}
-
-impl fmt::Debug for Parameters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
     }
 }
 
@@ -228,38 +170,5 @@ impl DesiredGraph {
     #[must_use]
     pub fn edge(&self, from: &ResourceId, to: &ResourceId) -> Option<&Arc<DesiredEdge>> {
         self.edges.get(&(from.clone(), to.clone()))
-    }
-
-    /// Whether both want the same. Generation and places in the text do not count.
-    #[must_use]
-    pub fn is_equal(&self, other: &DesiredGraph) -> bool {
-        crate::diff(self, other).is_empty()
-    }
-}
-
-/// A graph as it is printed: with the edges that the engine adds by itself, if they are known, and with what is unknown.
-#[derive(Debug, Clone, Copy)]
-pub struct PrintedGraph<'a> {
-    /// What the program wants.
-    pub graph: &'a DesiredGraph,
-    /// Automatic edges that the graph does not have.
-    pub automatic: &'a [Arc<DesiredEdge>],
-    /// Which resources are applied as one: one of them, and those that are applied as part of it.
-    pub groups: &'a [(ResourceId, Vec<ResourceId>)],
-    /// What is left out of the graph because it is not known.
-    pub unknown: &'a [UnknownPart],
-    /// Whether each resource shows the chain through which it comes to be there.
-    pub chains: bool,
-}
-
-impl<'a> From<&'a DesiredGraph> for PrintedGraph<'a> {
-    fn from(graph: &'a DesiredGraph) -> PrintedGraph<'a> {
-        PrintedGraph {
-            graph,
-            automatic: &[],
-            groups: &[],
-            unknown: &[],
-            chains: false,
-        }
     }
 }

@@ -93,6 +93,14 @@ pub fn diff(old: &DesiredGraph, new: &DesiredGraph) -> GraphChange {
     change
 }
 
+impl DesiredGraph {
+    /// Whether both want the same. Generation and places in the text do not count.
+    #[must_use]
+    pub fn is_equal(&self, other: &DesiredGraph) -> bool {
+        diff(self, other).is_empty()
+    }
+}
+
 impl GraphChange {
     /// Whether nothing differs.
     #[must_use]

@@ -1,6 +1,6 @@
 //! What is known about a kind of resource without touching a machine.
 
-use crate::{Doubt, MetaParameters, ParameterType, Parameters};
+use crate::{MetaParameters, ParameterType, Parameters};
 
 /// The description of a kind. One `static` each, made by `#[derive(Resource)]`.
 #[derive(Debug)]
@@ -206,4 +206,13 @@ impl Invalid {
         self.help = help;
         self
     }
+}
+
+/// What a kind doubts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// It is probably not what was meant.
+    Meaning,
+    /// Others can read a secret.
+    ReadableSecret,
 }

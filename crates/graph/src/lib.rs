@@ -26,6 +26,8 @@ mod library;
 mod members;
 mod meta;
 mod parameter_type;
+mod parameters;
+mod printed;
 mod problem;
 mod statement;
 pub mod text;
@@ -36,15 +38,17 @@ pub use build::{
 };
 pub use chain::{Cause, Link};
 pub use check::Violation;
-pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, Parameters, PrintedGraph, ResourceId};
+pub use desired::{DesiredEdge, DesiredGraph, DesiredResource, ResourceId};
 pub use diff::{GraphChange, HiddenChange, diff};
 pub use exported::{ENCRYPTED, ExportedText, SECRETS, build_collect, decode_exported, encode_exported};
-pub use kind::{Constant, ConstantValue, Invalid, KindSchema, ParameterSchema, Secrecy, SendKey};
+pub use kind::{Constant, ConstantValue, Doubt, Invalid, KindSchema, ParameterSchema, Secrecy, SendKey};
 pub use library::{FunctionFile, FunctionFiles, Library};
 pub use members::{DesiredMembers, Sending};
 pub use meta::{Meta, MetaName, MetaParameters, Written};
 pub use parameter_type::{ParameterType, TypeMismatch};
-pub use problem::{CollectProblem, Doubt, Finding, Language, Named, Problem};
+pub use parameters::Parameters;
+pub use printed::PrintedGraph;
+pub use problem::{CollectProblem, Finding, Language, Named, Problem};
 pub use statement::{
     EdgeEndpoint, EdgeItem, EdgeProperty, EdgeStatement, FieldItem, MetaItem, ResourceStatement,
     StatementOutput, UnknownPart, UnknownWhat,

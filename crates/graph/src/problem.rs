@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use setpoint_diagnostics::{CodeInfo, Diagnostic, Label, Severity, Span};
 
-use crate::{Invalid, MetaName, MetaParameters, ResourceId, Written};
+use crate::{Doubt, Invalid, MetaName, MetaParameters, ResourceId, Written};
 
 /// What is wrong. The message says it in words; this is for the language, which tells one problem from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,15 +59,6 @@ pub enum CollectProblem {
     BadPair,
     /// What another host exports cannot be read here.
     Unreadable,
-}
-
-/// What a kind doubts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
-    /// It is probably not what was meant.
-    Meaning,
-    /// Others can read a secret.
-    ReadableSecret,
 }
 
 /// A language that describes resources.
