@@ -19,10 +19,12 @@ mod random;
 mod rules;
 mod script;
 mod shorten;
+mod statistics;
 mod step;
 
 pub use cast::{CAST, Role};
 pub use program::{Arrow, Bond, Group, Program, Wanted};
-pub use rules::{Rule, Violation};
-pub use script::{Script, Statistics};
+pub use rules::Rule;
+pub use script::{Script, Violation};
+pub use statistics::Statistics;
 pub use step::Step;

@@ -18,7 +18,7 @@ use crate::cast::{Role, Roles, each};
 use crate::host::Host;
 use crate::program::Program;
 use crate::rules::{Broken, Rule, hold};
-use crate::script::Statistics;
+use crate::statistics::Statistics;
 
 /// A process.
 pub(crate) struct Process {

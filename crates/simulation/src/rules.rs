@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::Script;
-
 /// Something that holds in every step of every script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
@@ -95,23 +93,5 @@ pub(crate) fn hold(rule: Rule, holds: bool, what: impl FnOnce() -> String) -> Re
         Ok(())
     } else {
         Err(Broken { rule, what: what() })
-    }
-}
-
-/// A rule that was broken.
-#[derive(Debug, Clone)]
-pub struct Violation {
-    /// Which one.
-    pub rule: Rule,
-    /// By whom, in words.
-    pub what: String,
-    /// What had happened, up to the step in which it was broken.
-    pub script: Script,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "«{}» is broken: {}", self.rule, self.what)?;
-        write!(f, "{}", self.script)
     }
 }

@@ -11,7 +11,8 @@ use crate::host::Host;
 use crate::process::Process;
 use crate::program::Program;
 use crate::random::Random;
-use crate::rules::{Broken, Rule, Violation};
+use crate::rules::{Broken, Rule};
+use crate::statistics::Statistics;
 use crate::step::Step;
 
 /// What happens, and to which sort of process.
@@ -27,41 +28,6 @@ pub struct Script {
     pub noop: bool,
     /// What happens, in order.
     pub steps: Vec<Step>,
-}
-
-/// How much was done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Steps of the machine.
-    pub steps: u64,
-    /// Programs.
-    pub swaps: u64,
-    /// Runs that were started.
-    pub runs: u64,
-    /// Runs that repaired something.
-    pub repairs: u64,
-    /// Runs that served notifications.
-    pub refreshes: u64,
-    /// Resources that left and were undone.
-    pub undone: u64,
-    /// Records that were written for other hosts, or taken back.
-    pub exported: u64,
-    /// Processes that died or ended.
-    pub processes: u64,
-}
-
-impl Statistics {
-    /// What both did.
-    pub fn add(&mut self, other: Statistics) {
-        self.steps += other.steps;
-        self.swaps += other.swaps;
-        self.runs += other.runs;
-        self.repairs += other.repairs;
-        self.refreshes += other.refreshes;
-        self.undone += other.undone;
-        self.exported += other.exported;
-        self.processes += other.processes;
-    }
 }
 
 impl Script {
@@ -297,5 +263,23 @@ impl fmt::Display for Script {
             writeln!(f, "  {}", shown(step))?;
         }
         Ok(())
+    }
+}
+
+/// A rule that was broken.
+#[derive(Debug, Clone)]
+pub struct Violation {
+    /// Which one.
+    pub rule: Rule,
+    /// By whom, in words.
+    pub what: String,
+    /// What had happened, up to the step in which it was broken.
+    pub script: Script,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "«{}» is broken: {}", self.rule, self.what)?;
+        write!(f, "{}", self.script)
     }
 }

@@ -1,8 +1,8 @@
 //! Shorter scripts that break the same rule.
 
 use crate::program::Program;
-use crate::rules::{Rule, Violation};
-use crate::script::Script;
+use crate::rules::Rule;
+use crate::script::{Script, Violation};
 use crate::step::Step;
 
 /// So many scripts are tried at most.

@@ -20,7 +20,6 @@ const STILL_LARGER: &[(&str, usize)] = &[
     ("functions", 3),
     ("lsp", 4),
     ("model", 13),
-    ("simulation", 3),
     ("value", 16),
 ];
 
