@@ -30,7 +30,7 @@ use crate::documents::Snapshot;
 use crate::language::Analysed;
 use crate::positions::{Encoding, Text};
 use crate::programs::{Analysis, Program, Programs};
-use crate::server::Setup;
+use crate::setup::Setup;
 use crate::uri;
 
 pub(crate) use diagnostics::{Published, publish};

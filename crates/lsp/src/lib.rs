@@ -22,10 +22,12 @@ mod positions;
 mod programs;
 mod queue;
 mod server;
+mod setup;
 mod transport;
 mod uri;
 mod worker;
 
 pub use library_text::kind_snippets;
-pub use server::{Ending, Files, Setup, serve};
+pub use server::{Ending, serve};
+pub use setup::{Files, Setup};
 pub use transport::{ClientConnection, Connection, LARGEST_MESSAGE, Outgoing, Transport};

@@ -13,7 +13,7 @@ use setpoint_model::analysis as model;
 
 use crate::documents::Snapshot;
 use crate::language::{Analysed, Language};
-use crate::server::Setup;
+use crate::setup::Setup;
 use crate::uri;
 
 /// Programs beyond these are forgotten, those first that nobody asked for longest.

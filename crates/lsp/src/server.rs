@@ -9,47 +9,13 @@ use lsp_types::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
-use setpoint_diagnostics::Loader;
-use setpoint_graph::Library;
 
 use crate::features::{Client, capabilities};
 use crate::queue::Queue;
+use crate::setup::Setup;
 use crate::transport::{Connection, Outgoing};
 use crate::uri;
 use crate::worker::Worker;
-
-/// What a server is given.
-pub struct Setup {
-    /// What programs can use.
-    pub library: Library,
-    /// What models can use.
-    pub model_library: Library,
-    /// The files on disk.
-    pub files: Box<dyn Files>,
-    /// The directory of modules from elsewhere, ending in `/`.
-    pub modules_directory: Option<String>,
-    /// The page that explains a code, as Markdown.
-    pub page: fn(&str) -> Option<&'static str>,
-    /// The version that is told to clients.
-    pub version: &'static str,
-}
-
-/// The files on disk, by absolute path.
-pub trait Files: Send + Sync {
-    /// Reads the files of a program: its root directory, ending in `/`, and the file that it begins with, if it is no directory.
-    fn open(&self, root: &str, entry: Option<&str>) -> Box<dyn Loader>;
-
-    /// Reads the files of a model: its root directory, ending in `/`, and what its project says of directories of modules elsewhere.
-    fn open_model(&self, root: &str) -> Box<dyn Loader> {
-        self.open(root, None)
-    }
-
-    /// Whether a file is there.
-    fn is_file(&self, path: &str) -> bool;
-
-    /// The names in a directory, those of directories ending in `/`.
-    fn names(&self, directory: &str) -> Vec<String>;
-}
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::documents::Snapshot;
 use crate::features::{Answer, Client, Context, Published, ToldTokens, answer, publish};
 use crate::programs::Programs;
 use crate::queue::{Queue, Work};
-use crate::server::Setup;
+use crate::setup::Setup;
 use crate::transport::Outgoing;
 
 pub(crate) struct Worker<'a> {

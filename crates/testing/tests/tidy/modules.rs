@@ -18,7 +18,6 @@ const LARGEST: usize = 2;
 const STILL_LARGER: &[(&str, usize)] = &[
     ("engine", 11),
     ("functions", 3),
-    ("lsp", 4),
     ("model", 13),
     ("value", 16),
 ];
