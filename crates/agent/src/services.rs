@@ -6,7 +6,7 @@ use setpoint_engine::machine::ExitReason;
 use setpoint_engine::{Busy, Control, DebugOutput, Engine, Extensions, Services};
 use setpoint_programs::local_machine::LocalMachine;
 use setpoint_resources::{Joining, ProgramExit};
-use setpoint_value::{FunctionLog, FunctionSpec};
+use setpoint_value::{FunctionLog, QualifiedName};
 
 /// Debug output of those functions of whom it is wanted, among the engine's events.
 pub(crate) struct FunctionDebug {
@@ -15,7 +15,7 @@ pub(crate) struct FunctionDebug {
 }
 
 impl FunctionLog for FunctionDebug {
-    fn wants(&self, function: &FunctionSpec) -> bool {
+    fn wants(&self, function: QualifiedName<'_>) -> bool {
         // Nearly always nobody is asked for.
         self.output
             .is_on_for_function(|| [function.to_string(), function.called()])

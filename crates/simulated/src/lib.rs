@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use setpoint_value::{
-    Background, Capabilities, Exported, FunctionLog, FunctionSpec, HostFact, Interface, Timer, Value, Wake,
+    Background, Capabilities, Exported, FunctionLog, HostFact, Interface, QualifiedName, Timer, Value, Wake,
     WatchDepth, WorldQuery,
 };
 
@@ -41,7 +41,7 @@ impl SimulatedLog {
 }
 
 impl FunctionLog for SimulatedLog {
-    fn wants(&self, function: &FunctionSpec) -> bool {
+    fn wants(&self, function: QualifiedName<'_>) -> bool {
         self.functions.iter().any(|name| *name == function.to_string())
     }
 

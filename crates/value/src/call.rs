@@ -25,6 +25,16 @@ pub struct Prepared {
     pub unknown: bool,
 }
 
+impl FunctionSpec {
+    /// Calls it as a function over values, everything checked; see [`call`].
+    ///
+    /// # Errors
+    /// An argument that does not fit, or what the function answers.
+    pub fn call(&self, arguments: &[Value]) -> Result<Value, CallError> {
+        call(self, arguments)
+    }
+}
+
 /// Calls a pure function, checking everything.
 ///
 /// # Errors

@@ -1,12 +1,20 @@
 //! What sources may use of the machine, as traits. The command line fills them with the real ones, simulation and tests with
 //! simulated ones; so a program's whole life is a function of its text, these, and the steps taken.
 
+mod network;
+mod stores;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{FunctionSpec, HttpResponses, Network, Value, Values, WorldReader};
+use crate::{QualifiedName, Value};
+
+pub use network::{Interface, Network};
+pub use stores::{
+    Exported, HttpResponses, StoredText, Values, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
+};
 
 /// Tells the owner of a subscription that there is something to take. Cheap, from any thread, never blocks.
 #[derive(Clone)]
@@ -83,7 +91,7 @@ pub trait Capabilities: Send + Sync {
 /// What is said of calls of functions, for those who search for a mistake.
 pub trait FunctionLog: Send + Sync {
     /// Whether anything is to be said of this function.
-    fn wants(&self, function: &FunctionSpec) -> bool;
+    fn wants(&self, function: QualifiedName<'_>) -> bool;
 
     /// Says it: one line, without anything sensitive.
     fn debug(&self, line: String);

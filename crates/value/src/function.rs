@@ -1,14 +1,12 @@
 //! What a function is: one description for inference, calls, documentation and editors.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 use std::mem::{forget, replace};
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use crate::{Refinement, Shape, Signature, Source, Type, Value};
+use crate::{ArgumentError, CallError, QualifiedName, Refinement, Shape, Signature, Source, Type, Value};
 
 /// A function, described. Those of the library are one `static` each, see the attribute [`macro@crate::function`]; others are
 /// made while the program runs, by [`FunctionSpec::made`]. Who calls functions holds them as [`FunctionRef`]s.
@@ -333,14 +331,6 @@ impl FunctionSpec {
         self
     }
 
-    /// Calls it as a function over values, everything checked; see [`crate::call::call`].
-    ///
-    /// # Errors
-    /// An argument that does not fit, or what the function answers.
-    pub fn call(&self, arguments: &[Value]) -> Result<Value, CallError> {
-        crate::call::call(self, arguments)
-    }
-
     /// The parsed signatures.
     ///
     /// # Panics
@@ -396,9 +386,15 @@ impl FunctionSpec {
     /// The name as a program has it when the module is imported under its own name: `strings.title` of `golang/strings`.
     #[must_use]
     pub fn called(&self) -> String {
-        match self.module.rsplit('/').next() {
-            Some(alias) if !alias.is_empty() => format!("{alias}.{}", self.name),
-            _ => self.name.clone().into_owned(),
+        self.qualified_name().called()
+    }
+
+    /// Its module and its name.
+    #[must_use]
+    pub fn qualified_name(&self) -> QualifiedName<'_> {
+        QualifiedName {
+            module: &self.module,
+            name: &self.name,
         }
     }
 
@@ -416,11 +412,7 @@ impl FunctionSpec {
 impl fmt::Display for FunctionSpec {
     /// The name as it is written after `import "module"`, with the module's whole path: `golang/strings.title`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.module.is_empty() {
-            f.write_str(&self.name)
-        } else {
-            write!(f, "{}.{}", self.module, self.name)
-        }
+        self.qualified_name().fmt(f)
     }
 }
 
@@ -603,246 +595,4 @@ pub struct InferArguments<'a> {
 pub struct Inferred {
     /// A signature for exactly these arguments; its variables are fresh for the call.
     pub signature: Type,
-}
-
-/// An argument that does not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArgumentError {
-    /// Its position from 0; none when it is the arguments as a whole (their number).
-    pub index: Option<usize>,
-    /// Name of the parameter, where known.
-    pub parameter: Option<String>,
-    /// What is wrong: lower case, no full stop, without the value when that is sensitive.
-    pub message: String,
-    /// Where inside the argument: `.a[0].b`; empty for the argument itself.
-    pub path: String,
-}
-
-impl ArgumentError {
-    /// About the argument at `index`.
-    #[must_use]
-    pub fn at(index: usize, message: impl Into<String>) -> ArgumentError {
-        ArgumentError {
-            index: Some(index),
-            parameter: None,
-            message: message.into(),
-            path: String::new(),
-        }
-    }
-
-    /// About the arguments as a whole.
-    #[must_use]
-    pub fn whole(message: impl Into<String>) -> ArgumentError {
-        ArgumentError {
-            index: None,
-            parameter: None,
-            message: message.into(),
-            path: String::new(),
-        }
-    }
-}
-
-impl fmt::Display for ArgumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(parameter) = &self.parameter {
-            write!(f, "`{parameter}`{}: ", self.path)?;
-        } else if let Some(index) = self.index {
-            write!(f, "argument {}{}: ", index + 1, self.path)?;
-        }
-        f.write_str(&self.message)
-    }
-}
-
-/// Why a call has no value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallError {
-    /// An argument does not fit the signature: the program is wrong. Never catchable.
-    Argument(ArgumentError),
-    /// An argument of the right type has a value that the function does not take: the data is wrong. Catchable.
-    Refused(ArgumentError),
-    /// The implementation failed.
-    Failed {
-        /// What is wrong: lower case, no full stop.
-        message: String,
-        /// Whether mcl's `<|>` catches it.
-        catchable: bool,
-    },
-    /// The implementation, or the type function, panicked. Never catchable.
-    Panicked {
-        /// The function.
-        function: String,
-        /// The panic's message.
-        message: String,
-    },
-}
-
-impl CallError {
-    /// A failure that `<|>` catches.
-    #[must_use]
-    pub fn catchable(message: impl Into<String>) -> CallError {
-        CallError::Failed {
-            message: message.into(),
-            catchable: true,
-        }
-    }
-
-    /// A failure that nothing catches.
-    #[must_use]
-    pub fn fatal(message: impl Into<String>) -> CallError {
-        CallError::Failed {
-            message: message.into(),
-            catchable: false,
-        }
-    }
-
-    /// Whether `<|>` catches it.
-    #[must_use]
-    pub fn is_catchable(&self) -> bool {
-        matches!(
-            self,
-            CallError::Refused(_) | CallError::Failed { catchable: true, .. }
-        )
-    }
-}
-
-impl From<ArgumentError> for CallError {
-    fn from(error: ArgumentError) -> CallError {
-        CallError::Argument(error)
-    }
-}
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CallError::Argument(error) | CallError::Refused(error) => write!(f, "{error}"),
-            CallError::Failed { message, .. } => f.write_str(message),
-            CallError::Panicked { function, message } => {
-                write!(f, "`{function}` stopped with an internal error: {message}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for CallError {}
-
-/// The functions and variables of one module of a library, in the order of the reference documentation.
-pub struct Module {
-    /// Import name, `golang/strings`; empty for what needs no import.
-    pub name: &'static str,
-    /// One line about it.
-    pub doc: &'static str,
-    /// Its functions.
-    pub functions: &'static [&'static FunctionSpec],
-    /// Its variables: name and text value.
-    pub variables: &'static [(&'static str, &'static str)],
-    /// What parameters of these names are for in all its functions that do not say otherwise.
-    pub parameters: &'static [(&'static str, &'static str)],
-}
-
-impl Module {
-    /// A module of functions only.
-    #[must_use]
-    pub const fn new(
-        name: &'static str,
-        doc: &'static str,
-        functions: &'static [&'static FunctionSpec],
-    ) -> Module {
-        Module {
-            name,
-            doc,
-            functions,
-            variables: &[],
-            parameters: &[],
-        }
-    }
-
-    /// With variables: name and text value.
-    #[must_use]
-    pub const fn with_variables(mut self, variables: &'static [(&'static str, &'static str)]) -> Module {
-        self.variables = variables;
-        self
-    }
-
-    /// With what parameters of some names are for, in all its functions that do not say otherwise.
-    #[must_use]
-    pub const fn with_parameters(mut self, parameters: &'static [(&'static str, &'static str)]) -> Module {
-        self.parameters = parameters;
-        self
-    }
-}
-
-/// All functions that a language may call, by module and name.
-#[derive(Clone, Default)]
-pub struct Registry {
-    modules: BTreeMap<Cow<'static, str>, BTreeMap<Cow<'static, str>, FunctionRef>>,
-    variables: BTreeMap<&'static str, Vec<(&'static str, &'static str)>>,
-}
-
-impl Registry {
-    /// The functions of these modules.
-    ///
-    /// # Panics
-    /// When two functions of one module have one name, or a function names another module than the one that lists it.
-    #[must_use]
-    pub fn new<'a>(modules: impl IntoIterator<Item = &'a Module>) -> Registry {
-        let mut registry = Registry::default();
-        for module in modules {
-            registry.modules.entry(module.name.into()).or_default();
-            for spec in module.functions {
-                assert_eq!(spec.module, module.name, "`{spec}` is listed by its own module");
-                registry
-                    .add(FunctionRef::from(*spec))
-                    .unwrap_or_else(|again| panic!("`{again}` is listed once"));
-            }
-            registry
-                .variables
-                .entry(module.name)
-                .or_default()
-                .extend(module.variables);
-        }
-        registry
-    }
-
-    /// Adds a function, with its module if that is new.
-    ///
-    /// # Errors
-    /// The function back, if there is one of that name already.
-    pub fn add(&mut self, function: FunctionRef) -> Result<(), FunctionRef> {
-        let module = self.modules.entry(function.module.clone()).or_default();
-        match module.entry(function.name.clone()) {
-            Entry::Occupied(_) => Err(function),
-            Entry::Vacant(place) => {
-                place.insert(function);
-                Ok(())
-            }
-        }
-    }
-
-    /// A function by module (empty: no import needed) and name.
-    #[must_use]
-    pub fn get(&self, module: &str, name: &str) -> Option<&FunctionRef> {
-        self.modules.get(module)?.get(name)
-    }
-
-    /// The functions of a module, by name; none if there is no such module.
-    #[must_use]
-    pub fn module(&self, name: &str) -> Option<&BTreeMap<Cow<'static, str>, FunctionRef>> {
-        self.modules.get(name)
-    }
-
-    /// The variables of a module: name and text value.
-    #[must_use]
-    pub fn variables(&self, module: &str) -> &[(&'static str, &'static str)] {
-        self.variables.get(module).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// Names of all modules.
-    pub fn module_names(&self) -> impl Iterator<Item = &str> {
-        self.modules.keys().map(|name| &**name)
-    }
-
-    /// All functions, by module and name.
-    pub fn iter(&self) -> impl Iterator<Item = &FunctionRef> {
-        self.modules.values().flat_map(BTreeMap::values)
-    }
 }

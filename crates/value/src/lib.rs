@@ -15,62 +15,61 @@
 mod awaited;
 mod bounds;
 pub mod call;
+mod call_error;
 mod capabilities;
-mod compare;
 mod conformance;
 mod convert;
+mod equality;
 mod follow;
 mod function;
 mod json;
 mod marks;
 pub mod native;
-mod network;
 pub mod operators;
-mod path;
+mod qualified_name;
 mod refine;
+mod registry;
 mod shape;
 mod signature;
 mod source;
-mod stores;
-mod text;
 mod types;
 mod unify;
-mod unknown;
 mod value;
 mod walk;
 
 pub use awaited::Awaited;
 pub use bounds::{LONGEST_TEXT, MOST_PARTS, TooLarge, check_size};
+pub use call_error::{ArgumentError, CallError};
 pub use capabilities::{
-    AtOnce, Background, Capabilities, Clock, Deploy, Effects, FileWatch, Files, FollowedFile, FunctionLog,
-    HostFact, HostFacts, LARGEST_FILE, Random, RunningCommand, Timer, Wake, WatchDepth,
+    AtOnce, Background, Capabilities, Clock, Deploy, Effects, Exported, FileWatch, Files, FollowedFile,
+    FunctionLog, HostFact, HostFacts, HttpResponses, Interface, LARGEST_FILE, Network, Random,
+    RunningCommand, StoredText, Timer, Values, Wake, WatchDepth, WorldAnswer, WorldFeed, WorldQuery,
+    WorldReader,
 };
-pub use compare::{Equality, MapKey, compare, equals};
 pub use conformance::{Mismatch, conforms, value_conforms};
 pub use convert::{
     ConversionError, Safety, conversion, convert, convert_arguments, convert_safely, converted_type,
     converts_safely, parse_number, whole,
 };
+pub use equality::{Equality, equals};
 pub use follow::Follow;
 pub use function::{
-    ArgumentError, CallError, Class, Example, FunctionRef, FunctionSpec, Implementation, InferArguments,
-    InferHook, Inferred, Module, ParameterDoc, ParameterFlags, PureFunction, Registry, ResultType, Shared,
+    Class, Example, FunctionRef, FunctionSpec, Implementation, InferArguments, InferHook, Inferred,
+    ParameterDoc, ParameterFlags, PureFunction, ResultType, Shared,
 };
 pub use json::{JsonError, JsonProblem};
 pub use marks::{Mark, Marks};
-pub use network::{Interface, Network};
-pub use path::{Path, PathStep};
+pub use qualified_name::QualifiedName;
 pub use refine::{Contradiction, compare_numbers, known_prefix, length_range, less, number_range};
+pub use registry::{Module, Registry};
 pub use setpoint_derive::function;
 pub use shape::{ScopeArgument, ScopeBuilder, Shape, ShapeState};
 pub use signature::{Signature, SignatureParameter};
 pub use source::{CallContext, CallSite, ReadOnce, Source, Subscription};
-pub use stores::{
-    Exported, HttpResponses, StoredText, Values, WorldAnswer, WorldFeed, WorldQuery, WorldReader,
-};
-pub use text::{format_float, quote};
 pub use types::{Field, FuncParameter, FuncType, StructType, Type};
 pub use unify::{Disagreement, unify};
-pub use unknown::{Bound, Refinement, Unknown};
-pub use value::{Callable, FloatBits, Func, List, Map, Opaque, Set, Str, Struct, Value};
+pub use value::{
+    Bound, Callable, FloatBits, Func, List, Map, MapKey, Opaque, Path, PathStep, Refinement, Set, Str,
+    Struct, Unknown, Value, compare, format_float, quote,
+};
 pub use walk::{Descend, MixedTypes, NoSuchPart};

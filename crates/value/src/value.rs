@@ -2,16 +2,24 @@
 
 mod collections;
 mod handles;
+mod order;
+mod path;
 mod scalars;
+mod text;
+mod unknown;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::{Mark, Marks, Path, PathStep, Refinement, Type, Unknown};
+use crate::{Mark, Marks, Type};
 
 pub use collections::{List, Map, Set, Struct};
 pub use handles::{Callable, Func, Opaque};
+pub use order::{MapKey, compare};
+pub use path::{Path, PathStep};
 pub use scalars::{FloatBits, Str};
+pub use text::{format_float, quote};
+pub use unknown::{Bound, Refinement, Unknown};
 
 use handles::NoFunction;
 

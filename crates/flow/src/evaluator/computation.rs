@@ -190,7 +190,7 @@ impl Evaluator {
         given: Option<Result<&Value, &CallError>>,
     ) {
         let log = self.capabilities.as_ref().and_then(|machine| machine.log());
-        let Some(log) = log.filter(|log| log.wants(function)) else {
+        let Some(log) = log.filter(|log| log.wants(function.qualified_name())) else {
             return;
         };
         let is_hidden = given.is_some_and(|given| given.is_ok_and(Value::is_sensitive));

@@ -1,9 +1,7 @@
-//! Equality and order as the languages see them.
-
-use std::cmp::Ordering;
+//! Equality as the languages see it.
 
 use crate::conformance::plain;
-use crate::{Type, Unknown, Value, conforms};
+use crate::{List, Type, Unknown, Value, conforms};
 
 /// What comparing two values gives when parts may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +78,7 @@ pub fn equals(a: &Value, b: &Value) -> Equality {
 }
 
 /// Whether no part of a list can be unequal to itself, which NaN and what is unknown are.
-fn is_equal_to_itself(list: &crate::List) -> bool {
+fn is_equal_to_itself(list: &List) -> bool {
     let has_floats = list
         .element_type()
         .any_part(&mut |part| matches!(part, Type::Float | Type::Dynamic | Type::Number));
@@ -120,106 +118,4 @@ fn all<'a>(pairs: impl Iterator<Item = (&'a Value, &'a Value)>) -> Equality {
         }
     }
     result
-}
-
-/// A total order over values: within a type (lists, tuples and structs lexicographic; `NaN` last,
-/// the zeros equal), across types an arbitrary fixed one.
-#[must_use]
-pub fn compare(a: &Value, b: &Value) -> Ordering {
-    match (a.unmarked(), b.unmarked()) {
-        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Int(a), Value::Int(b)) => a.cmp(b),
-        (Value::Float(a), Value::Float(b)) => {
-            a.0.partial_cmp(&b.0)
-                .unwrap_or_else(|| a.0.is_nan().cmp(&b.0.is_nan()))
-        }
-        (Value::Str(a), Value::Str(b)) => a.cmp(b),
-        (Value::List(a), Value::List(b)) if a.is_same(b) => Ordering::Equal,
-        (Value::List(a), Value::List(b)) => lexicographic(a.iter(), b.iter()),
-        (Value::Tuple(a), Value::Tuple(b)) => lexicographic(a.iter(), b.iter()),
-        (Value::Struct(a), Value::Struct(b)) => lexicographic(a.fields().iter(), b.fields().iter()),
-        (Value::Set(a), Value::Set(b)) => lexicographic(a.iter(), b.iter()),
-        (Value::Map(a), Value::Map(b)) => {
-            let mut b = b.iter();
-            for (key, value) in a.iter() {
-                let Some((other_key, other_value)) = b.next() else {
-                    return Ordering::Greater;
-                };
-                let order = compare(key, other_key).then_with(|| compare(value, other_value));
-                if order != Ordering::Equal {
-                    return order;
-                }
-            }
-            if b.next().is_some() {
-                Ordering::Less
-            } else {
-                Ordering::Equal
-            }
-        }
-        (Value::Func(a), Value::Func(b)) => a.address().cmp(&b.address()),
-        (Value::Opaque(a), Value::Opaque(b)) => (a.name(), a.address()).cmp(&(b.name(), b.address())),
-        (a, b) => rank(a)
-            .cmp(&rank(b))
-            .then_with(|| a.to_string().cmp(&b.to_string())),
-    }
-}
-
-fn lexicographic<'a>(
-    mut a: impl Iterator<Item = &'a Value>,
-    mut b: impl Iterator<Item = &'a Value>,
-) -> Ordering {
-    loop {
-        match (a.next(), b.next()) {
-            (None, None) => return Ordering::Equal,
-            (None, Some(_)) => return Ordering::Less,
-            (Some(_), None) => return Ordering::Greater,
-            (Some(a), Some(b)) => match compare(a, b) {
-                Ordering::Equal => {}
-                order => return order,
-            },
-        }
-    }
-}
-
-fn rank(value: &Value) -> u8 {
-    match value {
-        Value::Null(_) => 0,
-        Value::Bool(_) => 1,
-        Value::Int(_) => 2,
-        Value::Float(_) => 3,
-        Value::Str(_) => 4,
-        Value::List(_) => 5,
-        Value::Set(_) => 6,
-        Value::Tuple(_) => 7,
-        Value::Map(_) => 8,
-        Value::Struct(_) => 9,
-        Value::Func(_) => 10,
-        Value::Opaque(_) => 11,
-        Value::Unknown(_) => 12,
-        Value::Marked(_) => 13,
-    }
-}
-
-/// A value as a key of a map or an element of a set: equality and order are [`compare`]'s.
-#[derive(Clone, Debug)]
-pub struct MapKey(pub Value);
-
-impl PartialEq for MapKey {
-    fn eq(&self, other: &MapKey) -> bool {
-        compare(&self.0, &other.0) == Ordering::Equal
-    }
-}
-
-impl Eq for MapKey {}
-
-impl PartialOrd for MapKey {
-    fn partial_cmp(&self, other: &MapKey) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for MapKey {
-    fn cmp(&self, other: &MapKey) -> Ordering {
-        compare(&self.0, &other.0)
-    }
 }

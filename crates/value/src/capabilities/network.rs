@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::{Timer, Wake};
+use super::{Timer, Wake};
 
 /// The network of the machine.
 pub trait Network: Send + Sync {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Timer, Value, Wake};
+use super::{Timer, Wake};
+use crate::Value;
 
 /// Reading what all members share.
 pub trait WorldReader: Send + Sync {
