@@ -3,24 +3,17 @@
 //! Each difference goes through [`Apply::drift`], which records it and answers whether to repair it now. So check,
 //! plan and repair are one code path and cannot disagree.
 
-use std::borrow::Cow;
-use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use setpoint_graph::{KindSchema, ResourceId, Secrecy};
 use setpoint_host::files::{AbsolutePath, Entry, FileError, Prepared, Replace, Replaced, Writer};
 use setpoint_host::users::AccountError;
 use setpoint_value::Value;
-use tokio_util::sync::CancellationToken;
+use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
 
 use crate::batch::Batch;
-use crate::machine::MemberRequest;
-use crate::resource::Sensitivity;
 use crate::secrets::Secrets;
-use crate::{Drift, DriftValue, Failure, Handle, Member, Sends};
+use crate::sensitivity::Sensitivity;
+use crate::{Cancellation, Drift, DriftValue, Failure, Handle, Level, MemberRequest, Received, Sends, Sent};
 
 /// What the engine knows before a run.
 pub struct RunInput<'a> {
@@ -42,19 +35,6 @@ pub struct RunInput<'a> {
     pub observer: &'a dyn Observer,
 }
 
-/// A parameter that is received.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    /// The parameter that takes the value.
-    pub parameter: &'static str,
-    /// Who sent it.
-    pub from: ResourceId,
-    /// Under which send key.
-    pub key: Arc<str>,
-    /// Whether it changed since the last successful run.
-    pub changed: bool,
-}
-
 /// Hears what happens in a run, while it happens. Nothing sensitive reaches it. Never blocks for long.
 pub trait Observer: Send + Sync {
     /// Before the first repair of the run: stores the outgoing notifications as *perhaps*.
@@ -71,25 +51,6 @@ pub trait Observer: Send + Sync {
     /// A line for the log: of a member, or else of the resource itself. With [`Level::Display`] it is what the program wants shown.
     fn log(&self, _member: Option<&ResourceId>, _level: Level, _message: &str) {}
 }
-
-/// How much a line of the log matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Level {
-    /// For who searches for a mistake.
-    Debug,
-    /// For who wants to know what happens.
-    Info,
-    /// Probably not as it was meant.
-    Warning,
-    /// Something went wrong.
-    Error,
-    /// What the program wants shown.
-    Display,
-}
-
-/// Takes a line for the log.
-pub type LogLine = Box<dyn Fn(Level, &str) + Send + Sync>;
 
 /// What a run left behind.
 #[derive(Debug, Default)]
@@ -108,26 +69,6 @@ pub struct Outcome {
     pub watch_anew: bool,
     /// Why nothing could be repaired although it was allowed: the run failed with this, whatever it answered.
     pub refused: Option<Failure>,
-}
-
-/// What a run published: values by send key; none for a key that is withheld.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sent {
-    /// By key, in the order of the schema.
-    pub keys: Vec<(&'static str, Option<Value>)>,
-    /// Whether it holds although the run found drift that it may not have repaired (`plan`).
-    pub is_final: bool,
-}
-
-impl Sent {
-    /// The value of a key; the inner none says that it is withheld.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<Option<&Value>> {
-        self.keys
-            .iter()
-            .find(|(name, _)| *name == key)
-            .map(|(_, value)| value.as_ref())
-    }
 }
 
 /// The context of one run.
@@ -504,16 +445,6 @@ impl<'a> Apply<'a> {
         self.input.observer.log(self.member, level, message);
     }
 
-    /// The part of the run that is about a member: what is found, sent and said through it is told of that member, and repairs are
-    /// allowed only if the member may be repaired too.
-    #[must_use = "it is for what is said of the member"]
-    pub fn member<'s>(&'s mut self, member: &'s Member) -> MemberApply<'s> {
-        let mut part = self.part(member.id(), member.handle(), member.is_noop());
-        let (schema, sensitivity, secrets) = member.instance().confidence();
-        part.describe(schema, sensitivity, secrets);
-        part
-    }
-
     pub(crate) fn part<'s>(
         &'s mut self,
         id: &'s ResourceId,
@@ -586,100 +517,6 @@ impl Drop for MemberApply<'_> {
         self.outcome.watch_anew |= part.watch_anew;
         if self.outcome.refused.is_none() {
             self.outcome.refused = part.refused;
-        }
-    }
-}
-
-/// How a run is told to stop, and then to stop at once. Clones are one and the same.
-#[derive(Debug, Clone, Default)]
-pub struct Cancellation(Arc<CancellationState>);
-
-#[derive(Debug, Default)]
-struct CancellationState {
-    cancelled: CancellationToken,
-    interrupted: CancellationToken,
-    cause: OnceLock<CancelCause>,
-}
-
-/// Why a run is told to stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelCause {
-    /// The meta parameter `timeout` ran out.
-    Timeout(Duration),
-    /// The resource's watch failed, or what it depends on is no longer settled.
-    Superseded,
-    /// The second request to stop the program.
-    Stopping,
-}
-
-impl Cancellation {
-    /// Nothing has been asked for.
-    #[must_use]
-    pub fn new() -> Cancellation {
-        Cancellation::default()
-    }
-
-    /// Asks the run to stop. The first cause stays.
-    pub fn cancel(&self, cause: CancelCause) {
-        let _ = self.0.cause.set(cause);
-        self.0.cancelled.cancel();
-    }
-
-    /// Asks the run to stop at once and start nothing new.
-    pub fn interrupt(&self) {
-        self.cancel(CancelCause::Stopping);
-        self.0.interrupted.cancel();
-    }
-
-    /// Whether it was asked to stop.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.0.cancelled.is_cancelled()
-    }
-
-    /// Whether it was asked to stop at once.
-    #[must_use]
-    pub fn is_interrupted(&self) -> bool {
-        self.0.interrupted.is_cancelled()
-    }
-
-    /// Why it was asked to stop.
-    #[must_use]
-    pub fn cause(&self) -> Option<CancelCause> {
-        self.0.cause.get().copied()
-    }
-
-    /// Waits until it is asked to stop.
-    pub async fn cancelled(&self) {
-        self.0.cancelled.cancelled().await;
-    }
-
-    /// Waits until it is asked to stop at once.
-    pub async fn interrupted(&self) {
-        self.0.interrupted.cancelled().await;
-    }
-
-    /// The token that fires when it is asked to stop.
-    #[must_use]
-    pub fn token(&self) -> &CancellationToken {
-        &self.0.cancelled
-    }
-
-    /// The token that fires when it is asked to stop at once.
-    #[must_use]
-    pub fn interrupt_token(&self) -> &CancellationToken {
-        &self.0.interrupted
-    }
-
-    /// Goes on unless it was asked to stop.
-    ///
-    /// # Errors
-    /// A cancelled failure of what is `attempted` next.
-    pub fn check(&self, attempted: &'static str) -> Result<(), Failure> {
-        if self.is_cancelled() {
-            Err(Failure::cancelled(attempted))
-        } else {
-            Ok(())
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use setpoint_graph::{Meta, ResourceId};
 use smallvec::SmallVec;
 
-use crate::{Apply, Failure, Handle, Instance, Kind, Resource};
+use crate::{Apply, Failure, Handle, Instance, Kind, MemberApply, Resource};
 
 /// Under what resources find each other: a sort, which kinds agree on, and which one of the sort.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -196,6 +196,18 @@ impl Member {
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.id)
+    }
+}
+
+impl Apply<'_> {
+    /// The part of the run that is about a member: what is found, sent and said through it is told of that member, and repairs are
+    /// allowed only if the member may be repaired too.
+    #[must_use = "it is for what is said of the member"]
+    pub fn member<'s>(&'s mut self, member: &'s Member) -> MemberApply<'s> {
+        let mut part = self.part(member.id(), member.handle(), member.is_noop());
+        let (schema, sensitivity, secrets) = member.instance().confidence();
+        part.describe(schema, sensitivity, secrets);
+        part
     }
 }
 

@@ -5,14 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use setpoint_graph::ResourceId;
-use setpoint_host::files::{AbsolutePath, Committer, Entry, VerifiedFiles};
+use setpoint_host::files::{AbsolutePath, Committer, Entry, FileError, VerifiedFiles};
 use setpoint_host::processes::Processes;
 use setpoint_host::state::{StateDirectory, Stored, identity_directory};
 use setpoint_host::users::Users;
 use tokio::sync::watch;
 
 use crate::debug_output::DebugOutput;
-use crate::state_files::write_name;
 use crate::{Extensions, Failure, GraphView};
 
 /// What all resources share. One object a process.
@@ -215,6 +214,21 @@ impl Handle {
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Handle({})", self.id)
+    }
+}
+
+/// The file that says whose a directory is.
+const NAME: &str = "name";
+
+/// Makes sure that the directory of a resource says whose it is: its own name may be hashed.
+pub(crate) fn write_name(
+    directory: &StateDirectory,
+    id: &ResourceId,
+    committer: &Committer,
+) -> Result<(), FileError> {
+    match directory.entry(NAME).stat()? {
+        Some(_) => Ok(()),
+        None => directory.write(committer, NAME, id.to_string()),
     }
 }
 

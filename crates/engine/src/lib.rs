@@ -24,6 +24,7 @@ mod apply;
 #[cfg(test)]
 mod apply_tests;
 mod batch;
+mod cancellation;
 mod debug_output;
 mod drift;
 mod events;
@@ -34,21 +35,23 @@ mod graph_view;
 mod grouping;
 mod handle;
 mod identity;
+mod log_line;
 pub mod machine;
+mod panics;
 pub mod parameter;
 mod prepare;
 mod resource;
 mod reversals;
 mod secrets;
+mod sensitivity;
 mod state_files;
+mod transfer;
 mod watch_declaration;
 mod workers;
 
-pub use apply::{
-    Apply, CancelCause, Cancellation, Level, LogLine, MemberApply, Observer, Outcome, Received, Replacement,
-    RunInput, Sent,
-};
+pub use apply::{Apply, MemberApply, Observer, Outcome, Replacement, RunInput};
 pub use async_trait::async_trait;
+pub use cancellation::{CancelCause, Cancellation};
 pub use debug_output::{DebugOutput, DebugSelection, NotSelected};
 pub use drift::{Drift, DriftValue};
 pub use events::{Cause, Event, EventKind, EventSink, EventStream, ResourceName, RunSummary};
@@ -59,6 +62,7 @@ pub use graph_view::GraphView;
 pub use grouping::{GroupKey, Grouping, Member, Members};
 pub use handle::{Busy, BusyGuard, Handle, Services};
 pub use identity::{Identity, Key, Managed, Match, Relations, Sort, Wanted, WantedOrder, WantedReach};
+pub use log_line::{Level, LogLine};
 pub use parameter::{IfSet, Parameter, ParameterStruct, Sendable, Sends, Text, Withholding, Words};
 pub use prepare::{Additions, Preparation, additions};
 pub use resource::{
@@ -68,5 +72,6 @@ pub use resource::{
 pub use reversals::{FoundReversals, read_reversals};
 pub use setpoint_derive::{ParameterGroup, ParameterStruct, Resource, Sends};
 pub use state_files::StateFiles;
+pub use transfer::{MemberRequest, Received, Sent};
 pub use watch_declaration::{HubGuard, HubWatch, HubWatcher, OwnWatch, Watch, WatchFuture, Watcher};
 pub use workers::{Control, Engine, EngineOptions, EventListener, SentListener, StatusPart, Submitted};

@@ -17,14 +17,13 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, Invalid, ResourceId};
 
 use crate::graph_view::ViewChange;
+use crate::panics::guarded;
+use crate::resource::Kinds;
 use crate::{Failure, Grouping, Instance, KindSpec};
 use autoedges::{AutomaticEdges, Interests};
 use grouping::Groups;
 pub(crate) use inquiries::Inquirer;
 use inquiries::Inquiries;
-
-/// Kinds by name.
-pub(crate) type Kinds = FxHashMap<&'static str, KindSpec>;
 
 /// Instances that were made on the way, by identity.
 pub(crate) type Instances = FxHashMap<ResourceId, Made>;
@@ -367,7 +366,7 @@ impl Preparer {
         let Some(spec) = self.kinds.get(&*resource.id.kind) else {
             return Err(vec![Finding::unknown_kind(&resource.id.kind, resource.span)]);
         };
-        let decoded = crate::workers::guarded("decode", || {
+        let decoded = guarded("decode", || {
             Instance::new(spec, resource.id.name.clone(), &resource.parameters)
         });
         let invalid = match decoded {
@@ -383,7 +382,7 @@ impl Preparer {
                     let interests = Interests::of(instance.resource(), takes_part);
                     // A panic costs its groups, not the graph.
                     let grouping = || instance.resource().grouping();
-                    let grouping = crate::workers::guarded("say whom it fits", grouping);
+                    let grouping = guarded("say whom it fits", grouping);
                     return Ok((instance, interests, grouping.unwrap_or_default()));
                 }
                 invalid
@@ -412,7 +411,7 @@ impl Preparer {
             let same = || (spec.same)(&new.id.name, &given.parameters, &new.parameters);
             given.meta.is_same(&new.meta)
                 && given.meta.leaves_alike(&new.meta)
-                && crate::workers::guarded("compare", same).unwrap_or(false)
+                && guarded("compare", same).unwrap_or(false)
         })
     }
 }

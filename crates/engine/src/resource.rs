@@ -10,11 +10,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use rustc_hash::FxHashMap;
 use setpoint_graph::{Invalid, KindSchema, MetaParameters, Parameters};
 use setpoint_value::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::secrets::Secrets;
+use crate::sensitivity::Sensitivity;
 use crate::{Apply, Failure, Grouping, Handle, Identity, LogLine, Members, Relations, Wanted, Watch};
 
 /// A kind, complete: its description and how an instance is made. `#[derive(Resource)]` emits one as `Self::SPEC`.
@@ -35,6 +37,9 @@ pub struct KindSpec {
     /// How what it does is told; none for a kind whose drift is told field by field.
     pub action: Option<ActionWords>,
 }
+
+/// Kinds by name.
+pub(crate) type Kinds = FxHashMap<&'static str, KindSpec>;
 
 /// How the drift of a kind is told whose repair is an action: `ran COMMAND` instead of `repaired run`. What shall be, which
 /// is the action's object, follows.
@@ -436,47 +441,4 @@ pub fn has_doubts<T: Kind>(name: &str, parameters: &Parameters) -> bool {
     let mut doubts = Vec::new();
     T::doubt(name, parameters, &mut doubts);
     !doubts.is_empty()
-}
-
-/// Which parameters are sensitive, and which ever were: what a kind remembers of these stays so.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sensitivity {
-    pub(crate) now: ParameterSet,
-    pub(crate) ever: ParameterSet,
-}
-
-impl Sensitivity {
-    fn insert(&mut self, index: usize) {
-        self.now.insert(index);
-        self.ever.insert(index);
-    }
-}
-
-/// Some parameters of a kind, by their place in its schema. No kind has more than 63; from there on places are one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ParameterSet(u64);
-
-impl ParameterSet {
-    fn bit(index: usize) -> u64 {
-        1 << index.min(63)
-    }
-
-    fn insert(&mut self, index: usize) {
-        self.0 |= ParameterSet::bit(index);
-    }
-
-    fn remove(&mut self, index: usize) {
-        // The shared last place is never cleared: better redacted once too often.
-        if index < 63 {
-            self.0 &= !ParameterSet::bit(index);
-        }
-    }
-
-    pub(crate) fn contains(self, index: usize) -> bool {
-        self.0 & ParameterSet::bit(index) != 0
-    }
-
-    pub(crate) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
 }

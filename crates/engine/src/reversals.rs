@@ -16,7 +16,7 @@ use setpoint_host::state::{StateDirectory, Stored, identity_directory};
 use setpoint_host::sync::Mutex;
 use setpoint_value::Value;
 
-use crate::prepare::Kinds;
+use crate::resource::Kinds;
 use crate::{Attempting, Failure, KindSpec};
 
 /// Version of a record.

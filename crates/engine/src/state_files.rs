@@ -15,13 +15,13 @@ use setpoint_host::files::{AbsolutePath, Committer, FileError};
 use setpoint_host::state::{PrefixLock, StateDirectory, Stored, identity_directory};
 use setpoint_host::sync::{Condvar, Mutex, MutexGuard, wait};
 
+use crate::handle::write_name;
 use crate::reversals::Reversals;
 use crate::{Attempting, Failure};
 
 /// Version of the `refresh` file.
 const REFRESH_VERSION: u32 = 2;
 const REFRESH: &str = "refresh";
-const NAME: &str = "name";
 const UNUSED_SINCE: &str = "unused-since";
 /// How long the directory of an identity that no graph has is kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -415,18 +415,6 @@ pub(crate) struct Refresh {
     pub(crate) senders: Vec<ResourceId>,
     /// Why something could not be used.
     pub(crate) warning: Option<String>,
-}
-
-/// Makes sure that the directory of a resource says whose it is: its own name may be hashed.
-pub(crate) fn write_name(
-    directory: &StateDirectory,
-    id: &ResourceId,
-    committer: &Committer,
-) -> Result<(), FileError> {
-    match directory.entry(NAME).stat()? {
-        Some(_) => Ok(()),
-        None => directory.write(committer, NAME, id.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -37,12 +37,13 @@ use crate::machine::{
     self, ExitReason, ExitReport, Input, KindCounts, RunRequest, RunResult, StandingSet, StopStage, Summary,
     VertexId, VertexStatus,
 };
-use crate::prepare::{Inquirer, Kinds, Preparation, Preparer};
+use crate::panics::guarded;
+use crate::prepare::{Inquirer, Preparation, Preparer};
+use crate::resource::Kinds;
 use crate::{
     Event, EventSink, EventStream, ExportStore, Failure, Handle, KindSpec, Level, Sent, Services, StateFiles,
 };
 use execute::{Job, Run, Task};
-pub(crate) use execute::{guarded, guarded_future};
 use exporting::{Exporter, Exporting};
 pub use inbox::StatusPart;
 use inbox::{Inbox, Message, Question, WatchId};

@@ -8,7 +8,7 @@ use setpoint_graph::{DesiredResource, ResourceId};
 use setpoint_value::Value;
 
 use super::{ExitReason, RecordWork, VertexId};
-use crate::{CancelCause, Event, ExportKey, Received};
+use crate::{CancelCause, Event, ExportKey, MemberRequest, Received};
 
 /// The answer to an input: to be done in this order.
 ///
@@ -128,17 +128,6 @@ pub struct RunRequest {
     pub notifies: Vec<ResourceId>,
     /// What is exported with it: the resource, and members, as they are now, with what they received.
     pub exports: Vec<Arc<DesiredResource>>,
-}
-
-/// What a run is given for a member of the resource.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MemberRequest {
-    /// Which one.
-    pub id: ResourceId,
-    /// Values for its parameters, as in [`RunRequest::transfer`].
-    pub transfer: Vec<(&'static str, Option<Value>)>,
-    /// All its received parameters, as in [`RunRequest::received`].
-    pub received: Vec<Received>,
 }
 
 /// Whether a run calls `check_apply`.

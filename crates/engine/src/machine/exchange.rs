@@ -8,8 +8,8 @@ use setpoint_graph::ResourceId;
 use setpoint_value::{Value, convert};
 
 use super::vertex::{Holding, Receiving};
-use super::{EventKind, Machine, MemberRequest};
-use crate::{Attempting, Cause, Failure, FailureReason, Received, Sent};
+use super::{EventKind, Machine};
+use crate::{Attempting, Cause, Failure, FailureReason, MemberRequest, Received, Sent};
 
 /// What a run is to set in one resource.
 pub(super) type Transfer = Vec<(&'static str, Option<Value>)>;

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::order::Order;
 use crate::graph_view::ViewChange;
+use crate::panics::guarded;
 use crate::{Failure, Identity, Relations, Resource, Sort, Wanted, WantedOrder, WantedReach};
 
 /// What a resource is and wants.
@@ -30,7 +31,7 @@ pub(super) struct Interests {
 impl Interests {
     pub(super) fn of(resource: &dyn Resource, takes_part: bool) -> Interests {
         // A panic in either costs the edges of this resource, not the graph.
-        let told = crate::workers::guarded("say what it is and wants edges with", || {
+        let told = guarded("say what it is and wants edges with", || {
             let wants = if takes_part { resource.wanted() } else { Vec::new() };
             (resource.identities(), wants)
         });

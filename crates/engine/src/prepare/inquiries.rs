@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::Kinds;
 use crate::machine::ExitReport;
-use crate::workers::guarded_future;
+use crate::panics::guarded_future;
 use crate::{Failure, Handle, Instance, KindSpec, Relations};
 
 /// Asks resources.

@@ -6,9 +6,10 @@ use rustc_hash::FxHashMap;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::execute::{Task, guarded_future};
+use super::execute::Task;
 use super::inbox::Message;
 use crate::machine::{ExitReason, Input};
+use crate::panics::guarded_future;
 use crate::{Failure, KindTask, Level};
 
 /// The kinds that have a task, and of which there are resources.

@@ -1,9 +1,6 @@
 //! Doing what the machine wants done: `init`, arming, runs, `cleanup`. Here a kind's code is called, and nowhere else but
 //! while a graph is prepared; a panic in it ends here as a failure of its resource.
 
-use std::any::Any;
-use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,11 +20,12 @@ use super::watching::{ArmedWatches, Watches, arm, rearm};
 use super::{Shared, commits, records};
 use crate::apply::Replacement;
 use crate::batch::Batch;
-use crate::machine::{Check, Initialised, Input, MemberRequest, RecordWork, RunRequest, RunResult, VertexId};
+use crate::machine::{Check, Initialised, Input, RecordWork, RunRequest, RunResult, VertexId};
+use crate::panics::{guarded, guarded_future};
 use crate::prepare::Made;
 use crate::{
-    Apply, Cancellation, Drift, Failure, FailureReason, Identity, Instance, Level, Member, Observer, Outcome,
-    RunInput, Watch,
+    Apply, Cancellation, Drift, Failure, FailureReason, Identity, Instance, Level, Member, MemberRequest,
+    Observer, Outcome, RunInput, Watch,
 };
 
 /// What the workers hold of one vertex.
@@ -219,37 +217,6 @@ pub(super) fn finish(jobs: Vec<Job>) {
             clear_refresh(&shared, &receiver, &senders, up_to_run);
         }
     }
-}
-
-/// Calls a kind's code; a panic is a failure.
-pub(crate) fn guarded<T>(attempted: &'static str, call: impl FnOnce() -> T) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| panicked(attempted, &*panic))
-}
-
-/// The same for code that waits.
-pub(crate) async fn guarded_future<T>(
-    attempted: &'static str,
-    future: impl Future<Output = T>,
-) -> Result<T, Failure> {
-    let mut future = pin!(future);
-    std::future::poll_fn(move |context| {
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => std::task::Poll::Ready(Err(panicked(attempted, &*panic))),
-        }
-    })
-    .await
-}
-
-fn panicked(attempted: &'static str, panic: &(dyn Any + Send)) -> Failure {
-    let message = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned());
-    Failure::new(attempted)
-        .because(format!("this is a bug of the kind, which panicked: {message}"))
-        .reasoned(FailureReason::Bug)
 }
 
 fn init(

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use setpoint_graph::{DesiredResource, Parameters, ResourceId};
 
 use super::Shared;
-use super::execute::{Job, Run, guarded};
+use super::execute::{Job, Run};
 use super::inbox::Message;
 use super::pool::Lane;
 use crate::machine::{Check, Input, RecordWork, RunResult};
+use crate::panics::guarded;
 use crate::reversals::{Loaded, reversal_of, with_sensitive, without_parameters};
 use crate::{Attempting, Failure, Handle, Instance, Level};
 

@@ -10,10 +10,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::execute::{Cell, Job, guarded, guarded_future};
+use super::execute::{Cell, Job};
 use super::inbox::{Message, WatchId};
 use super::pool::Lane;
 use crate::machine::Armed;
+use crate::panics::{guarded, guarded_future};
 use crate::{
     Failure, Handle, HubGuard, HubWatch, HubWatcher, Instance, Level, LogLine, OwnWatch, Watch, Watcher,
 };
