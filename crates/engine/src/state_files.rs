@@ -119,7 +119,7 @@ impl StateFiles {
         };
         let (senders, lines) = read_journal(&journal);
         let known = self.receiver(receiver);
-        let mut marks = known.lock();
+        let mut marks = known.marks.lock();
         marks.lines = lines;
         for sender in &senders {
             marks.by_sender.entry(sender.clone()).or_insert(0);
@@ -133,13 +133,13 @@ impl StateFiles {
     /// Stores that a run of `sender` may notify `receiver`, and returns when that would survive a loss of power.
     pub(crate) fn mark(&self, receiver: &ResourceId, sender: &ResourceId, run: u64) -> Result<(), Failure> {
         let known = self.receiver(receiver);
-        let mut marks = known.lock();
+        let mut marks = known.marks.lock();
         let is_new = marks.insert(sender, run);
         // One that is there may still be on its way to the disk.
         let wanted = marks.version;
         let stored = self.flush(receiver, &known, marks, wanted);
         if stored.is_err() && is_new {
-            known.lock().remove(sender);
+            known.marks.lock().remove(sender);
         }
         stored.attempting("store the notification of", receiver)
     }
@@ -155,7 +155,7 @@ impl StateFiles {
         }
         for (receiver, senders) in receivers {
             let known = self.receiver(receiver);
-            let mut marks = known.lock();
+            let mut marks = known.marks.lock();
             let mut new = Vec::new();
             for (sender, run) in senders {
                 if marks.insert(sender, run) {
@@ -165,7 +165,7 @@ impl StateFiles {
             let wanted = marks.version;
             let stored = self.flush(receiver, &known, marks, wanted);
             if stored.is_err() {
-                let mut marks = known.lock();
+                let mut marks = known.marks.lock();
                 for sender in new {
                     marks.remove(sender);
                 }
@@ -183,7 +183,7 @@ impl StateFiles {
         up_to_run: u64,
     ) -> Result<(), FileError> {
         let known = self.receiver(receiver);
-        let mut marks = known.lock();
+        let mut marks = known.marks.lock();
         let before = marks.by_sender.len();
         for sender in senders {
             if marks.by_sender.get(sender).is_some_and(|run| *run <= up_to_run) {
@@ -233,7 +233,7 @@ impl StateFiles {
             };
             drop(marks);
             let result = self.write(receiver, write);
-            marks = known.lock();
+            marks = known.marks.lock();
             marks.writing = false;
             if result.is_ok() {
                 marks.stored = marks.stored.max(version);
@@ -325,12 +325,6 @@ impl StateFiles {
 struct Receiver {
     marks: Mutex<Marks>,
     written: Condvar,
-}
-
-impl Receiver {
-    fn lock(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock()
-    }
 }
 
 #[derive(Debug, Default)]

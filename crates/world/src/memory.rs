@@ -4,10 +4,11 @@
 
 mod tree;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use setpoint_host::sync::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::lease::LeaseControl;
@@ -61,20 +62,20 @@ impl MemoryStore {
 
     /// From now on nobody reaches it, or everybody does again. What is held by leases stays meanwhile.
     pub fn set_away(&self, is_away: bool) {
-        self.0.lock().is_away = is_away;
+        self.0.inner.lock().is_away = is_away;
         self.0.wake();
     }
 
     /// Forgets the history up to now.
     pub fn compact(&self) {
-        let mut inner = self.0.lock();
+        let mut inner = self.0.inner.lock();
         let now = inner.tree.revision();
         inner.tree.compact(now);
     }
 
     /// Ends all leases at once, as if nobody had been heard of for long.
     pub fn end_leases(&self) {
-        let ids: Vec<LeaseId> = self.0.lock().leases.keys().copied().collect();
+        let ids: Vec<LeaseId> = self.0.inner.lock().leases.keys().copied().collect();
         for id in ids {
             self.0.end(id);
         }
@@ -82,12 +83,8 @@ impl MemoryStore {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn reach(&self) -> Result<MutexGuard<'_, Inner>, StoreError> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         match inner.is_away {
             true => Err(away()),
             false => Ok(inner),
@@ -100,7 +97,7 @@ impl Shared {
 
     /// Ends a lease, and what goes with it.
     fn end(&self, id: LeaseId) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if let Some(holder) = inner.leases.remove(&id) {
             inner.tree.delete_leased(id);
             holder.send_replace(true);
@@ -215,7 +212,7 @@ impl WatchSource for Follower {
 
 impl Follower {
     fn look(&mut self) -> Option<Watched> {
-        let inner = self.shared.lock();
+        let inner = self.shared.inner.lock();
         if inner.is_away {
             return (!std::mem::replace(&mut self.is_away, true)).then(|| Watched::Away(away()));
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use setpoint_graph::ResourceId;
 use setpoint_host::files::{FileError, Party, Replaced};
-use setpoint_host::sync::{Mutex, MutexGuard};
+use setpoint_host::sync::Mutex;
 
 use super::Shared;
 use super::execute::{Job, Run};
@@ -37,12 +37,6 @@ struct Pending {
     is_first_repair: bool,
 }
 
-impl Commits {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock()
-    }
-}
-
 /// Hands over the replacement with which a run ends; commits for all who wait if nobody does.
 pub(super) fn submit(
     shared: &Arc<Shared>,
@@ -57,7 +51,7 @@ pub(super) fn submit(
         then,
         is_first_repair,
     } = replacement;
-    let mut waiting = shared.commits.lock();
+    let mut waiting = shared.commits.0.lock();
     let ticket = waiting.next;
     waiting.next += 1;
     waiting.runs.insert(
@@ -82,7 +76,7 @@ impl Party for Shared {
     /// Stores the notifications that these replacements may cause.
     fn before(&self, tickets: &mut Vec<u64>) {
         let Some(state) = &self.state else { return };
-        let waiting = self.commits.lock();
+        let waiting = self.commits.0.lock();
         let notifying: Vec<_> = tickets
             .iter()
             .filter_map(|ticket| {
@@ -107,7 +101,7 @@ impl Party for Shared {
         };
         // Which of them were stored is not known: none of them repairs anything.
         let mut answers = Vec::new();
-        let mut waiting = self.commits.lock();
+        let mut waiting = self.commits.0.lock();
         for (ticket, ..) in notifying {
             tickets.retain(|other| *other != ticket);
             if let Some(pending) = waiting.runs.remove(&ticket) {
@@ -119,7 +113,7 @@ impl Party for Shared {
     }
 
     fn ended(&self, results: Vec<(u64, Result<Replaced, FileError>)>) {
-        let mut waiting = self.commits.lock();
+        let mut waiting = self.commits.0.lock();
         let ended: Vec<_> = results
             .into_iter()
             .filter_map(|(ticket, result)| Some((waiting.runs.remove(&ticket)?, result)))

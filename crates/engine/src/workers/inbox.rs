@@ -134,10 +134,6 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    fn lock(&self) -> MutexGuard<'_, Arrived> {
-        self.state.lock()
-    }
-
     /// Puts a message in, for the owner's thread.
     pub(super) fn push(&self, message: Message) {
         self.push_all([message]);
@@ -150,12 +146,12 @@ impl Inbox {
 
     /// Puts an input in without waking anybody: the owner takes it, in its order, with whatever it takes next.
     pub(super) fn note(&self, input: Input) {
-        self.lock().put([Message::Input(input)]);
+        self.state.lock().put([Message::Input(input)]);
     }
 
     /// Puts messages in, for the owner's thread.
     pub(super) fn push_all(&self, messages: impl IntoIterator<Item = Message>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.put(messages);
         self.call(state);
     }
@@ -163,7 +159,7 @@ impl Inbox {
     /// Puts messages in, and is the owner for them if that is at rest and they are few. The caller holds no lock that the
     /// owner may want: of the pool, of a resource, of those who submit.
     pub(super) fn serve(&self, messages: impl IntoIterator<Item = Message>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.put(messages);
         if state.messages.is_empty() {
             return;
@@ -174,7 +170,7 @@ impl Inbox {
             if let Some(mut place) = self.owner.try_lock() {
                 self.work(&mut place);
             }
-            state = self.lock();
+            state = self.state.lock();
         }
         self.call(state);
     }
@@ -194,14 +190,14 @@ impl Inbox {
             return;
         };
         let mut messages = std::mem::take(owner.spare());
-        self.lock().take(&mut messages);
+        self.state.lock().take(&mut messages);
         owner.work(&mut messages);
         // What a burst needed is not kept.
         messages.shrink_to(MOST_SPARE);
         *owner.spare() = messages;
         let (deadline, has_ended) = (owner.deadline(), owner.has_ended());
         *place = Some(owner);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.has_ended = has_ended;
         let is_earlier = deadline.is_some_and(|at| state.deadline.is_none_or(|other| at < other));
         state.deadline = deadline;
@@ -223,7 +219,7 @@ impl Inbox {
         self.work(&mut place);
         drop(place);
         loop {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             while !state.has_ended && state.messages.is_empty() {
                 let left = state
                     .deadline

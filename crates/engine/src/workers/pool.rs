@@ -179,12 +179,6 @@ struct Shared<W: Work> {
     deliver: Box<dyn Fn(Vec<W::Answer>, Delivery) + Send + Sync>,
 }
 
-impl<W: Work> Shared<W> {
-    fn lock(&self) -> MutexGuard<'_, PoolState<W>> {
-        self.state.lock()
-    }
-}
-
 impl<W: Work> Clone for Pool<W> {
     fn clone(&self) -> Pool<W> {
         Pool(self.0.clone())
@@ -223,7 +217,7 @@ impl<W: Work> Pool<W> {
 
     /// Queues jobs.
     pub(super) fn push(&self, jobs: impl IntoIterator<Item = (Urgency, W)>) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         for (urgency, work) in jobs {
             state.queue.push(Queued { urgency, work });
         }
@@ -264,7 +258,7 @@ impl<W: Work> Pool<W> {
             .spawn(move || pool.serve());
         if started.is_err() {
             // The system has no more to give; those that there are go on.
-            let mut state = self.0.lock();
+            let mut state = self.0.state.lock();
             state.threads -= 1;
             state.starting -= 1;
         }
@@ -272,7 +266,7 @@ impl<W: Work> Pool<W> {
 
     /// Lets threads end after what they are at. Answers the jobs that wait, most urgent first.
     pub(super) fn close(&self) -> Vec<W> {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.closed = true;
         let mut waiting = std::mem::take(&mut state.queue);
         let stuck = std::mem::take(&mut state.stuck.waiting);
@@ -283,7 +277,7 @@ impl<W: Work> Pool<W> {
     }
 
     fn serve(self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.starting -= 1;
         loop {
             if state.closed {
@@ -377,7 +371,7 @@ impl<W: Work> Pool<W> {
         // There may be more than this one takes.
         self.call_threads(state);
         let answers = lane.work();
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.lanes.retain(|other| !Arc::ptr_eq(other, &lane.own));
         let mut own = lane.own();
         if own.counts {
@@ -401,7 +395,7 @@ impl<W: Work> Pool<W> {
         state.finishing += 1;
         drop(state);
         (self.0.deliver)(answers, Delivery::Served);
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.finishing -= 1;
         state
     }
@@ -493,7 +487,7 @@ impl<W: Work> Lane<W> {
         if !answers.is_empty() {
             (self.pool.0.deliver)(answers, Delivery::Left);
         }
-        let mut state = self.pool.0.lock();
+        let mut state = self.pool.0.state.lock();
         if counted {
             state.looking -= 1;
         }
@@ -620,7 +614,7 @@ mod tests {
             // One idle thread, which both of the next pushes find.
             bench.pool.push([(Urgency::START, Job::Note(1))]);
             assert_eq!(bench.next(), 1);
-            while bench.pool.0.lock().idle == 0 {
+            while bench.pool.0.state.lock().idle == 0 {
                 std::thread::yield_now();
             }
             let (go, gate) = mpsc::channel();
@@ -647,7 +641,7 @@ mod tests {
             bench.pool.push([(Urgency::run(1), Job::Note(number))]);
             assert_eq!(bench.next(), number);
         }
-        let state = bench.pool.0.lock();
+        let state = bench.pool.0.state.lock();
         assert_eq!(state.stuck.places, [Path::new("/nowhere/stuck"); 2]);
         assert_eq!(state.stuck.waiting.len(), 18);
         drop(state);
