@@ -8,8 +8,8 @@ use std::fmt;
 use crate::conformance::plain;
 use crate::unify::unify;
 use crate::{
-    ArgumentError, FunctionSpec, Mark, Path, PathStep, Refinement, Type, Value, conforms, format_float,
-    value_conforms,
+    ArgumentError, Field, FunctionSpec, Map, Mark, Path, PathStep, Refinement, Struct, Type, Value, conforms,
+    format_float, value_conforms,
 };
 
 /// What is wrong with a null where there may be none.
@@ -281,103 +281,118 @@ fn convert_container(value: &Value, to: &Type, sensitive: bool) -> Result<Value,
         return Err(ConversionError::none(&from, to));
     }
     let ty = converted_type(&from, to);
-    let items = |items: &mut dyn Iterator<Item = &Value>, element: &Type| {
-        items
-            .enumerate()
-            .map(|(i, v)| convert_within(v, element, sensitive).map_err(|e| e.within(PathStep::Index(i))))
-            .collect::<Result<Vec<Value>, ConversionError>>()
-    };
     match (value, &ty) {
-        (Value::List(list), Type::List(element)) => Ok(Value::list(
-            (**element).clone(),
-            items(&mut list.iter(), element)?,
-        )),
-        (Value::Set(set), Type::List(element)) => {
-            Ok(Value::list((**element).clone(), items(&mut set.iter(), element)?))
+        (Value::List(list), Type::List(element)) => {
+            let items = elements(&mut list.iter(), element, sensitive)?;
+            Ok(Value::list((**element).clone(), items))
         }
-        (Value::Tuple(tuple), Type::List(element)) => Ok(Value::list(
-            (**element).clone(),
-            items(&mut tuple.iter(), element)?,
-        )),
+        (Value::Set(set), Type::List(element)) => {
+            let items = elements(&mut set.iter(), element, sensitive)?;
+            Ok(Value::list((**element).clone(), items))
+        }
+        (Value::Tuple(tuple), Type::List(element)) => {
+            let items = elements(&mut tuple.iter(), element, sensitive)?;
+            Ok(Value::list((**element).clone(), items))
+        }
         (Value::List(list), Type::Set(element)) => {
-            Ok(Value::set((**element).clone(), items(&mut list.iter(), element)?))
+            let items = elements(&mut list.iter(), element, sensitive)?;
+            Ok(Value::set((**element).clone(), items))
         }
         (Value::Set(set), Type::Set(element)) => {
-            Ok(Value::set((**element).clone(), items(&mut set.iter(), element)?))
+            let items = elements(&mut set.iter(), element, sensitive)?;
+            Ok(Value::set((**element).clone(), items))
         }
-        (Value::Tuple(tuple), Type::Set(element)) => Ok(Value::set(
-            (**element).clone(),
-            items(&mut tuple.iter(), element)?,
-        )),
-        (Value::List(list), Type::Tuple(types)) => {
-            if list.len() != types.len() {
-                let message = format!(
-                    "a list of {} does not convert to a tuple of {}",
-                    list.len(),
-                    types.len()
-                );
-                return Err(ConversionError::new(message));
-            }
-            tuple(&mut list.iter(), types, sensitive)
+        (Value::Tuple(tuple), Type::Set(element)) => {
+            let items = elements(&mut tuple.iter(), element, sensitive)?;
+            Ok(Value::set((**element).clone(), items))
         }
+        (Value::List(list), Type::Tuple(types)) if list.len() != types.len() => {
+            let (found, wanted) = (list.len(), types.len());
+            let message = format!("a list of {found} does not convert to a tuple of {wanted}");
+            Err(ConversionError::new(message))
+        }
+        (Value::List(list), Type::Tuple(types)) => tuple(&mut list.iter(), types, sensitive),
         (Value::Tuple(items), Type::Tuple(types)) => tuple(&mut items.iter(), types, sensitive),
-        (Value::Struct(s), Type::Map(kv)) => {
-            let entries = s
-                .iter()
-                .map(|(name, v)| {
-                    let v = convert_within(v, &kv.1, sensitive)
-                        .map_err(|e| e.within(PathStep::Field(name.into())))?;
-                    Ok((Value::str(name), v))
-                })
-                .collect::<Result<Vec<_>, ConversionError>>()?;
-            Ok(Value::map(kv.0.clone(), kv.1.clone(), entries))
-        }
-        (Value::Map(map), Type::Map(kv)) => {
-            let entries = map
-                .iter()
-                .map(|(key, v)| {
-                    let step = || PathStep::Key(hidden_if(sensitive, key));
-                    let new = convert_within(key, &kv.0, sensitive).map_err(|e| e.within(step()))?;
-                    let v = convert_within(v, &kv.1, sensitive).map_err(|e| e.within(step()))?;
-                    Ok((new, v))
-                })
-                .collect::<Result<Vec<_>, ConversionError>>()?;
-            let count = entries.len();
-            let converted = Value::map(kv.0.clone(), kv.1.clone(), entries);
-            if converted.as_map().is_some_and(|m| m.len() != count) {
-                return Err(ConversionError::new(format!("two keys become one as {}", kv.0)));
-            }
-            Ok(converted)
-        }
-        (Value::Map(map), Type::Struct(s)) => {
-            let fields = s.fields.iter().map(|f| {
+        (Value::Struct(found), Type::Map(kv)) => struct_to_map(found, kv, sensitive),
+        (Value::Map(map), Type::Map(kv)) => map_to_map(map, kv, sensitive),
+        (Value::Map(map), Type::Struct(wanted)) => {
+            let fields = wanted.fields.iter().map(|f| {
                 let key = Value::str(&*f.name);
-                match map.get(&key) {
-                    Some(v) => convert_within(v, &f.ty, sensitive)
-                        .map_err(|e| e.within(PathStep::Key(hidden_if(sensitive, &key)))),
-                    None => missing(&f.name, &f.ty),
-                }
+                let step = || PathStep::Key(hidden_if(sensitive, &key));
+                field(map.get(&key), f, step, sensitive)
             });
-            Ok(Value::structure(
-                ty.clone(),
-                fields.collect::<Result<Vec<_>, _>>()?,
-            ))
+            let fields = fields.collect::<Result<Vec<Value>, ConversionError>>()?;
+            Ok(Value::structure(ty.clone(), fields))
         }
-        (Value::Struct(found), Type::Struct(s)) => {
-            let fields = s.fields.iter().map(|f| match found.get(&f.name) {
-                Some(v) => {
-                    convert_within(v, &f.ty, sensitive).map_err(|e| e.within(PathStep::Field(f.name.clone())))
-                }
-                None => missing(&f.name, &f.ty),
+        (Value::Struct(found), Type::Struct(wanted)) => {
+            let fields = wanted.fields.iter().map(|f| {
+                let step = || PathStep::Field(f.name.clone());
+                field(found.get(&f.name), f, step, sensitive)
             });
-            Ok(Value::structure(
-                ty.clone(),
-                fields.collect::<Result<Vec<_>, _>>()?,
-            ))
+            let fields = fields.collect::<Result<Vec<Value>, ConversionError>>()?;
+            Ok(Value::structure(ty.clone(), fields))
         }
         // Functions and opaque values that conform to an open type.
         _ if value_conforms(value, to).is_ok() => Ok(value.clone()),
         _ => Err(ConversionError::none(&from, to)),
+    }
+}
+
+fn elements(
+    items: &mut dyn Iterator<Item = &Value>,
+    element: &Type,
+    sensitive: bool,
+) -> Result<Vec<Value>, ConversionError> {
+    items
+        .enumerate()
+        .map(|(i, v)| convert_within(v, element, sensitive).map_err(|e| e.within(PathStep::Index(i))))
+        .collect()
+}
+
+fn struct_to_map(
+    found: &Struct,
+    (key, element): &(Type, Type),
+    sensitive: bool,
+) -> Result<Value, ConversionError> {
+    let entries = found.iter().map(|(name, v)| {
+        let v = convert_within(v, element, sensitive);
+        let v = v.map_err(|e| e.within(PathStep::Field(name.into())))?;
+        Ok((Value::str(name), v))
+    });
+    let entries = entries.collect::<Result<Vec<_>, ConversionError>>()?;
+    Ok(Value::map(key.clone(), element.clone(), entries))
+}
+
+fn map_to_map(
+    map: &Map,
+    (key_type, element): &(Type, Type),
+    sensitive: bool,
+) -> Result<Value, ConversionError> {
+    let entries = map.iter().map(|(key, v)| {
+        let step = || PathStep::Key(hidden_if(sensitive, key));
+        let new = convert_within(key, key_type, sensitive).map_err(|e| e.within(step()))?;
+        let v = convert_within(v, element, sensitive).map_err(|e| e.within(step()))?;
+        Ok((new, v))
+    });
+    let entries = entries.collect::<Result<Vec<_>, ConversionError>>()?;
+    let count = entries.len();
+    let converted = Value::map(key_type.clone(), element.clone(), entries);
+    if converted.as_map().is_some_and(|m| m.len() != count) {
+        return Err(ConversionError::new(format!("two keys become one as {key_type}")));
+    }
+    Ok(converted)
+}
+
+/// The value of a field of a struct, converted from what stands in its place, if anything does.
+fn field(
+    found: Option<&Value>,
+    wanted: &Field,
+    step: impl FnOnce() -> PathStep,
+    sensitive: bool,
+) -> Result<Value, ConversionError> {
+    match found {
+        Some(v) => convert_within(v, &wanted.ty, sensitive).map_err(|e| e.within(step())),
+        None => missing(&wanted.name, &wanted.ty),
     }
 }
 
