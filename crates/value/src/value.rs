@@ -1,4 +1,5 @@
-//! Values: immutable, shared, cheap to clone.
+//! Values: immutable, shared, cheap to clone. What is part of the data type is here: its containers, paths into it, unknowns, its order, and
+//! how it reads as text.
 
 mod collections;
 mod handles;
