@@ -14,14 +14,14 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
-use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, Invalid, ResourceId};
+use setpoint_graph::{DesiredEdge, DesiredGraph, DesiredResource, Finding, GraphChange, Invalid, ResourceId};
 
 use crate::graph_view::ViewChange;
 use crate::panics::guarded;
 use crate::resource::Kinds;
 use crate::{Failure, Grouping, Instance, KindSpec};
-use autoedges::{AutomaticEdges, Interests};
-use grouping::Groups;
+use autoedges::{AutomaticEdges, EdgeChange, Interests};
+use grouping::{Grouped, Groups};
 pub(crate) use inquiries::Inquirer;
 use inquiries::Inquiries;
 
@@ -96,6 +96,15 @@ pub fn additions(kinds: &[KindSpec], preparation: Preparation, graph: &DesiredGr
 /// A resource decoded, with what it is and wants, and whom it fits; or what is wrong with it.
 type Decoded = Result<(Instance, Interests, Grouping), Vec<Finding>>;
 
+/// What is new in a graph or changed, decoded.
+struct Fresh {
+    instances: Instances,
+    /// What each is and wants.
+    interests: Vec<(ResourceId, Interests)>,
+    /// Whom those fit that can be grouped.
+    fitting: Vec<(ResourceId, Grouping)>,
+}
+
 /// So many resources are worth a thread that decodes them.
 const WORTH_A_THREAD: usize = 512;
 
@@ -144,27 +153,72 @@ impl Preparer {
     /// # Errors
     /// Everything that is wrong with it. Nothing has changed then.
     pub(crate) fn prepare(&mut self, graph: &DesiredGraph) -> Result<Prepared, Vec<Finding>> {
-        let change = setpoint_graph::diff(&self.last_input, graph);
+        let mut change = setpoint_graph::diff(&self.last_input, graph);
+        let Fresh {
+            mut instances,
+            interests,
+            mut fitting,
+        } = self.decode_changed(&change)?;
+        let twice = self.managed_twice(graph, &interests);
+        if !twice.is_empty() {
+            return Err(twice);
+        }
+        if let Err(circle) = self.edges.take_written(&change, graph) {
+            return Err(vec![describe_circle(graph, &circle)]);
+        }
+
+        // From here on nothing is refused.
+        let mut warnings = Vec::new();
+        let found = self.find_edges(graph, &change, interests, &mut warnings);
+        change.changed.retain(|(old, new)| {
+            let is_same = self.is_the_same(old, new);
+            if is_same {
+                instances.remove(&new.id);
+            }
+            !is_same
+        });
+        let whole = self.with_automatic_edges(graph, &change, &found);
+        fitting.retain(|(id, _)| instances.contains_key(id));
+        let grouped = self.groups.update(&whole, self.edges.order(), fitting);
+        put_members_into_groups(&grouped, &mut instances);
+        self.last_input = graph.clone();
+        self.last_whole = whole;
+        warnings.extend(found.warnings);
+        warnings.extend(grouped.warnings);
+        Ok(Prepared {
+            graph: grouped.graph,
+            instances,
+            removed: change.removed.len(),
+            view: found.view,
+            sharing: found.sharing,
+            warnings,
+        })
+    }
+
+    /// Decodes what is new or changed.
+    fn decode_changed(&self, change: &GraphChange) -> Result<Fresh, Vec<Finding>> {
         let mut findings: Vec<Finding> = Vec::new();
         let changed = change.changed.iter().map(|(_, new)| new);
         let wanted: Vec<&Arc<DesiredResource>> = change.added.iter().chain(changed).collect();
-        let mut instances = Instances::with_capacity_and_hasher(wanted.len(), FxBuildHasher);
-        let mut all_interests = Vec::with_capacity(wanted.len());
-        let mut fitting: Vec<(ResourceId, Grouping)> = Vec::new();
+        let mut fresh = Fresh {
+            instances: Instances::with_capacity_and_hasher(wanted.len(), FxBuildHasher),
+            interests: Vec::with_capacity(wanted.len()),
+            fitting: Vec::new(),
+        };
         for (resource, decoded) in wanted.iter().zip(self.decode_all(&wanted)) {
             match decoded {
                 Ok((instance, interests, grouping)) => {
                     let id = resource.id.clone();
-                    all_interests.push((id.clone(), interests));
+                    fresh.interests.push((id.clone(), interests));
                     if resource.schema.autogroup && self.preparation.grouping {
-                        fitting.push((id.clone(), grouping));
+                        fresh.fitting.push((id.clone(), grouping));
                     }
                     let made = Made {
                         resource: (*resource).clone(),
                         instance,
                         members: Vec::new(),
                     };
-                    instances.insert(id, made);
+                    fresh.instances.insert(id, made);
                 }
                 Err(found) => findings.extend(found),
             }
@@ -174,22 +228,22 @@ impl Preparer {
                 findings.push(Finding::unknown_kind(&hidden.id.kind, hidden.span));
             }
         }
-        if !findings.is_empty() {
-            return Err(findings);
+        if findings.is_empty() {
+            Ok(fresh)
+        } else {
+            Err(findings)
         }
+    }
 
-        let twice = self.managed_twice(graph, &all_interests);
-        if !twice.is_empty() {
-            return Err(twice);
-        }
-
-        if let Err(circle) = self.edges.take_written(&change, graph) {
-            return Err(vec![describe_circle(graph, &circle)]);
-        }
-
-        // From here on nothing is refused.
-        let mut fresh = all_interests;
-        let mut warnings = self.inquire(graph, &mut fresh);
+    /// Which automatic edges come and go, by what is new or changed and what the machine tells.
+    fn find_edges(
+        &mut self,
+        graph: &DesiredGraph,
+        change: &GraphChange,
+        mut fresh: Vec<(ResourceId, Interests)>,
+        warnings: &mut Vec<String>,
+    ) -> EdgeChange {
+        warnings.extend(self.inquire(graph, &mut fresh));
         for (id, interests) in &mut fresh {
             let untold = interests.untold.take();
             warnings.extend(untold.map(|failure| without_edges(id, &failure)));
@@ -198,25 +252,24 @@ impl Preparer {
         fresh.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let removed = change.removed.iter().map(|resource| resource.id.clone());
         let mut found = self.edges.update(graph, removed, fresh);
-        let is_first = std::mem::take(&mut self.is_first);
-        found.view.is_anew = is_first;
+        found.view.is_anew = std::mem::take(&mut self.is_first);
+        found
+    }
 
-        // Built from what was given before, so that the two share what did not change.
-        let mut change = change;
-        change.changed.retain(|(old, new)| {
-            let is_same = self.is_the_same(old, new);
-            if is_same {
-                instances.remove(&new.id);
-            }
-            !is_same
-        });
-        let mut output = change.apply(&self.last_whole);
+    /// The graph with its automatic edges. It is built from the one that was given before, so that the two share what did not change.
+    fn with_automatic_edges(
+        &self,
+        graph: &DesiredGraph,
+        change: &GraphChange,
+        found: &EdgeChange,
+    ) -> DesiredGraph {
+        let mut whole = change.apply(&self.last_whole);
         for pair in found
             .removed
             .iter()
             .filter(|pair| !graph.edges.contains_key(*pair))
         {
-            output.edges.remove(pair);
+            whole.edges.remove(pair);
         }
         // Those that were written until now, and still follow by themselves.
         let no_longer_written = change
@@ -227,45 +280,14 @@ impl Preparer {
             if !graph.edges.contains_key(&pair)
                 && let Some(edge) = self.edges.edge(graph, &pair.0, &pair.1)
             {
-                output.edges.insert(pair, edge);
+                whole.edges.insert(pair, edge);
             }
         }
-        if is_first && output.edges.len() == graph.edges.len() {
+        if found.view.is_anew && whole.edges.len() == graph.edges.len() {
             // Nothing was added, and so the two can be one.
-            output = graph.clone();
+            return graph.clone();
         }
-        fitting.retain(|(id, _)| instances.contains_key(id));
-        let grouped = self.groups.update(&output, self.edges.order(), fitting);
-        for id in &grouped.regrouped {
-            let made = instances.contains_key(id);
-            let group = grouped.graph.resources.get(id).filter(|_| made);
-            match group.and_then(|group| take_made(group, &mut instances)) {
-                Some(made) => instances.insert(id.clone(), made),
-                None => instances.remove(id),
-            };
-        }
-        if !grouped.regrouped.is_empty() {
-            // Members live in the resources that they are part of.
-            let applied = &grouped.graph.resources;
-            instances.retain(|id, made| {
-                let resource = applied.get(id);
-                resource.is_some_and(|resource| Arc::ptr_eq(resource, &made.resource))
-            });
-        }
-        self.last_input = graph.clone();
-        self.last_whole = output;
-        found.warnings.extend(grouped.warnings);
-        Ok(Prepared {
-            graph: grouped.graph,
-            instances,
-            removed: change.removed.len(),
-            view: found.view,
-            sharing: found.sharing,
-            warnings: {
-                warnings.extend(found.warnings);
-                warnings
-            },
-        })
+        whole
     }
 
     /// Resources that manage what another one of the graph manages, where that is refused: all but the first by name are told.
@@ -422,6 +444,25 @@ fn without_edges(id: &ResourceId, failure: &Failure) -> String {
         "{id} has no automatic edges of its own: failed to {}",
         failure.chain()
     )
+}
+
+/// Members live in the resources that they are part of, and so do their instances.
+fn put_members_into_groups(grouped: &Grouped, instances: &mut Instances) {
+    for id in &grouped.regrouped {
+        let made = instances.contains_key(id);
+        let group = grouped.graph.resources.get(id).filter(|_| made);
+        match group.and_then(|group| take_made(group, instances)) {
+            Some(made) => instances.insert(id.clone(), made),
+            None => instances.remove(id),
+        };
+    }
+    if !grouped.regrouped.is_empty() {
+        let applied = &grouped.graph.resources;
+        instances.retain(|id, made| {
+            let resource = applied.get(id);
+            resource.is_some_and(|resource| Arc::ptr_eq(resource, &made.resource))
+        });
+    }
 }
 
 /// Takes what was made of a resource and of its members, if that is there.

@@ -107,133 +107,47 @@ impl Machine {
             return;
         };
         self.running -= 1;
-        let now = self.now;
         let resource = self.live(slot).clone();
         let hidden = self.vertex(slot).hidden;
-        let duration = now.saturating_sub(run.began);
-        let refresh_waits = run.noop && watching && result.outcome.is_ok() && !result.checked && !hidden;
         self.give_back_semaphores(slot);
-        if refresh_waits {
-            result.drifts.push(Drift {
-                member: None,
-                field: "refresh".into(),
-                is: DriftValue::from("pending"),
-                want: DriftValue::from("served"),
-                repaired: false,
-            });
+        if run.noop && watching && result.outcome.is_ok() && !result.checked && !hidden {
+            result.drifts.push(refresh_that_waits());
         }
-        for drift in result.drifts.iter().skip(usize::from(run.announced)) {
-            self.emit_drift(slot, drift);
-        }
-        for drift in result.drifts.iter().filter(|drift| drift.repaired) {
-            let [field, is, want] = shown(drift);
-            let what = match result.outcome {
-                Ok(()) => EventKind::Repaired { field, is, want },
-                Err(_) => EventKind::NotRepaired { field, is, want },
-            };
-            self.emit_of(slot, drift.member.as_ref(), what);
-        }
+        self.tell_drifts(slot, &run, &result);
         self.tell_exported(slot, std::mem::take(&mut result.exported));
-        let mut attempted = "finish";
-        if let (Ok(()), Some(failure)) = (&result.outcome, result.not_exported.take()) {
-            attempted = "export";
-            result.outcome = Err(failure);
-        }
-        if run.timed_out && result.outcome.is_err() {
-            let after = Duration::from_millis(resource.meta.timeout).as_secs_f64();
-            result.outcome = Err(Failure::new(format!(
-                "{attempted}: timeout after {after} seconds"
-            )));
-        }
+        fail_late(&mut result, &run, resource.meta.timeout);
         for (member, failure) in &result.failed_members {
             let error = failure.chain().into();
             self.emit_of(slot, Some(member), EventKind::MemberFailed { error });
         }
-        if let Some(extras) = &mut self.life_mut(slot).extras {
-            let transferring = extras.transferring.take();
-            if let Some(holding) = transferring.filter(|_| result.transferred) {
-                extras.held = holding;
-            }
-            if result.restart_interval
-                && let Some(interval) = extras.interval
-            {
-                let notifies = extras.interval_notifies;
-                self.start_interval(slot, interval, notifies);
-            }
-        }
-        if let Some(sent) = result.sent.take() {
-            self.publish(slot, sent);
-        }
-        for (member, sent) in std::mem::take(&mut result.sent_by_members) {
-            self.publish_of_member(slot, &member, sent);
-        }
+        self.take_over_values(slot, &mut result);
 
-        let error: Option<Arc<str>> = result
-            .outcome
-            .as_ref()
-            .err()
-            .map(|failure| failure.chain().into());
-        let waits = is_waiting(&result);
-        let summary = match &error {
-            Some(_) if waits => RunSummary::Waiting,
-            Some(_) => RunSummary::Failed,
-            None if result.drifts.is_empty() => RunSummary::Ok,
-            None => RunSummary::Drift,
-        };
+        let outcome = result.outcome.as_ref();
+        let error: Option<Arc<str>> = outcome.err().map(|failure| failure.chain().into());
+        let summary = summary(&result);
         let what = EventKind::RunEnded {
             result: summary,
-            duration,
+            duration: self.now.saturating_sub(run.began),
             error: error.clone(),
         };
         self.emit(Some(slot), what);
         // An attempt at a repair, for its notifications may be stored already; a repair if the run succeeded.
         let attempted = result.drifts.iter().any(|drift| drift.repaired);
         if error.is_none() {
-            if attempted {
-                self.convergence.repaired += 1;
-                self.convergence.repaired_at = Some(now);
-                self.tell_sharers(slot);
-            }
-            self.note_fight(slot, &run, &result.drifts);
-            self.note_echo(slot, &run, attempted, summary);
+            self.note_success(slot, &run, &result, attempted, summary);
         }
         if summary == RunSummary::Drift && self.life(slot).fight().is_none() {
-            self.convergence.broken_at = now;
+            self.convergence.broken_at = self.now;
         }
-
         match error {
-            None if run.noop => {
-                self.put_back_refresh(slot);
-                let is_wrong = summary == RunSummary::Drift;
-                if is_wrong {
-                    self.convergence.would_repair += 1;
-                }
-                self.succeeded(slot, is_wrong);
-            }
-            None => {
-                self.consume_refresh(slot);
-                if (result.checked || hidden)
-                    && let Some(extras) = &mut self.life_mut(slot).extras
-                {
-                    for received in &mut extras.received {
-                        received.received.changed = false;
-                    }
-                }
-                if resource.meta.retryreset {
-                    self.vertex_mut(slot).run_tries = 0;
-                }
-                // What a member may not repair was found, and is as it was.
-                self.notify(slot, attempted);
-                let would_repair = result.drifts.iter().any(|drift| !drift.repaired);
-                self.convergence.would_repair += u64::from(would_repair);
-                self.succeeded(slot, would_repair);
-            }
+            None if run.noop => self.noop_run_succeeded(slot, summary),
+            None => self.run_succeeded(slot, &result, attempted),
             Some(error) => {
                 self.put_back_refresh(slot);
                 if attempted {
                     self.note_perhaps(slot);
                 }
-                if waits {
+                if is_waiting(&result) {
                     self.found_missing(slot, error, &result);
                 } else {
                     self.run_failed(slot, &run, error);
@@ -255,6 +169,89 @@ impl Machine {
         if is_undone {
             self.undone(slot);
         }
+    }
+
+    /// Reports the drifts of a run that were not reported while it was in progress, and what came of repairs.
+    fn tell_drifts(&mut self, slot: u32, run: &Run, result: &RunResult) {
+        for drift in result.drifts.iter().skip(usize::from(run.announced)) {
+            self.emit_drift(slot, drift);
+        }
+        for drift in result.drifts.iter().filter(|drift| drift.repaired) {
+            let [field, is, want] = shown(drift);
+            let what = match result.outcome {
+                Ok(()) => EventKind::Repaired { field, is, want },
+                Err(_) => EventKind::NotRepaired { field, is, want },
+            };
+            self.emit_of(slot, drift.member.as_ref(), what);
+        }
+    }
+
+    /// What was received is held from now on, and what was sent goes to its receivers.
+    fn take_over_values(&mut self, slot: u32, result: &mut RunResult) {
+        if let Some(extras) = &mut self.life_mut(slot).extras {
+            let transferring = extras.transferring.take();
+            if let Some(holding) = transferring.filter(|_| result.transferred) {
+                extras.held = holding;
+            }
+            if result.restart_interval
+                && let Some(interval) = extras.interval
+            {
+                let notifies = extras.interval_notifies;
+                self.start_interval(slot, interval, notifies);
+            }
+        }
+        if let Some(sent) = result.sent.take() {
+            self.publish(slot, sent);
+        }
+        for (member, sent) in std::mem::take(&mut result.sent_by_members) {
+            self.publish_of_member(slot, &member, sent);
+        }
+    }
+
+    /// Counts what a run has repaired, and looks whether repairs follow each other without end.
+    fn note_success(
+        &mut self,
+        slot: u32,
+        run: &Run,
+        result: &RunResult,
+        has_repaired: bool,
+        summary: RunSummary,
+    ) {
+        if has_repaired {
+            self.convergence.repaired += 1;
+            self.convergence.repaired_at = Some(self.now);
+            self.tell_sharers(slot);
+        }
+        self.note_fight(slot, run, &result.drifts);
+        self.note_echo(slot, run, has_repaired, summary);
+    }
+
+    fn noop_run_succeeded(&mut self, slot: u32, summary: RunSummary) {
+        self.put_back_refresh(slot);
+        let is_wrong = summary == RunSummary::Drift;
+        if is_wrong {
+            self.convergence.would_repair += 1;
+        }
+        self.succeeded(slot, is_wrong);
+    }
+
+    fn run_succeeded(&mut self, slot: u32, result: &RunResult, has_repaired: bool) {
+        self.consume_refresh(slot);
+        if (result.checked || self.vertex(slot).hidden)
+            && let Some(extras) = &mut self.life_mut(slot).extras
+        {
+            for received in &mut extras.received {
+                received.received.changed = false;
+            }
+        }
+        if self.live(slot).meta.retryreset {
+            self.vertex_mut(slot).run_tries = 0;
+        }
+        // What a member may not repair was found, and is as it was.
+        self.notify(slot, has_repaired);
+        let would_repair = result.drifts.iter().any(|drift| !drift.repaired);
+        self.convergence.would_repair += u64::from(would_repair);
+        self.succeeded(slot, would_repair);
     }
 
     fn succeeded(&mut self, slot: u32, would_repair: bool) {
@@ -589,6 +586,40 @@ impl Machine {
         if let Some(field) = repairing {
             self.emit_of(slot, drift.member.as_ref(), EventKind::Repairing { field });
         }
+    }
+}
+
+/// The drift of a run that was not made because it may not serve the notification that waits for it.
+fn refresh_that_waits() -> Drift {
+    Drift {
+        member: None,
+        field: "refresh".into(),
+        is: DriftValue::from("pending"),
+        want: DriftValue::from("served"),
+        repaired: false,
+    }
+}
+
+/// A run fails also if not all of what it exports could be written; and one that had no more time fails for that reason.
+fn fail_late(result: &mut RunResult, run: &Run, timeout: u64) {
+    let mut attempted = "finish";
+    if let (Ok(()), Some(failure)) = (&result.outcome, result.not_exported.take()) {
+        attempted = "export";
+        result.outcome = Err(failure);
+    }
+    if run.timed_out && result.outcome.is_err() {
+        let after = Duration::from_millis(timeout).as_secs_f64();
+        let message = format!("{attempted}: timeout after {after} seconds");
+        result.outcome = Err(Failure::new(message));
+    }
+}
+
+fn summary(result: &RunResult) -> RunSummary {
+    match result.outcome {
+        Err(_) if is_waiting(result) => RunSummary::Waiting,
+        Err(_) => RunSummary::Failed,
+        Ok(()) if result.drifts.is_empty() => RunSummary::Ok,
+        Ok(()) => RunSummary::Drift,
     }
 }
 

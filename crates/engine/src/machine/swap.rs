@@ -67,6 +67,31 @@ impl Counts {
     }
 }
 
+/// What a swap is about to do, by slots.
+#[derive(Default)]
+struct Swap {
+    /// What goes, is replaced, or begins to watch again.
+    leaving: BTreeSet<u32>,
+    /// Those of `leaving` that the new graph does not have.
+    gone: Vec<u32>,
+    /// Those of `leaving` that have never been right, and run before they go.
+    realizing: BTreeSet<u32>,
+    /// What becomes a reversal, or stops being one: it keeps no edges.
+    reversed: Vec<u32>,
+    /// What is to live where something else is leaving.
+    wanted: Vec<(u32, Arc<DesiredResource>)>,
+    /// Hidden resources that have no slot yet.
+    hidden_added: Vec<Arc<DesiredResource>>,
+    /// What is to be added.
+    added: Vec<u32>,
+    /// Identities that got one more resource, or a hidden one for another: all their edges hold for it too.
+    extended: BTreeSet<ResourceId>,
+    /// Where edges begin that came or went: their heights may be others.
+    upstream: Vec<u32>,
+    /// Who receives something through other edges than before, and must run.
+    receivers: BTreeSet<u32>,
+}
+
 impl Machine {
     /// Takes a new graph. It is complete and free of cycles; an older one than the present one is refused.
     pub(super) fn new_graph(&mut self, graph: DesiredGraph) {
@@ -87,86 +112,108 @@ impl Machine {
         let graph = self.with_reversals(graph);
         let change = setpoint_graph::diff(&old, &graph);
         let generation = graph.generation;
-        let total = graph.resources.len() + graph.hidden.values().map(Vec::len).sum::<usize>();
-
-        // What goes, decided under the old edges.
-        let mut leaving: BTreeSet<u32> = BTreeSet::new();
-        let mut gone: Vec<u32> = Vec::new();
-        let mut added: Vec<u32> = Vec::new();
-        let mut wanted: Vec<(u32, Arc<DesiredResource>)> = Vec::new();
-        for resource in &change.removed {
-            gone.extend(self.normal_slot(&resource.id));
+        let mut swap = self.find_leaving(&change);
+        self.tell_accepted(&graph, &change, &swap);
+        // Nothing runs before all edges and slots are those of the new graph.
+        self.remove_edges(&graph, &change, &mut swap);
+        self.fill_slots(&old, &change, &mut swap);
+        self.add_edges(&graph, &change, &mut swap);
+        if !change.edges_removed.is_empty() || !swap.upstream.is_empty() {
+            self.epoch += 1;
+            self.wake_all();
         }
-        let mut extended: BTreeSet<ResourceId> = BTreeSet::new();
-        let mut reversed: Vec<u32> = Vec::new();
+        self.update_heights(std::mem::take(&mut swap.upstream));
+        self.graph = Some(graph);
+        self.swapped = Some(self.now);
+        self.convergence.broken_at = self.now;
+        self.retarget_exports(&change);
+        self.convergence.has_graph = true;
+        self.begin(swap);
+        self.emit(None, EventKind::GraphSwapped { generation });
+    }
+
+    /// What goes, decided under the old edges, and what takes its place.
+    fn find_leaving(&mut self, change: &GraphChange) -> Swap {
+        let mut swap = Swap::default();
+        for resource in &change.removed {
+            swap.gone.extend(self.normal_slot(&resource.id));
+        }
         for (old, new) in &change.changed {
             if let Some(slot) = self.normal_slot(&new.id) {
-                leaving.insert(slot);
-                wanted.push((slot, new.clone()));
+                swap.leaving.insert(slot);
+                swap.wanted.push((slot, new.clone()));
                 if old.meta.is_reversal {
                     // It had none of the edges that its identity may have had all along, by hidden resources.
-                    extended.insert(new.id.clone());
+                    swap.extended.insert(new.id.clone());
                 }
                 if old.meta.is_reversal != new.meta.is_reversal {
-                    reversed.push(slot);
+                    swap.reversed.push(slot);
                 }
             }
         }
-        let mut hidden_added: Vec<Arc<DesiredResource>> = Vec::new();
         for hidden in &change.hidden {
-            self.match_hidden(&hidden.id, &hidden.new, &mut gone, &mut hidden_added);
+            self.match_hidden(&hidden.id, &hidden.new, &mut swap.gone, &mut swap.hidden_added);
         }
         for slot in self.failed.clone() {
             let life = self.life(slot);
             let rewatch = life.is_failed_for_good() && life.resource.meta.rewatch;
-            if rewatch && !leaving.contains(&slot) {
-                leaving.insert(slot);
+            if rewatch && !swap.leaving.contains(&slot) {
+                swap.leaving.insert(slot);
             }
         }
-        leaving.extend(gone.iter().copied());
-        let realizing: BTreeSet<u32> = leaving
+        swap.leaving.extend(swap.gone.iter().copied());
+        swap.realizing = swap
+            .leaving
             .iter()
             .copied()
             .filter(|slot| self.should_realize(*slot))
             .collect();
+        swap
+    }
 
-        // Resources are counted as the program has them, whichever are applied together.
-        let counts = Counts::of(&change);
+    /// Reports a graph that is taken. Resources are counted as the program has them, whichever are applied together.
+    fn tell_accepted(&mut self, graph: &DesiredGraph, change: &GraphChange, swap: &Swap) {
+        let total = graph.resources.len() + graph.hidden.values().map(Vec::len).sum::<usize>();
+        let counts = Counts::of(change);
         self.members = (self.members + counts.members).saturating_sub(counts.members_before);
-        let added_count = counts.added + hidden_added.len();
-        let removed_count = counts.removed + gone.len().saturating_sub(change.removed.len());
-        let rewatched = (leaving.len() - gone.len()).saturating_sub(change.changed.len());
-        let changed_count = counts.changed + rewatched;
+        let added = counts.added + swap.hidden_added.len();
+        let removed = counts.removed + swap.gone.len().saturating_sub(change.removed.len());
+        let rewatched = (swap.leaving.len() - swap.gone.len()).saturating_sub(change.changed.len());
+        let changed = counts.changed + rewatched;
         self.emit(
             None,
             EventKind::GraphAccepted {
-                added: added_count,
-                removed: removed_count,
-                changed: changed_count,
-                kept: (total + self.members).saturating_sub(added_count + changed_count),
+                added,
+                removed,
+                changed,
+                kept: (total + self.members).saturating_sub(added + changed),
             },
         );
+    }
 
-        // Edges and slots of the new graph. Nothing runs before all of it is done.
-        let mut upstream: Vec<u32> = Vec::new();
-        let mut receivers: BTreeSet<u32> = BTreeSet::new();
-        for slot in &gone {
-            self.remove_edges_of(*slot, &mut upstream);
+    /// Takes away the edges that the new graph does not have, and those of resources that it does not have.
+    fn remove_edges(&mut self, graph: &DesiredGraph, change: &GraphChange, swap: &mut Swap) {
+        for slot in &swap.gone {
+            self.remove_edges_of(*slot, &mut swap.upstream);
             let vertex = self.vertex_mut(*slot);
             vertex.run_tries = 0;
             if vertex.life.is_some() {
                 vertex.wanted = None;
             }
         }
-        for slot in reversed {
-            self.remove_edges_of(slot, &mut upstream);
-            self.vertex_mut(slot).run_tries = 0;
+        for slot in &swap.reversed {
+            self.remove_edges_of(*slot, &mut swap.upstream);
+            self.vertex_mut(*slot).run_tries = 0;
         }
         for edge in &change.edges_removed {
             let comes_back = graph.edges.get(&(edge.from.clone(), edge.to.clone()));
-            self.remove_edge(edge, comes_back, &mut upstream, &mut receivers);
+            self.remove_edge(edge, comes_back, &mut swap.upstream, &mut swap.receivers);
         }
-        for (slot, resource) in wanted {
+    }
+
+    /// Says of each slot what is to live in it, and finds slots for what is new.
+    fn fill_slots(&mut self, old: &DesiredGraph, change: &GraphChange, swap: &mut Swap) {
+        for (slot, resource) in swap.wanted.drain(..) {
             if resource.meta.reset {
                 self.vertex_mut(slot).run_tries = 0;
             }
@@ -176,65 +223,58 @@ impl Machine {
             .reserve(change.added.len().saturating_sub(self.free.len()));
         self.index.reserve(change.added.len());
         for resource in &change.added {
-            note_extended(&old, &resource.id, &mut extended);
-            added.push(self.normal_slot_for(resource.clone()));
+            note_extended(old, &resource.id, &mut swap.extended);
+            swap.added.push(self.normal_slot_for(resource.clone()));
         }
-        for resource in hidden_added {
-            note_extended(&old, &resource.id, &mut extended);
+        for resource in swap.hidden_added.drain(..) {
+            note_extended(old, &resource.id, &mut swap.extended);
             let slot = self.new_slot(&resource.id);
             let vertex = self.vertex_mut(slot);
             vertex.hidden = true;
             vertex.wanted = Some(resource);
-            added.push(slot);
+            swap.added.push(slot);
         }
-        for edge in &change.edges_added {
-            self.add_edge(edge, &mut upstream, &mut receivers);
-        }
-        if !extended.is_empty() {
-            // Identities that got one more resource, or a hidden one for another: all their edges hold for it too. Rare, so the whole is looked at.
-            let mut found: Vec<Arc<DesiredEdge>> = Vec::new();
-            for ((from, to), edge) in &graph.edges {
-                if extended.contains(from) || extended.contains(to) {
-                    found.push(edge.clone());
-                }
-            }
-            for edge in found {
-                self.add_edge(&edge, &mut upstream, &mut receivers);
-            }
-        }
-        if !change.edges_removed.is_empty() || !upstream.is_empty() {
-            self.epoch += 1;
-            self.wake_all();
-        }
-        self.update_heights(upstream);
-        self.graph = Some(graph);
-        self.swapped = Some(self.now);
-        self.convergence.broken_at = self.now;
-        self.retarget_exports(&change);
-        self.convergence.has_graph = true;
+    }
 
-        for slot in receivers {
+    /// Puts in the edges that only the new graph has, and those that hold for what is new.
+    fn add_edges(&mut self, graph: &DesiredGraph, change: &GraphChange, swap: &mut Swap) {
+        for edge in &change.edges_added {
+            self.add_edge(edge, &mut swap.upstream, &mut swap.receivers);
+        }
+        if swap.extended.is_empty() {
+            return;
+        }
+        // Rare, so the whole is looked at.
+        for ((from, to), edge) in &graph.edges {
+            if swap.extended.contains(from) || swap.extended.contains(to) {
+                self.add_edge(edge, &mut swap.upstream, &mut swap.receivers);
+            }
+        }
+    }
+
+    /// Begins to run, to take away, and to add what the swap has found.
+    fn begin(&mut self, mut swap: Swap) {
+        for slot in swap.receivers {
             let vertex = self.vertex(slot);
-            if vertex.life.is_some() && !leaving.contains(&slot) && !vertex.is_leaving() {
+            if vertex.life.is_some() && !swap.leaving.contains(&slot) && !vertex.is_leaving() {
                 self.make_due(slot, Cause::Swap);
             }
         }
-        for slot in leaving {
+        for slot in swap.leaving {
             if self.vertex(slot).life.is_some() {
-                self.leave(slot, realizing.contains(&slot));
-            } else if gone.contains(&slot) {
+                self.leave(slot, swap.realizing.contains(&slot));
+            } else if swap.gone.contains(&slot) {
                 self.cancel_pending_add(slot);
             } else {
                 // It waited for what may not be in its way any more.
-                added.push(slot);
+                swap.added.push(slot);
             }
         }
-        for slot in added {
+        for slot in swap.added {
             if self.vertex(slot).life.is_none() {
                 self.add(slot);
             }
         }
-        self.emit(None, EventKind::GraphSwapped { generation });
     }
 
     /// Whether a resource that is to go has never been right and may run first.
