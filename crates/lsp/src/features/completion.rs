@@ -132,39 +132,11 @@ impl List<'_> {
             }
             Expected::EdgeKind(name) => {
                 self.replace(name);
-                for schema in library::kinds(&self.place.setup.library) {
-                    let label = library::capitalized(schema.kind);
-                    self.push(Entry {
-                        label: &label,
-                        sort: sort::STRUCT,
-                        detail: library::first_line(schema.doc).to_owned(),
-                        snippet: Some(format!("{label}[\"$1\"]")),
-                        ..Entry::default()
-                    });
-                }
+                self.edge_kinds();
             }
             Expected::EdgeField { kind, name } => {
                 self.replace(name);
-                let Some(schema) = self.schema(kind) else { return };
-                for key in schema.sends {
-                    self.push(Entry {
-                        label: key.name,
-                        sort: sort::PROPERTY,
-                        detail: format!("sends {}", key.parameter_type.describe()),
-                        doc: key.doc.to_owned(),
-                        ..Entry::default()
-                    });
-                }
-                for parameter in writable_parameters(schema) {
-                    self.push(Entry {
-                        label: parameter.name,
-                        sort: sort::PROPERTY,
-                        detail: parameter.parameter_type.describe(),
-                        doc: library::parameter(schema, parameter),
-                        rank: 1,
-                        ..Entry::default()
-                    });
-                }
+                self.edge_fields(kind);
             }
             Expected::Parameter { kind, name, present } => {
                 self.replace(name);
@@ -172,36 +144,11 @@ impl List<'_> {
             }
             Expected::MetaParameter(name) => {
                 self.replace(name);
-                for meta in MetaName::ALL {
-                    self.push(Entry {
-                        label: meta.name(),
-                        sort: sort::PROPERTY,
-                        detail: meta.ty().to_string(),
-                        doc: library::meta(meta),
-                        snippet: Some(format!(
-                            "{} => {},",
-                            meta.name(),
-                            library::placeholder(&meta.ty(), 1)
-                        )),
-                        ..Entry::default()
-                    });
-                }
+                self.meta_parameters();
             }
             Expected::Field { base, name } => {
                 self.replace(name);
-                let types = self.place.analysis().types_at(self.place.file, *base);
-                for field in types
-                    .iter()
-                    .filter_map(|ty| ty.as_struct())
-                    .flat_map(|ty| ty.fields.iter())
-                {
-                    self.push(Entry {
-                        label: &field.name,
-                        sort: sort::FIELD,
-                        detail: field.ty.to_string(),
-                        ..Entry::default()
-                    });
-                }
+                self.fields(*base);
             }
             Expected::ImportPath { prefix, replaced } => {
                 self.replaced = self.place.range(*replaced);
@@ -211,6 +158,70 @@ impl List<'_> {
                 self.replace(name);
                 TYPES.iter().for_each(|word| self.word(word, None));
             }
+        }
+    }
+
+    fn edge_kinds(&mut self) {
+        for schema in library::kinds(&self.place.setup.library) {
+            let label = library::capitalized(schema.kind);
+            self.push(Entry {
+                label: &label,
+                sort: sort::STRUCT,
+                detail: library::first_line(schema.doc).to_owned(),
+                snippet: Some(format!("{label}[\"$1\"]")),
+                ..Entry::default()
+            });
+        }
+    }
+
+    /// What a kind sends, and then the parameters that it can receive.
+    fn edge_fields(&mut self, kind: &str) {
+        let Some(schema) = self.schema(kind) else { return };
+        for key in schema.sends {
+            self.push(Entry {
+                label: key.name,
+                sort: sort::PROPERTY,
+                detail: format!("sends {}", key.parameter_type.describe()),
+                doc: key.doc.to_owned(),
+                ..Entry::default()
+            });
+        }
+        for parameter in writable_parameters(schema) {
+            self.push(Entry {
+                label: parameter.name,
+                sort: sort::PROPERTY,
+                detail: parameter.parameter_type.describe(),
+                doc: library::parameter(schema, parameter),
+                rank: 1,
+                ..Entry::default()
+            });
+        }
+    }
+
+    fn meta_parameters(&mut self) {
+        for meta in MetaName::ALL {
+            let value = library::placeholder(&meta.ty(), 1);
+            self.push(Entry {
+                label: meta.name(),
+                sort: sort::PROPERTY,
+                detail: meta.ty().to_string(),
+                doc: library::meta(meta),
+                snippet: Some(format!("{} => {value},", meta.name())),
+                ..Entry::default()
+            });
+        }
+    }
+
+    fn fields(&mut self, base: u32) {
+        let types = self.place.analysis().types_at(self.place.file, base);
+        let structs = types.iter().filter_map(|ty| ty.as_struct());
+        for field in structs.flat_map(|ty| ty.fields.iter()) {
+            self.push(Entry {
+                label: &field.name,
+                sort: sort::FIELD,
+                detail: field.ty.to_string(),
+                ..Entry::default()
+            });
         }
     }
 

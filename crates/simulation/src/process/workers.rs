@@ -32,58 +32,10 @@ impl Process {
                     Some(false) => self.step(host, Input::Forgotten(role.id()))?,
                     None => {}
                 }
-                let Some(vertex) = self.vertices[role.place()]
-                    .as_mut()
-                    .filter(|vertex| vertex.id == id)
-                else {
-                    return Ok(());
-                };
-                vertex.initialised = !fails;
-                vertex.watching = !fails && !arms;
-                let result = if fails {
-                    Err(Failure::new("begin"))
-                } else {
-                    let refresh = refresh.into_iter().map(Role::id).collect();
-                    Ok(Initialised { refresh })
-                };
-                self.step(host, Input::InitEnded { vertex: id, result })
+                self.init_ended(host, (role, id), arms, fails, refresh)
             }
-            Coming::Armed { role, id, fails } => {
-                let Some(vertex) = self.vertices[role.place()]
-                    .as_mut()
-                    .filter(|vertex| vertex.id == id)
-                else {
-                    return Ok(());
-                };
-                vertex.armed = !fails;
-                vertex.watching = !fails;
-                let result = if fails {
-                    Err(Failure::new("watch"))
-                } else {
-                    Ok(Armed::default())
-                };
-                self.step(host, Input::WatchArmed { vertex: id, result })
-            }
-            Coming::Watches(roles) => {
-                let mut events: Vec<(VertexId, Arc<str>)> = Vec::new();
-                for role in roles {
-                    if let Some(vertex) = self.with_part(role)
-                        && vertex.watching
-                        && !events.iter().any(|(id, _)| *id == vertex.id)
-                        && vertex.resource.meta.poll == 0
-                    {
-                        vertex.clean = false;
-                        vertex.dirtied = true;
-                        vertex.unanswered = !vertex.going;
-                        events.push((vertex.id, "it".into()));
-                    }
-                }
-                if events.is_empty() {
-                    Ok(())
-                } else {
-                    self.step(host, Input::WatchEvents(events))
-                }
-            }
+            Coming::Armed { role, id, fails } => self.armed(host, (role, id), fails),
+            Coming::Watches(roles) => self.watches_tell(host, roles),
             Coming::RunEnded { role } => self.run_ended(host, role),
             Coming::Store => {
                 self.begin_store(host);
@@ -103,10 +55,7 @@ impl Process {
                 self.step(host, Input::RunEnded { vertex, result })
             }
             Coming::CleanupEnded { role, id } => {
-                if self.vertices[role.place()]
-                    .as_ref()
-                    .is_some_and(|vertex| vertex.id == id)
-                {
+                if self.vertex_of(role, id).is_some() {
                     self.vertices[role.place()] = None;
                 }
                 self.step(
@@ -121,6 +70,70 @@ impl Process {
                 let at = Some("/somewhere".into());
                 self.step(host, Input::NotAnswering { vertex, at })
             }
+        }
+    }
+
+    /// What the host has of a role, unless it is another resource by now.
+    fn vertex_of(&mut self, role: Role, id: VertexId) -> Option<&mut Vertex> {
+        let vertex = self.vertices[role.place()].as_mut();
+        vertex.filter(|vertex| vertex.id == id)
+    }
+
+    fn init_ended(
+        &mut self,
+        host: &mut Host,
+        (role, id): (Role, VertexId),
+        arms: bool,
+        fails: bool,
+        refresh: Vec<Role>,
+    ) -> Result<(), Broken> {
+        let Some(vertex) = self.vertex_of(role, id) else {
+            return Ok(());
+        };
+        vertex.initialised = !fails;
+        vertex.watching = !fails && !arms;
+        let result = if fails {
+            Err(Failure::new("begin"))
+        } else {
+            let refresh = refresh.into_iter().map(Role::id).collect();
+            Ok(Initialised { refresh })
+        };
+        self.step(host, Input::InitEnded { vertex: id, result })
+    }
+
+    fn armed(&mut self, host: &mut Host, (role, id): (Role, VertexId), fails: bool) -> Result<(), Broken> {
+        let Some(vertex) = self.vertex_of(role, id) else {
+            return Ok(());
+        };
+        vertex.armed = !fails;
+        vertex.watching = !fails;
+        let result = if fails {
+            Err(Failure::new("watch"))
+        } else {
+            Ok(Armed::default())
+        };
+        self.step(host, Input::WatchArmed { vertex: id, result })
+    }
+
+    /// Something happened to these; those that are watched report it.
+    fn watches_tell(&mut self, host: &mut Host, roles: Vec<Role>) -> Result<(), Broken> {
+        let mut events: Vec<(VertexId, Arc<str>)> = Vec::new();
+        for role in roles {
+            if let Some(vertex) = self.with_part(role)
+                && vertex.watching
+                && !events.iter().any(|(id, _)| *id == vertex.id)
+                && vertex.resource.meta.poll == 0
+            {
+                vertex.clean = false;
+                vertex.dirtied = true;
+                vertex.unanswered = !vertex.going;
+                events.push((vertex.id, "it".into()));
+            }
+        }
+        if events.is_empty() {
+            Ok(())
+        } else {
+            self.step(host, Input::WatchEvents(events))
         }
     }
 
@@ -356,44 +369,7 @@ impl Process {
         let Some(role) = Role::of(&resource.id) else {
             return unknown("brought in");
         };
-        let there = &self.vertices[role.place()];
-        let members = resource.members.all();
-        for part in members
-            .iter()
-            .map(|member| Role::of(&member.id))
-            .chain([Some(role)])
-        {
-            let Some(part) = part else {
-                return unknown("brought in");
-            };
-            let mut others = self.vertices.iter().flatten().filter(|other| other.id != id);
-            let other = others.any(|other| other.parts.iter().any(|known| known.role == part));
-            hold(Rule::Unique, !other, || {
-                format!("{part} is brought in while the old one is there")
-            })?;
-        }
-        let wanted = match (self.graph.resources.get(&resource.id), resource.meta.is_reversal) {
-            (wanted, true) => wanted.is_none(),
-            (wanted, false) => wanted.is_some_and(|wanted| wanted.is_unchanged(&resource)),
-        };
-        let again = there.is_some();
-        hold(Rule::Newest, wanted || again, || {
-            format!("{role} is brought in but not wanted")
-        })?;
-        // One that failed to begin may try again meanwhile.
-        if role.is_exclusive() && !again {
-            let old = Role::all().find(|other| {
-                *other != role
-                    && other.is_exclusive()
-                    && self.program.wanted(*other).is_none()
-                    && self.vertices[other.place()]
-                        .as_ref()
-                        .is_some_and(|there| !there.resource.meta.is_reversal)
-            });
-            hold(Rule::Port, old.is_none(), || {
-                format!("{role} is brought in while {old:?} still goes")
-            })?;
-        }
+        self.judge_bringing_in(role, id, &resource)?;
         let fault = host.fault(role);
         let fails = fault.init > 0;
         fault.init = fault.init.saturating_sub(1);
@@ -403,17 +379,7 @@ impl Process {
         } else {
             Vec::new()
         };
-        let number = match resource.meta.is_reversal {
-            true => host.records[role.place()],
-            false => resource.parameters.get("content").and_then(content_number),
-        };
-        let own = (role, number);
-        let of_members = members.iter().filter_map(|member| {
-            let number = member.parameters.get("content").and_then(content_number);
-            Some((Role::of(&member.id)?, number))
-        });
-        let parts = std::iter::once(own).chain(of_members);
-        let parts: Vec<Part> = parts.map(|(role, number)| Part::new(role, number)).collect();
+        let parts = parts_of(host, role, &resource);
         for part in &parts {
             // What the one before it sent is not its own.
             self.published[part.role.place()] = None;
@@ -446,6 +412,46 @@ impl Process {
         );
         if arms && !fails {
             self.arm(host, role);
+        }
+        Ok(())
+    }
+
+    /// Whether a resource may be brought in now.
+    fn judge_bringing_in(&self, role: Role, id: VertexId, resource: &DesiredResource) -> Result<(), Broken> {
+        let there = &self.vertices[role.place()];
+        let members = resource.members.all();
+        let parts = members.iter().map(|member| Role::of(&member.id));
+        for part in parts.chain([Some(role)]) {
+            let Some(part) = part else {
+                return unknown("brought in");
+            };
+            let mut others = self.vertices.iter().flatten().filter(|other| other.id != id);
+            let other = others.any(|other| other.parts.iter().any(|known| known.role == part));
+            hold(Rule::Unique, !other, || {
+                format!("{part} is brought in while the old one is there")
+            })?;
+        }
+        let wanted = match (self.graph.resources.get(&resource.id), resource.meta.is_reversal) {
+            (wanted, true) => wanted.is_none(),
+            (wanted, false) => wanted.is_some_and(|wanted| wanted.is_unchanged(resource)),
+        };
+        let again = there.is_some();
+        hold(Rule::Newest, wanted || again, || {
+            format!("{role} is brought in but not wanted")
+        })?;
+        // One that failed to begin may try again meanwhile.
+        if role.is_exclusive() && !again {
+            let old = Role::all().find(|other| {
+                *other != role
+                    && other.is_exclusive()
+                    && self.program.wanted(*other).is_none()
+                    && self.vertices[other.place()]
+                        .as_ref()
+                        .is_some_and(|there| !there.resource.meta.is_reversal)
+            });
+            hold(Rule::Port, old.is_none(), || {
+                format!("{role} is brought in while {old:?} still goes")
+            })?;
         }
         Ok(())
     }
@@ -645,4 +651,19 @@ impl Part {
             is_final: false,
         }
     }
+}
+
+/// A resource with the members of its group, each with what shall be in it.
+fn parts_of(host: &Host, role: Role, resource: &DesiredResource) -> Vec<Part> {
+    let number = match resource.meta.is_reversal {
+        true => host.records[role.place()],
+        false => resource.parameters.get("content").and_then(content_number),
+    };
+    let members = resource.members.all();
+    let of_members = members.iter().filter_map(|member| {
+        let number = member.parameters.get("content").and_then(content_number);
+        Some((Role::of(&member.id)?, number))
+    });
+    let parts = std::iter::once((role, number)).chain(of_members);
+    parts.map(|(role, number)| Part::new(role, number)).collect()
 }
