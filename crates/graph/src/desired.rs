@@ -1,11 +1,15 @@
 //! The desired graph: pure data, printable, comparable, and shared from one version to the next.
 
+mod members;
+
 use std::fmt;
 use std::sync::Arc;
 
 use setpoint_diagnostics::Span;
 
-use crate::{DesiredMembers, KindSchema, Link, Meta, Parameters};
+use crate::{KindSchema, Link, Meta, Parameters};
+
+pub use members::{DesiredMembers, Sending};
 
 /// Identity of a resource: its kind and its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
