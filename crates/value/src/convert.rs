@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::conformance::plain;
-use crate::unify::unify;
+use crate::unify::{is_hole, unify};
 use crate::{
     ArgumentError, Field, FunctionSpec, Map, Mark, Path, PathStep, Refinement, Struct, Type, Value, conforms,
     format_float, value_conforms,
@@ -492,10 +492,6 @@ fn carried(refinement: &Refinement, from: &Type, to: &Type) -> Refinement {
         _ => {}
     }
     kept
-}
-
-pub(crate) fn is_hole(ty: &Type) -> bool {
-    matches!(ty, Type::Dynamic | Type::Variable(_))
 }
 
 fn field_types(s: &crate::StructType) -> Vec<Type> {

@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::Type;
 use crate::conformance::plain;
-use crate::convert::is_hole;
 
 /// Two of several types that have no type in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,6 +168,11 @@ fn unify_maps(types: &[&Type]) -> Option<Type> {
         return None;
     }
     Some(Type::map(key, unify_all(&values)?))
+}
+
+/// Whether a type may still become any other.
+pub(crate) fn is_hole(ty: &Type) -> bool {
+    matches!(ty, Type::Dynamic | Type::Variable(_))
 }
 
 #[cfg(test)]
