@@ -12,7 +12,7 @@ pub(crate) use crate::deploys::Deployed;
 use crate::deploys::{Deploys, Follower, record_of};
 use crate::first_program::FirstProgram;
 use crate::membership::Reporting;
-use crate::reload::Programs;
+use crate::runner::{ProgramFrontend, Programs};
 use crate::surroundings::Surroundings;
 
 /// How an agent takes part in the deploys of a cluster.
@@ -156,7 +156,9 @@ impl MemberPrograms {
             state.set_wrong(Some(messages.join("\n")));
         } else {
             let surroundings = self.surroundings.clone();
-            *programs = Some(Programs::start(source, compilation, surroundings, false));
+            *programs = Some(Programs::start(surroundings.clone(), false, |sender| {
+                Box::new(ProgramFrontend::new(source, compilation, surroundings, sender))
+            }));
         }
     }
 }

@@ -3,9 +3,8 @@
 use setpoint_programs::languages::compilation::{Compilation, ProgramSource};
 use setpoint_programs::languages::model::{ModelCompilation, ModelWork};
 
-use crate::model_run;
 use crate::published_facts::PublishedFacts;
-use crate::reload::Programs;
+use crate::runner::{ModelFrontend, ProgramFrontend, Programs};
 use crate::surroundings::Surroundings;
 
 /// The program that an agent runs first: compiled, and right.
@@ -19,15 +18,26 @@ pub enum FirstProgram {
 impl FirstProgram {
     /// Runs it. With `watch` a program is read again when its files change; a model always is. `facts` are those of this run's resources.
     pub(crate) fn start(self, surroundings: Surroundings, watch: bool, facts: PublishedFacts) -> Programs {
-        match self {
+        // A model follows its files unless it follows nothing.
+        let watch = match self {
+            FirstProgram::Program(_) => watch,
+            FirstProgram::Model(_) => surroundings.follow,
+        };
+        Programs::start(surroundings.clone(), watch, |sender| match self {
             FirstProgram::Program(program) => {
                 let (source, compilation) = *program;
-                Programs::start(source, compilation, surroundings, watch)
+                Box::new(ProgramFrontend::new(source, compilation, surroundings, sender))
             }
             FirstProgram::Model(model) => {
                 let (model, compilation) = *model;
-                model_run::start(model, compilation, surroundings, facts)
+                Box::new(ModelFrontend::new(
+                    model,
+                    compilation,
+                    surroundings,
+                    facts,
+                    &sender,
+                ))
             }
-        }
+        })
     }
 }

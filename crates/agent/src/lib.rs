@@ -1,6 +1,6 @@
 //! The agent: what a long-lived process does with a program, an engine and its surroundings.
 //!
-//! - [`reload`] runs the programs of a run and replaces them; [`program_state`] is how the newest one stands.
+//! - [`runner`] runs the programs of a run and replaces them; [`program_state`] is how the newest one stands.
 //! - [`control`] answers other processes; [`metrics`], [`graphviz`] and [`service_manager`] show how the machine stands.
 //! - [`deploys`] and [`membership`] are the agent's part of a cluster.
 
@@ -24,13 +24,11 @@ pub mod line_schema;
 pub mod membership;
 mod messages;
 pub mod metrics;
-mod model_run;
 pub mod prefix;
-pub mod program;
 mod program_state;
 mod published_facts;
-mod reload;
 pub mod requests;
+pub mod runner;
 mod service_manager;
 mod services;
 pub mod signals;

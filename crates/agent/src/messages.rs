@@ -4,7 +4,7 @@ use setpoint_programs::languages::compilation::ProgramSource;
 use tokio::sync::oneshot;
 
 /// What the thread is told.
-pub enum Message {
+pub(crate) enum Message {
     /// Somebody asked to read the program again, and perhaps wants to know what became of it.
     Reload(Option<ReloadAnswer>),
     /// Another program takes the place of this one.

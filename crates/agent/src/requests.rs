@@ -5,7 +5,7 @@ use setpoint_engine::machine::{ExitReason, ExitReport, StopStage};
 use setpoint_programs::report::{Importance, Reporter};
 
 use crate::cluster::{Deployed, MemberPrograms};
-use crate::reload::Programs;
+use crate::runner::Programs;
 use crate::signals::{Request, Signals, StopSignal};
 
 /// How a run came to its end.

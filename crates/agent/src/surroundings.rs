@@ -8,12 +8,12 @@ use crate::program_state::ProgramState;
 
 /// What programs need to run.
 #[derive(Clone)]
-pub struct Surroundings {
-    pub machine: LocalMachine,
-    pub engine: Engine,
-    pub reporter: Reporter,
+pub(crate) struct Surroundings {
+    pub(crate) machine: LocalMachine,
+    pub(crate) engine: Engine,
+    pub(crate) reporter: Reporter,
     /// Where it is told how the program stands.
-    pub state: ProgramState,
+    pub(crate) state: ProgramState,
     /// Whether values that change make new graphs.
-    pub follow: bool,
+    pub(crate) follow: bool,
 }

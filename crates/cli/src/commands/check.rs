@@ -18,7 +18,7 @@ use crate::arguments::{ModuleArguments, ProgramArguments};
 use crate::exit_code;
 use crate::process::use_huge_pages;
 use crate::session::Session;
-use setpoint_agent::program::NO_RESOURCES;
+use setpoint_agent::runner::NO_RESOURCES;
 use setpoint_programs::codes::UNFORMATTED;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;

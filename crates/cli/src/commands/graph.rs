@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::session::Session;
 use crate::store_arguments::StoreArguments;
 use setpoint_agent::prefix::Prefix;
-use setpoint_agent::program::NO_RESOURCES;
+use setpoint_agent::runner::NO_RESOURCES;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::languages::evaluation::first_graph;

@@ -14,26 +14,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use setpoint_diagnostics::{Diagnostics, Severity, SourceMap};
-use setpoint_engine::{Engine, Submitted};
+use setpoint_diagnostics::{Diagnostics, SourceMap};
+use setpoint_engine::Submitted;
 use setpoint_flow::{Evaluator, Language, Step, Stop};
+use setpoint_graph::{DesiredGraph, Finding};
 use setpoint_host::sync::Mutex;
-use setpoint_resources::{ProgramFile, ProgramFiles as RunningFiles};
-use setpoint_value::Capabilities;
-
-use crate::messages::Message;
-use crate::program_state::ProgramState;
-use crate::surroundings::Surroundings;
 use setpoint_programs::failure::Failure;
 use setpoint_programs::imposed::Imposing;
 use setpoint_programs::languages::compilation::Compilation;
 use setpoint_programs::languages::evaluation::Woken;
 use setpoint_programs::languages::included_models::News;
 use setpoint_programs::report::Importance;
-use setpoint_programs::report::Reporter;
+use setpoint_resources::ProgramFile;
+use setpoint_value::Capabilities;
+
+use super::findings::{Findings, Situation, Words};
+use crate::messages::Message;
+use crate::surroundings::Surroundings;
 
 /// A running program. Dropping it closes its sources.
-pub struct Program {
+pub(super) struct Program {
     number: u64,
     woken: Woken,
     stop: Stop,
@@ -47,7 +47,7 @@ const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// What the engine was given by the programs of a run. It listens to the newest that has given it a graph.
 #[derive(Default)]
-pub struct Gate {
+pub(super) struct Gate {
     given: Mutex<Given>,
     /// The number of that program, for who cannot wait until a graph is taken.
     newest: AtomicU64,
@@ -65,12 +65,18 @@ struct Given {
 /// What is said of a program that describes nothing: a truncated one would look healthy.
 pub const NO_RESOURCES: &str = "the program describes no resources, so there is nothing to keep right";
 
+/// What is said of a program that becomes wrong.
+const WORDS: Words = Words {
+    kept: "the machine is kept as the last good values want it, until the program recovers",
+    recovered: "the program has recovered",
+};
+
 /// The program cannot go on; what is wrong with it was told.
 struct Ended;
 
 impl Program {
     /// Starts a compiled program. It tells when its first graph is accepted, or that there will be none.
-    pub fn start(
+    pub(super) fn start(
         number: u64,
         compilation: Compilation,
         surroundings: &Surroundings,
@@ -82,17 +88,16 @@ impl Program {
         let listed = files.listed(&compilation.sources).into();
         let capabilities = machine.capabilities(files, true)?;
         let woken = Woken::default();
-        let work = Work {
+        let mut work = Work {
             number,
-            engine: surroundings.engine.clone(),
+            surroundings: surroundings.clone(),
             files: listed,
-            running_files: surroundings.machine.running_files.clone(),
-            reporter: surroundings.reporter.clone(),
-            state: surroundings.state.clone(),
-            follow: surroundings.follow,
             gate: gate.clone(),
             tell,
             stop: Stop::default(),
+            findings: Findings::new(WORDS),
+            imposing: Imposing::new(compilation.imposed.clone(), compilation.deploy),
+            has_graph: false,
         };
         let (waker, stop) = (woken.clone(), work.stop.clone());
         let (alive, running) = channel();
@@ -115,7 +120,7 @@ impl Program {
     }
 
     /// Its place in the order in which the programs of the run were started, from 1.
-    pub fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.number
     }
 }
@@ -135,30 +140,27 @@ impl Drop for Program {
 /// What the thread of a program works with.
 struct Work {
     number: u64,
-    engine: Engine,
+    surroundings: Surroundings,
     /// The files that it came with.
     files: Arc<[ProgramFile]>,
-    /// Where kinds look for those of the program that runs.
-    running_files: RunningFiles,
-    reporter: Reporter,
-    state: ProgramState,
-    /// Whether values that change make new graphs.
-    follow: bool,
     gate: Arc<Gate>,
     tell: Sender<Message>,
     /// Ends what is being computed.
     stop: Stop,
+    findings: Findings,
+    imposing: Imposing,
+    has_graph: bool,
 }
 
 impl Work {
     fn evaluate(
-        &self,
+        &mut self,
         compilation: Compilation,
         capabilities: Arc<dyn Capabilities>,
         woken: &Woken,
     ) -> Result<(), Ended> {
-        let engine = &self.engine;
-        let mut imposing = Imposing::new(compilation.imposed.clone(), compilation.deploy);
+        let engine = self.surroundings.engine.clone();
+        let follow = self.surroundings.follow;
         let Some(mut runnable) = compilation.into_program() else {
             return Err(Ended);
         };
@@ -181,8 +183,6 @@ impl Work {
         )
         .stopped_by(self.stop.clone())
         .expanding(Arc::new(runnable.models.clone()));
-        let mut told = Diagnostics::new();
-        let mut has_graph = false;
         // Who waits for longer than this wants to know what for.
         let mut patience = Instant::now().checked_add(Duration::from_secs(5));
         let mut step = evaluator.step(&[]);
@@ -195,17 +195,10 @@ impl Work {
             if step.is_finished {
                 runnable.refresh();
                 let news = runnable.models.news();
-                self.take(
-                    step,
-                    language,
-                    &runnable.sources,
-                    &mut imposing,
-                    &mut told,
-                    &mut has_graph,
-                )?;
-                News::report(&news, &self.reporter);
+                self.take(step, language, &runnable.sources)?;
+                News::report(&news, &self.surroundings.reporter);
             }
-            if !evaluator.has_sources() || (has_graph && !self.follow) {
+            if !evaluator.has_sources() || (self.has_graph && !follow) {
                 engine.sources_busy(false);
                 // Nothing will be computed any more: the engine has the graph, and whatever else the program is made of can go.
                 drop((evaluator, runnable));
@@ -213,7 +206,7 @@ impl Work {
                 return Ok(());
             }
             woken.if_quiet(|| engine.sources_busy(!pending.is_empty()));
-            let mut news = woken.wait(patience.filter(|_| !has_graph && !pending.is_empty()));
+            let mut news = woken.wait(patience.filter(|_| !self.has_graph && !pending.is_empty()));
             if news.is_empty() && !woken.is_closed() {
                 patience = None;
                 let mut functions: Vec<String> = pending
@@ -222,7 +215,7 @@ impl Work {
                     .collect();
                 functions.dedup();
                 let text = format!("waiting for the first value of {}", functions.join(", "));
-                self.reporter.say(Importance::Notice, text);
+                self.surroundings.reporter.say(Importance::Notice, text);
                 news = woken.wait(None);
             }
             if woken.is_closed() {
@@ -233,79 +226,81 @@ impl Work {
     }
 
     /// Hands on what a step gave.
-    fn take(
-        &self,
-        step: Step,
-        language: &dyn Language,
-        sources: &SourceMap,
-        imposing: &mut Imposing,
-        told: &mut Diagnostics,
-        has_graph: &mut bool,
-    ) -> Result<(), Ended> {
+    fn take(&mut self, step: Step, language: &dyn Language, sources: &SourceMap) -> Result<(), Ended> {
         let mut found = step.diagnostics;
         // What a loop or class comes to in each round is one mistake.
         found.merge(sources);
-        // The engine tells itself what it rejects.
-        let mut engine_told = false;
-        if let Some(mut graph) = step.graph.filter(|_| !found.has_errors()) {
-            let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
-            // Held until the answer is there: no graph of an older program comes after one of a newer.
-            let mut given = self.gate.given.lock();
-            if given.program > self.number {
-                return Ok(());
-            }
-            given.graphs += 1;
-            graph = imposing.impose(graph);
-            graph.generation = given.graphs;
-            // Its resources find its files from their first run on.
-            let before = self.running_files.replace(Some(self.files.clone()));
-            match self.engine.submit(graph.clone()).blocking_recv() {
-                Ok(Submitted::Accepted | Submitted::Superseded) => {
-                    given.program = self.number;
-                    self.gate.newest.store(self.number, Ordering::Release);
-                    self.state.accept(graph, sources, !*has_graph, imposing.deploy());
-                    if !std::mem::replace(has_graph, true) {
-                        if is_empty {
-                            self.reporter.warning(NO_RESOURCES);
-                        }
-                        let _ = self.tell.send(Message::Accepted(self.number));
-                    }
-                }
-                Ok(Submitted::Rejected(rejected)) => {
-                    engine_told = true;
-                    self.running_files.replace(before);
+        let mut is_rejected = false;
+        if let Some(graph) = step.graph.filter(|_| !found.has_errors()) {
+            match self.submit(graph, sources) {
+                Handed::Taken => {}
+                Handed::Rejected(rejected) => {
+                    is_rejected = true;
                     found.extend(rejected.into_iter().map(|finding| finding.tell(language)));
                 }
-                // The engine has ended; so does everything.
-                Err(_) => return Ok(()),
+                Handed::Overtaken => return Ok(()),
             }
         }
-        let reporter = &self.reporter;
-        // What is still wrong was told when it began to be.
-        if found != *told {
-            self.reporter.diagnostics(&found, sources);
+        let ends = found.has_errors() && !self.has_graph;
+        let situation = Situation {
+            has_graph: self.has_graph,
             // A new text that never has a graph leaves the machine to the one before.
-            if found.has_errors() && !engine_told && (*has_graph || self.number > 1) {
-                let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
-                self.engine.reject(messages.join("\n"));
-            }
-            if found.has_errors() && *has_graph {
-                let text = "the machine is kept as the last good values want it, until the program recovers";
-                reporter.say(Importance::Warning, text);
-            }
-            let wrong = found.iter().filter(|found| found.severity == Severity::Error);
-            let wrong: Vec<&str> = wrong.map(|found| found.message.as_str()).collect();
-            let wrong = (!wrong.is_empty()).then(|| wrong.join("\n"));
-            self.state.set_wrong(wrong);
-            if !found.has_errors() && told.has_errors() {
-                reporter.say(Importance::Notice, "the program has recovered");
-            }
-            told.clone_from(&found);
+            is_kept: self.has_graph || self.number > 1,
+            is_rejected,
+        };
+        self.findings
+            .report(found, Diagnostics::clone, sources, situation, &self.surroundings);
+        if ends { Err(Ended) } else { Ok(()) }
+    }
+
+    /// Gives the engine a graph.
+    fn submit(&mut self, graph: DesiredGraph, sources: &SourceMap) -> Handed {
+        let Surroundings {
+            engine,
+            machine,
+            reporter,
+            state,
+            ..
+        } = &self.surroundings;
+        let is_empty = graph.resources.is_empty() && graph.hidden.is_empty();
+        // Held until the answer is there: no graph of an older program comes after one of a newer.
+        let mut given = self.gate.given.lock();
+        if given.program > self.number {
+            return Handed::Overtaken;
         }
-        if found.has_errors() && !*has_graph {
-            Err(Ended)
-        } else {
-            Ok(())
+        given.graphs += 1;
+        let mut graph = self.imposing.impose(graph);
+        graph.generation = given.graphs;
+        // Its resources find its files from their first run on.
+        let before = machine.running_files.replace(Some(self.files.clone()));
+        match engine.submit(graph.clone()).blocking_recv() {
+            Ok(Submitted::Accepted | Submitted::Superseded) => {
+                given.program = self.number;
+                self.gate.newest.store(self.number, Ordering::Release);
+                state.accept(graph, sources, !self.has_graph, self.imposing.deploy());
+                if !std::mem::replace(&mut self.has_graph, true) {
+                    if is_empty {
+                        reporter.warning(NO_RESOURCES);
+                    }
+                    let _ = self.tell.send(Message::Accepted(self.number));
+                }
+                Handed::Taken
+            }
+            Ok(Submitted::Rejected(rejected)) => {
+                machine.running_files.replace(before);
+                Handed::Rejected(rejected)
+            }
+            // The engine has ended; so does everything.
+            Err(_) => Handed::Overtaken,
         }
     }
+}
+
+/// What became of a graph.
+enum Handed {
+    Taken,
+    /// The engine has said why.
+    Rejected(Vec<Finding>),
+    /// The engine has ended, or runs a newer program.
+    Overtaken,
 }
