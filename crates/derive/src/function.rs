@@ -2,159 +2,53 @@
 //!
 //! The attribute emits data and one small wrapper, nothing else. A function stays as it was written, beside it a `static NAME:
 //! FunctionSpec` of the same visibility; a `static` that holds a source or shape is described in its place. Both belong to the module whose
-//! table `MODULE` is in scope. Decoding of arguments and encoding of results are ordinary trait implementations in
-//! `setpoint_value::native`, so that what the macro writes is only their calls.
+//! table `MODULE` is in scope. Doc comments and other attributes of parameters move into the description, because the compiler does not
+//! allow them there. Decoding of arguments and encoding of results are ordinary trait implementations in `setpoint_value::native`, so that
+//! what the macro writes is only their calls.
 
-use proc_macro2::{Span, TokenStream};
+mod options;
+mod parameter_doc;
+mod signature;
+
+use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
-use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Expr, FnArg, GenericArgument, Ident, Item, ItemFn, ItemStatic, LitStr, Pat};
-use syn::{PathArguments, Type};
+use syn::{Attribute, FnArg, Ident, Item, ItemFn, ItemStatic, LitStr, Pat, Type};
+
+use options::Options;
+use parameter_doc::{ParameterDoc, check_documented, documentation, without_parameter_attributes};
+use signature::{derived_signature, generic, parameter_names, referenced};
 
 /// Expands the attribute; mistakes become compile errors at their place.
 pub(crate) fn expand(attributes: TokenStream, item: TokenStream) -> TokenStream {
-    let described = Options::parse(attributes).and_then(|options| match syn::parse2(item.clone())? {
-        Item::Fn(function) => describe(&options, &function),
-        Item::Static(source) => describe_static(&options, &source),
-        other => Err(syn::Error::new_spanned(
-            other,
-            "expected a `fn`, or a `static` source or shape",
-        )),
-    });
-    described.unwrap_or_else(|error| {
-        let error = error.to_compile_error();
-        quote!(#error #item)
-    })
-}
-
-/// What stands in the attribute.
-#[derive(Default)]
-struct Options {
-    name: Option<LitStr>,
-    signatures: Vec<LitStr>,
-    examples: Vec<(LitStr, LitStr)>,
-    /// What parameters are for, by name.
-    args: Vec<(Ident, LitStr)>,
-    /// What holds where a parameter is left out, by name.
-    defaults: Vec<(Ident, LitStr)>,
-    /// Arguments as they are: `fn(&[Value], &Type)`, or `fn(&CallContext, &[Value])` of what asks the machine.
-    raw: bool,
-    /// `environment`, `source` or `stateful`: it asks the machine. The first parameter of a function is the `&CallContext`.
-    class: Option<&'static str>,
-    /// What tells a source to read again.
-    watch: Option<Expr>,
-    rearmed: bool,
-    keyed: bool,
-    /// The `static` is a shape.
-    shape: bool,
-    /// The answer depends on the module that calls.
-    module_directory: bool,
-    unpredictable: bool,
-    /// Beyond what other implementations of mcl have.
-    extension: bool,
-    infer: Option<Expr>,
-    flags: Option<Expr>,
-    result_type: Option<Expr>,
-    refine: Option<Expr>,
-}
-
-impl Options {
-    fn parse(attributes: TokenStream) -> syn::Result<Options> {
-        let mut options = Options::default();
-        let parser = syn::meta::parser(|meta| options.entry(&meta));
-        syn::parse::Parser::parse2(parser, attributes)?;
-        Ok(options)
-    }
-
-    fn entry(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
-        let Some(key) = meta.path.get_ident().map(Ident::to_string) else {
-            return Err(meta.error("expected a name"));
-        };
-        match key.as_str() {
-            "name" => self.name = Some(meta.value()?.parse()?),
-            "signature" => self.signatures.push(meta.value()?.parse()?),
-            "example" => {
-                let mut parts = named_texts(meta)?;
-                let mut take = |name| {
-                    parts
-                        .iter()
-                        .position(|(n, _)| n == name)
-                        .map(|at| parts.remove(at).1)
-                };
-                let call = take("call").ok_or_else(|| meta.error("an example has a `call`"))?;
-                let result = take("result").unwrap_or_else(|| LitStr::new("", Span::call_site()));
-                if !parts.is_empty() {
-                    return Err(meta.error("an example has a `call` and a `result`"));
-                }
-                self.examples.push((call, result));
-            }
-            "args" => self.args = named_texts(meta)?,
-            "defaults" => self.defaults = named_texts(meta)?,
-            "raw" => self.raw = true,
-            "environment" => self.class = Some("Environment"),
-            "source" => self.class = Some("Source"),
-            "stateful" => self.class = Some("Stateful"),
-            "watch" => {
-                self.class = Some("Source");
-                self.watch = Some(meta.value()?.parse()?);
-            }
-            "rearmed" => self.rearmed = true,
-            "keyed" => self.keyed = true,
-            "shape" => self.shape = true,
-            "module_directory" => self.module_directory = true,
-            "unpredictable" => self.unpredictable = true,
-            "extension" => self.extension = true,
-            "infer" => self.infer = Some(meta.value()?.parse()?),
-            "flags" => self.flags = Some(meta.value()?.parse()?),
-            "result_type" => self.result_type = Some(meta.value()?.parse()?),
-            "refine" => self.refine = Some(meta.value()?.parse()?),
-            _ => return Err(meta.error(format!("`{key}` is not an option of `#[function]`"))),
+    let options = Options::parse(attributes);
+    let (described, item) = match syn::parse2(item.clone()) {
+        Ok(Item::Fn(function)) => {
+            let described = options.and_then(|options| describe(&options, &function));
+            let function = without_parameter_attributes(function);
+            (described, function.into_token_stream())
         }
-        Ok(())
-    }
-
-    /// What follows the constructor: documentation, and all that is not at its default.
-    fn further(&self, attributes: &[Attribute], flags: Option<TokenStream>) -> TokenStream {
-        let doc = documentation(attributes);
-        let examples = (self.examples.iter())
-            .map(|(call, result)| quote!(::setpoint_value::Example { call: #call, result: #result }));
-        let args = self.args.iter().map(|(name, doc)| {
-            let default = self
-                .defaults
-                .iter()
-                .find(|(n, _)| n == name)
-                .map(|(_, default)| default);
-            let (name, default) = (name.unraw().to_string(), default.into_iter());
-            quote!(::setpoint_value::ParameterDoc { name: #name, doc: #doc, default: concat!(#(#default)*) })
-        });
-        let unpredictable = self.unpredictable.then(|| quote!(.unpredictable()));
-        let extension = self.extension.then(|| quote!(.extension()));
-        let infer = self.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
-        let result_type = self.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
-        let refine = self.refine.as_ref().map(|e| quote!(.refined_by(#e)));
-        quote! {
-            .documented(#doc, &[#(#examples),*])
-            .with_parameters(&[#(#args),*], MODULE.parameters)
-            #flags #unpredictable #extension #infer #result_type #refine
+        Ok(Item::Static(source)) => {
+            let described = options.and_then(|options| describe_static(&options, &source));
+            // The description replaces the item.
+            let item = if described.is_ok() {
+                TokenStream::new()
+            } else {
+                item
+            };
+            (described, item)
         }
-    }
-}
-
-/// `args(text = "…", type = "…")`.
-fn named_texts(meta: &ParseNestedMeta<'_>) -> syn::Result<Vec<(Ident, LitStr)>> {
-    let content;
-    syn::parenthesized!(content in meta.input);
-    let entry = |input: syn::parse::ParseStream<'_>| {
-        let name = input.call(Ident::parse_any)?;
-        input.parse::<syn::Token![=]>()?;
-        Ok((name, input.parse()?))
+        Ok(other) => {
+            let error = syn::Error::new_spanned(&other, "expected a `fn`, or a `static` source or shape");
+            (Err(error), item)
+        }
+        Err(error) => (Err(error), item),
     };
-    let entries = content.parse_terminated(entry, syn::Token![,])?;
-    Ok(entries.into_iter().collect())
+    let described = described.unwrap_or_else(|error| error.to_compile_error());
+    quote!(#described #item)
 }
 
-/// The description and the function itself.
+/// The description of a function.
 fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     let ident = &function.sig.ident;
     let rust_name = ident.unraw().to_string();
@@ -166,6 +60,12 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     let visibility = &function.vis;
     let doc_attributes = function.attrs.iter().filter(|a| a.path().is_ident("doc"));
     let parameters = parameters(options, function)?;
+    let documented = parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::Argument { doc, .. } => Some(doc),
+        Parameter::Context | Parameter::Result => None,
+    });
+    let documented: Vec<&ParameterDoc> = documented.chain(&options.parameters).collect();
+    check_documented(&options.signatures, &documented)?;
 
     let signatures: Vec<TokenStream> = if options.signatures.is_empty() {
         let text = derived_signature(function, &parameters)?;
@@ -174,7 +74,7 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
         options.signatures.iter().map(|s| quote!(#s)).collect()
     };
 
-    let implementation = implementation(options, ident, &parameters);
+    let implementation = implementation(options, ident, &parameters)?;
     let constructor = if let Some(class) = options.class {
         let class = format_ident!("{class}");
         let (module_directory, rearmed, keyed) = (options.module_directory, options.rearmed, options.keyed);
@@ -194,11 +94,10 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     } else {
         quote!(::setpoint_value::FunctionSpec::pure(MODULE.name, #name, &[#(#signatures),*], #implementation))
     };
-    let further = options.further(&function.attrs, flags(options, &parameters));
+    let further = options.further(&function.attrs, &documented, flags(options, &parameters));
     Ok(quote! {
         #(#doc_attributes)*
         #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor #further;
-        #function
     })
 }
 
@@ -226,7 +125,9 @@ fn describe_static(options: &Options, item: &ItemStatic) -> syn::Result<TokenStr
         )
     };
     let flags = options.flags.as_ref().map(|flags| quote!(.with_flags(#flags)));
-    let further = options.further(&item.attrs, flags);
+    let documented: Vec<&ParameterDoc> = options.parameters.iter().collect();
+    check_documented(signatures, &documented)?;
+    let further = options.further(&item.attrs, &documented, flags);
     let doc_attributes = item.attrs.iter().filter(|a| a.path().is_ident("doc"));
     Ok(quote! {
         #(#doc_attributes)*
@@ -237,10 +138,38 @@ fn describe_static(options: &Options, item: &ItemStatic) -> syn::Result<TokenStr
     })
 }
 
+impl Options {
+    /// What follows the constructor: documentation, and all that is not at its default.
+    fn further(
+        &self,
+        attributes: &[Attribute],
+        parameters: &[&ParameterDoc],
+        flags: Option<TokenStream>,
+    ) -> TokenStream {
+        let doc = documentation(attributes);
+        let examples = (self.examples.iter())
+            .map(|(call, result)| quote!(::setpoint_value::Example { call: #call, result: #result }));
+        let parameters = parameters.iter().map(|parameter| {
+            let (name, doc) = (&parameter.name, &parameter.doc);
+            let default = parameter.default_text();
+            quote!(::setpoint_value::ParameterDoc { name: #name, doc: #doc, default: #default })
+        });
+        let unpredictable = self.unpredictable.then(|| quote!(.unpredictable()));
+        let extension = self.extension.then(|| quote!(.extension()));
+        let infer = self.infer.as_ref().map(|e| quote!(.inferred_by(#e)));
+        let result_type = self.result_type.as_ref().map(|e| quote!(.typed_by(#e)));
+        let refine = self.refine.as_ref().map(|e| quote!(.refined_by(#e)));
+        quote! {
+            .documented(#doc, &[#(#parameters),*], &[#(#examples),*])
+            #flags #unpredictable #extension #infer #result_type #refine
+        }
+    }
+}
+
 /// A parameter of the Rust function that takes part in the description.
 enum Parameter<'a> {
     /// An argument of the call.
-    Argument { name: String, ty: &'a Type },
+    Argument { doc: ParameterDoc, ty: &'a Type },
     /// The `&CallContext` of what asks the machine.
     Context,
     /// A `&Type`: the result type that was decided for the call.
@@ -266,7 +195,7 @@ fn parameters<'a>(options: &Options, function: &'a ItemFn) -> syn::Result<Vec<Pa
             Some("CallContext") => Parameter::Context,
             Some("Type") => Parameter::Result,
             _ => Parameter::Argument {
-                name: pattern.ident.unraw().to_string(),
+                doc: ParameterDoc::new(&pattern.ident, &input.attrs)?,
                 ty: &input.ty,
             },
         });
@@ -275,25 +204,16 @@ fn parameters<'a>(options: &Options, function: &'a ItemFn) -> syn::Result<Vec<Pa
 }
 
 /// `fn(&[Value], &Type) -> Result<Value, CallError>`, or with the context first.
-fn implementation(options: &Options, ident: &Ident, parameters: &[Parameter<'_>]) -> TokenStream {
+fn implementation(
+    options: &Options,
+    ident: &Ident,
+    parameters: &[Parameter<'_>],
+) -> syn::Result<TokenStream> {
     if options.raw {
-        return quote!(#ident);
+        return Ok(quote!(#ident));
     }
-    let mut index = 0usize;
-    let inputs: Vec<TokenStream> = parameters
-        .iter()
-        .map(|parameter| match parameter {
-            Parameter::Context => quote!(context),
-            Parameter::Result => quote!(result),
-            Parameter::Argument { .. } => {
-                let at = index;
-                index += 1;
-                quote!(::setpoint_value::native::argument(arguments, #at)?)
-            }
-        })
-        .collect();
-    let call = quote!(::setpoint_value::native::answer(#ident(#(#inputs),*), result));
-    if options.class.is_some() {
+    let call = call(options, ident, parameters)?;
+    Ok(if options.class.is_some() {
         quote! {
             |context, arguments| {
                 let _ = arguments;
@@ -308,7 +228,50 @@ fn implementation(options: &Options, ident: &Ident, parameters: &[Parameter<'_>]
                 ::setpoint_value::native::decoded(result, (|| Ok(#call))())
             }
         }
+    })
+}
+
+/// The call of the function. If signatures leave out parameters, the number of arguments selects one.
+fn call(options: &Options, ident: &Ident, parameters: &[Parameter<'_>]) -> syn::Result<TokenStream> {
+    let docs = parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::Argument { doc, .. } => Some(doc),
+        Parameter::Context | Parameter::Result => None,
+    });
+    let docs: Vec<&ParameterDoc> = docs.collect();
+    let call = |position: &dyn Fn(&ParameterDoc) -> Option<usize>| {
+        let inputs = parameters.iter().map(|parameter| {
+            Ok(match parameter {
+                Parameter::Context => quote!(context),
+                Parameter::Result => quote!(result),
+                Parameter::Argument { doc, .. } => match position(doc) {
+                    Some(at) => quote!(::setpoint_value::native::argument(arguments, #at)?),
+                    None => doc.default_value()?.to_token_stream(),
+                },
+            })
+        });
+        let inputs = inputs.collect::<syn::Result<Vec<_>>>()?;
+        Ok::<_, syn::Error>(quote!(::setpoint_value::native::answer(#ident(#(#inputs),*), result)))
+    };
+    let alternatives: Vec<Vec<String>> = options
+        .signatures
+        .iter()
+        .map(|signature| parameter_names(&signature.value()))
+        .collect();
+    if alternatives.iter().all(|names| names.len() == docs.len()) {
+        return call(&|doc| docs.iter().position(|other| other.name == doc.name));
     }
+    let arms = alternatives.iter().enumerate().map(|(at, names)| {
+        let call = call(&|doc| names.iter().position(|name| *name == doc.name))?;
+        let count = names.len();
+        let is_last = at + 1 == alternatives.len();
+        Ok(if is_last {
+            quote!(_ => #call)
+        } else {
+            quote!(#count => #call)
+        })
+    });
+    let arms = arms.collect::<syn::Result<Vec<TokenStream>>>()?;
+    Ok(quote!(match arguments.len() { #(#arms),* }))
 }
 
 /// `Option<T>` parameters take null; nothing else does unless the attribute says so.
@@ -336,184 +299,5 @@ fn flags(options: &Options, parameters: &[Parameter<'_>]) -> Option<TokenStream>
     })
 }
 
-/// The signature that the Rust types spell; an error that asks for `signature` where they do not.
-fn derived_signature(function: &ItemFn, parameters: &[Parameter<'_>]) -> syn::Result<String> {
-    let unclear = |ty: &dyn quote::ToTokens| {
-        syn::Error::new_spanned(ty, "this type says too little: write `signature = \"func(…) …\"`")
-    };
-    let mut text = String::from("func(");
-    let mut first = true;
-    for parameter in parameters {
-        let Parameter::Argument { name, ty } = parameter else {
-            continue;
-        };
-        if !first {
-            text.push_str(", ");
-        }
-        first = false;
-        text.push_str(&format!("{name} {}", spelling(ty).ok_or_else(|| unclear(ty))?));
-    }
-    let syn::ReturnType::Type(_, ty) = &function.sig.output else {
-        return Err(unclear(&function.sig.ident));
-    };
-    let ty = generic(ty, "Result").unwrap_or(ty);
-    text.push_str(&format!(") {}", spelling(ty).ok_or_else(|| unclear(ty))?));
-    Ok(text)
-}
-
-/// How a Rust type is spelt in a signature.
-fn spelling(ty: &Type) -> Option<String> {
-    if let Type::Reference(reference) = ty {
-        if let Type::Slice(slice) = &*reference.elem {
-            return (last_segment(&slice.elem)? == "u8").then(|| "str".to_owned());
-        }
-        return spelling(&reference.elem);
-    }
-    if let Some(inner) = generic(ty, "Option") {
-        return Some(format!("{}?", spelling(inner)?));
-    }
-    if let Some(inner) = generic(ty, "Vec") {
-        let inner = spelling_of_element(inner)?;
-        return Some(inner);
-    }
-    Some(
-        match last_segment(ty)?.as_str() {
-            "str" | "String" | "Str" => "str",
-            "i64" => "int",
-            "f64" => "float",
-            "bool" => "bool",
-            _ => return None,
-        }
-        .to_owned(),
-    )
-}
-
-/// `Vec<u8>` is a string, any other `Vec` a list.
-fn spelling_of_element(inner: &Type) -> Option<String> {
-    if last_segment(inner).is_some_and(|name| name == "u8") {
-        Some("str".to_owned())
-    } else {
-        Some(format!("[]{}", spelling(inner)?))
-    }
-}
-
-/// The last name of a path: `Value` of `setpoint_value::Value`.
-fn last_segment(ty: &Type) -> Option<String> {
-    match ty {
-        Type::Path(path) => Some(path.path.segments.last()?.ident.to_string()),
-        Type::Reference(reference) => last_segment(&reference.elem),
-        _ => None,
-    }
-}
-
-/// The last name of a path behind a reference.
-fn referenced(ty: &Type) -> Option<String> {
-    match ty {
-        Type::Reference(reference) => last_segment(&reference.elem),
-        _ => None,
-    }
-}
-
-/// `T` of `name<T, …>`.
-fn generic<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
-    let Type::Path(path) = ty else {
-        return None;
-    };
-    let segment = path.path.segments.last().filter(|s| s.ident == name)?;
-    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
-        return None;
-    };
-    arguments.args.iter().find_map(|argument| match argument {
-        GenericArgument::Type(ty) => Some(ty),
-        _ => None,
-    })
-}
-
-/// The doc comment, a line each line.
-fn documentation(attributes: &[Attribute]) -> String {
-    let mut lines = Vec::new();
-    for attribute in attributes.iter().filter(|a| a.path().is_ident("doc")) {
-        if let syn::Meta::NameValue(pair) = &attribute.meta
-            && let Ok(text) = syn::parse2::<LitStr>(pair.value.to_token_stream())
-        {
-            let text = text.value();
-            lines.push(text.strip_prefix(' ').unwrap_or(&text).to_owned());
-        }
-    }
-    lines.join("\n").trim().to_owned()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn expanded(attributes: TokenStream, item: TokenStream) -> String {
-        expand(attributes, item).to_string()
-    }
-
-    #[test]
-    fn the_signature_follows_from_the_rust_types() {
-        let text = expanded(
-            quote!(example(call = "m.f(1)", result = "2")),
-            quote! {
-                /// Says something.
-                fn f(a: i64, r#type: &str, c: Vec<&[u8]>, d: Option<f64>) -> Result<Vec<u8>, CallError> { todo() }
-            },
-        );
-        assert!(
-            text.contains("\"func(a int, type str, c []str, d float?) str\""),
-            "{text}"
-        );
-        assert!(
-            text.contains("static F :")
-                && text.contains("MODULE . name")
-                && text.contains("\"Says something.\""),
-            "{text}"
-        );
-        assert!(text.contains("allow_null : true"), "{text}");
-    }
-
-    #[test]
-    fn mistakes_are_errors_that_keep_the_function() {
-        for (attributes, item, problem) in [
-            (
-                quote!(modul = "m"),
-                quote!(
-                    fn f() -> bool {
-                        true
-                    }
-                ),
-                "is not an option",
-            ),
-            (
-                quote!(),
-                quote!(
-                    fn f(a: &Value) -> bool {
-                        true
-                    }
-                ),
-                "says too little",
-            ),
-            (
-                quote!(),
-                quote!(
-                    fn f() {}
-                ),
-                "says too little",
-            ),
-            (
-                quote!(example(result = "1")),
-                quote!(
-                    fn f() -> bool {
-                        true
-                    }
-                ),
-                "has a `call`",
-            ),
-        ] {
-            let text = expanded(attributes, item);
-            assert!(text.contains("compile_error") && text.contains(problem), "{text}");
-            assert!(text.contains("fn f"), "{text}");
-        }
-    }
-}
+mod tests;

@@ -11,14 +11,24 @@ mod resource;
 ///
 /// ```text
 /// /// Every letter of a text in lower case.
-/// #[function(args(text = "Any text."), example(call = r#"strings.to_lower("AB")"#, result = r#""ab""#))]
-/// fn to_lower(text: &str) -> String { text.to_lowercase() }
+/// #[function(example(call = r#"strings.to_lower("AB")"#, result = r#""ab""#))]
+/// fn to_lower(
+///     /// Any text.
+///     text: &str,
+/// ) -> String {
+///     text.to_lowercase()
+/// }
 /// ```
 ///
-/// It belongs to the module whose table, `MODULE`, is in scope. Options:
+/// It belongs to the module whose table, `MODULE`, is in scope. Each parameter has a doc comment. It can also have attributes:
 ///
-/// - `args(name = "…")` says what parameters are for, where [`Module::with_parameters`] does not; `defaults(name = "…")` what holds where one
-///   may be left out.
+/// - `#[default(0)]` is the value for calls that leave out the parameter. Write a `signature` for each number of arguments.
+///   `#[default = "…"]` describes the default of a `raw` function or a `static` in words.
+/// - `#[name = "…"]` is its name in signatures, if that is not the name in Rust.
+///
+/// Options:
+///
+/// - `parameters(…)` lists the parameters of a `raw` function or a `static`, with their doc comments and attributes.
 /// - `name`, `signature` (once for each alternative) and `flags` override what follows from the Rust function.
 /// - `raw` hands over `(&[Value], &Type)`. Otherwise a parameter of type `&Type` receives the decided result type.
 /// - `environment` makes a source that reads once; its first parameter is the `&CallContext`. `source` and `stateful` are the same, of these
@@ -28,8 +38,6 @@ mod resource;
 /// - `unpredictable`, `extension`, `infer`, `result_type` and `refine` set the field of that name.
 ///
 /// On a `static` whose value is a `Source`, or a `Shape` (`shape`), it makes the `FunctionSpec` of that, and takes its place.
-///
-/// [`Module::with_parameters`]: ../setpoint_value/struct.Module.html#method.with_parameters
 #[proc_macro_attribute]
 pub fn function(attributes: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attributes.into(), item.into()).into()

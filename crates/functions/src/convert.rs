@@ -19,20 +19,20 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// `true` or `false`.
-#[function(
-    args(a = "What to write out."),
-    example(call = "convert.format_bool(true)", result = r#""true""#)
-)]
-fn format_bool(a: bool) -> &'static str {
+#[function(example(call = "convert.format_bool(true)", result = r#""true""#))]
+fn format_bool(
+    /// What to write out.
+    a: bool,
+) -> &'static str {
     if a { "true" } else { "false" }
 }
 
 /// The number in decimal.
-#[function(
-    args(a = "What to write in decimal."),
-    example(call = "convert.int_to_str(42)", result = r#""42""#)
-)]
-fn int_to_str(a: i64) -> String {
+#[function(example(call = "convert.int_to_str(42)", result = r#""42""#))]
+fn int_to_str(
+    /// What to write in decimal.
+    a: i64,
+) -> String {
     a.to_string()
 }
 
@@ -40,11 +40,13 @@ fn int_to_str(a: i64) -> String {
 ///
 /// Any other text fails in a way that `<|>` catches.
 #[function(
-    args(a = "One of `1 t T TRUE true True 0 f F FALSE false False`."),
     example(call = r#"convert.parse_bool("T")"#, result = "true"),
     example(call = r#"convert.parse_bool("yes") <|> false"#, result = "false")
 )]
-fn parse_bool(a: &[u8]) -> Result<bool, CallError> {
+fn parse_bool(
+    /// One of `1 t T TRUE true True 0 f F FALSE false False`.
+    a: &[u8],
+) -> Result<bool, CallError> {
     numbers::parse_bool(a)
         .ok_or_else(|| CallError::catchable(format!("invalid bool: `{}`", String::from_utf8_lossy(a))))
 }
@@ -53,11 +55,13 @@ fn parse_bool(a: &[u8]) -> Result<bool, CallError> {
 ///
 /// Any other text, and a number that is too big, fails in a way that `<|>` catches.
 #[function(
-    args(a = "A number as text: `2`, `-0.5`, `1e6`."),
     example(call = r#"convert.str_to_float("1e3")"#, result = "1000.0"),
     example(call = r#"convert.str_to_float("one") <|> 0.5"#, result = "0.5")
 )]
-fn str_to_float(a: &[u8]) -> Result<f64, CallError> {
+fn str_to_float(
+    /// A number as text: `2`, `-0.5`, `1e6`.
+    a: &[u8],
+) -> Result<f64, CallError> {
     numbers::parse_float(a, 64).map_err(|error| CallError::catchable(error.describe("float", a)))
 }
 
@@ -65,20 +69,22 @@ fn str_to_float(a: &[u8]) -> Result<f64, CallError> {
 ///
 /// Any other text, and a number beyond 64 bits, fails in a way that `<|>` catches.
 #[function(
-    args(a = "A whole number in decimal, as text."),
     example(call = r#"convert.str_to_int("-42")"#, result = "-42"),
     example(call = r#"convert.str_to_int("1.0") <|> 7"#, result = "7")
 )]
-fn str_to_int(a: &[u8]) -> Result<i64, CallError> {
+fn str_to_int(
+    /// A whole number in decimal, as text.
+    a: &[u8],
+) -> Result<i64, CallError> {
     numbers::parse_int(a, 10, 64).map_err(|error| CallError::catchable(error.describe("int", a)))
 }
 
 /// The nearest float.
-#[function(
-    args(a = "The whole number."),
-    example(call = "convert.to_float(3)", result = "3.0")
-)]
-fn to_float(a: i64) -> f64 {
+#[function(example(call = "convert.to_float(3)", result = "3.0"))]
+fn to_float(
+    /// The whole number.
+    a: i64,
+) -> f64 {
     a as f64
 }
 
@@ -86,11 +92,13 @@ fn to_float(a: i64) -> f64 {
 ///
 /// A number that no int comes near fails in a way that `<|>` catches.
 #[function(
-    args(a = "The number with a fraction."),
     example(call = "convert.to_int(-2.9)", result = "-2"),
     example(call = "convert.to_int(1000000000000000000000.0) <|> 0", result = "0")
 )]
-fn to_int(a: f64) -> Result<i64, CallError> {
+fn to_int(
+    /// The number with a fraction.
+    a: f64,
+) -> Result<i64, CallError> {
     // 2^63 is exact as a float; everything below it truncates into range.
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&a) {
         Ok(a as i64)

@@ -121,14 +121,7 @@ pub static MODULE: Module = Module::new(
         &conversion::TO_SET,
         &conversion::TO_MAP,
     ],
-)
-.with_parameters(&[
-    ("str", "Any text, as UTF-8."),
-    ("num", "Any number."),
-    ("list", "A list or a tuple."),
-    ("map", "A map or a struct."),
-    ("pattern", "A regular expression, as for `regexp.match`."),
-]);
+);
 
 /// Flags as the specification writes them: `?` null, `~` unknown, `!` of unknown type, `#` marked.
 const fn flags(letters: &str) -> ParameterFlags {

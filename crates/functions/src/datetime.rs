@@ -14,24 +14,32 @@ pub(crate) static MODULE: Module = Module::new(
     "datetime",
     "The time.",
     &[&FORMAT, &HOUR, &NOW, &PRINT, &STR_NOW, &WEEKDAY, &WEEKDAY_FAST],
-)
-.with_parameters(&[("a", "Seconds since 1970 UTC, not negative.")]);
+);
 
 /// The time in the host's zone, in the form that a Go layout shows by its example.
 ///
 /// The layout writes the reference time, `Mon Jan 2 15:04:05 MST 2006`, as the time shall be written.
 #[function(
     environment,
-    args(b = "The reference time, written as the time shall be."),
     example(call = r#"datetime.format(1000000000, "2006")"#, result = r#""2001""#)
 )]
-fn format(context: &CallContext<'_>, a: i64, b: &[u8]) -> Result<Vec<u8>, CallError> {
+fn format(
+    context: &CallContext<'_>,
+    /// Seconds since 1970 UTC, not negative.
+    a: i64,
+    /// The reference time, written as the time shall be.
+    b: &[u8],
+) -> Result<Vec<u8>, CallError> {
     Ok(layout::format(&local(context, a)?, b))
 }
 
 /// The hour in the host's zone, 0 to 23.
 #[function(environment, example(call = "datetime.hour(1000000000)", result = ""))]
-fn hour(context: &CallContext<'_>, a: i64) -> Result<i64, CallError> {
+fn hour(
+    context: &CallContext<'_>,
+    /// Seconds since 1970 UTC, not negative.
+    a: i64,
+) -> Result<i64, CallError> {
     Ok(i64::from(local(context, a)?.zoned.hour()))
 }
 
@@ -43,7 +51,11 @@ fn now(context: &CallContext<'_>) -> i64 {
 
 /// The time in the host's zone, like `2006-01-02 15:04:05 -0700 MST`.
 #[function(environment, example(call = "datetime.print(1000000000)", result = ""))]
-fn print(context: &CallContext<'_>, a: i64) -> Result<Vec<u8>, CallError> {
+fn print(
+    context: &CallContext<'_>,
+    /// Seconds since 1970 UTC, not negative.
+    a: i64,
+) -> Result<Vec<u8>, CallError> {
     Ok(layout::format(
         &local(context, a)?,
         b"2006-01-02 15:04:05 -0700 MST",
@@ -58,7 +70,11 @@ fn str_now(context: &CallContext<'_>) -> String {
 
 /// The day of the week in the host's zone, in English and lower case.
 #[function(environment, example(call = "datetime.weekday(1000000000)", result = ""))]
-fn weekday(context: &CallContext<'_>, a: i64) -> Result<String, CallError> {
+fn weekday(
+    context: &CallContext<'_>,
+    /// Seconds since 1970 UTC, not negative.
+    a: i64,
+) -> Result<String, CallError> {
     Ok(layout::weekday(&local(context, a)?.zoned).to_lowercase())
 }
 

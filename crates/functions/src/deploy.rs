@@ -28,12 +28,13 @@ pub(crate) static MODULE: Module = Module::new(
     environment,
     module_directory,
     signature = "func(path str) str",
-    args(
-        path = "A path that begins with `/`, which stands for the directory of the module that calls; or empty."
-    ),
     example(call = r#"deploy.abspath("")"#, result = "")
 )]
-fn abspath(context: &CallContext<'_>, path: &Value) -> Result<String, CallError> {
+fn abspath(
+    context: &CallContext<'_>,
+    /// A path that begins with `/`, which stands for the directory of the module that calls; or empty.
+    path: &Value,
+) -> Result<String, CallError> {
     let given = text(std::slice::from_ref(path), 0)?;
     if given.is_empty() {
         return Ok(context.site.module_directory.to_string());
@@ -53,10 +54,12 @@ fn binary_path(context: &CallContext<'_>) -> Result<String, CallError> {
 /// A distribution that is not known fails in a way that `<|>` catches.
 #[function(
     signature = "func(distro str) []str",
-    args(distro = "`debian` or `fedora`."),
     example(call = r#"deploy.bootstrap_packages("no such") <|> []"#, result = "[]")
 )]
-fn bootstrap_packages(distro: &[u8]) -> Result<Vec<&'static str>, CallError> {
+fn bootstrap_packages(
+    /// `debian` or `fedora`.
+    distro: &[u8],
+) -> Result<Vec<&'static str>, CallError> {
     match distro {
         b"debian" => Ok(vec!["libaugeas-dev", "libvirt-dev", "packagekit-tools"]),
         b"fedora" => Ok(vec!["augeas-devel", "libvirt-devel", "PackageKit"]),
@@ -72,12 +75,13 @@ fn bootstrap_packages(distro: &[u8]) -> Result<Vec<&'static str>, CallError> {
     environment,
     module_directory,
     signature = "func(directory str) str",
-    args(
-        directory = "A path that begins and ends with `/`, seen from the directory of the module that calls."
-    ),
     example(call = r#"deploy.directory("/files/")"#, result = "")
 )]
-fn directory(context: &CallContext<'_>, directory: &Value) -> Result<String, CallError> {
+fn directory(
+    context: &CallContext<'_>,
+    /// A path that begins and ends with `/`, seen from the directory of the module that calls.
+    directory: &Value,
+) -> Result<String, CallError> {
     let source = in_base(context, directory)?;
     if !source.ends_with('/') {
         return Err(CallError::fatal("a directory must end with `/`"));
@@ -99,10 +103,13 @@ fn directory(context: &CallContext<'_>, directory: &Value) -> Result<String, Cal
     environment,
     module_directory,
     signature = "func(filename str) bool",
-    args(filename = "A path that begins with `/`."),
     example(call = r#"deploy.file_exists("/no/such/file")"#, result = "false")
 )]
-fn file_exists(context: &CallContext<'_>, filename: &Value) -> Result<bool, CallError> {
+fn file_exists(
+    context: &CallContext<'_>,
+    /// A path that begins with `/`.
+    filename: &Value,
+) -> Result<bool, CallError> {
     let path = in_base(context, filename)?;
     let deploy = context.capabilities.deploy();
     let from_root = text(std::slice::from_ref(filename), 0)?;
@@ -114,10 +121,13 @@ fn file_exists(context: &CallContext<'_>, filename: &Value) -> Result<bool, Call
     environment,
     module_directory,
     signature = "func(filename str) str",
-    args(filename = "A path that begins with `/`, which stands for the directory of the module that calls."),
     example(call = r#"deploy.readfile("/files/motd")"#, result = "")
 )]
-fn readfile(context: &CallContext<'_>, filename: &Value) -> Result<Vec<u8>, CallError> {
+fn readfile(
+    context: &CallContext<'_>,
+    /// A path that begins with `/`, which stands for the directory of the module that calls.
+    filename: &Value,
+) -> Result<Vec<u8>, CallError> {
     let path = in_base(context, filename)?;
     read(context, filename, &path)
 }
@@ -126,10 +136,13 @@ fn readfile(context: &CallContext<'_>, filename: &Value) -> Result<Vec<u8>, Call
 #[function(
     environment,
     signature = "func(filename str) str",
-    args(filename = "A path that begins with `/`, which stands for the root of the deploy."),
     example(call = r#"deploy.readfileabs("/main.mcl")"#, result = "")
 )]
-fn readfileabs(context: &CallContext<'_>, filename: &Value) -> Result<Vec<u8>, CallError> {
+fn readfileabs(
+    context: &CallContext<'_>,
+    /// A path that begins with `/`, which stands for the root of the deploy.
+    filename: &Value,
+) -> Result<Vec<u8>, CallError> {
     let path = absolute(filename)?.to_owned();
     read(context, filename, &path)
 }

@@ -23,11 +23,13 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// Line breaks are ignored. Other text fails in a way that `<|>` catches.
 #[function(
-    args(data = "Base64 of the standard alphabet, padded."),
     example(call = r#"encoding.base64_decode("aGk=")"#, result = r#""hi""#),
     example(call = r#"encoding.base64_decode("?") <|> "bad""#, result = r#""bad""#)
 )]
-fn base64_decode(data: &[u8]) -> Result<Vec<u8>, CallError> {
+fn base64_decode(
+    /// Base64 of the standard alphabet, padded.
+    data: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let data: Vec<u8> = data
         .iter()
         .copied()
@@ -39,11 +41,11 @@ fn base64_decode(data: &[u8]) -> Result<Vec<u8>, CallError> {
 }
 
 /// Bytes as base64 of the standard alphabet, padded.
-#[function(
-    args(data = "Any bytes."),
-    example(call = r#"encoding.base64_encode("hi")"#, result = r#""aGk=""#)
-)]
-fn base64_encode(data: &[u8]) -> Result<String, CallError> {
+#[function(example(call = r#"encoding.base64_encode("hi")"#, result = r#""aGk=""#))]
+fn base64_encode(
+    /// Any bytes.
+    data: &[u8],
+) -> Result<String, CallError> {
     match base64::encoded_len(data.len(), true) {
         Some(length) if length <= LONGEST => Ok(STANDARD.encode(data)),
         _ => Err(TooLong.into()),
@@ -59,8 +61,13 @@ fn base64_encode(data: &[u8]) -> Result<String, CallError> {
     result_type = result_type,
     signature = "func(data str) ?1",
     signature = "func(data str, type str) ?1",
-    args(data = "Text of JSON.", type = "The type of the result, as a literal."),
-    defaults(type = "what follows from use"),
+    parameters(
+        /// Text of JSON.
+        data,
+        /// The type of the result, as a literal.
+        #[default = "what follows from use"]
+        type,
+    ),
     example(call = r#"encoding.decode_json("[1, 2]", "[]int")"#, result = "[1, 2]")
 )]
 fn decode_json(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -76,8 +83,13 @@ fn decode_json(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     result_type = result_type,
     signature = "func(data str) ?1",
     signature = "func(data str, type str) ?1",
-    args(data = "Text of JSON.", type = "The type of the result, as a literal."),
-    defaults(type = "what follows from use"),
+    parameters(
+        /// Text of JSON.
+        data,
+        /// The type of the result, as a literal.
+        #[default = "what follows from use"]
+        type,
+    ),
     example(call = r#"encoding.decode_json_flexible("{\"b\": 2}", "struct{a int}")"#, result = "struct{a => 0}")
 )]
 fn decode_json_flexible(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {

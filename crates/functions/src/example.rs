@@ -24,13 +24,16 @@ fn answer() -> i64 {
 /// Fails when it is told to.
 #[function(
     environment,
-    args(a = "Whether to fail."),
     example(
         call = "example.errorbool(false)",
         result = r#""set input to true to generate an error""#
     )
 )]
-fn errorbool(_context: &CallContext<'_>, a: bool) -> Result<&'static str, CallError> {
+fn errorbool(
+    _context: &CallContext<'_>,
+    /// Whether to fail.
+    a: bool,
+) -> Result<&'static str, CallError> {
     if a {
         return Err(CallError::fatal("we errored on request"));
     }
@@ -42,45 +45,43 @@ fn errorbool(_context: &CallContext<'_>, a: bool) -> Result<&'static str, CallEr
 static FLIPFLOP: Alternate = Alternate(Value::Bool);
 
 /// The number in decimal.
-#[function(
-    args(a = "What to write in decimal."),
-    example(call = "example.int2str(7)", result = r#""7""#)
-)]
-fn int2str(a: i64) -> String {
+#[function(example(call = "example.int2str(7)", result = r#""7""#))]
+fn int2str(
+    /// What to write in decimal.
+    a: i64,
+) -> String {
     a.to_string()
 }
 
 /// One text after another.
-#[function(
-    args(y = "What comes first.", z = "What comes after it."),
-    example(call = r#"example.plus("a", "b")"#, result = r#""ab""#)
-)]
-fn plus(y: &[u8], z: &[u8]) -> Vec<u8> {
+#[function(example(call = r#"example.plus("a", "b")"#, result = r#""ab""#))]
+fn plus(
+    /// What comes first.
+    y: &[u8],
+    /// What comes after it.
+    z: &[u8],
+) -> Vec<u8> {
     [y, z].concat()
 }
 
 /// The number that a text spells in decimal; 0 if it spells none.
-#[function(
-    args(a = "Digits, with a sign if need be."),
-    example(call = r#"example.str2int("x")"#, result = "0")
-)]
-fn str2int(a: &[u8]) -> i64 {
+#[function(example(call = r#"example.str2int("x")"#, result = "0"))]
+fn str2int(
+    /// Digits, with a sign if need be.
+    a: &[u8],
+) -> i64 {
     numbers::parse_int(a, 10, 64).unwrap_or(0)
 }
 
 /// How loud it is; not available here.
-#[function(
-    source,
-    args(
-        symbol = "What a bar is made of.",
-        multiplier = "How many of them stand for the loudest.",
-        peak = "How loud the loudest is."
-    )
-)]
+#[function(source)]
 fn vumeter(
     _context: &CallContext<'_>,
+    /// What a bar is made of.
     symbol: &str,
+    /// How many of them stand for the loudest.
     multiplier: i64,
+    /// How loud the loudest is.
     peak: f64,
 ) -> Result<String, CallError> {
     let _ = (symbol, multiplier, peak);

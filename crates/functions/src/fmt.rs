@@ -182,7 +182,12 @@ fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
     infer = infer,
     flags = FLAGS,
     signature = "func(format str, …) str",
-    args(format = "Text with verbs.", args = "What the verbs stand for: one argument each."),
+    parameters(
+        /// Text with verbs.
+        format,
+        /// What the verbs stand for: one argument each.
+        args,
+    ),
     example(call = r#"fmt.printf("%s is %d", "answer", 42)"#, result = r#""answer is 42""#),
     example(call = r#"fmt.printf("%v of %T at 100%%", [1, 2], [1, 2])"#, result = r#""[1, 2] of []int at 100%""#)
 )]

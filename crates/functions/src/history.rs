@@ -16,9 +16,11 @@ use crate::top_level::MODULE;
 #[function(
     stateful,
     signature = "func(value ?1, index int) ?1",
-    args(
-        value = "What is remembered, usually something that changes by itself.",
-        index = "How many milliseconds back; not negative."
+    parameters(
+        /// What is remembered, usually something that changes by itself.
+        value,
+        /// How many milliseconds back; not negative.
+        index,
     ),
     example(call = "history(42, 1000)", result = "42")
 )]

@@ -15,8 +15,7 @@ pub(crate) static MODULE: Module = Module::new(
     "iter",
     "Functions over lists.",
     &[&FILTER, &FLATTEN, &MAP, &RANGE, &REDUCE, &ZIP],
-)
-.with_parameters(&[("inputs", "The list.")]);
+);
 
 /// Shapes look only at the outermost marks of a list and whether it is known; its elements go to the calls as they are.
 const AS_THEY_ARE: &[ParameterFlags] = &[ParameterFlags {
@@ -31,7 +30,12 @@ const AS_THEY_ARE: &[ParameterFlags] = &[ParameterFlags {
     shape,
     flags = AS_THEY_ARE,
     signature = "func(inputs []?1, function func(?1) bool) []?1",
-    args(function = "Whether to keep an element."),
+    parameters(
+        /// The list.
+        inputs,
+        /// Whether to keep an element.
+        function,
+    ),
     example(call = "iter.filter([1, 2, 3], func($x) { $x > 1 })", result = "[2, 3]")
 )]
 static FILTER: filter::Filter = filter::Filter;
@@ -40,7 +44,10 @@ static FILTER: filter::Filter = filter::Filter;
 #[function(
     raw,
     signature = "func(inputs [][]?1) []?1",
-    args(inputs = "A list of lists."),
+    parameters(
+        /// A list of lists.
+        inputs,
+    ),
     example(call = "iter.flatten([[1], [], [2, 3]])", result = "[1, 2, 3]")
 )]
 fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -64,7 +71,12 @@ fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     shape,
     flags = AS_THEY_ARE,
     signature = "func(inputs []?1, function func(?1) ?2) []?2",
-    args(function = "What to make of an element."),
+    parameters(
+        /// The list.
+        inputs,
+        /// What to make of an element.
+        function,
+    ),
     example(call = "iter.map([1, 2, 3], func($x) { $x * 2 })", result = "[2, 4, 6]")
 )]
 static MAP: map::MapShape = map::MapShape;
@@ -76,26 +88,22 @@ const LONGEST_RANGE: i128 = 4_000_000;
 ///
 /// A negative step counts down. A step of 0, or more than 4000000 numbers, is an error that `<|>` does not catch.
 #[function(
-    raw,
     signature = "func(stop int) []int",
     signature = "func(start int, stop int) []int",
     signature = "func(start int, stop int, step int) []int",
-    args(
-        start = "The first number.",
-        stop = "Where to stop: the first number that is left out.",
-        step = "From each number to the next; not 0."
-    ),
-    defaults(start = "0", step = "1"),
     example(call = "iter.range(3)", result = "[0, 1, 2]"),
     example(call = "iter.range(5, 0, -2)", result = "[5, 3, 1]")
 )]
-fn range(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let (start, stop, step) = match arguments {
-        [Value::Int(stop)] => (0, *stop, 1),
-        [Value::Int(start), Value::Int(stop)] => (*start, *stop, 1),
-        [Value::Int(start), Value::Int(stop), Value::Int(step)] => (*start, *stop, *step),
-        _ => return Err(CallError::fatal("one to three numbers are needed")),
-    };
+fn range(
+    /// The first number.
+    #[default(0)]
+    start: i64,
+    /// Where to stop: the first number that is left out.
+    stop: i64,
+    /// From each number to the next; not 0.
+    #[default(1)]
+    step: i64,
+) -> Result<Value, CallError> {
     if step == 0 {
         return Err(CallError::fatal("step value cannot be 0"));
     }
@@ -120,8 +128,15 @@ fn range(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     flags = AS_THEY_ARE,
     signature = "func(inputs []?1, function func(?1, ?1) ?1) ?1",
     signature = "func(initval ?1, inputs []?1, function func(?1, ?1) ?1) ?1",
-    args(initval = "What stands before the first element.", function = "What to make of two values: the one so far, and the next element."),
-    defaults(initval = "nothing"),
+    parameters(
+        /// What stands before the first element.
+        #[default = "nothing"]
+        initval,
+        /// The list.
+        inputs,
+        /// What to make of two values: the one so far, and the next element.
+        function,
+    ),
     example(call = "iter.reduce([1, 2, 3], func($a, $b) { $a + $b })", result = "6"),
     example(call = "iter.reduce(10, [], func($a, $b) { $a + $b })", result = "10")
 )]
@@ -132,7 +147,14 @@ static REDUCE: reduce::Reduce = reduce::Reduce;
     shape,
     flags = AS_THEY_ARE,
     signature = "func(inputs1 []?1, inputs2 []?2, function func(x ?1, y ?2) ?3) []?3",
-    args(inputs1 = "The first list.", inputs2 = "The second list.", function = "What to make of an element of each."),
+    parameters(
+        /// The first list.
+        inputs1,
+        /// The second list.
+        inputs2,
+        /// What to make of an element of each.
+        function,
+    ),
     example(call = r#"iter.zip([1, 2], ["a", "b"], func($x, $y) { $y })"#, result = r#"["a", "b"]"#)
 )]
 static ZIP: zip::Zip = zip::Zip;

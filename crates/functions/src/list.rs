@@ -9,7 +9,10 @@ pub(crate) static MODULE: Module = Module::new("list", "Lists.", &[&CONCAT, &LOO
 #[function(
     raw,
     signature = "func(list []?1, …) []?1",
-    args(list = "A list; further ones follow it."),
+    parameters(
+        /// A list; further ones follow it.
+        list,
+    ),
     example(call = "list.concat([1], [], [2, 3])", result = "[1, 2, 3]")
 )]
 fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -35,7 +38,12 @@ fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(list []?1, index int) ?1",
-    args(list = "The list to look into.", index = "Which element, counted from 0."),
+    parameters(
+        /// The list to look into.
+        list,
+        /// Which element, counted from 0.
+        index,
+    ),
     example(call = r#"list.lookup(["a", "b"], 1)"#, result = r#""b""#)
 )]
 fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {

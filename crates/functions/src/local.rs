@@ -15,10 +15,15 @@ pub(crate) static MODULE: Module =
 #[function(
     environment,
     signature = "func(namespace str, uid str) int",
-    args(namespace = "What the numbers are for.", uid = "Whose number is wanted."),
     example(call = r#"local.pool("machines", "a") > 0"#, result = "true")
 )]
-fn pool(context: &CallContext<'_>, namespace: &Value, uid: &Value) -> Result<i64, CallError> {
+fn pool(
+    context: &CallContext<'_>,
+    /// What the numbers are for.
+    namespace: &Value,
+    /// Whose number is wanted.
+    uid: &Value,
+) -> Result<i64, CallError> {
     let namespace = name(namespace, "namespace")?;
     let uid = name(uid, "uid")?;
     let directory = format!(
@@ -84,10 +89,13 @@ fn pool(context: &CallContext<'_>, namespace: &Value, uid: &Value) -> Result<i64
 #[function(
     environment,
     signature = "func(path str) str",
-    args(path = "A relative path that ends with `/`."),
     example(call = r#"local.vardir("demo/")"#, result = "")
 )]
-fn vardir(context: &CallContext<'_>, path: &Value) -> Result<String, CallError> {
+fn vardir(
+    context: &CallContext<'_>,
+    /// A relative path that ends with `/`.
+    path: &Value,
+) -> Result<String, CallError> {
     let path = text(std::slice::from_ref(path), 0)?;
     if path.starts_with('/') || !path.ends_with('/') {
         return Err(CallError::fatal("the path must be relative and end with `/`"));

@@ -5,15 +5,17 @@ use setpoint_value::{CallError, List, Map, Module, Type, Value, function};
 
 use crate::list::same_as;
 
-pub(crate) static MODULE: Module =
-    Module::new("map", "Maps.", &[&KEYS, &LOOKUP, &VALUES]).with_parameters(&[("x", "The map.")]);
+pub(crate) static MODULE: Module = Module::new("map", "Maps.", &[&KEYS, &LOOKUP, &VALUES]);
 
 /// All keys, sorted.
 #[function(
     signature = "func(x map{?1: ?2}) []?1",
     example(call = r#"map.keys({"b" => 1, "a" => 2})"#, result = r#"["a", "b"]"#)
 )]
-fn keys(x: &Map) -> List {
+fn keys(
+    /// The map.
+    x: &Map,
+) -> List {
     List::new(x.key_type().clone(), x.iter().map(|(key, _)| key.clone()))
 }
 
@@ -23,7 +25,12 @@ fn keys(x: &Map) -> List {
 #[function(
     raw,
     signature = "func(map map{?1: ?2}, key ?1) ?2",
-    args(map = "The map to look into.", key = "The key to look for."),
+    parameters(
+        /// The map to look into.
+        map,
+        /// The key to look for.
+        key,
+    ),
     example(call = r#"map.lookup({"a" => 1}, "a")"#, result = "1")
 )]
 fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -35,7 +42,10 @@ fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     signature = "func(x map{?1: ?2}) []?2",
     example(call = r#"map.values({"b" => 1, "a" => 2})"#, result = "[2, 1]")
 )]
-fn values(x: &Map) -> Value {
+fn values(
+    /// The map.
+    x: &Map,
+) -> Value {
     Value::List(List::new(
         x.value_type().clone(),
         x.iter().map(|(_, value)| value.clone()),

@@ -24,8 +24,11 @@ fn fortytwo(_: &[Value], ty: &Type) -> Result<Value, CallError> {
 }
 
 /// One less.
-#[function(args(x = "Any int."), example(call = "math.minus1(43)", result = "42"))]
-fn minus1(x: i64) -> Result<i64, CallError> {
+#[function(example(call = "math.minus1(43)", result = "42"))]
+fn minus1(
+    /// Any int.
+    x: i64,
+) -> Result<i64, CallError> {
     x.checked_sub(1)
         .ok_or_else(|| CallError::catchable("the result does not fit an int"))
 }
@@ -37,7 +40,12 @@ fn minus1(x: i64) -> Result<i64, CallError> {
     name = "mod",
     raw,
     signature = "func(x ?1: int | float, y ?1) ?1",
-    args(x = "The dividend.", y = "The divisor, not zero."),
+    parameters(
+        /// The dividend.
+        x,
+        /// The divisor, not zero.
+        y,
+    ),
     example(call = "math.mod(-7, 3)", result = "-1"),
     example(call = "math.mod(7.5, 2.0)", result = "1.5")
 )]
@@ -55,11 +63,15 @@ fn r#mod(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// A result that is infinite or no number fails in a way that `<|>` catches.
 #[function(
-    args(x = "The base.", y = "The exponent."),
     example(call = "math.pow(2.0, 10.0)", result = "1024.0"),
     example(call = "math.pow(0.0, -1.0) <|> 0.0", result = "0.0")
 )]
-fn pow(x: f64, y: f64) -> Result<f64, CallError> {
+fn pow(
+    /// The base.
+    x: f64,
+    /// The exponent.
+    y: f64,
+) -> Result<f64, CallError> {
     finite(x.powf(y))
 }
 
@@ -67,11 +79,13 @@ fn pow(x: f64, y: f64) -> Result<f64, CallError> {
 ///
 /// That of a negative number fails in a way that `<|>` catches.
 #[function(
-    args(x = "Any number that is not negative."),
     example(call = "math.sqrt(9.0)", result = "3.0"),
     example(call = "math.sqrt(-1.0) <|> 0.0", result = "0.0")
 )]
-fn sqrt(x: f64) -> Result<f64, CallError> {
+fn sqrt(
+    /// Any number that is not negative.
+    x: f64,
+) -> Result<f64, CallError> {
     finite(x.sqrt())
 }
 

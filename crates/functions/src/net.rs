@@ -37,60 +37,62 @@ pub(crate) static MODULE: Module = Module::new(
 ///
 /// Where there is none, it fails in a way that `<|>` catches.
 #[function(
-    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
     example(call = r#"net.cidr_to_first("10.0.0.5/24")"#, result = r#""10.0.0.6""#),
     example(call = r#"net.cidr_to_first("10.0.0.0/32") <|> """#, result = r#""""#)
 )]
-fn cidr_to_first(a: &[u8]) -> Result<String, CallError> {
+fn cidr_to_first(
+    /// An address with the length of its prefix: `10.0.0.5/24`.
+    a: &[u8],
+) -> Result<String, CallError> {
     let next = Cidr::parse(a)?.next();
     next.map(cidr::text)
         .ok_or_else(|| CallError::catchable("no usable next address"))
 }
 
 /// The address before the slash.
-#[function(
-    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
-    example(call = r#"net.cidr_to_ip("10.0.0.5/24")"#, result = r#""10.0.0.5""#)
-)]
-fn cidr_to_ip(a: &[u8]) -> Result<String, CallError> {
+#[function(example(call = r#"net.cidr_to_ip("10.0.0.5/24")"#, result = r#""10.0.0.5""#))]
+fn cidr_to_ip(
+    /// An address with the length of its prefix: `10.0.0.5/24`.
+    a: &[u8],
+) -> Result<String, CallError> {
     Ok(cidr::text(Cidr::parse(a.trim_ascii())?.address()))
 }
 
 /// The last address of the network; of IPv4 the broadcast address.
-#[function(
-    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
-    example(call = r#"net.cidr_to_last("10.0.0.0/30")"#, result = r#""10.0.0.3""#)
-)]
-fn cidr_to_last(a: &[u8]) -> Result<String, CallError> {
+#[function(example(call = r#"net.cidr_to_last("10.0.0.0/30")"#, result = r#""10.0.0.3""#))]
+fn cidr_to_last(
+    /// An address with the length of its prefix: `10.0.0.5/24`.
+    a: &[u8],
+) -> Result<String, CallError> {
     let last = Cidr::parse(a)?.last();
     last.map(cidr::text)
         .ok_or_else(|| CallError::catchable("no usable last address"))
 }
 
 /// The netmask.
-#[function(
-    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
-    example(call = r#"net.cidr_to_mask("10.0.0.5/24")"#, result = r#""255.255.255.0""#)
-)]
-fn cidr_to_mask(a: &[u8]) -> Result<String, CallError> {
+#[function(example(call = r#"net.cidr_to_mask("10.0.0.5/24")"#, result = r#""255.255.255.0""#))]
+fn cidr_to_mask(
+    /// An address with the length of its prefix: `10.0.0.5/24`.
+    a: &[u8],
+) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.mask().to_string())
 }
 
 /// The address of the network, with the prefix.
-#[function(
-    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
-    example(call = r#"net.cidr_to_network("10.0.0.5/24")"#, result = r#""10.0.0.0/24""#)
-)]
-fn cidr_to_network(a: &[u8]) -> Result<String, CallError> {
+#[function(example(call = r#"net.cidr_to_network("10.0.0.5/24")"#, result = r#""10.0.0.0/24""#))]
+fn cidr_to_network(
+    /// An address with the length of its prefix: `10.0.0.5/24`.
+    a: &[u8],
+) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.network().to_string())
 }
 
 /// The length of the prefix.
-#[function(
-    args(a = "An address with the length of its prefix: `10.0.0.5/24`."),
-    example(call = r#"net.cidr_to_prefix("10.0.0.5/24")"#, result = r#""24""#)
-)]
-fn cidr_to_prefix(a: &[u8]) -> Result<String, CallError> {
+#[function(example(call = r#"net.cidr_to_prefix("10.0.0.5/24")"#, result = r#""24""#))]
+fn cidr_to_prefix(
+    /// An address with the length of its prefix: `10.0.0.5/24`.
+    a: &[u8],
+) -> Result<String, CallError> {
     Ok(Cidr::parse(a.trim_ascii())?.prefix().to_string())
 }
 
@@ -100,10 +102,13 @@ fn cidr_to_prefix(a: &[u8]) -> Result<String, CallError> {
 #[function(
     watch = watch,
     signature = "func(interface str) str",
-    args(interface = "The interface's name, as `eth0`."),
     example(call = r#"net.interface_cidr("no such interface") <|> "none""#, result = r#""none""#)
 )]
-fn interface_cidr(context: &CallContext<'_>, interface: &Value) -> Result<String, CallError> {
+fn interface_cidr(
+    context: &CallContext<'_>,
+    /// The interface's name, as `eth0`.
+    interface: &Value,
+) -> Result<String, CallError> {
     let name = text(std::slice::from_ref(interface), 0)?;
     let problem = |problem: &str| CallError::catchable(format!("{problem} `{}`", shown(interface)));
     let interfaces = interfaces(context)?;
@@ -116,11 +121,13 @@ fn interface_cidr(context: &CallContext<'_>, interface: &Value) -> Result<String
 }
 
 /// Whether an address is in a network.
-#[function(
-    args(ip = "An address, of version 4 or 6.", cidr = "A network: `10.0.0.0/24`."),
-    example(call = r#"net.ip_in_cidr("10.0.0.7", "10.0.0.0/24")"#, result = "true")
-)]
-fn ip_in_cidr(ip: &[u8], cidr: &[u8]) -> Result<bool, CallError> {
+#[function(example(call = r#"net.ip_in_cidr("10.0.0.7", "10.0.0.0/24")"#, result = "true"))]
+fn ip_in_cidr(
+    /// An address, of version 4 or 6.
+    ip: &[u8],
+    /// A network: `10.0.0.0/24`.
+    cidr: &[u8],
+) -> Result<bool, CallError> {
     let address = cidr::parse_address(ip)
         .ok_or_else(|| CallError::catchable(format!("invalid IP: {}", String::from_utf8_lossy(ip))))?;
     Ok(Cidr::parse(cidr)?.contains(address))
@@ -128,11 +135,13 @@ fn ip_in_cidr(ip: &[u8], cidr: &[u8]) -> Result<bool, CallError> {
 
 /// Whether a text is a MAC address in lower case with colons.
 #[function(
-    args(a = "Any text."),
     example(call = r#"net.is_mac("00:11:22:aa:bb:cc")"#, result = "true"),
     example(call = r#"net.is_mac("00-11-22-AA-BB-CC")"#, result = "false")
 )]
-fn is_mac(a: &[u8]) -> bool {
+fn is_mac(
+    /// Any text.
+    a: &[u8],
+) -> bool {
     a.len() == 17
         && a.iter().enumerate().all(|(index, byte)| match index % 3 {
             2 => *byte == b':',
@@ -141,14 +150,14 @@ fn is_mac(a: &[u8]) -> bool {
 }
 
 /// A MAC address in lower case with colons.
-#[function(
-    args(a = "A MAC address with colons or hyphens."),
-    example(
-        call = r#"net.macfmt("00-11-22-AA-BB-CC")"#,
-        result = r#""00:11:22:aa:bb:cc""#
-    )
-)]
-fn macfmt(a: &[u8]) -> Result<String, CallError> {
+#[function(example(
+    call = r#"net.macfmt("00-11-22-AA-BB-CC")"#,
+    result = r#""00:11:22:aa:bb:cc""#
+))]
+fn macfmt(
+    /// A MAC address with colons or hyphens.
+    a: &[u8],
+) -> Result<String, CallError> {
     mac_with(a, ':')
 }
 
@@ -161,14 +170,14 @@ fn macs(context: &CallContext<'_>) -> Result<Vec<String>, CallError> {
 }
 
 /// A MAC address in lower case with hyphens.
-#[function(
-    args(a = "A MAC address with colons or hyphens."),
-    example(
-        call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#,
-        result = r#""00-11-22-aa-bb-cc""#
-    )
-)]
-fn oldmacfmt(a: &[u8]) -> Result<String, CallError> {
+#[function(example(
+    call = r#"net.oldmacfmt("00:11:22:AA:BB:CC")"#,
+    result = r#""00-11-22-aa-bb-cc""#
+))]
+fn oldmacfmt(
+    /// A MAC address with colons or hyphens.
+    a: &[u8],
+) -> Result<String, CallError> {
     mac_with(a, '-')
 }
 
@@ -177,10 +186,13 @@ fn oldmacfmt(a: &[u8]) -> Result<String, CallError> {
 /// A text without a port fails in a way that `<|>` catches.
 #[function(
     signature = "func(hostport str) struct{host str; port str}",
-    args(hostport = "`host:port`, or `[host]:port` where the host has colons."),
     example(call = r#"net.split_hostport("[::1]:80")->host"#, result = r#""::1""#)
 )]
-fn split_hostport(hostport: &[u8], result: &Type) -> Result<Value, CallError> {
+fn split_hostport(
+    /// `host:port`, or `[host]:port` where the host has colons.
+    hostport: &[u8],
+    result: &Type,
+) -> Result<Value, CallError> {
     let (host, port) = url::split_host_port(hostport).map_err(|problem| {
         let text = String::from_utf8_lossy(hostport);
         CallError::catchable(format!("address {text}: {problem}"))
@@ -196,13 +208,16 @@ fn split_hostport(hostport: &[u8], result: &Type) -> Result<Value, CallError> {
 /// A text that is no URL or has no scheme fails in a way that `<|>` catches.
 #[function(
     signature = "func(url str) struct{scheme str; host str; path str; raw_query str}",
-    args(url = "A URL with its scheme."),
     example(
         call = r#"net.url_parser("https://a.example:8080/x?y=z")->host"#,
         result = r#""a.example:8080""#
     )
 )]
-fn url_parser(url: &[u8], result: &Type) -> Result<Value, CallError> {
+fn url_parser(
+    /// A URL with its scheme.
+    url: &[u8],
+    result: &Type,
+) -> Result<Value, CallError> {
     let parts =
         url::parse(url).map_err(|problem| CallError::catchable(format!("can't parse the URL: {problem}")))?;
     let parts = [parts.scheme, parts.host, parts.path, parts.query];

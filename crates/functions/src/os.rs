@@ -48,10 +48,13 @@ fn args(context: &CallContext<'_>) -> Vec<String> {
 /// The path with `~` or `~name` at its beginning replaced by the home directory.
 #[function(
     environment,
-    args(path = "Any path."),
     example(call = r#"os.expand_home("/tmp/x")"#, result = r#""/tmp/x""#)
 )]
-fn expand_home(context: &CallContext<'_>, path: &str) -> Result<String, CallError> {
+fn expand_home(
+    context: &CallContext<'_>,
+    /// Any path.
+    path: &str,
+) -> Result<String, CallError> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.to_owned());
     };
@@ -80,10 +83,13 @@ fn family(context: &CallContext<'_>) -> &'static str {
 /// A path that is not absolute fails in a way that `<|>` catches.
 #[function(
     watch = watch_argument,
-    args(filename = "An absolute path."),
     example(call = r#"os.file_exists("/no/such/file")"#, result = "false")
 )]
-fn file_exists(context: &CallContext<'_>, filename: &str) -> bool {
+fn file_exists(
+    context: &CallContext<'_>,
+    /// An absolute path.
+    filename: &str,
+) -> bool {
     context.capabilities.files().exists(filename)
 }
 
@@ -96,10 +102,13 @@ fn watch_argument(context: &CallContext<'_>, arguments: &[Value]) -> Result<Vec<
 /// An unknown user fails in a way that `<|>` catches.
 #[function(
     environment,
-    args(user = "The user's name."),
     example(call = r#"os.home("no such user") <|> "none""#, result = r#""none""#)
 )]
-fn home(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
+fn home(
+    context: &CallContext<'_>,
+    /// The user's name.
+    user: &str,
+) -> Result<String, CallError> {
     let home = context
         .capabilities
         .host()
@@ -186,10 +195,13 @@ fn is_virtual(context: &CallContext<'_>) -> Result<bool, CallError> {
 /// Whether a kernel module is loaded.
 #[function(
     watch = watch_modules,
-    args(module = "The module's name, as `lsmod` shows it."),
     example(call = r#"os.modinfo_loaded("no_such_module")"#, result = "false")
 )]
-fn modinfo_loaded(context: &CallContext<'_>, module: &str) -> Result<bool, CallError> {
+fn modinfo_loaded(
+    context: &CallContext<'_>,
+    /// The module's name, as `lsmod` shows it.
+    module: &str,
+) -> Result<bool, CallError> {
     let content = match context.capabilities.files().read(MODULES_FILE) {
         Ok(content) => content,
         // A kernel without modules has loaded none.
@@ -216,13 +228,16 @@ const MODULES_FILE: &str = "/proc/modules";
 /// The parts of a text like `fedora39-x86_64`; three empty ones if it has another form.
 #[function(
     signature = "func(uid str) struct{distro str; version str; arch str}",
-    args(uid = "The name of a distribution, its version, `-` and the architecture."),
     example(
         call = r#"os.parse_distro_uid("fedora39-x86_64")->version"#,
         result = r#""39""#
     )
 )]
-fn parse_distro_uid(uid: &[u8], result: &Type) -> Value {
+fn parse_distro_uid(
+    /// The name of a distribution, its version, `-` and the architecture.
+    uid: &[u8],
+    result: &Type,
+) -> Value {
     let parts = uid.iter().position(|b| *b == b'-').and_then(|dash| {
         let (before, arch) = (&uid[..dash], &uid[dash + 1..]);
         let digits = before.iter().rev().take_while(|b| b.is_ascii_digit()).count();
@@ -262,24 +277,24 @@ fn release(context: &CallContext<'_>, result: &Type) -> Result<Value, CallError>
 }
 
 /// The numeric id of a user, as text.
-#[function(
-    environment,
-    args(user = "The user's name."),
-    example(call = r#"os.uid("root")"#, result = r#""0""#)
-)]
-fn uid(context: &CallContext<'_>, user: &str) -> Result<String, CallError> {
+#[function(environment, example(call = r#"os.uid("root")"#, result = r#""0""#))]
+fn uid(
+    context: &CallContext<'_>,
+    /// The user's name.
+    user: &str,
+) -> Result<String, CallError> {
     let id = context.capabilities.host().user_id(user);
     id.map(|id| id.to_string())
         .ok_or_else(|| CallError::fatal(unknown_user(user)))
 }
 
 /// Whether there is a user of that name.
-#[function(
-    watch = watch_users,
-    args(user = "The name."),
-    example(call = r#"os.user_exists("no such user")"#, result = "false")
-)]
-fn user_exists(context: &CallContext<'_>, user: &str) -> bool {
+#[function(watch = watch_users, example(call = r#"os.user_exists("no such user")"#, result = "false"))]
+fn user_exists(
+    context: &CallContext<'_>,
+    /// The name.
+    user: &str,
+) -> bool {
     context.capabilities.host().user_id(user).is_some()
 }
 

@@ -12,7 +12,10 @@ use crate::top_level::MODULE;
     stateful,
     unpredictable,
     signature = "func(length int) str",
-    args(length = "How many letters, 0 to 65535."),
+    parameters(
+        /// How many letters, 0 to 65535.
+        length,
+    ),
     example(call = "len(random1(8))", result = "8")
 )]
 pub(crate) static RANDOM1: RandomText = RandomText;

@@ -18,10 +18,15 @@ pub(crate) static MODULE: Module = Module::new("regexp", "Regular expressions.",
 #[function(
     name = "match",
     infer = infer,
-    args(pattern = "A regular expression in the syntax of RE2.", s = "The text to look through."), example(call = r#"regexp.match("^h.l+o$", "hello")"#, result = "true"),
+    example(call = r#"regexp.match("^h.l+o$", "hello")"#, result = "true"),
     example(call = r#"regexp.match("[0-9]", "none")"#, result = "false")
 )]
-fn r#match(pattern: &[u8], s: &[u8]) -> Result<bool, CallError> {
+fn r#match(
+    /// A regular expression in the syntax of RE2.
+    pattern: &[u8],
+    /// The text to look through.
+    s: &[u8],
+) -> Result<bool, CallError> {
     let text = with_replacements(s);
     with_compiled(pattern, |compiled| compiled.regex.is_match(&text)).map_err(CallError::fatal)
 }

@@ -22,42 +22,49 @@ pub(crate) static MODULE: Module = Module::new(
         &TO_UPPER,
         &TRIM_SPACE,
     ],
-)
-.with_parameters(&[("s", "The text."), ("a", "The text.")]);
+);
 
 /// Whether `substr` is somewhere in `s`.
-#[function(
-    args(substr = "What to look for."),
-    example(call = r#"strings.contains("hello", "ell")"#, result = "true")
-)]
-fn contains(s: &[u8], substr: &[u8]) -> bool {
+#[function(example(call = r#"strings.contains("hello", "ell")"#, result = "true"))]
+fn contains(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    substr: &[u8],
+) -> bool {
     text::find(s, substr).is_some()
 }
 
 /// Whether `s` begins with `prefix`.
-#[function(
-    args(prefix = "How it may begin."),
-    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
-)]
-fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
+#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
+fn has_prefix(
+    /// The text.
+    s: &[u8],
+    /// How it may begin.
+    prefix: &[u8],
+) -> bool {
     s.starts_with(prefix)
 }
 
 /// Whether `s` ends with `suffix`.
-#[function(
-    args(suffix = "How it may end."),
-    example(call = r#"strings.has_suffix("hello", "he")"#, result = "false")
-)]
-fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
+#[function(example(call = r#"strings.has_suffix("hello", "he")"#, result = "false"))]
+fn has_suffix(
+    /// The text.
+    s: &[u8],
+    /// How it may end.
+    suffix: &[u8],
+) -> bool {
     s.ends_with(suffix)
 }
 
 /// The elements that are not empty, with `sep` between them.
-#[function(
-    args(s = "The texts to join.", sep = "What stands between two of them."),
-    example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#)
-)]
-fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#))]
+fn join_nonempty(
+    /// The texts to join.
+    s: Vec<&[u8]>,
+    /// What stands between two of them.
+    sep: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let parts = s.into_iter().filter(|part| !part.is_empty());
     Ok(text_builder::join(parts, sep)?)
 }
@@ -65,11 +72,15 @@ fn join_nonempty(s: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
 /// `s` with as many `pad`s before it as it takes to reach `len` bytes.
 ///
 /// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
-#[function(
-    args(pad = "What to fill up with.", len = "How many bytes there are to be."),
-    example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#)
-)]
-fn left_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strings.left_pad("7", "0", 3)"#, result = r#""007""#))]
+fn left_pad(
+    /// The text.
+    s: &[u8],
+    /// What to fill up with.
+    pad: &[u8],
+    /// How many bytes there are to be.
+    len: i64,
+) -> Result<Vec<u8>, CallError> {
     let mut padded = padding(s, pad, len)?;
     padded.extend_from_slice(s);
     Ok(padded)
@@ -79,33 +90,47 @@ fn left_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
 ///
 /// An empty `old` is found before each character and at the end.
 #[function(
-    args(old = "What to look for.", new = "What takes its place."),
     example(call = r#"strings.replace_all("banana", "an", "o")"#, result = r#""booa""#),
     example(call = r#"strings.replace_all("ab", "", "-")"#, result = r#""-a-b-""#)
 )]
-fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
+fn replace_all(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    old: &[u8],
+    /// What takes its place.
+    new: &[u8],
+) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, -1)
 }
 
 /// `s` with as many `pad`s after it as it takes to reach `len` bytes.
 ///
 /// The last one is whole, so that there may be more. An empty `pad` is an error that `<|>` does not catch.
-#[function(
-    args(pad = "What to fill up with.", len = "How many bytes there are to be."),
-    example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#)
-)]
-fn right_pad(s: &[u8], pad: &[u8], len: i64) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strings.right_pad("a", "ab", 4)"#, result = r#""aabab""#))]
+fn right_pad(
+    /// The text.
+    s: &[u8],
+    /// What to fill up with.
+    pad: &[u8],
+    /// How many bytes there are to be.
+    len: i64,
+) -> Result<Vec<u8>, CallError> {
     let padding = padding(s, pad, len)?;
     Ok([s, &padding].concat())
 }
 
 /// The parts of `a` between each `b`; with an empty `b` its characters.
 #[function(
-    args(b = "What stands between two parts."),
     example(call = r#"strings.split("a,b", ",")"#, result = r#"["a", "b"]"#),
     example(call = r#"strings.split("é!", "")"#, result = r#"["é", "!"]"#)
 )]
-fn split(a: &[u8], b: &[u8]) -> Vec<Vec<u8>> {
+fn split(
+    /// The text.
+    a: &[u8],
+    /// What stands between two parts.
+    b: &[u8],
+) -> Vec<Vec<u8>> {
     if b.is_empty() {
         return text::characters(a).map(<[u8]>::to_vec).collect();
     }
@@ -123,14 +148,17 @@ fn split(a: &[u8], b: &[u8]) -> Vec<Vec<u8>> {
 ///
 /// Positions outside the text fail in a way that `<|>` catches.
 #[function(
-    args(
-        low = "The first byte to take, counted from 0.",
-        high = "The first byte to leave out."
-    ),
     example(call = r#"strings.substr("hello", 1, 3)"#, result = r#""el""#),
     example(call = r#"strings.substr("hi", 0, 9) <|> "?""#, result = r#""?""#)
 )]
-fn substr(s: &[u8], low: i64, high: i64) -> Result<Vec<u8>, CallError> {
+fn substr(
+    /// The text.
+    s: &[u8],
+    /// The first byte to take, counted from 0.
+    low: i64,
+    /// The first byte to leave out.
+    high: i64,
+) -> Result<Vec<u8>, CallError> {
     let range = usize::try_from(low).ok().zip(usize::try_from(high).ok());
     range
         .and_then(|(low, high)| s.get(low..high))
@@ -140,19 +168,28 @@ fn substr(s: &[u8], low: i64, high: i64) -> Result<Vec<u8>, CallError> {
 
 /// Every letter in lower case.
 #[function(example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#))]
-fn to_lower(a: &[u8]) -> String {
+fn to_lower(
+    /// The text.
+    a: &[u8],
+) -> String {
     text::to_lower(a)
 }
 
 /// Every letter in upper case.
 #[function(example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#))]
-fn to_upper(a: &[u8]) -> String {
+fn to_upper(
+    /// The text.
+    a: &[u8],
+) -> String {
     text::to_upper(a)
 }
 
 /// `a` without the blanks at both ends.
 #[function(example(call = r#"strings.trim_space("  a b ")"#, result = r#""a b""#))]
-fn trim_space(a: &[u8]) -> Vec<u8> {
+fn trim_space(
+    /// The text.
+    a: &[u8],
+) -> Vec<u8> {
     text::trim_space(a).to_vec()
 }
 

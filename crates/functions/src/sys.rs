@@ -13,8 +13,7 @@ pub(crate) static MODULE: Module = Module::new(
     "sys",
     "Facts about the machine.",
     &[&CPU_COUNT, &ENV, &GETENV, &HASENV, &HOSTNAME, &LOAD, &UPTIME],
-)
-.with_parameters(&[("name", "The variable's name.")]);
+);
 
 /// How many processors are online.
 #[function(watch = watch_processors, example(call = "sys.cpu_count()", result = ""))]
@@ -57,7 +56,11 @@ fn env(context: &CallContext<'_>) -> Value {
         result = r#""default""#
     )
 )]
-fn getenv(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> {
+fn getenv(
+    context: &CallContext<'_>,
+    /// The variable's name.
+    name: &Value,
+) -> Result<String, CallError> {
     let wanted = text(std::slice::from_ref(name), 0)?;
     let mut variables = context.capabilities.host().environment();
     variables.remove(wanted).ok_or_else(|| {
@@ -71,7 +74,11 @@ fn getenv(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> 
     environment,
     example(call = r#"sys.hasenv("NO_SUCH_VARIABLE")"#, result = "false")
 )]
-fn hasenv(context: &CallContext<'_>, name: &str) -> bool {
+fn hasenv(
+    context: &CallContext<'_>,
+    /// The variable's name.
+    name: &str,
+) -> bool {
     context.capabilities.host().environment().contains_key(name)
 }
 

@@ -75,7 +75,10 @@ one_instance! {
 /// So many `x`.
 #[function(
     signature = "func(count int) str",
-    args(count = "How many. It must not change while the program runs."),
+    parameters(
+        /// How many. It must not change while the program runs.
+        count,
+    ),
     example(call = "test.one_stream(3)", result = "\"xxx\"")
 )]
 static ONE_STREAM: OneStream = OneStream;

@@ -38,7 +38,10 @@ const ANYTHING: &[ParameterFlags] = &[ParameterFlags {
     signature = "func(value str) int",
     signature = "func(value []?1) int",
     signature = "func(value map{?1: ?2}) int",
-    args(value = "A string, a list or a map."),
+    parameters(
+        /// A string, a list or a map.
+        value,
+    ),
     example(call = r#"len("é")"#, result = "2"),
     example(call = "len([7, 8, 9])", result = "3"),
     example(call = r#"len({"a" => 1})"#, result = "1")
@@ -60,7 +63,10 @@ fn len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(x bool) bool",
     signature = "func(x str) bool",
-    args(x = "True, or a text that is not empty, to stop the program.")
+    parameters(
+        /// True, or a text that is not empty, to stop the program.
+        x,
+    )
 )]
 fn panic(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     match arguments {
@@ -74,11 +80,13 @@ fn panic(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 }
 
 /// Stops the program with a message when its first argument is true.
-#[function(
-    args(x = "Whether to stop the program.", err = "Shown when it stops."),
-    example(call = r#"panic_debug(false, "no")"#, result = "false")
-)]
-fn panic_debug(x: bool, err: &[u8]) -> Result<bool, CallError> {
+#[function(example(call = r#"panic_debug(false, "no")"#, result = "false"))]
+fn panic_debug(
+    /// Whether to stop the program.
+    x: bool,
+    /// Shown when it stops.
+    err: &[u8],
+) -> Result<bool, CallError> {
     if x {
         let text = String::from_utf8_lossy(err);
         return Err(CallError::fatal(format!("bool panic occurred: {text}")));
@@ -92,7 +100,11 @@ fn panic_debug(x: bool, err: &[u8]) -> Result<bool, CallError> {
     extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
-    args(value = "Anything."), example(call = r#"len(sensitive("abc"))"#, result = "")
+    parameters(
+        /// Anything.
+        value,
+    ),
+    example(call = r#"len(sensitive("abc"))"#, result = "")
 )]
 fn sensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     Ok(first(arguments, ty).sensitive())
@@ -104,7 +116,11 @@ fn sensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
-    args(value = "Anything. Whoever calls it takes care that the value may be seen."), example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)
+    parameters(
+        /// Anything. Whoever calls it takes care that the value may be seen.
+        value,
+    ),
+    example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)
 )]
 fn nonsensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut marks = Marks::none();

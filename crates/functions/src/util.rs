@@ -10,13 +10,16 @@ pub(crate) static MODULE: Module = Module::new("util", "Small things.", &[&HOSTN
 #[function(
     environment,
     signature = "func(names map{str: str}) str",
-    args(names = "Names by MAC addresses, which are in lower case with colons."),
     example(
         call = r#"util.hostname_mapper({"ff:ff:ff:ff:ff:ff" => "nobody"})"#,
         result = r#""""#
     )
 )]
-fn hostname_mapper(context: &CallContext<'_>, names: &Map) -> Result<Vec<u8>, CallError> {
+fn hostname_mapper(
+    context: &CallContext<'_>,
+    /// Names by MAC addresses, which are in lower case with colons.
+    names: &Map,
+) -> Result<Vec<u8>, CallError> {
     let mut found: Option<Vec<u8>> = None;
     for interface in interfaces(context)? {
         let Some(mac) = interface.mac.filter(|_| !interface.loopback) else {

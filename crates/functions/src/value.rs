@@ -7,11 +7,7 @@ pub(crate) static MODULE: Module = Module::new(
     "value",
     "Named values of this host, which the kind `value` sets.",
     &[&GET, &GET_BOOL, &GET_FLOAT, &GET_INT, &GET_STR],
-)
-.with_parameters(&[(
-    "key",
-    "The name of the `value` resource that sets it. It must not change while the program runs.",
-)]);
+);
 
 macro_rules! get {
     ($($static:ident $signature:literal $call:literal => $result:literal;)*) => {
@@ -19,7 +15,14 @@ macro_rules! get {
             /// The value of a key and whether it has one.
             ///
             /// While there is none, the value is the zero of its type.
-            #[function(signature = $signature, example(call = $call, result = $result))]
+            #[function(
+                signature = $signature,
+                parameters(
+                    /// The name of the `value` resource that sets it. It must not change while the program runs.
+                    key,
+                ),
+                example(call = $call, result = $result)
+            )]
             static $static: Follow = Follow { read, watch, rearmed: false, keyed: true };
         )*
     };

@@ -19,7 +19,10 @@ pub(crate) static MODULE: Module = Module::new(
 /// The string of a key, and whether there is one.
 #[function(
     signature = "func(key str) struct{value str; exists bool}",
-    args(key = "The key, as the kind `kv` has it. It must not change while the program runs."),
+    parameters(
+        /// The key, as the kind `kv` has it. It must not change while the program runs.
+        key,
+    ),
     example(call = r#"world.getval("nobody sets this")->exists"#, result = "false")
 )]
 static GETVAL: Ask = Ask {
@@ -39,7 +42,10 @@ static GETVAL: Ask = Ask {
 /// What each host has set under a name with the kind `kv`.
 #[function(
     signature = "func(namespace str) map{str: str}",
-    args(namespace = "The key, as the kind `kv` has it. It must not change while the program runs."),
+    parameters(
+        /// The key, as the kind `kv` has it. It must not change while the program runs.
+        namespace,
+    ),
     example(call = r#"len(world.kvlookup("nobody sets this"))"#, result = "0")
 )]
 static KVLOOKUP: Ask = Ask {
@@ -59,7 +65,10 @@ static KVLOOKUP: Ask = Ask {
 /// The hosts that were chosen among those which the kind `schedule` offers.
 #[function(
     signature = "func(namespace str) []str",
-    args(namespace = "The name of the `schedule` resources. It must not change while the program runs."),
+    parameters(
+        /// The name of the `schedule` resources. It must not change while the program runs.
+        namespace,
+    ),
     example(call = r#"len(world.schedule("nobody takes part"))"#, result = "0")
 )]
 static SCHEDULE: Ask = Ask {

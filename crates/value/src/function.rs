@@ -36,11 +36,8 @@ pub struct FunctionSpec {
     pub implementation: Implementation,
     /// Inputs with results, run as tests.
     pub examples: &'static [Example],
-    /// What its parameters are for, and below that those of its module.
-    documented_parameters: (
-        &'static [ParameterDoc<'static>],
-        &'static [(&'static str, &'static str)],
-    ),
+    /// Documentation of its parameters, in any order.
+    documented_parameters: &'static [ParameterDoc<'static>],
     /// The parsed signatures; filled on first use.
     parsed: OnceLock<Vec<Signature>>,
 }
@@ -135,7 +132,7 @@ impl fmt::Debug for FunctionRef {
 
 impl FunctionSpec {
     /// A pure function with everything else at its default. Written as a chain:
-    /// `FunctionSpec::pure("strings", "title", &["func(s str) str"], title).documented("…", &[…])`.
+    /// `FunctionSpec::pure("strings", "title", &["func(s str) str"], title).documented("…", &[…], &[…])`.
     #[must_use]
     pub const fn pure(
         module: &'static str,
@@ -251,28 +248,23 @@ impl FunctionSpec {
             refine: None,
             implementation,
             examples: &[],
-            documented_parameters: (&[], &[]),
+            documented_parameters: &[],
             parsed: OnceLock::new(),
         }
     }
 
-    /// With documentation and examples.
+    /// With documentation of itself and of its parameters, and examples.
     #[must_use]
-    pub const fn documented(mut self, doc: &'static str, examples: &'static [Example]) -> FunctionSpec {
+    pub const fn documented(
+        mut self,
+        doc: &'static str,
+        parameters: &'static [ParameterDoc<'static>],
+        examples: &'static [Example],
+    ) -> FunctionSpec {
         // Forgotten, because nothing can be freed while compiling; it is the empty default.
         forget(replace(&mut self.doc, Cow::Borrowed(doc)));
+        self.documented_parameters = parameters;
         self.examples = examples;
-        self
-    }
-
-    /// With what its parameters are for; what it does not say is looked up in `shared`, its module's.
-    #[must_use]
-    pub const fn with_parameters(
-        mut self,
-        own: &'static [ParameterDoc<'static>],
-        shared: &'static [(&'static str, &'static str)],
-    ) -> FunctionSpec {
-        self.documented_parameters = (own, shared);
         self
     }
 
@@ -346,13 +338,13 @@ impl FunctionSpec {
         })
     }
 
-    /// The parameters, in the order of the longest signature, each with what it is for. Nothing is said where a text is empty.
+    /// The documentation of the parameters, in the order of the longest signature. The text of an undocumented parameter is empty.
     ///
     /// # Panics
-    /// When something is said about a parameter that there is not; a test walks all specs of a registry.
+    /// If a parameter is documented that no signature has; a test walks all specs of a registry.
     #[must_use]
     pub fn parameter_docs(&self) -> Vec<ParameterDoc<'_>> {
-        let (own, shared) = self.documented_parameters;
+        let documented = self.documented_parameters;
         let mut docs: Vec<ParameterDoc<'_>> = Vec::new();
         let mut alternatives: Vec<&Signature> = self.alternatives().iter().collect();
         alternatives.sort_by_key(|signature| std::cmp::Reverse(signature.parameters.len()));
@@ -361,20 +353,16 @@ impl FunctionSpec {
             .flat_map(|s| s.parameters.iter().chain(&s.variadic));
         for name in parameters.map(|parameter| &*parameter.name) {
             if docs.iter().all(|doc| doc.name != name) {
-                let shared = shared.iter().find(|(n, _)| *n == name);
-                docs.push(
-                    own.iter()
-                        .find(|doc| doc.name == name)
-                        .copied()
-                        .unwrap_or(ParameterDoc {
-                            name,
-                            doc: shared.map_or("", |(_, doc)| doc),
-                            default: "",
-                        }),
-                );
+                let undocumented = ParameterDoc {
+                    name,
+                    doc: "",
+                    default: "",
+                };
+                let own = documented.iter().find(|doc| doc.name == name).copied();
+                docs.push(own.unwrap_or(undocumented));
             }
         }
-        for ParameterDoc { name, .. } in own {
+        for ParameterDoc { name, .. } in documented {
             assert!(
                 docs.iter().any(|doc| doc.name == *name),
                 "`{self}` has a parameter `{name}`"

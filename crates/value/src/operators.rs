@@ -41,7 +41,7 @@ const UNKNOWN: &[ParameterFlags] = &[ParameterFlags {
     allow_marked: false,
 }];
 
-/// What a parameter is for.
+/// Documentation of a parameter without a default.
 const fn parameter(name: &'static str, doc: &'static str) -> ParameterDoc<'static> {
     ParameterDoc {
         name,
@@ -122,33 +122,27 @@ pub static CONTAINS: FunctionSpec =
         .with_flags(UNKNOWN_INSIDE)
         .documented(
             "Whether a list has an element equal to `needle`. The operator `in` is the same function.",
-            &[crate::Example {
-                call: "contains(2, [1, 2, 3])",
-                result: "true",
-            }],
-        )
-        .with_parameters(
             &[
                 parameter("needle", "What to look for."),
                 parameter("haystack", "The list to look into."),
             ],
-            &[],
+            &[crate::Example {
+                call: "contains(2, [1, 2, 3])",
+                result: "true",
+            }],
         );
 /// One string after another, and the function `concat`; what an interpolated string is made of.
 pub static CONCAT: FunctionSpec = FunctionSpec::pure("", "concat", &["func(a str, b str) str"], add)
     .documented(
         "The bytes of `a`, then those of `b`.",
-        &[crate::Example {
-            call: "concat(\"a\", \"b\")",
-            result: "\"ab\"",
-        }],
-    )
-    .with_parameters(
         &[
             parameter("a", "What comes first."),
             parameter("b", "What comes after it."),
         ],
-        &[],
+        &[crate::Example {
+            call: "concat(\"a\", \"b\")",
+            result: "\"ab\"",
+        }],
     );
 /// `list[index]`, and the function `list_lookup`.
 pub static LIST_LOOKUP: FunctionSpec = FunctionSpec::pure(
@@ -159,17 +153,14 @@ pub static LIST_LOOKUP: FunctionSpec = FunctionSpec::pure(
 )
 .documented(
     "The element at `index`, counted from 0. A missing or negative index fails in a way that `<|>` catches.",
-    &[crate::Example {
-        call: "list_lookup([\"a\", \"b\"], 1)",
-        result: "\"b\"",
-    }],
-)
-.with_parameters(
     &[
         parameter("list", "The list to look into."),
         parameter("index", "Which element, counted from 0."),
     ],
-    &[],
+    &[crate::Example {
+        call: "list_lookup([\"a\", \"b\"], 1)",
+        result: "\"b\"",
+    }],
 );
 /// `map[key]`, and the function `map_lookup`.
 pub static MAP_LOOKUP: FunctionSpec = FunctionSpec::pure(
@@ -180,17 +171,14 @@ pub static MAP_LOOKUP: FunctionSpec = FunctionSpec::pure(
 )
 .documented(
     "The value of `key`. A missing key fails in a way that `<|>` catches.",
-    &[crate::Example {
-        call: "map_lookup({\"a\" => 1}, \"a\")",
-        result: "1",
-    }],
-)
-.with_parameters(
     &[
         parameter("map", "The map to look into."),
         parameter("key", "The key to look for."),
     ],
-    &[],
+    &[crate::Example {
+        call: "map_lookup({\"a\" => 1}, \"a\")",
+        result: "1",
+    }],
 );
 
 fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

@@ -16,8 +16,6 @@ pub struct Module {
     pub functions: &'static [&'static FunctionSpec],
     /// Its variables: name and text value.
     pub variables: &'static [(&'static str, &'static str)],
-    /// What parameters of these names are for in all its functions that do not say otherwise.
-    pub parameters: &'static [(&'static str, &'static str)],
 }
 
 impl Module {
@@ -33,7 +31,6 @@ impl Module {
             doc,
             functions,
             variables: &[],
-            parameters: &[],
         }
     }
 
@@ -41,13 +38,6 @@ impl Module {
     #[must_use]
     pub const fn with_variables(mut self, variables: &'static [(&'static str, &'static str)]) -> Module {
         self.variables = variables;
-        self
-    }
-
-    /// With what parameters of some names are for, in all its functions that do not say otherwise.
-    #[must_use]
-    pub const fn with_parameters(mut self, parameters: &'static [(&'static str, &'static str)]) -> Module {
-        self.parameters = parameters;
         self
     }
 }

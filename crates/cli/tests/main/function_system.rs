@@ -16,7 +16,10 @@ static MODULE: Module = Module::new("greetings", "Greetings.", &[&HELLO, &EXPLOD
 ///
 /// Nobody is greeted as a stranger.
 #[function(example(call = r#"greetings.hello("you")"#, result = r#""hello, you""#))]
-fn hello(name: &str) -> Result<String, CallError> {
+fn hello(
+    /// The name of the person to greet.
+    name: &str,
+) -> Result<String, CallError> {
     if name.is_empty() {
         return Err(CallError::catchable("there is nobody to greet"));
     }
@@ -25,7 +28,10 @@ fn hello(name: &str) -> Result<String, CallError> {
 
 /// Goes wrong.
 #[function]
-fn explode(name: &str) -> String {
+fn explode(
+    /// Any text.
+    name: &str,
+) -> String {
     panic!("a bug about {}", name.len())
 }
 

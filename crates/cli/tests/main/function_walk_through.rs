@@ -16,12 +16,11 @@ static MODULE: Module = Module::new(
 );
 
 /// The letters of `text` in the opposite order.
-#[function(
-    extension,
-    args(text = "Any text."),
-    example(call = r#"strings.reversed("abc")"#, result = r#""cba""#)
-)]
-fn reversed(text: &str) -> String {
+#[function(extension, example(call = r#"strings.reversed("abc")"#, result = r#""cba""#))]
+fn reversed(
+    /// Any text.
+    text: &str,
+) -> String {
     text.chars().rev().collect()
 }
 

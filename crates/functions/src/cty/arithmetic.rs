@@ -12,9 +12,15 @@ const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
 #[function(
     raw,
     signature = "func(a number, b number) number",
+    parameters(
+        /// A number.
+        a,
+        /// What is added to it.
+        b,
+    ),
     flags = DYNAMIC,
     refine = not_null,
-    args(a = "A number.", b = "What is added to it."), example(call = "cty.add(1, 2)", result = "3")
+    example(call = "cty.add(1, 2)", result = "3")
 )]
 pub fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     combined(arguments, i64::checked_add, |a, b| a + b)
@@ -24,9 +30,15 @@ pub fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a number, b number) number",
+    parameters(
+        /// A number.
+        a,
+        /// What is taken from it.
+        b,
+    ),
     flags = DYNAMIC,
     refine = not_null,
-    args(a = "A number.", b = "What is taken from it."), example(call = "cty.subtract(1, 2)", result = "-1")
+    example(call = "cty.subtract(1, 2)", result = "-1")
 )]
 pub fn subtract(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     combined(arguments, i64::checked_sub, |a, b| a - b)
@@ -36,9 +48,15 @@ pub fn subtract(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a number, b number) number",
+    parameters(
+        /// A number.
+        a,
+        /// How many times to take it.
+        b,
+    ),
     flags = DYNAMIC,
     refine = not_null,
-    args(a = "A number.", b = "How many times to take it."), example(call = "cty.multiply(1.5, 2.0)", result = "3.0")
+    example(call = "cty.multiply(1.5, 2.0)", result = "3.0")
 )]
 pub fn multiply(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     combined(arguments, i64::checked_mul, |a, b| a * b)
@@ -50,9 +68,15 @@ pub fn multiply(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a number, b number) float",
+    parameters(
+        /// The dividend.
+        a,
+        /// The divisor, not zero.
+        b,
+    ),
     flags = DYNAMIC,
     refine = not_null,
-    args(a = "The dividend.", b = "The divisor, not zero."), example(call = "cty.divide(7, 2)", result = "3.5")
+    example(call = "cty.divide(7, 2)", result = "3.5")
 )]
 pub fn divide(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let (a, b) = (float(arguments, 0)?, float(arguments, 1)?);
@@ -68,9 +92,15 @@ pub fn divide(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a number, b number) number",
+    parameters(
+        /// The dividend.
+        a,
+        /// The divisor, not zero.
+        b,
+    ),
     flags = DYNAMIC,
     refine = not_null,
-    args(a = "The dividend.", b = "The divisor, not zero."), example(call = "cty.modulo(7, 3)", result = "1"),
+    example(call = "cty.modulo(7, 3)", result = "1"),
     example(call = "cty.modulo(-7, 3)", result = "-1")
 )]
 pub fn modulo(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -85,6 +115,10 @@ pub fn modulo(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(num number) number",
+    parameters(
+        /// Any number.
+        num,
+    ),
     flags = MARKED_DYNAMIC,
     refine = not_null,
     example(call = "cty.negate(3)", result = "-3")
@@ -97,6 +131,10 @@ pub fn negate(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(num number) number",
+    parameters(
+        /// Any number.
+        num,
+    ),
     flags = MARKED_DYNAMIC,
     refine = not_null,
     example(call = "cty.absolute(-3)", result = "3")
@@ -121,6 +159,10 @@ fn with_sign(
 #[function(
     raw,
     signature = "func(num number) int",
+    parameters(
+        /// Any number.
+        num,
+    ),
     flags = DYNAMIC,
     refine = not_null,
     example(call = "cty.int(-1.9)", result = "-1")
@@ -133,6 +175,10 @@ pub fn int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(num number) int",
+    parameters(
+        /// Any number.
+        num,
+    ),
     refine = not_null,
     example(call = "cty.ceil(1.2)", result = "2")
 )]
@@ -144,6 +190,10 @@ pub fn ceil(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(num number) int",
+    parameters(
+        /// Any number.
+        num,
+    ),
     refine = not_null,
     example(call = "cty.floor(-1.2)", result = "-2")
 )]
@@ -165,6 +215,10 @@ fn rounded(arguments: &[Value], round: fn(f64) -> f64) -> Result<Value, CallErro
 #[function(
     raw,
     signature = "func(num number) int",
+    parameters(
+        /// Any number.
+        num,
+    ),
     refine = not_null,
     example(call = "cty.signum(-2.5)", result = "-1")
 )]
@@ -181,8 +235,14 @@ pub fn signum(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(num number, base number) float",
+    parameters(
+        /// Any number.
+        num,
+        /// The base of the logarithm: positive, and not 1.
+        base,
+    ),
     refine = not_null,
-    args(base = "The base of the logarithm: positive, and not 1."), example(call = "cty.log(1000, 10)", result = "3.0"),
+    example(call = "cty.log(1000, 10)", result = "3.0"),
     example(call = "cty.log(8, 2)", result = "3.0")
 )]
 pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -205,8 +265,14 @@ pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(num number, power number) float",
+    parameters(
+        /// Any number.
+        num,
+        /// The exponent.
+        power,
+    ),
     refine = not_null,
-    args(power = "The exponent."), example(call = "cty.pow(2, 10)", result = "1024.0")
+    example(call = "cty.pow(2, 10)", result = "1024.0")
 )]
 pub fn pow(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let (num, power) = (float(arguments, 0)?, float(arguments, 1)?);
@@ -221,9 +287,15 @@ pub fn pow(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(first number, more number…) number",
+    parameters(
+        /// A number.
+        first,
+        /// Further numbers.
+        more,
+    ),
     flags = DYNAMIC,
     refine = not_null,
-    args(first = "A number.", more = "Further numbers."), example(call = "cty.min(3, 1, 2)", result = "1")
+    example(call = "cty.min(3, 1, 2)", result = "1")
 )]
 pub fn min(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     extreme(arguments, std::cmp::Ordering::Less)
@@ -233,9 +305,15 @@ pub fn min(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(first number, more number…) number",
+    parameters(
+        /// A number.
+        first,
+        /// Further numbers.
+        more,
+    ),
     flags = DYNAMIC,
     refine = not_null,
-    args(first = "A number.", more = "Further numbers."), example(call = "cty.max(3.5, 1.0)", result = "3.5")
+    example(call = "cty.max(3.5, 1.0)", result = "3.5")
 )]
 pub fn max(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     extreme(arguments, std::cmp::Ordering::Greater)
@@ -267,8 +345,14 @@ fn extreme(arguments: &[Value], wanted: std::cmp::Ordering) -> Result<Value, Cal
     raw,
     signature = "func(number str, base int) int",
     signature = "func(number int, base int) int",
+    parameters(
+        /// The digits as text, with a sign if need be; or an int, whose decimal digits are read.
+        number,
+        /// The base, 2 to 62.
+        base,
+    ),
     refine = not_null,
-    args(number = "The digits as text, with a sign if need be; or an int, whose decimal digits are read.", base = "The base, 2 to 62."), example(call = r#"cty.parse_int("ff", 16)"#, result = "255"),
+    example(call = r#"cty.parse_int("ff", 16)"#, result = "255"),
     example(call = "cty.parse_int(101, 2)", result = "5")
 )]
 pub fn parse_int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

@@ -8,9 +8,13 @@ use super::{MODULE, flags, not_null, outer_marks, refuse};
 #[function(
     raw,
     signature = "func(val bool) bool",
+    parameters(
+        /// What to turn round.
+        val,
+    ),
     flags = &[flags("!#")],
     refine = not_null,
-    args(val = "What to turn round."), example(call = "cty.not(true)", result = "false")
+    example(call = "cty.not(true)", result = "false")
 )]
 pub fn not(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     match arguments.first().and_then(Value::as_bool) {
@@ -23,9 +27,15 @@ pub fn not(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a bool, b bool) bool",
+    parameters(
+        /// One side.
+        a,
+        /// The other side.
+        b,
+    ),
     flags = &[flags("~!#")],
     refine = not_null,
-    args(a = "One side.", b = "The other side."), example(call = "cty.and(true, false)", result = "false"),
+    example(call = "cty.and(true, false)", result = "false"),
     example(call = "cty.and(true, true)", result = "true")
 )]
 pub fn and(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -36,9 +46,15 @@ pub fn and(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a bool, b bool) bool",
+    parameters(
+        /// One side.
+        a,
+        /// The other side.
+        b,
+    ),
     flags = &[flags("~!#")],
     refine = not_null,
-    args(a = "One side.", b = "The other side."), example(call = "cty.or(true, false)", result = "true"),
+    example(call = "cty.or(true, false)", result = "true"),
     example(call = "cty.or(false, false)", result = "false")
 )]
 pub fn or(arguments: &[Value], _: &Type) -> Result<Value, CallError> {

@@ -21,8 +21,12 @@ pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Value {
     raw,
     signature = "func(buf opaque(bytes)) int",
     signature = "func(buf str) int",
+    parameters(
+        /// Raw bytes, or a text.
+        buf,
+    ),
     refine = not_null,
-    args(buf = "Raw bytes, or a text."), example(call = r#"cty.bytes_len("añb")"#, result = "4")
+    example(call = r#"cty.bytes_len("añb")"#, result = "4")
 )]
 pub fn bytes_len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     content(arguments).map(|bytes| count(bytes.len()))
@@ -33,9 +37,17 @@ pub fn bytes_len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(buf str, offset int, length int) str",
     signature = "func(buf opaque(bytes), offset int, length int) opaque(bytes)",
+    parameters(
+        /// Raw bytes, or a text.
+        buf,
+        /// The first byte to take, counted from 0.
+        offset,
+        /// How many bytes.
+        length,
+    ),
     result_type = |arguments| Ok(type_at(arguments, 0)),
     refine = not_null,
-    args(buf = "Raw bytes, or a text.", offset = "The first byte to take, counted from 0.", length = "How many bytes."), example(call = r#"cty.bytes_slice("hello", 1, 3)"#, result = r#""ell""#)
+    example(call = r#"cty.bytes_slice("hello", 1, 3)"#, result = r#""ell""#)
 )]
 pub fn bytes_slice(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let all = content(arguments)?;

@@ -10,10 +10,14 @@ use super::{MODULE, argument, count, flags, not_null, outer_marks, plain, refuse
 #[function(
     raw,
     signature = "func(value dynamic) int",
+    parameters(
+        /// A list, set, map, tuple or struct.
+        value,
+    ),
     flags = &[flags("!~#")],
     result_type = length_type,
     refine = not_null,
-    args(value = "A list, set, map, tuple or struct."), example(call = "cty.length([1, 2, 3])", result = "3"),
+    example(call = "cty.length([1, 2, 3])", result = "3"),
     example(call = r#"cty.length({"a" => 1})"#, result = "1")
 )]
 pub fn length(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -47,9 +51,15 @@ fn length_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 #[function(
     raw,
     signature = "func(collection dynamic, key dynamic) bool",
+    parameters(
+        /// A list, tuple, map or struct.
+        collection,
+        /// An index counted from 0, a key, or the name of a field.
+        key,
+    ),
     result_type = has_index_type,
     refine = not_null,
-    args(collection = "A list, tuple, map or struct.", key = "An index counted from 0, a key, or the name of a field."), example(call = r#"cty.has_index(["a"], 1)"#, result = "false"),
+    example(call = r#"cty.has_index(["a"], 1)"#, result = "false"),
     example(call = r#"cty.has_index({"a" => 1}, "a")"#, result = "true")
 )]
 pub fn has_index(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -73,8 +83,14 @@ fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     signature = "func(collection []?1, key int) ?1",
     signature = "func(collection map{?1: ?2}, key ?1) ?2",
     signature = "func(collection dynamic, key dynamic) dynamic",
+    parameters(
+        /// A list, tuple, map or struct.
+        collection,
+        /// An index counted from 0, a key, or the name of a field.
+        key,
+    ),
     result_type = index_type,
-    args(collection = "A list, tuple, map or struct.", key = "An index counted from 0, a key, or the name of a field."), example(call = r#"cty.index(["a", "b"], 1)"#, result = r#""b""#),
+    example(call = r#"cty.index(["a", "b"], 1)"#, result = r#""b""#),
     example(call = r#"cty.index({"a" => 1}, "a")"#, result = "1")
 )]
 pub fn index(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -149,10 +165,16 @@ fn position(key: &Value) -> Option<usize> {
     raw,
     signature = "func(first ?1, more ?1…) ?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
+    parameters(
+        /// The value to take if it is not null.
+        first,
+        /// The values to try after it, in order.
+        more,
+    ),
     flags = &[flags("!?~")],
     result_type = coalesce_type,
     refine = not_null,
-    args(first = "The value to take if it is not null.", more = "The values to try after it, in order."), example(call = r#"cty.coalesce("", "b")"#, result = r#""""#)
+    example(call = r#"cty.coalesce("", "b")"#, result = r#""""#)
 )]
 pub fn coalesce(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     // What they have in common shows when all types are known.
@@ -191,9 +213,13 @@ fn coalesce_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 #[function(
     raw,
     signature = "func(v ?1) ?1",
+    parameters(
+        /// The value, which must not be null.
+        v,
+    ),
     flags = &[flags("")],
     refine = not_null,
-    args(v = "The value, which must not be null."), example(call = "cty.assert_not_null(1)", result = "1")
+    example(call = "cty.assert_not_null(1)", result = "1")
 )]
 pub fn assert_not_null(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     match arguments {

@@ -11,9 +11,15 @@ const NUMBERS: &[ParameterFlags] = &[flags("!~#")];
 #[function(
     raw,
     signature = "func(a dynamic, b dynamic) bool",
+    parameters(
+        /// Any value.
+        a,
+        /// What it is compared with.
+        b,
+    ),
     flags = ANYTHING,
     refine = not_null,
-    args(a = "Any value.", b = "What it is compared with."), example(call = "cty.equal([1, 2], [1, 2])", result = "true"),
+    example(call = "cty.equal([1, 2], [1, 2])", result = "true"),
     example(call = r#"cty.equal(1, "1")"#, result = "false")
 )]
 pub fn equal(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -24,9 +30,15 @@ pub fn equal(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a dynamic, b dynamic) bool",
+    parameters(
+        /// Any value.
+        a,
+        /// What it is compared with.
+        b,
+    ),
     flags = ANYTHING,
     refine = not_null,
-    args(a = "Any value.", b = "What it is compared with."), example(call = r#"cty.not_equal("a", "b")"#, result = "true")
+    example(call = r#"cty.not_equal("a", "b")"#, result = "true")
 )]
 pub fn not_equal(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     equality(arguments, false)
@@ -44,9 +56,15 @@ fn equality(arguments: &[Value], wanted: bool) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a number, b number) bool",
+    parameters(
+        /// The number that the question is about.
+        a,
+        /// What it is compared with.
+        b,
+    ),
     flags = NUMBERS,
     refine = not_null,
-    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.greater_than(2, 1)", result = "true")
+    example(call = "cty.greater_than(2, 1)", result = "true")
 )]
 pub fn greater_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (1, 0), false)
@@ -56,9 +74,15 @@ pub fn greater_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a number, b number) bool",
+    parameters(
+        /// The number that the question is about.
+        a,
+        /// What it is compared with.
+        b,
+    ),
     flags = NUMBERS,
     refine = not_null,
-    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.greater_than_or_equal_to(2, 2)", result = "true")
+    example(call = "cty.greater_than_or_equal_to(2, 2)", result = "true")
 )]
 pub fn greater_than_or_equal_to(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (1, 0), true)
@@ -68,9 +92,15 @@ pub fn greater_than_or_equal_to(arguments: &[Value], _: &Type) -> Result<Value, 
 #[function(
     raw,
     signature = "func(a number, b number) bool",
+    parameters(
+        /// The number that the question is about.
+        a,
+        /// What it is compared with.
+        b,
+    ),
     flags = NUMBERS,
     refine = not_null,
-    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.less_than(2, 2)", result = "false")
+    example(call = "cty.less_than(2, 2)", result = "false")
 )]
 pub fn less_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (0, 1), false)
@@ -80,9 +110,15 @@ pub fn less_than(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(a number, b number) bool",
+    parameters(
+        /// The number that the question is about.
+        a,
+        /// What it is compared with.
+        b,
+    ),
     flags = NUMBERS,
     refine = not_null,
-    args(a = "The number that the question is about.", b = "What it is compared with."), example(call = "cty.less_than_or_equal_to(1.5, 1.5)", result = "true")
+    example(call = "cty.less_than_or_equal_to(1.5, 1.5)", result = "true")
 )]
 pub fn less_than_or_equal_to(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     ordered(arguments, (0, 1), true)

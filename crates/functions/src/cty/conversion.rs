@@ -11,10 +11,14 @@ use super::{DYNAMIC, MODULE, argument, not_null, type_at};
 #[function(
     raw,
     signature = "func(v dynamic) str",
+    parameters(
+        /// A number, bool or text.
+        v,
+    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::Str),
     refine = not_null,
-    args(v = "A number, bool or text."), example(call = "cty.to_str(1.5)", result = r#""1.5""#),
+    example(call = "cty.to_str(1.5)", result = r#""1.5""#),
     example(call = "cty.to_str(true)", result = r#""true""#)
 )]
 pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -27,11 +31,15 @@ pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(v dynamic) dynamic",
+    parameters(
+        /// A number, or a text that spells one.
+        v,
+    ),
     flags = DYNAMIC,
     result_type = number_type,
     infer = infer_number,
     refine = not_null,
-    args(v = "A number, or a text that spells one."), example(call = r#"cty.to_number("1.5")"#, result = "1.5"),
+    example(call = r#"cty.to_number("1.5")"#, result = "1.5"),
     example(call = "cty.to_number(3)", result = "3")
 )]
 pub fn to_number(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -63,10 +71,14 @@ fn infer_number(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErro
 #[function(
     raw,
     signature = "func(v dynamic) bool",
+    parameters(
+        /// A bool, or one of these texts.
+        v,
+    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::Bool),
     refine = not_null,
-    args(v = "A bool, or one of these texts."), example(call = r#"cty.to_bool("1")"#, result = "true")
+    example(call = r#"cty.to_bool("1")"#, result = "true")
 )]
 pub fn to_bool(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::Bool)
@@ -77,10 +89,14 @@ pub fn to_bool(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(v []?1) []?1",
     signature = "func(v dynamic) []dynamic",
+    parameters(
+        /// A list, set or tuple.
+        v,
+    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::list(Type::Dynamic)),
     refine = not_null,
-    args(v = "A list, set or tuple."), example(call = r#"cty.to_list(cty.to_set(["b", "a", "b"]))"#, result = r#"["a", "b"]"#)
+    example(call = r#"cty.to_list(cty.to_set(["b", "a", "b"]))"#, result = r#"["a", "b"]"#)
 )]
 pub fn to_list(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::list(Type::Dynamic))
@@ -91,10 +107,14 @@ pub fn to_list(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(v []?1) []?1",
     signature = "func(v dynamic) set{dynamic}",
+    parameters(
+        /// A list, set or tuple.
+        v,
+    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::set(Type::Dynamic)),
     refine = not_null,
-    args(v = "A list, set or tuple."), example(call = "cty.to_set([3, 1, 3, 2])", result = "[1, 2, 3]")
+    example(call = "cty.to_set([3, 1, 3, 2])", result = "[1, 2, 3]")
 )]
 pub fn to_set(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::set(Type::Dynamic))
@@ -105,10 +125,14 @@ pub fn to_set(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(v map{str: ?1}) map{str: ?1}",
     signature = "func(v dynamic) map{str: dynamic}",
+    parameters(
+        /// A map or struct.
+        v,
+    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::map(Type::Str, Type::Dynamic)),
     refine = not_null,
-    args(v = "A map or struct."), example(call = "cty.to_map(struct{a => 1, b => 2})", result = r#"{"a" => 1, "b" => 2}"#)
+    example(call = "cty.to_map(struct{a => 1, b => 2})", result = r#"{"a" => 1, "b" => 2}"#)
 )]
 pub fn to_map(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     converted(arguments, &Type::map(Type::Str, Type::Dynamic))

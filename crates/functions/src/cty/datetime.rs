@@ -13,10 +13,15 @@ use super::{MODULE, not_null, refuse};
 /// second, `ZZZZZ ZZZZ ZZZ Z` the distance from UTC. Text between single quotes stands for itself, two of them for one.
 #[function(
     refine = not_null,
-    args(format = "How to write it.", time = "A point in time as RFC 3339 writes it: `2026-08-01T12:30:00Z`."), example(call = r#"cty.format_date("D MMM YYYY 'at' hh:mm", "2026-08-01T12:30:00Z")"#, result = r#""1 Aug 2026 at 12:30""#),
+    example(call = r#"cty.format_date("D MMM YYYY 'at' hh:mm", "2026-08-01T12:30:00Z")"#, result = r#""1 Aug 2026 at 12:30""#),
     example(call = r#"cty.format_date("EEE, h AA ZZZZZ", "2026-08-01T09:30:00+02:00")"#, result = r#""Sat, 9 AM +02:00""#)
 )]
-pub fn format_date(format: &str, time: &str) -> Result<String, CallError> {
+pub fn format_date(
+    /// How to write it.
+    format: &str,
+    /// A point in time as RFC 3339 writes it: `2026-08-01T12:30:00Z`.
+    time: &str,
+) -> Result<String, CallError> {
     let time =
         Time::parse(time).map_or_else(|| refuse(1, "is not a point in time as RFC 3339 writes it"), Ok)?;
     let mut out = String::new();
@@ -69,9 +74,14 @@ fn quoted<'a>(mut rest: &'a str, out: &mut String) -> Option<&'a str> {
 /// Units are `ns us ms s m h`; numbers may have fractions.
 #[function(
     refine = not_null,
-    args(time = "A point in time as RFC 3339 writes it: `2026-08-01T12:30:00Z`.", duration = "How much later: `1h30m`, `-90s`."), example(call = r#"cty.time_add("2026-08-01T23:30:00Z", "1h30m")"#, result = r#""2026-08-02T01:00:00Z""#)
+    example(call = r#"cty.time_add("2026-08-01T23:30:00Z", "1h30m")"#, result = r#""2026-08-02T01:00:00Z""#)
 )]
-pub fn time_add(time: &str, duration: &str) -> Result<String, CallError> {
+pub fn time_add(
+    /// A point in time as RFC 3339 writes it: `2026-08-01T12:30:00Z`.
+    time: &str,
+    /// How much later: `1h30m`, `-90s`.
+    duration: &str,
+) -> Result<String, CallError> {
     let time =
         Time::parse(time).map_or_else(|| refuse(0, "is not a point in time as RFC 3339 writes it"), Ok)?;
     let duration = parse_duration(duration).map_or_else(|| refuse(1, "is not a duration like 1h30m"), Ok)?;

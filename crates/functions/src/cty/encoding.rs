@@ -13,9 +13,13 @@ use crate::text_builder::TextBuilder;
 #[function(
     raw,
     signature = "func(val dynamic) str",
+    parameters(
+        /// Any value that JSON has a form for.
+        val,
+    ),
     flags = &[flags("!?~")],
     refine = not_null,
-    args(val = "Any value that JSON has a form for."), example(call = r#"cty.json_encode([1, 2])"#, result = r#""[1,2]""#),
+    example(call = r#"cty.json_encode([1, 2])"#, result = r#""[1,2]""#),
     example(call = r#"cty.json_encode(struct{b => "x", a => true})"#, result = r#""{\"a\":true,\"b\":\"x\"}""#)
 )]
 pub fn json_encode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
@@ -146,11 +150,15 @@ pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
 #[function(
     raw,
     signature = "func(str str) dynamic",
+    parameters(
+        /// Text of JSON.
+        str,
+    ),
     result_type = |arguments| match known_text(arguments) {
         Some(text) => Ok(decode_json(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
         None => Ok(Type::Dynamic),
     },
-    args(str = "Text of JSON."), example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
+    example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
 )]
 pub fn json_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     decode_json(text(arguments, 0)?).or_else(|problem| refuse(0, problem))
@@ -194,12 +202,16 @@ fn decoded(json: serde_json::Value) -> Result<Value, String> {
 #[function(
     raw,
     signature = "func(str str) []dynamic",
+    parameters(
+        /// Text of CSV, the names of the columns in its first row.
+        str,
+    ),
     result_type = |arguments| match known_text(arguments) {
         Some(text) => Ok(decode_csv(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
         None => Ok(Type::Dynamic),
     },
     refine = not_null,
-    args(str = "Text of CSV, the names of the columns in its first row."), example(call = r#"cty.csv_decode("a,b\n1,2\n")"#, result = r#"[struct{a => "1", b => "2"}]"#)
+    example(call = r#"cty.csv_decode("a,b\n1,2\n")"#, result = r#"[struct{a => "1", b => "2"}]"#)
 )]
 pub fn csv_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     decode_csv(text(arguments, 0)?).or_else(|problem| refuse(0, problem))

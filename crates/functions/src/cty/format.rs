@@ -27,9 +27,15 @@ const WIDEST: usize = 1000;
 #[function(
     raw,
     signature = "func(format str, args dynamic…) str",
+    parameters(
+        /// Text with verbs.
+        format,
+        /// What the verbs stand for.
+        args,
+    ),
     flags = ANY_ARGUMENTS,
     refine = not_null,
-    args(format = "Text with verbs.", args = "What the verbs stand for."), example(call = r#"cty.format("%s has %d (%05.1f%%)", "a", 3, 2.25)"#, result = r#""a has 3 (002.2%)""#),
+    example(call = r#"cty.format("%s has %d (%05.1f%%)", "a", 3, 2.25)"#, result = r#""a has 3 (002.2%)""#),
     example(call = r#"cty.format("%[2]s %[1]q", "a", "b")"#, result = r#""b \"a\"""#),
     example(call = r#"cty.format("%#v", [1, 2])"#, result = r#""[1,2]""#)
 )]
@@ -44,9 +50,15 @@ pub fn format(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(format str, args dynamic…) []str",
+    parameters(
+        /// Text with verbs.
+        format,
+        /// What the verbs stand for: lists, or values that are the same each time.
+        args,
+    ),
     flags = ANY_ARGUMENTS,
     refine = not_null,
-    args(format = "Text with verbs.", args = "What the verbs stand for: lists, or values that are the same each time."), example(call = r#"cty.format_list("%s-%d", ["a", "b"], 1)"#, result = r#"["a-1", "b-1"]"#)
+    example(call = r#"cty.format_list("%s-%d", ["a", "b"], 1)"#, result = r#"["a-1", "b-1"]"#)
 )]
 pub fn format_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let pattern = text(arguments, 0)?;

@@ -20,9 +20,15 @@ const MOST_STEPS: usize = 1024;
     raw,
     signature = "func(first []?1, more []?1…) []?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
+    parameters(
+        /// A list or tuple.
+        first,
+        /// Further ones.
+        more,
+    ),
     result_type = concat_type,
     refine = not_null,
-    args(first = "A list or tuple.", more = "Further ones."), example(call = "cty.concat([1], [2, 3])", result = "[1, 2, 3]")
+    example(call = "cty.concat([1], [2, 3])", result = "[1, 2, 3]")
 )]
 pub fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut items = Vec::new();
@@ -89,8 +95,18 @@ fn sequence(items: Vec<Value>, ty: &Type) -> Result<Value, CallError> {
     signature = "func(limit number) []number",
     signature = "func(start number, limit number) []number",
     signature = "func(start number, limit number, step number) []number",
+    parameters(
+        /// The first number.
+        #[default(0)]
+        start,
+        /// Where to stop: the first number that is left out.
+        limit,
+        /// From each number to the next.
+        #[default = "1, or -1 when limit is below start"]
+        step,
+    ),
     refine = not_null,
-    args(start = "The first number.", limit = "Where to stop: the first number that is left out.", step = "From each number to the next."), defaults(start = "0", step = "1, or -1 when limit is below start"), example(call = "cty.range(3)", result = "[0, 1, 2]"),
+    example(call = "cty.range(3)", result = "[0, 1, 2]"),
     example(call = "cty.range(1, 4)", result = "[1, 2, 3]"),
     example(call = "cty.range(5, 0, -2)", result = "[5, 3, 1]")
 )]
@@ -164,9 +180,15 @@ fn nth(start: &Value, step: &Value, count: usize) -> Option<Value> {
     raw,
     signature = "func(list []?1, index int) ?1",
     signature = "func(list dynamic, index number) dynamic",
+    parameters(
+        /// A list or a tuple.
+        list,
+        /// Which element, counted from 0; after the last one it goes on with the first.
+        index,
+    ),
     flags = MARKED_FIRST,
     result_type = element_type,
-    args(index = "Which element, counted from 0; after the last one it goes on with the first."), example(call = r#"cty.element(["a", "b", "c"], 4)"#, result = r#""b""#)
+    example(call = r#"cty.element(["a", "b", "c"], 4)"#, result = r#""b""#)
 )]
 pub fn element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let marks = outer_marks(arguments);
@@ -207,9 +229,15 @@ fn element_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(first []?1, more []?1…) []?1",
     signature = "func(first dynamic, more dynamic…) dynamic",
+    parameters(
+        /// The list to take if it has elements.
+        first,
+        /// The lists to try after it, in order.
+        more,
+    ),
     result_type = coalesce_list_type,
     refine = not_null,
-    args(first = "The list to take if it has elements.", more = "The lists to try after it, in order."), example(call = "cty.coalesce_list(cty.slice([1], 0, 0), [2, 3])", result = "[2, 3]")
+    example(call = "cty.coalesce_list(cty.slice([1], 0, 0), [2, 3])", result = "[2, 3]")
 )]
 pub fn coalesce_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     for (index, argument) in arguments.iter().enumerate() {
@@ -256,8 +284,12 @@ fn coalesce_list_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 #[function(
     raw,
     signature = "func(list []str) []str",
+    parameters(
+        /// A list of texts.
+        list,
+    ),
     refine = not_null,
-    args(list = "A list of texts."), example(call = r#"cty.compact(["a", "", "b"])"#, result = r#"["a", "b"]"#)
+    example(call = r#"cty.compact(["a", "", "b"])"#, result = r#"["a", "b"]"#)
 )]
 pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let list = argument(arguments, 0)?;
@@ -281,10 +313,16 @@ pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     raw,
     signature = "func(list []?1, value ?1) bool",
     signature = "func(list dynamic, value dynamic) bool",
+    parameters(
+        /// A list, set or tuple.
+        list,
+        /// What to look for.
+        value,
+    ),
     flags = &[flags(""), flags("?")],
     result_type = contains_type,
     refine = not_null,
-    args(list = "A list, set or tuple.", value = "What to look for."), example(call = r#"cty.contains(["a", "b"], "b")"#, result = "true")
+    example(call = r#"cty.contains(["a", "b"], "b")"#, result = "true")
 )]
 pub fn contains(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let value = argument(arguments, 1)?;
@@ -317,8 +355,11 @@ fn contains_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 #[function(
     raw,
     signature = "func(list []?1) []?1",
+    parameters(
+        /// The list.
+        list,
+    ),
     refine = not_null,
-    args(list = "The list."),
     example(call = r#"cty.distinct(["a", "b", "a"])"#, result = r#"["a", "b"]"#)
 )]
 pub fn distinct(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -344,9 +385,15 @@ pub fn distinct(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(list []?1, size int) [][]?1",
+    parameters(
+        /// The list.
+        list,
+        /// The most elements of a piece; 0 for one piece.
+        size,
+    ),
     flags = &[flags("#")],
     refine = not_null,
-    args(list = "The list.", size = "The most elements of a piece; 0 for one piece."), example(call = "cty.chunklist([1, 2, 3], 2)", result = "[[1, 2], [3]]"),
+    example(call = "cty.chunklist([1, 2, 3], 2)", result = "[[1, 2], [3]]"),
     example(call = "cty.chunklist([1, 2, 3], 0)", result = "[[1, 2, 3]]")
 )]
 pub fn chunklist(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -373,10 +420,14 @@ pub fn chunklist(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(list dynamic) dynamic",
+    parameters(
+        /// A list or tuple, with others inside.
+        list,
+    ),
     result_type = flatten_type,
     infer = infer_flatten,
     refine = not_null,
-    args(list = "A list or tuple, with others inside."), example(call = "cty.flatten([[1, 2], [3]])", result = "[1, 2, 3]")
+    example(call = "cty.flatten([[1, 2], [3]])", result = "[1, 2, 3]")
 )]
 pub fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     if *ty == Type::Dynamic {
@@ -450,6 +501,10 @@ fn infer_flatten(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErr
     raw,
     signature = "func(list []?1) []?1",
     signature = "func(list dynamic) dynamic",
+    parameters(
+        /// A list or a tuple.
+        list,
+    ),
     flags = MARKED_FIRST,
     result_type = reverse_type,
     refine = not_null,
@@ -484,10 +539,18 @@ fn reverse_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(list []?1, start int, end int) []?1",
     signature = "func(list dynamic, start number, end number) dynamic",
+    parameters(
+        /// A list or a tuple.
+        list,
+        /// The first element to take, counted from 0.
+        start,
+        /// The first element to leave out.
+        end,
+    ),
     flags = MARKED_FIRST,
     result_type = slice_type,
     refine = not_null,
-    args(start = "The first element to take, counted from 0.", end = "The first element to leave out."), example(call = "cty.slice([1, 2, 3, 4], 1, 3)", result = "[2, 3]")
+    example(call = "cty.slice([1, 2, 3, 4], 1, 3)", result = "[2, 3]")
 )]
 pub fn slice(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let items = elements(argument(arguments, 0)?).unwrap_or_default();

@@ -9,6 +9,10 @@ use super::{MARKED, MODULE, argument, elements, flags, not_null, outer_marks, pl
     raw,
     signature = "func(map map{?1: ?2}) []?1",
     signature = "func(map dynamic) dynamic",
+    parameters(
+        /// A map or a struct.
+        map,
+    ),
     flags = &[flags("~#")],
     result_type = keys_type,
     refine = not_null,
@@ -51,6 +55,10 @@ fn keys_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(map map{?1: ?2}) []?2",
     signature = "func(map dynamic) dynamic",
+    parameters(
+        /// A map or a struct.
+        map,
+    ),
     flags = MARKED,
     result_type = values_type,
     refine = not_null,
@@ -92,9 +100,17 @@ fn values_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(map map{?1: ?2}, key ?1, default ?2) ?2",
     signature = "func(map dynamic, key str, default dynamic) dynamic",
+    parameters(
+        /// A map or a struct.
+        map,
+        /// A key, or the name of a field.
+        key,
+        /// What to give where the key is missing.
+        default,
+    ),
     flags = MARKED,
     result_type = lookup_type,
-    args(key = "A key, or the name of a field.", default = "What to give where the key is missing."), example(call = r#"cty.lookup({"a" => 1}, "a", 0)"#, result = "1"),
+    example(call = r#"cty.lookup({"a" => 1}, "a", 0)"#, result = "1"),
     example(call = r#"cty.lookup({"a" => 1}, "b", 0)"#, result = "0")
 )]
 pub fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -149,10 +165,17 @@ fn lookup_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(first map{?1: ?2}, more map{?1: ?2}…) map{?1: ?2}",
     signature = "func(more dynamic…) dynamic",
+    parameters(
+        /// A map or struct.
+        #[default = "nothing"]
+        first,
+        /// Further ones, whose entries count more.
+        more,
+    ),
     flags = &[flags("!?#")],
     result_type = merge_type,
     refine = not_null,
-    args(first = "A map or struct.", more = "Further ones, whose entries count more."), defaults(first = "nothing"), example(call = r#"cty.merge({"a" => 1, "b" => 2}, {"b" => 3})"#, result = r#"{"a" => 1, "b" => 3}"#),
+    example(call = r#"cty.merge({"a" => 1, "b" => 2}, {"b" => 3})"#, result = r#"{"a" => 1, "b" => 3}"#),
     example(call = r#"cty.merge(struct{a => 1}, struct{b => "x"})"#, result = r#"struct{a => 1, b => "x"}"#)
 )]
 pub fn merge(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
@@ -263,10 +286,16 @@ fn merge_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(keys []str, values []?1) map{str: ?1}",
     signature = "func(keys []str, values dynamic) dynamic",
+    parameters(
+        /// The keys, or names of fields.
+        keys,
+        /// The values in the same order, as many as there are keys.
+        values,
+    ),
     flags = MARKED,
     result_type = zipmap_type,
     refine = not_null,
-    args(keys = "The keys, or names of fields.", values = "The values in the same order, as many as there are keys."), example(call = r#"cty.zipmap(["a", "b"], [1, 2])"#, result = r#"{"a" => 1, "b" => 2}"#)
+    example(call = r#"cty.zipmap(["a", "b"], [1, 2])"#, result = r#"{"a" => 1, "b" => 2}"#)
 )]
 pub fn zipmap(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let mut marks = outer_marks(arguments);

@@ -12,9 +12,16 @@ use crate::text_builder::TextBuilder;
 /// In `by`, `$1` and `${name}` stand for what a group matched, and `$$` for a dollar sign.
 #[function(
     refine = not_null,
-    args(by = "What takes the place of a match."), example(call = r#"cty.regex_replace("2026-08-01", "(\\d+)-(\\d+)", "$2/$1")"#, result = r#""08/2026-01""#)
+    example(call = r#"cty.regex_replace("2026-08-01", "(\\d+)-(\\d+)", "$2/$1")"#, result = r#""08/2026-01""#)
 )]
-pub fn regex_replace(str: &str, pattern: &str, by: &str) -> Result<Vec<u8>, CallError> {
+pub fn regex_replace(
+    /// Any text, as UTF-8.
+    str: &str,
+    /// A regular expression, as for `regexp.match`.
+    pattern: &str,
+    /// What takes the place of a match.
+    by: &str,
+) -> Result<Vec<u8>, CallError> {
     matched(pattern.as_bytes(), |compiled| {
         let pieces = replacement(by, &compiled.names);
         let mut out = TextBuilder::new();
@@ -97,6 +104,12 @@ fn replacement<'a>(by: &'a str, names: &[Option<String>]) -> Vec<Piece<'a>> {
 #[function(
     raw,
     signature = "func(pattern str, str str) dynamic",
+    parameters(
+        /// A regular expression, as for `regexp.match`.
+        pattern,
+        /// Any text, as UTF-8.
+        str,
+    ),
     result_type = match_type,
     refine = not_null,
     example(call = r#"cty.regex("[a-z]+", "12abc3")"#, result = r#""abc""#),
@@ -115,6 +128,12 @@ pub fn regex(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(pattern str, str str) []dynamic",
+    parameters(
+        /// A regular expression, as for `regexp.match`.
+        pattern,
+        /// Any text, as UTF-8.
+        str,
+    ),
     result_type = |arguments| Ok(Type::list(match_type(arguments)?)),
     refine = not_null,
     example(call = r#"cty.regex_all("[0-9]+", "1 and 22")"#, result = r#"["1", "22"]"#)

@@ -11,9 +11,15 @@ const MOST_COMBINATIONS: usize = 1 << 18;
 #[function(
     raw,
     signature = "func(set set{dynamic}, elem dynamic) bool",
+    parameters(
+        /// The set to look into.
+        set,
+        /// What to look for.
+        elem,
+    ),
     result_type = |_| Ok(Type::Bool),
     refine = not_null,
-    args(set = "The set to look into.", elem = "What to look for."), example(call = r#"cty.set_has_element(["a", "b"], "b")"#, result = "true")
+    example(call = r#"cty.set_has_element(["a", "b"], "b")"#, result = "true")
 )]
 pub fn set_has_element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let set = set(arguments, 0)?;
@@ -36,9 +42,15 @@ pub fn set_has_element(arguments: &[Value], _: &Type) -> Result<Value, CallError
 #[function(
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
+    parameters(
+        /// A set.
+        first,
+        /// Further sets.
+        more,
+    ),
     result_type = common_type,
     refine = not_null,
-    args(first = "A set.", more = "Further sets."), example(call = "cty.set_union([1, 2], [2, 3])", result = "[1, 2, 3]")
+    example(call = "cty.set_union([1, 2], [2, 3])", result = "[1, 2, 3]")
 )]
 pub fn set_union(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let sets = sets(arguments, ty)?;
@@ -49,9 +61,15 @@ pub fn set_union(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 #[function(
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
+    parameters(
+        /// A set.
+        first,
+        /// Further sets.
+        more,
+    ),
     result_type = common_type,
     refine = not_null,
-    args(first = "A set.", more = "Further sets."), example(call = "cty.set_intersection([1, 2], [2, 3])", result = "[2]")
+    example(call = "cty.set_intersection([1, 2], [2, 3])", result = "[2]")
 )]
 pub fn set_intersection(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     combined(arguments, ty, |a, b| {
@@ -63,9 +81,15 @@ pub fn set_intersection(arguments: &[Value], ty: &Type) -> Result<Value, CallErr
 #[function(
     raw,
     signature = "func(a set{dynamic}, b set{dynamic}) set{dynamic}",
+    parameters(
+        /// A set.
+        a,
+        /// What is taken out of it.
+        b,
+    ),
     result_type = common_type,
     refine = not_null,
-    args(a = "A set.", b = "What is taken out of it."), example(call = "cty.set_subtract([1, 2], [2, 3])", result = "[1]")
+    example(call = "cty.set_subtract([1, 2], [2, 3])", result = "[1]")
 )]
 pub fn set_subtract(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     combined(arguments, ty, |a, b| {
@@ -77,9 +101,15 @@ pub fn set_subtract(arguments: &[Value], ty: &Type) -> Result<Value, CallError> 
 #[function(
     raw,
     signature = "func(first set{dynamic}, more set{dynamic}…) set{dynamic}",
+    parameters(
+        /// A set.
+        first,
+        /// Further sets.
+        more,
+    ),
     result_type = common_type,
     refine = not_null,
-    args(first = "A set.", more = "Further sets."), example(call = "cty.set_symmetric_difference([1, 2], [2, 3])", result = "[1, 3]")
+    example(call = "cty.set_symmetric_difference([1, 2], [2, 3])", result = "[1, 3]")
 )]
 pub fn set_symmetric_difference(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     combined(arguments, ty, |a, b| {
@@ -154,10 +184,18 @@ fn common_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     raw,
     signature = "func(first []?1, second []?1, more []?1…) [][]?1",
     signature = "func(first dynamic, second dynamic, more dynamic…) dynamic",
+    parameters(
+        /// A list, set or tuple.
+        first,
+        /// Another one.
+        second,
+        /// Further ones.
+        more,
+    ),
     flags = &[super::flags("~#")],
     result_type = product_type,
     refine = not_null,
-    args(first = "A list, set or tuple.", second = "Another one.", more = "Further ones."), example(call = r#"cty.set_product(["a", "b"], ["x", "y"])"#, result = r#"[["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]]"#)
+    example(call = r#"cty.set_product(["a", "b"], ["x", "y"])"#, result = r#"[["a", "x"], ["a", "y"], ["b", "x"], ["b", "y"]]"#)
 )]
 pub fn set_product(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let marks = outer_marks(arguments);

@@ -12,22 +12,20 @@ use crate::text_builder::TextBuilder;
 const WIDEST_INDENT: i64 = 1000;
 
 /// All letters in upper case.
-#[function(
-    flags = DYNAMIC,
-    refine = not_null,
-    example(call = r#"cty.upper("hé")"#, result = r#""HÉ""#)
-)]
-pub fn upper(str: &str) -> String {
+#[function(flags = DYNAMIC, refine = not_null, example(call = r#"cty.upper("hé")"#, result = r#""HÉ""#))]
+pub fn upper(
+    /// Any text, as UTF-8.
+    str: &str,
+) -> String {
     to_upper(str.as_bytes())
 }
 
 /// All letters in lower case.
-#[function(
-    flags = DYNAMIC,
-    refine = not_null,
-    example(call = r#"cty.lower("HÉ")"#, result = r#""hé""#)
-)]
-pub fn lower(str: &str) -> String {
+#[function(flags = DYNAMIC, refine = not_null, example(call = r#"cty.lower("HÉ")"#, result = r#""hé""#))]
+pub fn lower(
+    /// Any text, as UTF-8.
+    str: &str,
+) -> String {
     to_lower(str.as_bytes())
 }
 
@@ -37,7 +35,10 @@ pub fn lower(str: &str) -> String {
     refine = not_null,
     example(call = r#"cty.reverse("abc")"#, result = r#""cba""#)
 )]
-pub fn reverse(str: &str) -> String {
+pub fn reverse(
+    /// Any text, as UTF-8.
+    str: &str,
+) -> String {
     str.graphemes(true).rev().collect()
 }
 
@@ -45,6 +46,10 @@ pub fn reverse(str: &str) -> String {
 #[function(
     raw,
     signature = "func(str str) int",
+    parameters(
+        /// Any text, as UTF-8.
+        str,
+    ),
     flags = &[flags("!~")],
     refine = not_null,
     example(call = r#"cty.strlen("añb")"#, result = "3")
@@ -75,10 +80,17 @@ pub fn strlen(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 #[function(
     flags = &[flags("!"), flags("")],
     refine = not_null,
-    args(offset = "The first character, counted from 0; negative: from the end.", length = "How many characters, or -1 for all that follow."), example(call = r#"cty.substr("hello", 1, 3)"#, result = r#""ell""#),
+    example(call = r#"cty.substr("hello", 1, 3)"#, result = r#""ell""#),
     example(call = r#"cty.substr("hello", -2, -1)"#, result = r#""lo""#)
 )]
-pub fn substr(str: &str, offset: i64, length: i64) -> Result<String, CallError> {
+pub fn substr(
+    /// Any text, as UTF-8.
+    str: &str,
+    /// The first character, counted from 0; negative: from the end.
+    offset: i64,
+    /// How many characters, or -1 for all that follow.
+    length: i64,
+) -> Result<String, CallError> {
     let characters: Vec<&str> = str.graphemes(true).collect();
     let total = i64::try_from(characters.len()).unwrap_or(i64::MAX);
     let start = if offset < 0 {
@@ -99,8 +111,16 @@ pub fn substr(str: &str, offset: i64, length: i64) -> Result<String, CallError> 
 #[function(
     raw,
     signature = "func(separator str, first []str, more []str…) str",
+    parameters(
+        /// What stands between two texts.
+        separator,
+        /// A list of texts.
+        first,
+        /// Further lists.
+        more,
+    ),
     refine = not_null,
-    args(separator = "What stands between two texts.", first = "A list of texts.", more = "Further lists."), example(call = r#"cty.join(", ", ["a", "b"], ["c"])"#, result = r#""a, b, c""#)
+    example(call = r#"cty.join(", ", ["a", "b"], ["c"])"#, result = r#""a, b, c""#)
 )]
 pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     let separator = text(arguments, 0)?;
@@ -136,9 +156,14 @@ pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 /// The pieces between the separators; with an empty separator, the characters.
 #[function(
     refine = not_null,
-    args(separator = "What stands between two pieces."), example(call = r#"cty.split(",", "a,b,c")"#, result = r#"["a", "b", "c"]"#)
+    example(call = r#"cty.split(",", "a,b,c")"#, result = r#"["a", "b", "c"]"#)
 )]
-pub fn split(separator: &str, str: &str) -> Vec<String> {
+pub fn split(
+    /// What stands between two pieces.
+    separator: &str,
+    /// Any text, as UTF-8.
+    str: &str,
+) -> Vec<String> {
     if separator.is_empty() {
         return str.chars().map(String::from).collect();
     }
@@ -149,9 +174,13 @@ pub fn split(separator: &str, str: &str) -> Vec<String> {
 #[function(
     raw,
     signature = "func(list []str) []str",
+    parameters(
+        /// A list of texts.
+        list,
+    ),
     flags = UNKNOWN,
     refine = not_null,
-    args(list = "A list of texts."), example(call = r#"cty.sort(["b", "c", "a"])"#, result = r#"["a", "b", "c"]"#)
+    example(call = r#"cty.sort(["b", "c", "a"])"#, result = r#"["a", "b", "c"]"#)
 )]
 pub fn sort(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     let list = argument(arguments, 0)?;
@@ -171,22 +200,24 @@ pub fn sort(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 }
 
 /// The text without the ends of lines at its end.
-#[function(
-    refine = not_null,
-    example(call = r#"cty.chomp("a\n\n")"#, result = r#""a""#)
-)]
-pub fn chomp(str: &str) -> String {
+#[function(refine = not_null, example(call = r#"cty.chomp("a\n\n")"#, result = r#""a""#))]
+pub fn chomp(
+    /// Any text, as UTF-8.
+    str: &str,
+) -> String {
     str.trim_end_matches(['\n', '\r']).to_owned()
 }
 
 /// All lines but the first with so many blanks before them.
 ///
 /// Fewer than 0 or more than 1000 fail in a way that `<|>` catches.
-#[function(
-    refine = not_null,
-    args(spaces = "How many blanks, 0 to 1000."), example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#)
-)]
-pub fn indent(spaces: i64, str: &str) -> Result<Vec<u8>, CallError> {
+#[function(refine = not_null, example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#))]
+pub fn indent(
+    /// How many blanks, 0 to 1000.
+    spaces: i64,
+    /// Any text, as UTF-8.
+    str: &str,
+) -> Result<Vec<u8>, CallError> {
     let width = match usize::try_from(spaces) {
         Ok(width) if spaces <= WIDEST_INDENT => width,
         _ => return refuse(0, format!("an indent is between 0 and {WIDEST_INDENT}")),
@@ -206,52 +237,68 @@ pub fn indent(spaces: i64, str: &str) -> Result<Vec<u8>, CallError> {
     refine = not_null,
     example(call = r#"cty.title("one two_x 3d")"#, result = r#""One Two_x 3d""#)
 )]
-pub fn title(str: &str) -> String {
+pub fn title(
+    /// Any text, as UTF-8.
+    str: &str,
+) -> String {
     title_of_words(str.as_bytes())
 }
 
 /// The text without blanks at its ends.
-#[function(
-    refine = not_null,
-    example(call = r#"cty.trim_space("  a b\n")"#, result = r#""a b""#)
-)]
-pub fn trim_space(str: &str) -> String {
+#[function(refine = not_null, example(call = r#"cty.trim_space("  a b\n")"#, result = r#""a b""#))]
+pub fn trim_space(
+    /// Any text, as UTF-8.
+    str: &str,
+) -> String {
     str.trim().to_owned()
 }
 
 /// The text without any of the characters in `cutset` at its ends.
-#[function(
-    refine = not_null,
-    args(cutset = "The characters to take away, in any order."), example(call = r#"cty.trim("?!hello?", "!?")"#, result = r#""hello""#)
-)]
-pub fn trim(str: &str, cutset: &str) -> String {
+#[function(refine = not_null, example(call = r#"cty.trim("?!hello?", "!?")"#, result = r#""hello""#))]
+pub fn trim(
+    /// Any text, as UTF-8.
+    str: &str,
+    /// The characters to take away, in any order.
+    cutset: &str,
+) -> String {
     let set = CharacterSet::of(cutset.as_bytes());
     str.trim_matches(|c| set.contains(c)).to_owned()
 }
 
 /// The text without `prefix`, if it begins so.
-#[function(
-    refine = not_null,
-    args(prefix = "What to take away from the beginning."), example(call = r#"cty.trim_prefix("hello", "he")"#, result = r#""llo""#)
-)]
-pub fn trim_prefix(str: &str, prefix: &str) -> String {
+#[function(refine = not_null, example(call = r#"cty.trim_prefix("hello", "he")"#, result = r#""llo""#))]
+pub fn trim_prefix(
+    /// Any text, as UTF-8.
+    str: &str,
+    /// What to take away from the beginning.
+    prefix: &str,
+) -> String {
     str.strip_prefix(prefix).unwrap_or(str).to_owned()
 }
 
 /// The text without `suffix`, if it ends so.
-#[function(
-    refine = not_null,
-    args(suffix = "What to take away from the end."), example(call = r#"cty.trim_suffix("hello", "lo")"#, result = r#""hel""#)
-)]
-pub fn trim_suffix(str: &str, suffix: &str) -> String {
+#[function(refine = not_null, example(call = r#"cty.trim_suffix("hello", "lo")"#, result = r#""hel""#))]
+pub fn trim_suffix(
+    /// Any text, as UTF-8.
+    str: &str,
+    /// What to take away from the end.
+    suffix: &str,
+) -> String {
     str.strip_suffix(suffix).unwrap_or(str).to_owned()
 }
 
 /// The text with something else for each `substr`.
 #[function(
     refine = not_null,
-    args(substr = "What to look for.", by = "What takes its place."), example(call = r#"cty.replace("a-b-c", "-", "+")"#, result = r#""a+b+c""#)
+    example(call = r#"cty.replace("a-b-c", "-", "+")"#, result = r#""a+b+c""#)
 )]
-pub fn replace(str: &str, substr: &str, by: &str) -> Result<Vec<u8>, CallError> {
+pub fn replace(
+    /// Any text, as UTF-8.
+    str: &str,
+    /// What to look for.
+    substr: &str,
+    /// What takes its place.
+    by: &str,
+) -> Result<Vec<u8>, CallError> {
     crate::golang::text::replace(str.as_bytes(), substr.as_bytes(), by.as_bytes(), -1)
 }

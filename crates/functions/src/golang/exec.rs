@@ -9,13 +9,16 @@ pub(crate) static MODULE: Module = Module::new("golang/os/exec", "Programs of th
 /// One that is not found fails in a way that `<|>` catches.
 #[function(
     environment,
-    args(file = "The program's name, or a path that is then only looked at."),
     example(
         call = r#"exec.look_path("no such program") <|> "none""#,
         result = r#""none""#
     )
 )]
-fn look_path(context: &CallContext<'_>, file: &str) -> Result<String, CallError> {
+fn look_path(
+    context: &CallContext<'_>,
+    /// The program's name, or a path that is then only looked at.
+    file: &str,
+) -> Result<String, CallError> {
     let files = context.capabilities.files();
     let missing = || CallError::catchable(format!("exec: {file:?}: executable file not found in $PATH"));
     if file.contains('/') {

@@ -25,12 +25,15 @@ pub(crate) static MODULE: Module = Module::new(
         &TO_SLASH,
         &VOLUME_NAME,
     ],
-)
-.with_parameters(&[("path", "A path, as text: nothing needs to be there.")]);
+);
 
 /// The path from the root.
 #[function(environment, example(call = r#"filepath.abs("/a/../b")"#, result = r#""/b""#))]
-fn abs(context: &CallContext<'_>, path: &[u8]) -> Result<Vec<u8>, CallError> {
+fn abs(
+    context: &CallContext<'_>,
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Result<Vec<u8>, CallError> {
     if path::is_abs(path) {
         return Ok(path::clean(path));
     }
@@ -41,19 +44,28 @@ fn abs(context: &CallContext<'_>, path: &[u8]) -> Result<Vec<u8>, CallError> {
 
 /// The last element of a path.
 #[function(example(call = r#"filepath.base("/a/b")"#, result = r#""b""#))]
-fn base(path: &[u8]) -> Vec<u8> {
+fn base(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     path::base(path)
 }
 
 /// The shortest path that leads to the same place.
 #[function(example(call = r#"filepath.clean("/a//b/..")"#, result = r#""/a""#))]
-fn clean(path: &[u8]) -> Vec<u8> {
+fn clean(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     path::clean(path)
 }
 
 /// All but the last element of a path.
 #[function(example(call = r#"filepath.dir("/a/b")"#, result = r#""/a""#))]
-fn dir(path: &[u8]) -> Vec<u8> {
+fn dir(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     path::dir(path)
 }
 
@@ -62,44 +74,61 @@ fn dir(path: &[u8]) -> Vec<u8> {
 /// A path that does not exist fails in a way that `<|>` catches.
 #[function(
     environment,
-    args(path = "A path at which something is."),
     example(call = r#"filepath.eval_symlinks("/")"#, result = r#""/""#)
 )]
-fn eval_symlinks(context: &CallContext<'_>, path: &str) -> Result<String, CallError> {
+fn eval_symlinks(
+    context: &CallContext<'_>,
+    /// A path at which something is.
+    path: &str,
+) -> Result<String, CallError> {
     let resolved = context.capabilities.files().canonical(path);
     resolved.map_err(|error| CallError::catchable(format!("can't resolve `{path}`: {error}")))
 }
 
 /// The extension of a path's last element, with its dot.
 #[function(example(call = r#"filepath.ext("a.txt")"#, result = r#"".txt""#))]
-fn ext(path: &[u8]) -> Vec<u8> {
+fn ext(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     path::ext(path)
 }
 
 /// The path itself.
 #[function(example(call = r#"filepath.from_slash("a/b")"#, result = r#""a/b""#))]
-fn from_slash(path: &[u8]) -> Vec<u8> {
+fn from_slash(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     path.to_vec()
 }
 
 /// Whether a path begins with a text, which need not end at a slash.
-#[function(
-    args(p = "A path.", prefix = "How it may begin."),
-    example(call = r#"filepath.has_prefix("/ab", "/a")"#, result = "true")
-)]
-fn has_prefix(p: &[u8], prefix: &[u8]) -> bool {
+#[function(example(call = r#"filepath.has_prefix("/ab", "/a")"#, result = "true"))]
+fn has_prefix(
+    /// A path.
+    p: &[u8],
+    /// How it may begin.
+    prefix: &[u8],
+) -> bool {
     p.starts_with(prefix)
 }
 
 /// Whether a path begins at the root.
 #[function(example(call = r#"filepath.is_abs("a")"#, result = "false"))]
-fn is_abs(path: &[u8]) -> bool {
+fn is_abs(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> bool {
     path::is_abs(path)
 }
 
 /// Whether a path stays below the directory that it is seen from.
 #[function(example(call = r#"filepath.is_local("a/../../b")"#, result = "false"))]
-fn is_local(path: &[u8]) -> bool {
+fn is_local(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> bool {
     if path.is_empty() || path::is_abs(path) {
         return false;
     }
@@ -108,11 +137,11 @@ fn is_local(path: &[u8]) -> bool {
 }
 
 /// The elements as one path, empty ones left out.
-#[function(
-    args(elem = "Parts of a path."),
-    example(call = r#"filepath.join(["/a", "b"])"#, result = r#""/a/b""#)
-)]
-fn join(elem: Vec<&[u8]>) -> Vec<u8> {
+#[function(example(call = r#"filepath.join(["/a", "b"])"#, result = r#""/a/b""#))]
+fn join(
+    /// Parts of a path.
+    elem: Vec<&[u8]>,
+) -> Vec<u8> {
     path::join(elem)
 }
 
@@ -120,7 +149,10 @@ fn join(elem: Vec<&[u8]>) -> Vec<u8> {
 ///
 /// One that is not plain and relative fails in a way that `<|>` catches.
 #[function(example(call = r#"filepath.localize("a/b")"#, result = r#""a/b""#))]
-fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
+fn localize(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let valid = std::str::from_utf8(path).is_ok()
         && !path.contains(&0)
         && (path == b"."
@@ -139,25 +171,29 @@ fn localize(path: &[u8]) -> Result<Vec<u8>, CallError> {
 /// A malformed pattern fails in a way that `<|>` catches.
 #[function(
     name = "match",
-    args(
-        pattern = "What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\\x` an `x`.",
-        name = "What is tried, as a whole."
-    ),
     example(call = r#"filepath.match("a?", "ab")"#, result = "true")
 )]
-fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
+fn r#match(
+    /// What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\x` an `x`.
+    pattern: &[u8],
+    /// What is tried, as a whole.
+    name: &[u8],
+) -> Result<bool, CallError> {
     path::matches(pattern, name)
 }
 
 /// The path that leads to `targPath` from `basePath`.
 ///
 /// Where there is none by the text alone, it fails in a way that `<|>` catches.
-#[function(
-    signature = "func(basePath str, targPath str) str",
-    args(basePath = "Where the way begins.", targPath = "Where it leads to."),
-    example(call = r#"filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#)
-)]
-fn rel(base: &[u8], target: &[u8]) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#))]
+fn rel(
+    /// Where the way begins.
+    #[name = "basePath"]
+    base: &[u8],
+    /// Where it leads to.
+    #[name = "targPath"]
+    target: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let (base, target) = (path::clean(base), path::clean(target));
     if base == target {
         return Ok(b".".to_vec());
@@ -190,13 +226,19 @@ fn rel(base: &[u8], target: &[u8]) -> Result<Vec<u8>, CallError> {
 
 /// The path itself.
 #[function(example(call = r#"filepath.to_slash("a/b")"#, result = r#""a/b""#))]
-fn to_slash(path: &[u8]) -> Vec<u8> {
+fn to_slash(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     path.to_vec()
 }
 
 /// The volume of a path; on Unix there are none.
 #[function(example(call = r#"filepath.volume_name("/a")"#, result = r#""""#))]
-fn volume_name(path: &[u8]) -> &'static str {
+fn volume_name(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> &'static str {
     let _ = path;
     ""
 }

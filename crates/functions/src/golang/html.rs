@@ -8,12 +8,14 @@ pub(crate) static MODULE: Module = Module::new(
     "golang/html",
     "Text in HTML.",
     &[&ESCAPE_STRING, &UNESCAPE_STRING],
-)
-.with_parameters(&[("s", "Any text.")]);
+);
 
 /// `& < > " '` as HTML entities.
 #[function(example(call = r#"html.escape_string("a<b")"#, result = r#""a&lt;b""#))]
-fn escape_string(s: &[u8]) -> Result<Vec<u8>, CallError> {
+fn escape_string(
+    /// Any text.
+    s: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let mut out = TextBuilder::new();
     escape(s, &mut out);
     Ok(out.finish()?)
@@ -35,7 +37,10 @@ pub(crate) fn escape(text: &[u8], out: &mut TextBuilder) {
 
 /// HTML entities as the characters that they stand for.
 #[function(example(call = r#"html.unescape_string("&eacute;&#33;")"#, result = r#""é!""#))]
-fn unescape_string(s: &[u8]) -> Vec<u8> {
+fn unescape_string(
+    /// Any text.
+    s: &[u8],
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(s.len());
     let mut rest = s;
     while let Some(at) = rest.iter().position(|b| *b == b'&') {

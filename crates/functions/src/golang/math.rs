@@ -68,18 +68,19 @@ pub(crate) static MODULE: Module = Module::new(
         &Y_1,
         &YN,
     ],
-)
-.with_parameters(&[("x", "Any number."), ("y", "Another number.")]);
+);
 
 /// Functions of one float, or two, that give one.
 macro_rules! floats {
     ($(
-        #[doc = $doc:literal] $name:ident($($parameter:ident $(: $what:literal)?),+) = $body:expr; $example:literal => $result:literal
+        #[doc = $doc:literal] $name:ident(
+            $(#[doc = $what:literal] $parameter:ident,)+
+        ) = $body:expr; $example:literal => $result:literal
     )*) => {
         $(
             #[doc = $doc]
-            #[function(args($($($parameter = $what,)?)+), example(call = $example, result = $result))]
-            fn $name($($parameter: f64),+) -> f64 {
+            #[function(example(call = $example, result = $result))]
+            fn $name($(#[doc = $what] $parameter: f64),+) -> f64 {
                 $body
             }
         )*
@@ -88,113 +89,279 @@ macro_rules! floats {
 
 floats! {
     /// The number without its sign.
-    abs(x) = x.abs(); "math.abs(-1.5)" => "1.5"
+    abs(
+        /// Any number.
+        x,
+    ) = x.abs(); "math.abs(-1.5)" => "1.5"
     /// The arc cosine.
-    acos(x: "A number from -1 to 1.") = x.acos(); "math.acos(1.0)" => "0.0"
+    acos(
+        /// A number from -1 to 1.
+        x,
+    ) = x.acos(); "math.acos(1.0)" => "0.0"
     /// The inverse hyperbolic cosine.
-    acosh(x: "A number from 1 up.") = libm::acosh(x); "math.acosh(1.0)" => "0.0"
+    acosh(
+        /// A number from 1 up.
+        x,
+    ) = libm::acosh(x); "math.acosh(1.0)" => "0.0"
     /// The arc sine.
-    asin(x: "A number from -1 to 1.") = x.asin(); "math.asin(0.0)" => "0.0"
+    asin(
+        /// A number from -1 to 1.
+        x,
+    ) = x.asin(); "math.asin(0.0)" => "0.0"
     /// The inverse hyperbolic sine.
-    asinh(x) = libm::asinh(x); "math.asinh(0.0)" => "0.0"
+    asinh(
+        /// Any number.
+        x,
+    ) = libm::asinh(x); "math.asinh(0.0)" => "0.0"
     /// The arc tangent.
-    atan(x) = x.atan(); "math.atan(0.0)" => "0.0"
+    atan(
+        /// Any number.
+        x,
+    ) = x.atan(); "math.atan(0.0)" => "0.0"
     /// The angle of the point (x, y).
-    atan_2(y: "The height of the point.", x: "How far to the right it is.") = y.atan2(x); "math.atan_2(0.0, 1.0)" => "0.0"
+    atan_2(
+        /// The height of the point.
+        y,
+        /// How far to the right it is.
+        x,
+    ) = y.atan2(x); "math.atan_2(0.0, 1.0)" => "0.0"
     /// The inverse hyperbolic tangent.
-    atanh(x: "A number from -1 to 1.") = libm::atanh(x); "math.atanh(0.0)" => "0.0"
+    atanh(
+        /// A number from -1 to 1.
+        x,
+    ) = libm::atanh(x); "math.atanh(0.0)" => "0.0"
     /// The cube root.
-    cbrt(x) = x.cbrt(); "math.cbrt(27.0)" => "3.0"
+    cbrt(
+        /// Any number.
+        x,
+    ) = x.cbrt(); "math.cbrt(27.0)" => "3.0"
     /// The next whole number up; a whole number stays.
-    ceil(x) = x.ceil(); "math.ceil(1.2)" => "2.0"
+    ceil(
+        /// Any number.
+        x,
+    ) = x.ceil(); "math.ceil(1.2)" => "2.0"
     /// The size of `f` with the sign of `sign`.
-    copysign(f: "The number whose size counts.", sign: "The number whose sign counts.") = f.copysign(sign); "math.copysign(3.0, -1.0)" => "-3.0"
+    copysign(
+        /// The number whose size counts.
+        f,
+        /// The number whose sign counts.
+        sign,
+    ) = f.copysign(sign); "math.copysign(3.0, -1.0)" => "-3.0"
     /// The cosine.
-    cos(x: "An angle in radians.") = x.cos(); "math.cos(0.0)" => "1.0"
+    cos(
+        /// An angle in radians.
+        x,
+    ) = x.cos(); "math.cos(0.0)" => "1.0"
     /// The hyperbolic cosine.
-    cosh(x) = x.cosh(); "math.cosh(0.0)" => "1.0"
+    cosh(
+        /// Any number.
+        x,
+    ) = x.cosh(); "math.cosh(0.0)" => "1.0"
     /// `x` − `y`, or 0 if that is negative.
-    dim(x, y: "What is taken from it.") = if x - y <= 0.0 { 0.0 } else { x - y }; "math.dim(4.0, 1.5)" => "2.5"
+    dim(
+        /// Any number.
+        x,
+        /// What is taken from it.
+        y,
+    ) = if x - y <= 0.0 { 0.0 } else { x - y }; "math.dim(4.0, 1.5)" => "2.5"
     /// The error function.
-    erf(x) = libm::erf(x); "math.erf(0.0)" => "0.0"
+    erf(
+        /// Any number.
+        x,
+    ) = libm::erf(x); "math.erf(0.0)" => "0.0"
     /// One minus the error function.
-    erfc(x) = libm::erfc(x); "math.erfc(0.0)" => "1.0"
+    erfc(
+        /// Any number.
+        x,
+    ) = libm::erfc(x); "math.erfc(0.0)" => "1.0"
     /// The inverse of `erfc`.
-    erfcinv(x: "A number from 0 to 2.") = error_function::inverse_complement(x); "math.erfcinv(1.0)" => "0.0"
+    erfcinv(
+        /// A number from 0 to 2.
+        x,
+    ) = error_function::inverse_complement(x); "math.erfcinv(1.0)" => "0.0"
     /// The inverse of `erf`.
-    erfinv(x: "A number from -1 to 1.") = error_function::inverse(x); "math.erfinv(0.0)" => "0.0"
+    erfinv(
+        /// A number from -1 to 1.
+        x,
+    ) = error_function::inverse(x); "math.erfinv(0.0)" => "0.0"
     /// e to the power of `x`.
-    exp(x) = x.exp(); "math.exp(0.0)" => "1.0"
+    exp(
+        /// Any number.
+        x,
+    ) = x.exp(); "math.exp(0.0)" => "1.0"
     /// 2 to the power of `x`.
-    exp_2(x) = x.exp2(); "math.exp_2(3.0)" => "8.0"
+    exp_2(
+        /// Any number.
+        x,
+    ) = x.exp2(); "math.exp_2(3.0)" => "8.0"
     /// e to the power of `x`, minus 1.
-    expm_1(x) = x.exp_m1(); "math.expm_1(0.0)" => "0.0"
+    expm_1(
+        /// Any number.
+        x,
+    ) = x.exp_m1(); "math.expm_1(0.0)" => "0.0"
     /// The next whole number down; a whole number stays.
-    floor(x) = x.floor(); "math.floor(-1.2)" => "-2.0"
+    floor(
+        /// Any number.
+        x,
+    ) = x.floor(); "math.floor(-1.2)" => "-2.0"
     /// `x` · `y` + `z`, rounded once.
-    fma(x, y: "What it is multiplied by.", z: "What is then added.") = x.mul_add(y, z); "math.fma(2.0, 3.0, 4.0)" => "10.0"
+    fma(
+        /// Any number.
+        x,
+        /// What it is multiplied by.
+        y,
+        /// What is then added.
+        z,
+    ) = x.mul_add(y, z); "math.fma(2.0, 3.0, 4.0)" => "10.0"
     /// The gamma function.
-    gamma(x) = libm::tgamma(x); "math.gamma(5.0)" => "24.0"
+    gamma(
+        /// Any number.
+        x,
+    ) = libm::tgamma(x); "math.gamma(5.0)" => "24.0"
     /// The length of (p, q).
-    hypot(p: "One side of a right angle.", q: "The other side.") = p.hypot(q); "math.hypot(3.0, 4.0)" => "5.0"
+    hypot(
+        /// One side of a right angle.
+        p,
+        /// The other side.
+        q,
+    ) = p.hypot(q); "math.hypot(3.0, 4.0)" => "5.0"
     /// The Bessel function of the first kind of order 0.
-    j_0(x) = libm::j0(x); "math.j_0(0.0)" => "1.0"
+    j_0(
+        /// Any number.
+        x,
+    ) = libm::j0(x); "math.j_0(0.0)" => "1.0"
     /// The Bessel function of the first kind of order 1.
-    j_1(x) = libm::j1(x); "math.j_1(0.0)" => "0.0"
+    j_1(
+        /// Any number.
+        x,
+    ) = libm::j1(x); "math.j_1(0.0)" => "0.0"
     /// The natural logarithm.
-    log(x) = x.ln(); "math.log(1.0)" => "0.0"
+    log(
+        /// Any number.
+        x,
+    ) = x.ln(); "math.log(1.0)" => "0.0"
     /// The decimal logarithm.
-    log_10(x) = x.log10(); "math.log_10(100.0)" => "2.0"
+    log_10(
+        /// Any number.
+        x,
+    ) = x.log10(); "math.log_10(100.0)" => "2.0"
     /// The natural logarithm of 1 + `x`.
-    log_1_p(x: "How far the number is from 1.") = x.ln_1p(); "math.log_1_p(0.0)" => "0.0"
+    log_1_p(
+        /// How far the number is from 1.
+        x,
+    ) = x.ln_1p(); "math.log_1_p(0.0)" => "0.0"
     /// The binary logarithm.
-    log_2(x) = x.log2(); "math.log_2(8.0)" => "3.0"
+    log_2(
+        /// Any number.
+        x,
+    ) = x.log2(); "math.log_2(8.0)" => "3.0"
     /// The exponent of 2 in the number, rounded down.
-    logb(x) = bits::logb(x); "math.logb(10.0)" => "3.0"
+    logb(
+        /// Any number.
+        x,
+    ) = bits::logb(x); "math.logb(10.0)" => "3.0"
     /// The greater number.
-    max(x, y) = bits::max(x, y); "math.max(1.0, 2.0)" => "2.0"
+    max(
+        /// Any number.
+        x,
+        /// Another number.
+        y,
+    ) = bits::max(x, y); "math.max(1.0, 2.0)" => "2.0"
     /// The lesser number.
-    min(x, y) = bits::min(x, y); "math.min(1.0, 2.0)" => "1.0"
+    min(
+        /// Any number.
+        x,
+        /// Another number.
+        y,
+    ) = bits::min(x, y); "math.min(1.0, 2.0)" => "1.0"
     /// The next float after `x` towards `y`.
-    nextafter(x, y: "Where to go.") = libm::nextafter(x, y); "math.nextafter(1.0, 1.0)" => "1.0"
+    nextafter(
+        /// Any number.
+        x,
+        /// Where to go.
+        y,
+    ) = libm::nextafter(x, y); "math.nextafter(1.0, 1.0)" => "1.0"
     /// `x` to the power of `y`.
-    pow(x: "The base.", y: "The exponent.") = x.powf(y); "math.pow(2.0, 3.0)" => "8.0"
+    pow(
+        /// The base.
+        x,
+        /// The exponent.
+        y,
+    ) = x.powf(y); "math.pow(2.0, 3.0)" => "8.0"
     /// The remainder of a division rounded to the nearest, as in IEEE 754.
-    remainder(x: "The dividend.", y: "The divisor.") = libm::remainder(x, y); "math.remainder(7.0, 4.0)" => "-1.0"
+    remainder(
+        /// The dividend.
+        x,
+        /// The divisor.
+        y,
+    ) = libm::remainder(x, y); "math.remainder(7.0, 4.0)" => "-1.0"
     /// The nearest whole number, halves away from zero.
-    round(x) = x.round(); "math.round(2.5)" => "3.0"
+    round(
+        /// Any number.
+        x,
+    ) = x.round(); "math.round(2.5)" => "3.0"
     /// The nearest whole number, halves to the even one.
-    round_to_even(x) = x.round_ties_even(); "math.round_to_even(2.5)" => "2.0"
+    round_to_even(
+        /// Any number.
+        x,
+    ) = x.round_ties_even(); "math.round_to_even(2.5)" => "2.0"
     /// The sine.
-    sin(x: "An angle in radians.") = x.sin(); "math.sin(0.0)" => "0.0"
+    sin(
+        /// An angle in radians.
+        x,
+    ) = x.sin(); "math.sin(0.0)" => "0.0"
     /// The hyperbolic sine.
-    sinh(x) = x.sinh(); "math.sinh(0.0)" => "0.0"
+    sinh(
+        /// Any number.
+        x,
+    ) = x.sinh(); "math.sinh(0.0)" => "0.0"
     /// The square root.
-    sqrt(x: "A number that is not negative.") = x.sqrt(); "math.sqrt(9.0)" => "3.0"
+    sqrt(
+        /// A number that is not negative.
+        x,
+    ) = x.sqrt(); "math.sqrt(9.0)" => "3.0"
     /// The tangent.
-    tan(x: "An angle in radians.") = x.tan(); "math.tan(0.0)" => "0.0"
+    tan(
+        /// An angle in radians.
+        x,
+    ) = x.tan(); "math.tan(0.0)" => "0.0"
     /// The hyperbolic tangent.
-    tanh(x) = x.tanh(); "math.tanh(0.0)" => "0.0"
+    tanh(
+        /// Any number.
+        x,
+    ) = x.tanh(); "math.tanh(0.0)" => "0.0"
     /// The number without its fraction.
-    trunc(x) = x.trunc(); "math.trunc(-1.9)" => "-1.0"
+    trunc(
+        /// Any number.
+        x,
+    ) = x.trunc(); "math.trunc(-1.9)" => "-1.0"
     /// The Bessel function of the second kind of order 0.
-    y_0(x) = libm::y0(x); "math.y_0(1.0) > 0.0" => "true"
+    y_0(
+        /// Any number.
+        x,
+    ) = libm::y0(x); "math.y_0(1.0) > 0.0" => "true"
     /// The Bessel function of the second kind of order 1.
-    y_1(x) = libm::y1(x); "math.y_1(1.0) < 0.0" => "true"
+    y_1(
+        /// Any number.
+        x,
+    ) = libm::y1(x); "math.y_1(1.0) < 0.0" => "true"
 }
 
 /// The exponent of 2 in the number, rounded down, as an int.
 #[function(example(call = "math.ilogb(10.0)", result = "3"))]
-fn ilogb(x: f64) -> i64 {
+fn ilogb(
+    /// Any number.
+    x: f64,
+) -> i64 {
     bits::exponent(x)
 }
 
 /// Infinity; negative if `sign` is.
-#[function(
-    args(sign = "Negative for negative infinity; anything else for positive infinity."),
-    example(call = "math.inf(1) > 0.0", result = "true")
-)]
-fn inf(sign: i64) -> f64 {
+#[function(example(call = "math.inf(1) > 0.0", result = "true"))]
+fn inf(
+    /// Negative for negative infinity; anything else for positive infinity.
+    sign: i64,
+) -> f64 {
     if sign >= 0 {
         f64::INFINITY
     } else {
@@ -203,53 +370,57 @@ fn inf(sign: i64) -> f64 {
 }
 
 /// Whether a number is infinite, of a sign; either if `sign` is 0.
-#[function(
-    args(
-        f = "Any number.",
-        sign = "1 for positive infinity, -1 for negative infinity, 0 for either."
-    ),
-    example(call = "math.is_inf(1.0, 0)", result = "false")
-)]
-fn is_inf(f: f64, sign: i64) -> bool {
+#[function(example(call = "math.is_inf(1.0, 0)", result = "false"))]
+fn is_inf(
+    /// Any number.
+    f: f64,
+    /// 1 for positive infinity, -1 for negative infinity, 0 for either.
+    sign: i64,
+) -> bool {
     sign >= 0 && f == f64::INFINITY || sign <= 0 && f == f64::NEG_INFINITY
 }
 
 /// Whether a number is `NaN`: one without a value, like the root of -1.
-#[function(
-    args(f = "Any number."),
-    example(call = "math.is_na_n(1.0)", result = "false")
-)]
-fn is_na_n(f: f64) -> bool {
+#[function(example(call = "math.is_na_n(1.0)", result = "false"))]
+fn is_na_n(
+    /// Any number.
+    f: f64,
+) -> bool {
     f.is_nan()
 }
 
 /// The Bessel function of the first kind of order `n`.
 ///
 /// An order beyond ±1000000 fails in a way that `<|>` catches.
-#[function(
-    args(n = "The order, -1000000 to 1000000."),
-    example(call = "math.jn(2, 0.0)", result = "0.0")
-)]
-fn jn(n: i64, x: f64) -> Result<f64, CallError> {
+#[function(example(call = "math.jn(2, 0.0)", result = "0.0"))]
+fn jn(
+    /// The order, -1000000 to 1000000.
+    n: i64,
+    /// Any number.
+    x: f64,
+) -> Result<f64, CallError> {
     Ok(libm::jn(order(n)?, x))
 }
 
 /// `frac` · 2 to the power of `exp`.
-#[function(
-    args(frac = "Any number.", exp = "The exponent."),
-    example(call = "math.ldexp(0.5, 4)", result = "8.0")
-)]
-fn ldexp(frac: f64, exp: i64) -> f64 {
+#[function(example(call = "math.ldexp(0.5, 4)", result = "8.0"))]
+fn ldexp(
+    /// Any number.
+    frac: f64,
+    /// The exponent.
+    exp: i64,
+) -> f64 {
     bits::scale(frac, exp)
 }
 
 /// The remainder of a division, with the sign of the dividend.
-#[function(
-    name = "mod",
-    args(x = "The dividend.", y = "The divisor."),
-    example(call = "math.mod(-7.0, 3.0)", result = "-1.0")
-)]
-fn r#mod(x: f64, y: f64) -> f64 {
+#[function(name = "mod", example(call = "math.mod(-7.0, 3.0)", result = "-1.0"))]
+fn r#mod(
+    /// The dividend.
+    x: f64,
+    /// The divisor.
+    y: f64,
+) -> f64 {
     x % y
 }
 
@@ -260,8 +431,11 @@ fn na_n() -> f64 {
 }
 
 /// 10 to the power of `n`.
-#[function(args(n = "The exponent."), example(call = "math.pow_10(2)", result = "100.0"))]
-fn pow_10(n: i64) -> f64 {
+#[function(example(call = "math.pow_10(2)", result = "100.0"))]
+fn pow_10(
+    /// The exponent.
+    n: i64,
+) -> f64 {
     match n {
         -323..=308 => format!("1e{n}").parse().unwrap_or(f64::NAN),
         309.. => f64::INFINITY,
@@ -271,18 +445,23 @@ fn pow_10(n: i64) -> f64 {
 
 /// Whether a number is negative, or negative zero.
 #[function(example(call = "math.signbit(-1.0)", result = "true"))]
-fn signbit(x: f64) -> bool {
+fn signbit(
+    /// Any number.
+    x: f64,
+) -> bool {
     x.is_sign_negative()
 }
 
 /// The Bessel function of the second kind of order `n`.
 ///
 /// An order beyond ±1000000 fails in a way that `<|>` catches.
-#[function(
-    args(n = "The order, -1000000 to 1000000."),
-    example(call = "math.yn(2, 1.0) < 0.0", result = "true")
-)]
-fn yn(n: i64, x: f64) -> Result<f64, CallError> {
+#[function(example(call = "math.yn(2, 1.0) < 0.0", result = "true"))]
+fn yn(
+    /// The order, -1000000 to 1000000.
+    n: i64,
+    /// Any number.
+    x: f64,
+) -> Result<f64, CallError> {
     Ok(libm::yn(order(n)?, x))
 }
 

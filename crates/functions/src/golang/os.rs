@@ -39,10 +39,13 @@ fn executable(context: &CallContext<'_>) -> Result<String, CallError> {
 /// The text with `$X` and `${X}` replaced by environment variables; unset ones by nothing.
 #[function(
     environment,
-    args(s = "Text with names of variables in it."),
     example(call = r#"os.expand_env("a$NO_SUCH_VARIABLE!")"#, result = r#""a!""#)
 )]
-fn expand_env(context: &CallContext<'_>, s: &[u8]) -> Vec<u8> {
+fn expand_env(
+    context: &CallContext<'_>,
+    /// Text with names of variables in it.
+    s: &[u8],
+) -> Vec<u8> {
     let variables = context.capabilities.host().environment();
     expand(s, |name| {
         let name = std::str::from_utf8(name).ok()?;
@@ -59,10 +62,13 @@ fn getegid(context: &CallContext<'_>) -> i64 {
 /// An environment variable; empty if it is not set.
 #[function(
     environment,
-    args(key = "The variable's name."),
     example(call = r#"os.getenv("NO_SUCH_VARIABLE")"#, result = r#""""#)
 )]
-fn getenv(context: &CallContext<'_>, key: &str) -> String {
+fn getenv(
+    context: &CallContext<'_>,
+    /// The variable's name.
+    key: &str,
+) -> String {
     variable(context, key).unwrap_or_default()
 }
 
@@ -121,13 +127,15 @@ fn hostname(context: &CallContext<'_>) -> String {
 #[function(
     stateful,
     unpredictable,
-    args(
-        dir = "Where to make it. Empty: the directory for temporary files.",
-        pattern = "What the name is made of, without `/`."
-    ),
     example(call = r#"os.mkdir_temp("", "x*")"#, result = "")
 )]
-fn mkdir_temp(context: &CallContext<'_>, dir: &str, pattern: &str) -> Result<String, CallError> {
+fn mkdir_temp(
+    context: &CallContext<'_>,
+    /// Where to make it. Empty: the directory for temporary files.
+    dir: &str,
+    /// What the name is made of, without `/`.
+    pattern: &str,
+) -> Result<String, CallError> {
     const ATTEMPTS: usize = 1000;
     if pattern.contains('/') {
         return Err(CallError::catchable("pattern contains path separator"));
@@ -159,10 +167,13 @@ fn mkdir_temp(context: &CallContext<'_>, dir: &str, pattern: &str) -> Result<Str
 #[function(
     environment,
     signature = "func(name str) str",
-    args(name = "An absolute path."),
     example(call = r#"os.read_file("/no/such") <|> "-""#, result = r#""-""#)
 )]
-fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallError> {
+fn read_file(
+    context: &CallContext<'_>,
+    /// An absolute path.
+    name: &Value,
+) -> Result<Vec<u8>, CallError> {
     let path = text(std::slice::from_ref(name), 0)?;
     context.capabilities.files().read(path).map_err(|error| {
         let path = shown(name);
@@ -174,10 +185,13 @@ fn read_file(context: &CallContext<'_>, name: &Value) -> Result<Vec<u8>, CallErr
 #[function(
     environment,
     signature = "func(name str) str",
-    args(name = "An absolute path."),
     example(call = r#"os.readlink("/no/such") <|> "-""#, result = r#""-""#)
 )]
-fn readlink(context: &CallContext<'_>, name: &Value) -> Result<String, CallError> {
+fn readlink(
+    context: &CallContext<'_>,
+    /// An absolute path.
+    name: &Value,
+) -> Result<String, CallError> {
     let path = text(std::slice::from_ref(name), 0)?;
     context.capabilities.files().read_link(path).map_err(|error| {
         let path = shown(name);

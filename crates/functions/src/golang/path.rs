@@ -6,12 +6,14 @@ pub(crate) static MODULE: Module = Module::new(
     "golang/path",
     "Paths with slashes, as in Go's package `path`.",
     &[&BASE, &CLEAN, &DIR, &EXT, &IS_ABS, &JOIN, &MATCH],
-)
-.with_parameters(&[("path", "A path, as text: nothing needs to be there.")]);
+);
 
 /// The last element of a path.
 #[function(example(call = r#"path.base("/a/b/")"#, result = r#""b""#))]
-pub(super) fn base(path: &[u8]) -> Vec<u8> {
+pub(super) fn base(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     if path.is_empty() {
         return b".".to_vec();
     }
@@ -27,7 +29,10 @@ pub(super) fn base(path: &[u8]) -> Vec<u8> {
 
 /// The shortest path that leads to the same place.
 #[function(example(call = r#"path.clean("a//b/../c/.")"#, result = r#""a/c""#))]
-pub(super) fn clean(path: &[u8]) -> Vec<u8> {
+pub(super) fn clean(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     let rooted = path.starts_with(b"/");
     let mut elements: Vec<&[u8]> = Vec::new();
     for element in path.split(|b| *b == b'/') {
@@ -50,14 +55,20 @@ pub(super) fn clean(path: &[u8]) -> Vec<u8> {
 
 /// All but the last element of a path.
 #[function(example(call = r#"path.dir("/a/b")"#, result = r#""/a""#))]
-pub(super) fn dir(path: &[u8]) -> Vec<u8> {
+pub(super) fn dir(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     let end = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
     clean(&path[..end])
 }
 
 /// The extension of a path's last element, with its dot.
 #[function(example(call = r#"path.ext("/a/b.tar.gz")"#, result = r#"".gz""#))]
-pub(super) fn ext(path: &[u8]) -> Vec<u8> {
+pub(super) fn ext(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> Vec<u8> {
     let last = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
     let dot = last.iter().rposition(|b| *b == b'.');
     dot.map(|at| last[at..].to_vec()).unwrap_or_default()
@@ -65,16 +76,19 @@ pub(super) fn ext(path: &[u8]) -> Vec<u8> {
 
 /// Whether a path begins at the root.
 #[function(example(call = r#"path.is_abs("/a")"#, result = "true"))]
-pub(super) fn is_abs(path: &[u8]) -> bool {
+pub(super) fn is_abs(
+    /// A path, as text: nothing needs to be there.
+    path: &[u8],
+) -> bool {
     path.starts_with(b"/")
 }
 
 /// The elements as one path, empty ones left out.
-#[function(
-    args(elem = "Parts of a path."),
-    example(call = r#"path.join(["a", "", "../b"])"#, result = r#""b""#)
-)]
-pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
+#[function(example(call = r#"path.join(["a", "", "../b"])"#, result = r#""b""#))]
+pub(super) fn join(
+    /// Parts of a path.
+    elem: Vec<&[u8]>,
+) -> Vec<u8> {
     let elements: Vec<&[u8]> = elem.into_iter().filter(|e| !e.is_empty()).collect();
     if elements.is_empty() {
         return Vec::new();
@@ -87,13 +101,14 @@ pub(super) fn join(elem: Vec<&[u8]>) -> Vec<u8> {
 /// `*` and `?` stop at slashes. A malformed pattern fails in a way that `<|>` catches.
 #[function(
     name = "match",
-    args(
-        pattern = "What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\\x` an `x`.",
-        name = "What is tried, as a whole."
-    ),
     example(call = r#"path.match("*.conf", "a.conf")"#, result = "true")
 )]
-fn r#match(pattern: &[u8], name: &[u8]) -> Result<bool, CallError> {
+fn r#match(
+    /// What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\x` an `x`.
+    pattern: &[u8],
+    /// What is tried, as a whole.
+    name: &[u8],
+) -> Result<bool, CallError> {
     matches(pattern, name)
 }
 

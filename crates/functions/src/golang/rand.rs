@@ -15,8 +15,7 @@ pub(crate) static MODULE: Module = Module::new(
         &NORM_FLOAT_64,
         &READ,
     ],
-)
-.with_parameters(&[("n", "The least number that is never given; above 0.")]);
+);
 
 /// A number from the exponential distribution of rate 1.
 #[function(
@@ -54,7 +53,11 @@ fn int_63(context: &CallContext<'_>) -> i64 {
 ///
 /// A limit that is not above 0 is an error that `<|>` does not catch.
 #[function(environment, unpredictable, example(call = "rand.int_63_n(1)", result = "0"))]
-fn int_63_n(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
+fn int_63_n(
+    context: &CallContext<'_>,
+    /// The least number that is never given; above 0.
+    n: i64,
+) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)
 }
 
@@ -62,7 +65,11 @@ fn int_63_n(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
 ///
 /// A limit that is not above 0 is an error that `<|>` does not catch.
 #[function(environment, unpredictable, example(call = "rand.intn(1)", result = "0"))]
-fn intn(context: &CallContext<'_>, n: i64) -> Result<i64, CallError> {
+fn intn(
+    context: &CallContext<'_>,
+    /// The least number that is never given; above 0.
+    n: i64,
+) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)
 }
 
@@ -83,10 +90,13 @@ fn norm_float_64(context: &CallContext<'_>) -> f64 {
 #[function(
     environment,
     unpredictable,
-    args(p = "Any text."),
     example(call = r#"rand.read("abc")"#, result = "3")
 )]
-fn read(_context: &CallContext<'_>, p: &[u8]) -> i64 {
+fn read(
+    _context: &CallContext<'_>,
+    /// Any text.
+    p: &[u8],
+) -> i64 {
     i64::try_from(p.len()).unwrap_or(i64::MAX)
 }
 

@@ -31,12 +31,12 @@ fn cpu_profile(_context: &CallContext<'_>) -> Result<String, CallError> {
 }
 
 /// The number of processors; it sets nothing.
-#[function(
-    environment,
-    args(n = "Ignored."),
-    example(call = "runtime.gomaxprocs(1)", result = "")
-)]
-fn gomaxprocs(context: &CallContext<'_>, n: i64) -> i64 {
+#[function(environment, example(call = "runtime.gomaxprocs(1)", result = ""))]
+fn gomaxprocs(
+    context: &CallContext<'_>,
+    /// Ignored.
+    n: i64,
+) -> i64 {
     let _ = n;
     num_cpu(context)
 }
@@ -77,10 +77,13 @@ fn read_trace(_context: &CallContext<'_>) -> Result<String, CallError> {
 /// Always 0; it sets nothing.
 #[function(
     environment,
-    args(rate = "Ignored."),
     example(call = "runtime.set_mutex_profile_fraction(1)", result = "0")
 )]
-fn set_mutex_profile_fraction(_context: &CallContext<'_>, rate: i64) -> i64 {
+fn set_mutex_profile_fraction(
+    _context: &CallContext<'_>,
+    /// Ignored.
+    rate: i64,
+) -> i64 {
     let _ = rate;
     0
 }
@@ -88,10 +91,15 @@ fn set_mutex_profile_fraction(_context: &CallContext<'_>, rate: i64) -> i64 {
 /// Not available.
 #[function(
     environment,
-    args(buf = "Ignored.", all = "Ignored."),
     example(call = r#"runtime.stack("", false) <|> 0"#, result = "0")
 )]
-fn stack(_context: &CallContext<'_>, buf: &[u8], all: bool) -> Result<i64, CallError> {
+fn stack(
+    _context: &CallContext<'_>,
+    /// Ignored.
+    buf: &[u8],
+    /// Ignored.
+    all: bool,
+) -> Result<i64, CallError> {
     let _ = (buf, all);
     Err(not_available())
 }

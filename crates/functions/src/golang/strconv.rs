@@ -31,92 +31,102 @@ pub(crate) static MODULE: Module = Module::new(
 );
 
 /// `dst` with `true` or `false` after it.
-#[function(
-    args(dst = "What comes first.", b = "What to write after it."),
-    example(call = r#"strconv.append_bool("is ", true)"#, result = r#""is true""#)
-)]
-fn append_bool(dst: &[u8], b: bool) -> Vec<u8> {
+#[function(example(call = r#"strconv.append_bool("is ", true)"#, result = r#""is true""#))]
+fn append_bool(
+    /// What comes first.
+    dst: &[u8],
+    /// What to write after it.
+    b: bool,
+) -> Vec<u8> {
     [dst, format_bool(b).as_bytes()].concat()
 }
 
 /// `dst` with a number in some base after it.
-#[function(
-    args(
-        dst = "What comes first.",
-        i = "What to write after it.",
-        base = "The base, 2 to 36."
-    ),
-    example(call = r#"strconv.append_int("0x", 255, 16)"#, result = r#""0xff""#)
-)]
-fn append_int(dst: &[u8], i: i64, base: i64) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strconv.append_int("0x", 255, 16)"#, result = r#""0xff""#))]
+fn append_int(
+    /// What comes first.
+    dst: &[u8],
+    /// What to write after it.
+    i: i64,
+    /// The base, 2 to 36.
+    base: i64,
+) -> Result<Vec<u8>, CallError> {
     Ok([dst, format_int(i, base)?.as_bytes()].concat())
 }
 
 /// `dst` with a quoted text after it.
-#[function(
-    args(dst = "What comes first.", s = "What to quote after it."),
-    example(call = r#"strconv.append_quote("say ", "hi")"#, result = r#""say \"hi\"""#)
-)]
-fn append_quote(dst: &[u8], s: &[u8]) -> Vec<u8> {
+#[function(example(call = r#"strconv.append_quote("say ", "hi")"#, result = r#""say \"hi\"""#))]
+fn append_quote(
+    /// What comes first.
+    dst: &[u8],
+    /// What to quote after it.
+    s: &[u8],
+) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Printable).as_bytes()].concat()
 }
 
 /// `dst` with a text quoted in ASCII after it.
-#[function(
-    args(dst = "What comes first.", s = "What to quote after it."),
-    example(
-        call = r#"strconv.append_quote_to_ascii("", "é")"#,
-        result = r#""\"\\u00e9\"""#
-    )
-)]
-fn append_quote_to_ascii(dst: &[u8], s: &[u8]) -> Vec<u8> {
+#[function(example(
+    call = r#"strconv.append_quote_to_ascii("", "é")"#,
+    result = r#""\"\\u00e9\"""#
+))]
+fn append_quote_to_ascii(
+    /// What comes first.
+    dst: &[u8],
+    /// What to quote after it.
+    s: &[u8],
+) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Ascii).as_bytes()].concat()
 }
 
 /// `dst` with a quoted text after it, blanks of all kinds as they are.
-#[function(
-    args(dst = "What comes first.", s = "What to quote after it."),
-    example(call = r#"strconv.append_quote_to_graphic("", "é")"#, result = r#""\"é\"""#)
-)]
-fn append_quote_to_graphic(dst: &[u8], s: &[u8]) -> Vec<u8> {
+#[function(example(call = r#"strconv.append_quote_to_graphic("", "é")"#, result = r#""\"é\"""#))]
+fn append_quote_to_graphic(
+    /// What comes first.
+    dst: &[u8],
+    /// What to quote after it.
+    s: &[u8],
+) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Graphic).as_bytes()].concat()
 }
 
 /// The int that a text spells in decimal.
 ///
 /// Any other text fails in a way that `<|>` catches.
-#[function(
-    args(s = "Digits, with a sign if need be."),
-    example(call = r#"strconv.atoi("-7")"#, result = "-7")
-)]
-fn atoi(s: &[u8]) -> Result<i64, CallError> {
+#[function(example(call = r#"strconv.atoi("-7")"#, result = "-7"))]
+fn atoi(
+    /// Digits, with a sign if need be.
+    s: &[u8],
+) -> Result<i64, CallError> {
     numbers::parse_int(s, 10, 64).map_err(|error| failure("Atoi", s, error))
 }
 
 /// Whether a text can stand between back quotes.
-#[function(
-    args(s = "Any text."),
-    example(call = r#"strconv.can_backquote("a\tb")"#, result = "true")
-)]
-fn can_backquote(s: &[u8]) -> bool {
+#[function(example(call = r#"strconv.can_backquote("a\tb")"#, result = "true"))]
+fn can_backquote(
+    /// Any text.
+    s: &[u8],
+) -> bool {
     quoting::can_backquote(s)
 }
 
 /// `true` or `false`.
-#[function(
-    args(b = "What to write out."),
-    example(call = "strconv.format_bool(true)", result = r#""true""#)
-)]
-fn format_bool(b: bool) -> &'static str {
+#[function(example(call = "strconv.format_bool(true)", result = r#""true""#))]
+fn format_bool(
+    /// What to write out.
+    b: bool,
+) -> &'static str {
     if b { "true" } else { "false" }
 }
 
 /// A number in a base from 2 to 36.
-#[function(
-    args(i = "What to write.", base = "The base, 2 to 36."),
-    example(call = "strconv.format_int(-255, 16)", result = r#""-ff""#)
-)]
-fn format_int(i: i64, base: i64) -> Result<String, CallError> {
+#[function(example(call = "strconv.format_int(-255, 16)", result = r#""-ff""#))]
+fn format_int(
+    /// What to write.
+    i: i64,
+    /// The base, 2 to 36.
+    base: i64,
+) -> Result<String, CallError> {
     let radix = u64::try_from(base).ok().filter(|base| (2..=36).contains(base));
     let radix = radix.ok_or_else(|| CallError::fatal("illegal base in a conversion"))?;
     let mut digits = Vec::new();
@@ -136,92 +146,91 @@ fn format_int(i: i64, base: i64) -> Result<String, CallError> {
 }
 
 /// A number in decimal.
-#[function(
-    args(i = "What to write."),
-    example(call = "strconv.itoa(7)", result = r#""7""#)
-)]
-fn itoa(i: i64) -> String {
+#[function(example(call = "strconv.itoa(7)", result = r#""7""#))]
+fn itoa(
+    /// What to write.
+    i: i64,
+) -> String {
     i.to_string()
 }
 
 /// The bool that a text names: `1 t T TRUE true True` or `0 f F FALSE false False`.
 ///
 /// Any other text fails in a way that `<|>` catches.
-#[function(
-    signature = "func(str str) bool",
-    args(str = "One of these words."),
-    example(call = r#"strconv.parse_bool("t")"#, result = "true")
-)]
-fn parse_bool(text: &[u8]) -> Result<bool, CallError> {
+#[function(example(call = r#"strconv.parse_bool("t")"#, result = "true"))]
+fn parse_bool(
+    /// One of these words.
+    #[name = "str"]
+    text: &[u8],
+) -> Result<bool, CallError> {
     numbers::parse_bool(text).ok_or_else(|| failure("ParseBool", text, NumberError::Syntax))
 }
 
 /// The float that a text spells.
 ///
 /// Any other text fails in a way that `<|>` catches.
-#[function(
-    signature = "func(s str, bitSize int) float",
-    args(
-        s = "A number: `2`, `-0.5`, `1e6`, `0x1p-2`, `inf`.",
-        bitSize = "32 to round to what fits into 32 bits, else 64."
-    ),
-    example(call = r#"strconv.parse_float("1e3", 64)"#, result = "1000.0")
-)]
-fn parse_float(s: &[u8], bit_size: i64) -> Result<f64, CallError> {
+#[function(example(call = r#"strconv.parse_float("1e3", 64)"#, result = "1000.0"))]
+fn parse_float(
+    /// A number: `2`, `-0.5`, `1e6`, `0x1p-2`, `inf`.
+    s: &[u8],
+    /// 32 to round to what fits into 32 bits, else 64.
+    #[name = "bitSize"]
+    bit_size: i64,
+) -> Result<f64, CallError> {
     numbers::parse_float(s, bit_size).map_err(|error| failure("ParseFloat", s, error))
 }
 
 /// The int that a text spells in a base, within so many bits. Base 0 goes by the prefix.
 ///
 /// Any other text fails in a way that `<|>` catches.
-#[function(
-    signature = "func(s str, base int, bitSize int) int",
-    args(
-        s = "Digits, with a sign if need be.",
-        base = "The base, 2 to 36; or 0 to go by the prefix: `0b`, `0o`, `0x`, or none for 10.",
-        bitSize = "How many bits the number has to fit into, 0 to 64; 0 is 64."
-    ),
-    example(call = r#"strconv.parse_int("0xff", 0, 64)"#, result = "255")
-)]
-fn parse_int(s: &[u8], base: i64, bit_size: i64) -> Result<i64, CallError> {
+#[function(example(call = r#"strconv.parse_int("0xff", 0, 64)"#, result = "255"))]
+fn parse_int(
+    /// Digits, with a sign if need be.
+    s: &[u8],
+    /// The base, 2 to 36; or 0 to go by the prefix: `0b`, `0o`, `0x`, or none for 10.
+    base: i64,
+    /// How many bits the number has to fit into, 0 to 64; 0 is 64.
+    #[name = "bitSize"]
+    bit_size: i64,
+) -> Result<i64, CallError> {
     numbers::parse_int(s, base, bit_size).map_err(|error| failure("ParseInt", s, error))
 }
 
 /// A text in quotes, with escapes for what does not print.
-#[function(
-    args(s = "Any text."),
-    example(call = r#"strconv.quote("a\n")"#, result = r#""\"a\\n\"""#)
-)]
-fn quote(s: &[u8]) -> String {
+#[function(example(call = r#"strconv.quote("a\n")"#, result = r#""\"a\\n\"""#))]
+fn quote(
+    /// Any text.
+    s: &[u8],
+) -> String {
     quoting::quote(s, Keep::Printable)
 }
 
 /// A text in quotes, with escapes for what is not printable ASCII.
-#[function(
-    args(s = "Any text."),
-    example(call = r#"strconv.quote_to_ascii("é")"#, result = r#""\"\\u00e9\"""#)
-)]
-fn quote_to_ascii(s: &[u8]) -> String {
+#[function(example(call = r#"strconv.quote_to_ascii("é")"#, result = r#""\"\\u00e9\"""#))]
+fn quote_to_ascii(
+    /// Any text.
+    s: &[u8],
+) -> String {
     quoting::quote(s, Keep::Ascii)
 }
 
 /// A text in quotes, with blanks of all kinds as they are.
-#[function(
-    args(s = "Any text."),
-    example(call = r#"strconv.quote_to_graphic("é")"#, result = r#""\"é\"""#)
-)]
-fn quote_to_graphic(s: &[u8]) -> String {
+#[function(example(call = r#"strconv.quote_to_graphic("é")"#, result = r#""\"é\"""#))]
+fn quote_to_graphic(
+    /// Any text.
+    s: &[u8],
+) -> String {
     quoting::quote(s, Keep::Graphic)
 }
 
 /// The quoted text, with its quotes, that another one begins with.
 ///
 /// A text that does not begin so fails in a way that `<|>` catches.
-#[function(
-    args(s = "Text that begins with a quote."),
-    example(call = r#"strconv.quoted_prefix("\"a\" b")"#, result = r#""\"a\"""#)
-)]
-fn quoted_prefix(s: &[u8]) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strconv.quoted_prefix("\"a\" b")"#, result = r#""\"a\"""#))]
+fn quoted_prefix(
+    /// Text that begins with a quote.
+    s: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let (_, length) = quoting::unquote_prefix(s).ok_or_else(invalid_syntax)?;
     Ok(s[..length].to_vec())
 }
@@ -229,11 +238,11 @@ fn quoted_prefix(s: &[u8]) -> Result<Vec<u8>, CallError> {
 /// What a quoted text stands for.
 ///
 /// A text that is not quoted fails in a way that `<|>` catches.
-#[function(
-    args(s = "Text between double, single or back quotes."),
-    example(call = r#"strconv.unquote("`a`")"#, result = r#""a""#)
-)]
-fn unquote(s: &[u8]) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strconv.unquote("`a`")"#, result = r#""a""#))]
+fn unquote(
+    /// Text between double, single or back quotes.
+    s: &[u8],
+) -> Result<Vec<u8>, CallError> {
     quoting::unquote(s).ok_or_else(invalid_syntax)
 }
 

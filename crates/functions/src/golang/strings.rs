@@ -40,26 +40,25 @@ pub(crate) static MODULE: Module = Module::new(
         &TRIM_SPACE,
         &TRIM_SUFFIX,
     ],
-)
-.with_parameters(&[
-    ("s", "The text."),
-    ("substr", "What to look for."),
-    ("chars", "The characters to look for."),
-    ("cutset", "The characters to take away, in any order."),
-]);
+);
 
 /// The text itself.
 #[function(example(call = r#"strings.clone("a")"#, result = r#""a""#))]
-fn clone(s: &[u8]) -> Vec<u8> {
+fn clone(
+    /// The text.
+    s: &[u8],
+) -> Vec<u8> {
     s.to_vec()
 }
 
 /// −1, 0 or 1: which text is first by its bytes.
-#[function(
-    args(a = "The one text.", b = "The other text."),
-    example(call = r#"strings.compare("a", "b")"#, result = "-1")
-)]
-fn compare(a: &[u8], b: &[u8]) -> i64 {
+#[function(example(call = r#"strings.compare("a", "b")"#, result = "-1"))]
+fn compare(
+    /// The one text.
+    a: &[u8],
+    /// The other text.
+    b: &[u8],
+) -> i64 {
     match a.cmp(b) {
         Ordering::Less => -1,
         Ordering::Equal => 0,
@@ -69,19 +68,34 @@ fn compare(a: &[u8], b: &[u8]) -> i64 {
 
 /// Whether `substr` is somewhere in `s`.
 #[function(example(call = r#"strings.contains("hello", "ell")"#, result = "true"))]
-fn contains(s: &[u8], substr: &[u8]) -> bool {
+fn contains(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    substr: &[u8],
+) -> bool {
     text::find(s, substr).is_some()
 }
 
 /// Whether a character of `chars` is somewhere in `s`.
 #[function(example(call = r#"strings.contains_any("hello", "xyo")"#, result = "true"))]
-fn contains_any(s: &[u8], chars: &[u8]) -> bool {
+fn contains_any(
+    /// The text.
+    s: &[u8],
+    /// The characters to look for.
+    chars: &[u8],
+) -> bool {
     index_any(s, chars) >= 0
 }
 
 /// How often `substr` is in `s`, without overlaps; an empty one once more than there are characters.
 #[function(example(call = r#"strings.count("cheese", "e")"#, result = "3"))]
-fn count(s: &[u8], substr: &[u8]) -> i64 {
+fn count(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    substr: &[u8],
+) -> i64 {
     let count = if substr.is_empty() {
         text::runes(s).count() + 1
     } else {
@@ -91,65 +105,93 @@ fn count(s: &[u8], substr: &[u8]) -> i64 {
 }
 
 /// Whether two texts differ at most in the case of their letters.
-#[function(
-    args(t = "What to compare it with."),
-    example(call = r#"strings.equal_fold("Straße", "STRAßE")"#, result = "true")
-)]
-fn equal_fold(s: &[u8], t: &[u8]) -> bool {
+#[function(example(call = r#"strings.equal_fold("Straße", "STRAßE")"#, result = "true"))]
+fn equal_fold(
+    /// The text.
+    s: &[u8],
+    /// What to compare it with.
+    t: &[u8],
+) -> bool {
     let folded = |text| text::runes(text).map(|(_, _, c)| text::folded(c));
     folded(s).eq(folded(t))
 }
 
 /// Whether `s` begins with `prefix`.
-#[function(
-    args(prefix = "How it may begin."),
-    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
-)]
-fn has_prefix(s: &[u8], prefix: &[u8]) -> bool {
+#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
+fn has_prefix(
+    /// The text.
+    s: &[u8],
+    /// How it may begin.
+    prefix: &[u8],
+) -> bool {
     s.starts_with(prefix)
 }
 
 /// Whether `s` ends with `suffix`.
-#[function(
-    args(suffix = "How it may end."),
-    example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true")
-)]
-fn has_suffix(s: &[u8], suffix: &[u8]) -> bool {
+#[function(example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true"))]
+fn has_suffix(
+    /// The text.
+    s: &[u8],
+    /// How it may end.
+    suffix: &[u8],
+) -> bool {
     s.ends_with(suffix)
 }
 
 /// At which byte `substr` begins first; −1 if nowhere.
 #[function(example(call = r#"strings.index("chicken", "ken")"#, result = "4"))]
-fn index(s: &[u8], substr: &[u8]) -> i64 {
+fn index(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    substr: &[u8],
+) -> i64 {
     place(text::find(s, substr))
 }
 
 /// At which byte the first character is that is in `chars`; −1 if nowhere.
 #[function(example(call = r#"strings.index_any("golang", "gy")"#, result = "0"))]
-fn index_any(s: &[u8], chars: &[u8]) -> i64 {
+fn index_any(
+    /// The text.
+    s: &[u8],
+    /// The characters to look for.
+    chars: &[u8],
+) -> i64 {
     let set = CharacterSet::of(chars);
     let mut runes = text::runes(s);
     place(runes.find(|(_, _, c)| set.contains(*c)).map(|(at, _, _)| at))
 }
 
 /// The elements with `sep` between them.
-#[function(
-    args(elems = "The texts to join.", sep = "What stands between two of them."),
-    example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#)
-)]
-fn join(elems: Vec<&[u8]>, sep: &[u8]) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strings.join(["a", "", "b"], "-")"#, result = r#""a--b""#))]
+fn join(
+    /// The texts to join.
+    elems: Vec<&[u8]>,
+    /// What stands between two of them.
+    sep: &[u8],
+) -> Result<Vec<u8>, CallError> {
     Ok(text_builder::join(elems, sep)?)
 }
 
 /// At which byte `substr` begins last; −1 if nowhere.
 #[function(example(call = r#"strings.last_index("go gopher", "go")"#, result = "3"))]
-fn last_index(s: &[u8], substr: &[u8]) -> i64 {
+fn last_index(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    substr: &[u8],
+) -> i64 {
     place(text::find_last(s, substr))
 }
 
 /// At which byte the last character is that is in `chars`; −1 if nowhere.
 #[function(example(call = r#"strings.last_index_any("golang", "go")"#, result = "5"))]
-fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
+fn last_index_any(
+    /// The text.
+    s: &[u8],
+    /// The characters to look for.
+    chars: &[u8],
+) -> i64 {
     let set = CharacterSet::of(chars);
     let found = text::runes(s).filter(|(_, _, c)| set.contains(*c)).last();
     place(found.map(|(at, _, _)| at))
@@ -158,40 +200,48 @@ fn last_index_any(s: &[u8], chars: &[u8]) -> i64 {
 /// The text so many times.
 ///
 /// A negative number is an error that `<|>` does not catch; a result of more than 64 MiB fails in a way that it catches.
-#[function(
-    args(count = "How many times; not negative."),
-    example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#)
-)]
-fn repeat(s: &[u8], count: i64) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strings.repeat("na", 2)"#, result = r#""nana""#))]
+fn repeat(
+    /// The text.
+    s: &[u8],
+    /// How many times; not negative.
+    count: i64,
+) -> Result<Vec<u8>, CallError> {
     let count = usize::try_from(count).map_err(|_| CallError::fatal("negative repeat count"))?;
     text::repeat(s, count)
 }
 
 /// `s` with the first `n` `old`s replaced by `new`; all if `n` is negative.
-#[function(
-    args(
-        old = "What to look for.",
-        new = "What takes its place.",
-        n = "How many to replace at most; negative for all."
-    ),
-    example(
-        call = r#"strings.replace("oink oink", "k", "ky", 1)"#,
-        result = r#""oinky oink""#
-    )
-)]
-fn replace(s: &[u8], old: &[u8], new: &[u8], n: i64) -> Result<Vec<u8>, CallError> {
+#[function(example(
+    call = r#"strings.replace("oink oink", "k", "ky", 1)"#,
+    result = r#""oinky oink""#
+))]
+fn replace(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    old: &[u8],
+    /// What takes its place.
+    new: &[u8],
+    /// How many to replace at most; negative for all.
+    n: i64,
+) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, n)
 }
 
 /// `s` with every `old` replaced by `new`.
-#[function(
-    args(old = "What to look for.", new = "What takes its place."),
-    example(
-        call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
-        result = r#""moo moo""#
-    )
-)]
-fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
+#[function(example(
+    call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
+    result = r#""moo moo""#
+))]
+fn replace_all(
+    /// The text.
+    s: &[u8],
+    /// What to look for.
+    old: &[u8],
+    /// What takes its place.
+    new: &[u8],
+) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, -1)
 }
 
@@ -200,7 +250,10 @@ fn replace_all(s: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, CallError> {
     call = r#"strings.title("her royal highness")"#,
     result = r#""Her Royal Highness""#
 ))]
-pub(crate) fn title(s: &[u8]) -> String {
+pub(crate) fn title(
+    /// The text.
+    s: &[u8],
+) -> String {
     let mut before = ' ';
     text::runes(s)
         .map(|(_, _, c)| {
@@ -213,28 +266,39 @@ pub(crate) fn title(s: &[u8]) -> String {
 
 /// Every letter in lower case.
 #[function(example(call = r#"strings.to_lower("ÄB")"#, result = r#""äb""#))]
-fn to_lower(s: &[u8]) -> String {
+fn to_lower(
+    /// The text.
+    s: &[u8],
+) -> String {
     text::to_lower(s)
 }
 
 /// Every letter in title case.
 #[function(example(call = r#"strings.to_title("äb")"#, result = r#""ÄB""#))]
-fn to_title(s: &[u8]) -> String {
+fn to_title(
+    /// The text.
+    s: &[u8],
+) -> String {
     text::runes(s).map(|(_, _, c)| text::title(c)).collect()
 }
 
 /// Every letter in upper case.
 #[function(example(call = r#"strings.to_upper("äb")"#, result = r#""ÄB""#))]
-fn to_upper(s: &[u8]) -> String {
+fn to_upper(
+    /// The text.
+    s: &[u8],
+) -> String {
     text::to_upper(s)
 }
 
 /// `s` with each run of bytes that are not UTF-8 replaced.
-#[function(
-    args(replacement = "What takes its place."),
-    example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#)
-)]
-fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
+#[function(example(call = r#"strings.to_valid_utf_8("abc", "?")"#, result = r#""abc""#))]
+fn to_valid_utf_8(
+    /// The text.
+    s: &[u8],
+    /// What takes its place.
+    replacement: &[u8],
+) -> Result<Vec<u8>, CallError> {
     let mut out = TextBuilder::new();
     let mut in_run = false;
     for chunk in s.utf8_chunks() {
@@ -252,7 +316,12 @@ fn to_valid_utf_8(s: &[u8], replacement: &[u8]) -> Result<Vec<u8>, CallError> {
 
 /// `s` without the characters at both ends that are in `cutset`.
 #[function(example(call = r#"strings.trim("¡¡Hello!!", "!¡")"#, result = r#""Hello""#))]
-fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
+fn trim(
+    /// The text.
+    s: &[u8],
+    /// The characters to take away, in any order.
+    cutset: &[u8],
+) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
     let s = text::trim_start(s, |c| set.contains(c));
     text::trim_end(s, |c| set.contains(c)).to_vec()
@@ -260,39 +329,56 @@ fn trim(s: &[u8], cutset: &[u8]) -> Vec<u8> {
 
 /// `s` without the characters at the beginning that are in `cutset`.
 #[function(example(call = r#"strings.trim_left("xxa", "x")"#, result = r#""a""#))]
-fn trim_left(s: &[u8], cutset: &[u8]) -> Vec<u8> {
+fn trim_left(
+    /// The text.
+    s: &[u8],
+    /// The characters to take away, in any order.
+    cutset: &[u8],
+) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
     text::trim_start(s, |c| set.contains(c)).to_vec()
 }
 
 /// `s` without `prefix` at its beginning.
-#[function(
-    args(prefix = "What to take away from the beginning."),
-    example(call = r#"strings.trim_prefix("xxa", "x")"#, result = r#""xa""#)
-)]
-fn trim_prefix(s: &[u8], prefix: &[u8]) -> Vec<u8> {
+#[function(example(call = r#"strings.trim_prefix("xxa", "x")"#, result = r#""xa""#))]
+fn trim_prefix(
+    /// The text.
+    s: &[u8],
+    /// What to take away from the beginning.
+    prefix: &[u8],
+) -> Vec<u8> {
     s.strip_prefix(prefix).unwrap_or(s).to_vec()
 }
 
 /// `s` without the characters at the end that are in `cutset`.
 #[function(example(call = r#"strings.trim_right("axx", "x")"#, result = r#""a""#))]
-fn trim_right(s: &[u8], cutset: &[u8]) -> Vec<u8> {
+fn trim_right(
+    /// The text.
+    s: &[u8],
+    /// The characters to take away, in any order.
+    cutset: &[u8],
+) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
     text::trim_end(s, |c| set.contains(c)).to_vec()
 }
 
 /// `s` without the blanks at both ends.
 #[function(example(call = r#"strings.trim_space(" a ")"#, result = r#""a""#))]
-fn trim_space(s: &[u8]) -> Vec<u8> {
+fn trim_space(
+    /// The text.
+    s: &[u8],
+) -> Vec<u8> {
     text::trim_space(s).to_vec()
 }
 
 /// `s` without `suffix` at its end.
-#[function(
-    args(suffix = "What to take away from the end."),
-    example(call = r#"strings.trim_suffix("axx", "x")"#, result = r#""ax""#)
-)]
-fn trim_suffix(s: &[u8], suffix: &[u8]) -> Vec<u8> {
+#[function(example(call = r#"strings.trim_suffix("axx", "x")"#, result = r#""ax""#))]
+fn trim_suffix(
+    /// The text.
+    s: &[u8],
+    /// What to take away from the end.
+    suffix: &[u8],
+) -> Vec<u8> {
     s.strip_suffix(suffix).unwrap_or(s).to_vec()
 }
 

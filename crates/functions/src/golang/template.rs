@@ -29,11 +29,13 @@ pub(crate) static MODULE: Module = Module::new("golang", "Go's text templates.",
     raw,
     signature = "func(template str) str",
     signature = "func(template str, vars ?1) str",
-    args(
-        template = "The text of the template.",
-        vars = "What `.` means in it: usually a struct or a map."
+    parameters(
+        /// The text of the template.
+        template,
+        /// What `.` means in it: usually a struct or a map.
+        #[default = "nothing"]
+        vars,
     ),
-    defaults(vars = "nothing"),
     example(
         call = r#"golang.template("{{ range . }}<{{ . }}>{{ end }}", ["a", "b"])"#,
         result = r#""<a><b>""#

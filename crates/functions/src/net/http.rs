@@ -12,10 +12,14 @@ pub(crate) static MODULE: Module = Module::new("net/http", "Answers of HTTP requ
     watch = watch,
     keyed,
     signature = "func(uid str) struct{status int; output str}",
-    args(uid = "What the resource has as its `uid`. It must not change while the program runs."),
     example(call = r#"http.response("nobody asks")->status"#, result = "0")
 )]
-fn response(context: &CallContext<'_>, uid: &str, result: &Type) -> Result<Value, CallError> {
+fn response(
+    context: &CallContext<'_>,
+    /// What the resource has as its `uid`. It must not change while the program runs.
+    uid: &str,
+    result: &Type,
+) -> Result<Value, CallError> {
     let response = match context.capabilities.http_responses() {
         Some(responses) => responses
             .get(uid)

@@ -16,7 +16,10 @@ use super::MODULE;
 /// holds more than 64 MiB, or leads through a link of a user who has no right to what it leads to.
 #[function(
     signature = "func(filename str) str",
-    args(filename = "An absolute path."),
+    parameters(
+        /// An absolute path.
+        filename,
+    ),
     example(
         call = r#"os.readfile("/no/such/file") <|> "missing""#,
         result = r#""missing""#

@@ -12,7 +12,10 @@ use super::MODULE;
 #[function(
     unpredictable,
     signature = "func(cmd str) str",
-    args(cmd = "What `/bin/sh -c` runs."),
+    parameters(
+        /// What `/bin/sh -c` runs.
+        cmd,
+    ),
     example(call = r#"os.system("echo hello")"#, result = "")
 )]
 pub(super) static SYSTEM: System = System;

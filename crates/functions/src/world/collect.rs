@@ -13,7 +13,10 @@ pub(crate) static MODULE: Module = Module::new(
 /// Names and hosts of what is exported of a kind to this host or to all.
 #[function(
     signature = "func(kind str) []struct{name str; host str}",
-    args(kind = "A kind of resource, as `file`. It must not change while the program runs."),
+    parameters(
+        /// A kind of resource, as `file`. It must not change while the program runs.
+        kind,
+    ),
     example(call = r#"len(collect.res("file"))"#, result = "0")
 )]
 static RES: Ask = Ask {
