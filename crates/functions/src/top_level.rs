@@ -1,10 +1,13 @@
-//! What needs no import.
+//! Functions that need no import.
 
 use setpoint_value::operators::{CONCAT, CONTAINS, LIST_LOOKUP, MAP_LOOKUP};
 use setpoint_value::{CallError, Mark, Marks, Module, ParameterFlags, Type, Value, function};
 
-use crate::history::HISTORY;
-use crate::random::RANDOM1;
+mod history;
+mod random;
+
+use history::HISTORY;
+use random::RANDOM1;
 
 pub(crate) static MODULE: Module = Module::new(
     "",

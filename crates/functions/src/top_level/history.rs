@@ -8,7 +8,7 @@ use setpoint_value::{
     CallContext, CallError, Capabilities, Source, Subscription, Timer, Value, Wake, function,
 };
 
-use crate::top_level::MODULE;
+use super::MODULE;
 
 /// The value of the first argument `index` milliseconds ago.
 ///
@@ -24,12 +24,12 @@ use crate::top_level::MODULE;
     ),
     example(call = "history(42, 1000)", result = "42")
 )]
-pub(crate) static HISTORY: History = History;
+pub(super) static HISTORY: History = History;
 
 /// However often the value changes, no more than this many of its values are remembered, evenly spread over the time.
 const RESOLUTION: u32 = 10_000;
 
-pub(crate) struct History;
+pub(super) struct History;
 
 impl Source for History {
     fn open(

@@ -2,7 +2,7 @@
 
 use setpoint_value::{CallContext, CallError, Random, Source, Subscription, Value, function};
 
-use crate::top_level::MODULE;
+use super::MODULE;
 
 /// So many random letters, `a` to `z` and `A` to `Z`.
 ///
@@ -18,11 +18,11 @@ use crate::top_level::MODULE;
     ),
     example(call = "len(random1(8))", result = "8")
 )]
-pub(crate) static RANDOM1: RandomText = RandomText;
+pub(super) static RANDOM1: RandomText = RandomText;
 
 const LETTERS: &[u8; 52] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-pub(crate) struct RandomText;
+pub(super) struct RandomText;
 
 impl Source for RandomText {
     fn open(
