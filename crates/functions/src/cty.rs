@@ -202,7 +202,7 @@ fn elements(value: &Value) -> Option<Vec<&Value>> {
 }
 
 /// Marks of the arguments themselves, not of what is inside them.
-fn outer_marks(arguments: &[Value]) -> Marks {
+fn outer_marks<'a>(arguments: impl IntoIterator<Item = &'a Value>) -> Marks {
     let mut marks = Marks::none();
     for argument in arguments {
         if let Value::Marked(inner) = argument {

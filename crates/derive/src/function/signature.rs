@@ -51,6 +51,7 @@ fn spelling(ty: &Type) -> Option<String> {
             "i64" => "int",
             "f64" => "float",
             "bool" => "bool",
+            "Number" => "number",
             _ => return None,
         }
         .to_owned(),

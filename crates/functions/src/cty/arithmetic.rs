@@ -1,5 +1,6 @@
 //! Numbers. Of an int and a float the result is a float; an int that overflows is an error.
 
+use setpoint_value::native::{FromArgument, IntoAnswer, Undecoded};
 use setpoint_value::{CallError, ParameterFlags, Type, Value, compare_numbers, function, whole};
 
 use super::{DYNAMIC, MODULE, argument, flags, not_null, outer_marks, refuse, text};
@@ -10,202 +11,172 @@ const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
 ///
 /// Of two ints one that does not fit an int fails in a way that `<|>` catches.
 #[function(
-    raw,
-    signature = "func(a number, b number) number",
-    parameters(
-        /// A number.
-        a,
-        /// What is added to it.
-        b,
-    ),
     flags = DYNAMIC,
     refine = not_null,
     example(call = "cty.add(1, 2)", result = "3")
 )]
-pub fn add(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    combined(arguments, i64::checked_add, |a, b| a + b)
+pub fn add(
+    /// A number.
+    a: Number,
+    /// What is added to it.
+    b: Number,
+) -> Result<Number, CallError> {
+    combined(a, b, i64::checked_add, |a, b| a + b)
 }
 
 /// The difference.
 #[function(
-    raw,
-    signature = "func(a number, b number) number",
-    parameters(
-        /// A number.
-        a,
-        /// What is taken from it.
-        b,
-    ),
     flags = DYNAMIC,
     refine = not_null,
     example(call = "cty.subtract(1, 2)", result = "-1")
 )]
-pub fn subtract(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    combined(arguments, i64::checked_sub, |a, b| a - b)
+pub fn subtract(
+    /// A number.
+    a: Number,
+    /// What is taken from it.
+    b: Number,
+) -> Result<Number, CallError> {
+    combined(a, b, i64::checked_sub, |a, b| a - b)
 }
 
 /// The product.
 #[function(
-    raw,
-    signature = "func(a number, b number) number",
-    parameters(
-        /// A number.
-        a,
-        /// How many times to take it.
-        b,
-    ),
     flags = DYNAMIC,
     refine = not_null,
     example(call = "cty.multiply(1.5, 2.0)", result = "3.0")
 )]
-pub fn multiply(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    combined(arguments, i64::checked_mul, |a, b| a * b)
+pub fn multiply(
+    /// A number.
+    a: Number,
+    /// How many times to take it.
+    b: Number,
+) -> Result<Number, CallError> {
+    combined(a, b, i64::checked_mul, |a, b| a * b)
 }
 
 /// The quotient, always a float.
 ///
 /// Division by zero fails in a way that `<|>` catches.
 #[function(
-    raw,
-    signature = "func(a number, b number) float",
-    parameters(
-        /// The dividend.
-        a,
-        /// The divisor, not zero.
-        b,
-    ),
     flags = DYNAMIC,
     refine = not_null,
     example(call = "cty.divide(7, 2)", result = "3.5")
 )]
-pub fn divide(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let (a, b) = (float(arguments, 0)?, float(arguments, 1)?);
+pub fn divide(
+    /// The dividend.
+    a: Number,
+    /// The divisor, not zero.
+    b: Number,
+) -> Result<f64, CallError> {
+    let (a, b) = (a.as_float(), b.as_float());
     if b == 0.0 {
         return refuse(1, "can't divide by zero");
     }
-    Ok(Value::float(a / b))
+    Ok(a / b)
 }
 
 /// The remainder of a division, with the sign of `a`.
 ///
 /// Division by zero fails in a way that `<|>` catches.
 #[function(
-    raw,
-    signature = "func(a number, b number) number",
-    parameters(
-        /// The dividend.
-        a,
-        /// The divisor, not zero.
-        b,
-    ),
     flags = DYNAMIC,
     refine = not_null,
     example(call = "cty.modulo(7, 3)", result = "1"),
     example(call = "cty.modulo(-7, 3)", result = "-1")
 )]
-pub fn modulo(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    if float(arguments, 1)? == 0.0 {
+pub fn modulo(
+    /// The dividend.
+    a: Number,
+    /// The divisor, not zero.
+    b: Number,
+) -> Result<Number, CallError> {
+    if b.as_float() == 0.0 {
         return refuse(1, "can't divide by zero");
     }
     // The smallest int by −1 has no quotient, but its remainder is 0.
-    combined(arguments, |a, b| Some(a.wrapping_rem(b)), |a, b| a % b)
+    combined(a, b, |a, b| Some(a.wrapping_rem(b)), |a, b| a % b)
 }
 
 /// The number with the other sign.
 #[function(
-    raw,
     signature = "func(num number) number",
-    parameters(
-        /// Any number.
-        num,
-    ),
     flags = MARKED_DYNAMIC,
     refine = not_null,
     example(call = "cty.negate(3)", result = "-3")
 )]
-pub fn negate(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    with_sign(arguments, i64::checked_neg, |f| -f)
+pub fn negate(
+    /// Any number.
+    num: &Value,
+) -> Result<Value, CallError> {
+    with_sign(num, i64::checked_neg, |f| -f)
 }
 
 /// The number without its sign.
 #[function(
-    raw,
     signature = "func(num number) number",
-    parameters(
-        /// Any number.
-        num,
-    ),
     flags = MARKED_DYNAMIC,
     refine = not_null,
     example(call = "cty.absolute(-3)", result = "3")
 )]
-pub fn absolute(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    with_sign(arguments, i64::checked_abs, f64::abs)
+pub fn absolute(
+    /// Any number.
+    num: &Value,
+) -> Result<Value, CallError> {
+    with_sign(num, i64::checked_abs, f64::abs)
 }
 
-fn with_sign(
-    arguments: &[Value],
-    ints: fn(i64) -> Option<i64>,
-    floats: fn(f64) -> f64,
-) -> Result<Value, CallError> {
-    let result = match argument(arguments, 0)? {
+/// A number that keeps its marks.
+fn with_sign(num: &Value, ints: fn(i64) -> Option<i64>, floats: fn(f64) -> f64) -> Result<Value, CallError> {
+    let result = match num.unmarked() {
         Value::Int(int) => Value::Int(ints(*int).ok_or_else(overflow)?),
-        other => Value::float(floats(as_float(other).ok_or_else(|| not_a_number(other))?)),
+        Value::Float(float) => Value::float(floats(float.0)),
+        other => return Err(CallError::fatal(format!("{} is not number", other.ty()))),
     };
-    Ok(result.with_marks(&outer_marks(arguments)))
+    Ok(result.with_marks(&outer_marks([num])))
 }
 
 /// The whole part: rounded toward zero.
 #[function(
-    raw,
-    signature = "func(num number) int",
-    parameters(
-        /// Any number.
-        num,
-    ),
     flags = DYNAMIC,
     refine = not_null,
     example(call = "cty.int(-1.9)", result = "-1")
 )]
-pub fn int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    rounded(arguments, f64::trunc)
+pub fn int(
+    /// Any number.
+    num: Number,
+) -> Result<i64, CallError> {
+    rounded(num, f64::trunc)
 }
 
 /// The next whole number up; a whole number stays.
 #[function(
-    raw,
-    signature = "func(num number) int",
-    parameters(
-        /// Any number.
-        num,
-    ),
     refine = not_null,
     example(call = "cty.ceil(1.2)", result = "2")
 )]
-pub fn ceil(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    rounded(arguments, f64::ceil)
+pub fn ceil(
+    /// Any number.
+    num: Number,
+) -> Result<i64, CallError> {
+    rounded(num, f64::ceil)
 }
 
 /// The next whole number down; a whole number stays.
 #[function(
-    raw,
-    signature = "func(num number) int",
-    parameters(
-        /// Any number.
-        num,
-    ),
     refine = not_null,
     example(call = "cty.floor(-1.2)", result = "-2")
 )]
-pub fn floor(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    rounded(arguments, f64::floor)
+pub fn floor(
+    /// Any number.
+    num: Number,
+) -> Result<i64, CallError> {
+    rounded(num, f64::floor)
 }
 
-fn rounded(arguments: &[Value], round: fn(f64) -> f64) -> Result<Value, CallError> {
-    match argument(arguments, 0)? {
-        Value::Int(int) => Ok(Value::Int(*int)),
-        other => match as_float(other).and_then(|f| whole(round(f))) {
-            Some(int) => Ok(Value::Int(int)),
+fn rounded(num: Number, round: fn(f64) -> f64) -> Result<i64, CallError> {
+    match num {
+        Number::Int(int) => Ok(int),
+        Number::Float(float) => match whole(round(float)) {
+            Some(int) => Ok(int),
             None => refuse(0, "has no whole part that fits an int"),
         },
     }
@@ -213,19 +184,19 @@ fn rounded(arguments: &[Value], round: fn(f64) -> f64) -> Result<Value, CallErro
 
 /// −1, 0 or 1, as the number is below, at or above zero.
 #[function(
-    raw,
-    signature = "func(num number) int",
-    parameters(
-        /// Any number.
-        num,
-    ),
     refine = not_null,
     example(call = "cty.signum(-2.5)", result = "-1")
 )]
-pub fn signum(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    match compare_numbers(argument(arguments, 0)?, &Value::Int(0)) {
-        Some(order) => Ok(Value::Int(order as i64)),
-        None => refuse(0, "is not a number"),
+pub fn signum(
+    /// Any number.
+    num: Number,
+) -> Result<i64, CallError> {
+    match num {
+        Number::Int(int) => Ok(int.signum()),
+        Number::Float(float) => match float.partial_cmp(&0.0) {
+            Some(order) => Ok(order as i64),
+            None => refuse(0, "is not a number"),
+        },
     }
 }
 
@@ -233,20 +204,17 @@ pub fn signum(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
 ///
 /// What has no logarithm fails in a way that `<|>` catches.
 #[function(
-    raw,
-    signature = "func(num number, base number) float",
-    parameters(
-        /// Any number.
-        num,
-        /// The base of the logarithm: positive, and not 1.
-        base,
-    ),
     refine = not_null,
     example(call = "cty.log(1000, 10)", result = "3.0"),
     example(call = "cty.log(8, 2)", result = "3.0")
 )]
-pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let (num, base) = (float(arguments, 0)?, float(arguments, 1)?);
+pub fn log(
+    /// Any number.
+    num: Number,
+    /// The base of the logarithm: positive, and not 1.
+    base: Number,
+) -> Result<f64, CallError> {
+    let (num, base) = (num.as_float(), base.as_float());
     if num.is_nan() || num <= 0.0 {
         return refuse(0, "has no logarithm");
     }
@@ -254,33 +222,30 @@ pub fn log(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         return refuse(1, "is not a base of logarithms");
     }
     // The usual bases exactly.
-    Ok(Value::float(match base {
+    Ok(match base {
         2.0 => num.log2(),
         10.0 => num.log10(),
         _ => num.ln() / base.ln(),
-    }))
+    })
 }
 
 /// `num` to a power.
 #[function(
-    raw,
-    signature = "func(num number, power number) float",
-    parameters(
-        /// Any number.
-        num,
-        /// The exponent.
-        power,
-    ),
     refine = not_null,
     example(call = "cty.pow(2, 10)", result = "1024.0")
 )]
-pub fn pow(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let (num, power) = (float(arguments, 0)?, float(arguments, 1)?);
+pub fn pow(
+    /// Any number.
+    num: Number,
+    /// The exponent.
+    power: Number,
+) -> Result<f64, CallError> {
+    let (num, power) = (num.as_float(), power.as_float());
     let result = num.powf(power);
     if result.is_nan() && !num.is_nan() && !power.is_nan() {
         return refuse(1, "this power of a negative number is not a number");
     }
-    Ok(Value::float(result))
+    Ok(result)
 }
 
 /// The least of the numbers.
@@ -342,27 +307,24 @@ fn extreme(arguments: &[Value], wanted: std::cmp::Ordering) -> Result<Value, Cal
 /// Up to base 36 letters count in either case; above, capitals follow the small ones. Other text, or a number that does not
 /// fit an int, fails in a way that `<|>` catches.
 #[function(
-    raw,
     signature = "func(number str, base int) int",
     signature = "func(number int, base int) int",
-    parameters(
-        /// The digits as text, with a sign if need be; or an int, whose decimal digits are read.
-        number,
-        /// The base, 2 to 62.
-        base,
-    ),
     refine = not_null,
     example(call = r#"cty.parse_int("ff", 16)"#, result = "255"),
     example(call = "cty.parse_int(101, 2)", result = "5")
 )]
-pub fn parse_int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let base = super::whole_number(arguments, 1)?;
+pub fn parse_int(
+    /// The digits as text, with a sign if need be; or an int, whose decimal digits are read.
+    number: &Value,
+    /// The base, 2 to 62.
+    base: i64,
+) -> Result<i64, CallError> {
     if !(2..=62).contains(&base) {
         return refuse(1, "the base is between 2 and 62");
     }
-    let spelt = match argument(arguments, 0)? {
+    let spelt = match number {
         Value::Int(int) => int.to_string(),
-        _ => text(arguments, 0)?.to_owned(),
+        _ => text(std::slice::from_ref(number), 0)?.to_owned(),
     };
     let (negative, digits) = match spelt.as_bytes() {
         [b'-', digits @ ..] => (true, digits),
@@ -388,19 +350,21 @@ pub fn parse_int(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         return refuse(0, format!("is not a whole number in base {base}"));
     };
     match i64::try_from(if negative { -result } else { result }) {
-        Ok(int) => Ok(Value::Int(int)),
+        Ok(int) => Ok(int),
         Err(_) => refuse(0, "does not fit an int"),
     }
 }
 
+/// The result of two ints or of two floats.
 fn combined(
-    arguments: &[Value],
+    a: Number,
+    b: Number,
     ints: fn(i64, i64) -> Option<i64>,
     floats: fn(f64, f64) -> f64,
-) -> Result<Value, CallError> {
-    match arguments {
-        [Value::Int(a), Value::Int(b)] => ints(*a, *b).map(Value::Int).ok_or_else(overflow),
-        _ => Ok(Value::float(floats(float(arguments, 0)?, float(arguments, 1)?))),
+) -> Result<Number, CallError> {
+    match (a, b) {
+        (Number::Int(a), Number::Int(b)) => ints(a, b).map(Number::Int).ok_or_else(overflow),
+        _ => Ok(Number::Float(floats(a.as_float(), b.as_float()))),
     }
 }
 
@@ -408,19 +372,38 @@ fn overflow() -> CallError {
     CallError::catchable("the result does not fit an int")
 }
 
-fn not_a_number(value: &Value) -> CallError {
-    CallError::fatal(format!("{} is not number", value.ty()))
+/// An argument or result of type `number`.
+#[derive(Clone, Copy)]
+pub enum Number {
+    /// A value of type `int`.
+    Int(i64),
+    /// A value of type `float`.
+    Float(f64),
 }
 
-fn float(arguments: &[Value], index: usize) -> Result<f64, CallError> {
-    let value = argument(arguments, index)?;
-    as_float(value).ok_or_else(|| not_a_number(value))
+impl Number {
+    fn as_float(self) -> f64 {
+        match self {
+            Number::Int(int) => int as f64,
+            Number::Float(float) => float,
+        }
+    }
 }
 
-fn as_float(value: &Value) -> Option<f64> {
-    match value {
-        Value::Int(int) => Some(*int as f64),
-        Value::Float(float) => Some(float.0),
-        _ => None,
+impl<'a> FromArgument<'a> for Number {
+    fn from_argument(value: &'a Value) -> Result<Self, Undecoded> {
+        match value.unmarked() {
+            Value::Float(float) => Ok(Number::Float(float.0)),
+            other => i64::from_argument(other).map(Number::Int),
+        }
+    }
+}
+
+impl IntoAnswer for Number {
+    fn into_answer(self, ty: &Type) -> Result<Value, CallError> {
+        match self {
+            Number::Int(int) => int.into_answer(ty),
+            Number::Float(float) => float.into_answer(ty),
+        }
     }
 }
