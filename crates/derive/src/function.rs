@@ -75,30 +75,43 @@ fn describe(options: &Options, function: &ItemFn) -> syn::Result<TokenStream> {
     };
 
     let implementation = implementation(options, ident, &parameters)?;
-    let constructor = if let Some(class) = options.class {
-        let class = format_ident!("{class}");
-        let (module_directory, rearmed, keyed) = (options.module_directory, options.rearmed, options.keyed);
-        let source = match &options.watch {
-            Some(watch) => quote! {
-                ::setpoint_value::Follow { read: #implementation, watch: #watch, rearmed: #rearmed, keyed: #keyed }
-            },
-            None => quote! {
-                ::setpoint_value::ReadOnce { read: #implementation, reads_module_directory: #module_directory }
-            },
-        };
-        quote! {
-            ::setpoint_value::FunctionSpec::source(
-                MODULE.name, #name, &[#(#signatures),*], ::setpoint_value::Class::#class, &#source,
-            )
+    let constructor = |module: TokenStream| {
+        if let Some(class) = options.class {
+            let class = format_ident!("{class}");
+            let (module_directory, rearmed, keyed) =
+                (options.module_directory, options.rearmed, options.keyed);
+            let source = match &options.watch {
+                Some(watch) => quote! {
+                    ::setpoint_value::Follow { read: #implementation, watch: #watch, rearmed: #rearmed, keyed: #keyed }
+                },
+                None => quote! {
+                    ::setpoint_value::ReadOnce { read: #implementation, reads_module_directory: #module_directory }
+                },
+            };
+            quote! {
+                ::setpoint_value::FunctionSpec::source(
+                    #module, #name, &[#(#signatures),*], ::setpoint_value::Class::#class, &#source,
+                )
+            }
+        } else {
+            quote!(::setpoint_value::FunctionSpec::pure(#module, #name, &[#(#signatures),*], #implementation))
         }
-    } else {
-        quote!(::setpoint_value::FunctionSpec::pure(MODULE.name, #name, &[#(#signatures),*], #implementation))
     };
     let further = options.further(&function.attrs, &documented, flags(options, &parameters));
-    Ok(quote! {
-        #(#doc_attributes)*
-        #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor #further;
-    })
+    let mut listed = vec![(spec, constructor(quote!(MODULE.name)))];
+    if let Some(module) = &options.alias {
+        let prefix = module.value().replace('/', "_").to_uppercase();
+        let spec = format_ident!("{prefix}_{}", listed[0].0);
+        listed.push((spec, constructor(module.to_token_stream())));
+    }
+    let doc_attributes: Vec<_> = doc_attributes.collect();
+    let described = listed.iter().map(|(spec, constructor)| {
+        quote! {
+            #(#doc_attributes)*
+            #visibility static #spec: ::setpoint_value::FunctionSpec = #constructor #further;
+        }
+    });
+    Ok(quote!(#(#described)*))
 }
 
 /// The description of a source or shape, in the place of the `static` that holds it.

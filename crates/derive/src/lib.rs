@@ -30,6 +30,8 @@ mod resource;
 ///
 /// - `parameters(…)` lists the parameters of a `raw` function or a `static`, with their doc comments and attributes.
 /// - `name`, `signature` (once for each alternative) and `flags` override what follows from the Rust function.
+/// - `alias = "strings"` describes the function of a second module too, in a `static` that is named after both: `STRINGS_TO_LOWER`.
+///   The table of that module lists it.
 /// - `raw` hands over `(&[Value], &Type)`. Otherwise a parameter of type `&Type` receives the decided result type.
 /// - `environment` makes a source that reads once; its first parameter is the `&CallContext`. `source` and `stateful` are the same, of these
 ///   classes. `module_directory` says that its answer depends on the module that calls.

@@ -1,7 +1,8 @@
-//! `strings`: text. By bytes, except for letters and blanks, which follow Unicode.
+//! `strings`: text. By bytes, except for letters and blanks, which follow Unicode. Functions that `golang/strings` has too are defined there.
 
 use setpoint_value::{CallError, Module, function};
 
+use crate::golang::strings::{STRINGS_CONTAINS, STRINGS_HAS_PREFIX, STRINGS_HAS_SUFFIX, STRINGS_REPLACE_ALL};
 use crate::golang::text;
 use crate::text_builder;
 
@@ -9,12 +10,12 @@ pub(crate) static MODULE: Module = Module::new(
     "strings",
     "Text.",
     &[
-        &CONTAINS,
-        &HAS_PREFIX,
-        &HAS_SUFFIX,
+        &STRINGS_CONTAINS,
+        &STRINGS_HAS_PREFIX,
+        &STRINGS_HAS_SUFFIX,
         &JOIN_NONEMPTY,
         &LEFT_PAD,
-        &REPLACE_ALL,
+        &STRINGS_REPLACE_ALL,
         &RIGHT_PAD,
         &SPLIT,
         &SUBSTR,
@@ -23,39 +24,6 @@ pub(crate) static MODULE: Module = Module::new(
         &TRIM_SPACE,
     ],
 );
-
-/// Whether `substr` is somewhere in `s`.
-#[function(example(call = r#"strings.contains("hello", "ell")"#, result = "true"))]
-fn contains(
-    /// The text.
-    s: &[u8],
-    /// What to look for.
-    substr: &[u8],
-) -> bool {
-    text::find(s, substr).is_some()
-}
-
-/// Whether `s` begins with `prefix`.
-#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
-fn has_prefix(
-    /// The text.
-    s: &[u8],
-    /// How it may begin.
-    prefix: &[u8],
-) -> bool {
-    s.starts_with(prefix)
-}
-
-/// Whether `s` ends with `suffix`.
-#[function(example(call = r#"strings.has_suffix("hello", "he")"#, result = "false"))]
-fn has_suffix(
-    /// The text.
-    s: &[u8],
-    /// How it may end.
-    suffix: &[u8],
-) -> bool {
-    s.ends_with(suffix)
-}
 
 /// The elements that are not empty, with `sep` between them.
 #[function(example(call = r#"strings.join_nonempty(["a", "", "b"], "-")"#, result = r#""a-b""#))]
@@ -84,24 +52,6 @@ fn left_pad(
     let mut padded = padding(s, pad, len)?;
     padded.extend_from_slice(s);
     Ok(padded)
-}
-
-/// `s` with every `old` replaced by `new`, from left to right.
-///
-/// An empty `old` is found before each character and at the end.
-#[function(
-    example(call = r#"strings.replace_all("banana", "an", "o")"#, result = r#""booa""#),
-    example(call = r#"strings.replace_all("ab", "", "-")"#, result = r#""-a-b-""#)
-)]
-fn replace_all(
-    /// The text.
-    s: &[u8],
-    /// What to look for.
-    old: &[u8],
-    /// What takes its place.
-    new: &[u8],
-) -> Result<Vec<u8>, CallError> {
-    text::replace(s, old, new, -1)
 }
 
 /// `s` with as many `pad`s after it as it takes to reach `len` bytes.

@@ -11,6 +11,8 @@ use super::parameter_doc::ParameterDoc;
 #[derive(Default)]
 pub(super) struct Options {
     pub(super) name: Option<LitStr>,
+    /// Another module that has the function too.
+    pub(super) alias: Option<LitStr>,
     pub(super) signatures: Vec<LitStr>,
     pub(super) examples: Vec<(LitStr, LitStr)>,
     /// Documentation of the parameters in the signatures, if no parameters of a Rust function carry it.
@@ -50,6 +52,7 @@ impl Options {
         };
         match key.as_str() {
             "name" => self.name = Some(meta.value()?.parse()?),
+            "alias" => self.alias = Some(meta.value()?.parse()?),
             "signature" => self.signatures.push(meta.value()?.parse()?),
             "example" => {
                 let mut parts = named_texts(meta)?;

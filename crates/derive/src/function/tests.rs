@@ -83,6 +83,32 @@ fn parameters_carry_documentation_and_defaults() {
 }
 
 #[test]
+fn an_alias_is_the_same_function_of_another_module() {
+    let text = expanded(
+        quote!(
+            alias = "golang/strings",
+            example(call = "strings.f()", result = "1")
+        ),
+        quote!(
+            /// One.
+            pub(crate) fn f() -> i64 {
+                1
+            }
+        ),
+    );
+    for part in [
+        "static F :",
+        "pure (MODULE . name , \"f\"",
+        "static GOLANG_STRINGS_F :",
+        "pure (\"golang/strings\" , \"f\"",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(text.matches("strings.f()").count(), 2, "{text}");
+    assert_eq!(text.matches("fn f").count(), 1, "{text}");
+}
+
+#[test]
 fn mistakes_are_errors_that_keep_the_function() {
     for (attributes, item, problem) in [
         (

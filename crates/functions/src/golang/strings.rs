@@ -67,8 +67,11 @@ fn compare(
 }
 
 /// Whether `substr` is somewhere in `s`.
-#[function(example(call = r#"strings.contains("hello", "ell")"#, result = "true"))]
-fn contains(
+#[function(
+    alias = "strings",
+    example(call = r#"strings.contains("hello", "ell")"#, result = "true")
+)]
+pub(crate) fn contains(
     /// The text.
     s: &[u8],
     /// What to look for.
@@ -117,8 +120,11 @@ fn equal_fold(
 }
 
 /// Whether `s` begins with `prefix`.
-#[function(example(call = r#"strings.has_prefix("hello", "he")"#, result = "true"))]
-fn has_prefix(
+#[function(
+    alias = "strings",
+    example(call = r#"strings.has_prefix("hello", "he")"#, result = "true")
+)]
+pub(crate) fn has_prefix(
     /// The text.
     s: &[u8],
     /// How it may begin.
@@ -128,8 +134,12 @@ fn has_prefix(
 }
 
 /// Whether `s` ends with `suffix`.
-#[function(example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true"))]
-fn has_suffix(
+#[function(
+    alias = "strings",
+    example(call = r#"strings.has_suffix("hello", "lo")"#, result = "true"),
+    example(call = r#"strings.has_suffix("hello", "he")"#, result = "false")
+)]
+pub(crate) fn has_suffix(
     /// The text.
     s: &[u8],
     /// How it may end.
@@ -229,12 +239,15 @@ fn replace(
     text::replace(s, old, new, n)
 }
 
-/// `s` with every `old` replaced by `new`.
-#[function(example(
-    call = r#"strings.replace_all("oink oink", "oink", "moo")"#,
-    result = r#""moo moo""#
-))]
-fn replace_all(
+/// `s` with every `old` replaced by `new`, from left to right.
+///
+/// An empty `old` is found before each character and at the end.
+#[function(
+    alias = "strings",
+    example(call = r#"strings.replace_all("banana", "an", "o")"#, result = r#""booa""#),
+    example(call = r#"strings.replace_all("ab", "", "-")"#, result = r#""-a-b-""#)
+)]
+pub(crate) fn replace_all(
     /// The text.
     s: &[u8],
     /// What to look for.
