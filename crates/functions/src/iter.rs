@@ -3,7 +3,7 @@
 //! Those that take a function value are shapes: they ask for one call an element and make their result of the calls'
 //! results. All of them are incremental: an element that changes costs about as much as one element.
 
-use setpoint_value::{CallError, Module, ParameterFlags, Type, Value, function};
+use setpoint_value::{CallError, List, Module, ParameterFlags, Type, Value, function};
 
 mod changes;
 mod filter;
@@ -42,19 +42,16 @@ static FILTER: filter::Filter = filter::Filter;
 
 /// The elements of all lists of a list.
 #[function(
-    raw,
     signature = "func(inputs [][]?1) []?1",
-    parameters(
-        /// A list of lists.
-        inputs,
-    ),
     example(call = "iter.flatten([[1], [], [2, 3]])", result = "[1, 2, 3]")
 )]
-fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let lists = arguments.first().and_then(Value::as_list);
-    let lists = lists.ok_or_else(|| CallError::fatal("a list is needed"))?;
+fn flatten(
+    /// A list of lists.
+    inputs: &List,
+    ty: &Type,
+) -> Result<Value, CallError> {
     let mut items = imbl::Vector::new();
-    for list in lists.iter() {
+    for list in inputs.iter() {
         match list {
             Value::List(list) => items.append(list.items().clone()),
             // How long it is decides where everything after it stands.
@@ -63,7 +60,7 @@ fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
         }
     }
     let element = ty.element().cloned().unwrap_or(Type::Dynamic);
-    Ok(Value::List(setpoint_value::List::from_vector(element, items)))
+    Ok(Value::List(List::from_vector(element, items)))
 }
 
 /// What the function gives for each element.

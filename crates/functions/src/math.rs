@@ -38,23 +38,21 @@ fn minus1(
 /// A divisor of zero fails in a way that `<|>` catches.
 #[function(
     name = "mod",
-    raw,
     signature = "func(x ?1: int | float, y ?1) ?1",
-    parameters(
-        /// The dividend.
-        x,
-        /// The divisor, not zero.
-        y,
-    ),
     example(call = "math.mod(-7, 3)", result = "-1"),
     example(call = "math.mod(7.5, 2.0)", result = "1.5")
 )]
-fn r#mod(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    match arguments {
-        [Value::Int(_), Value::Int(0)] => Err(CallError::catchable("result is not a number")),
+fn r#mod(
+    /// The dividend.
+    x: &Value,
+    /// The divisor, not zero.
+    y: &Value,
+) -> Result<Value, CallError> {
+    match (x, y) {
+        (Value::Int(_), Value::Int(0)) => Err(CallError::catchable("result is not a number")),
         // The smallest int by −1 has no quotient, but its remainder is 0.
-        [Value::Int(a), Value::Int(b)] => Ok(Value::Int(a.wrapping_rem(*b))),
-        [Value::Float(a), Value::Float(b)] => finite(a.0 % b.0).map(Value::float),
+        (Value::Int(x), Value::Int(y)) => Ok(Value::Int(x.wrapping_rem(*y))),
+        (Value::Float(x), Value::Float(y)) => finite(x.0 % y.0).map(Value::float),
         _ => Err(CallError::fatal("the operand types do not fit")),
     }
 }

@@ -1,7 +1,7 @@
 //! Functions that need no import.
 
 use setpoint_value::operators::{CONCAT, CONTAINS, LIST_LOOKUP, MAP_LOOKUP};
-use setpoint_value::{CallError, Mark, Marks, Module, ParameterFlags, Type, Value, function};
+use setpoint_value::{CallError, Mark, Marks, Module, ParameterFlags, Value, function};
 
 mod history;
 mod random;
@@ -37,48 +37,41 @@ const ANYTHING: &[ParameterFlags] = &[ParameterFlags {
 
 /// How long something is: bytes of a string, elements of a list, entries of a map.
 #[function(
-    raw,
     signature = "func(value str) int",
     signature = "func(value []?1) int",
     signature = "func(value map{?1: ?2}) int",
-    parameters(
-        /// A string, a list or a map.
-        value,
-    ),
     example(call = r#"len("é")"#, result = "2"),
     example(call = "len([7, 8, 9])", result = "3"),
     example(call = r#"len({"a" => 1})"#, result = "1")
 )]
-fn len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let length = match arguments {
-        [Value::Str(text)] => text.len(),
-        [Value::List(list)] => list.len(),
-        [Value::Map(map)] => map.len(),
+fn len(
+    /// A string, a list or a map.
+    value: &Value,
+) -> Result<i64, CallError> {
+    let length = match value {
+        Value::Str(text) => text.len(),
+        Value::List(list) => list.len(),
+        Value::Map(map) => map.len(),
         _ => return Err(CallError::fatal("only a string, list or map has a length")),
     };
-    Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
+    Ok(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
 /// Stops the program when its argument is true or a text that is not empty.
 ///
 /// Otherwise it gives false. Nothing catches it. In mcl it is a statement, `panic($broken)`.
-#[function(
-    raw,
-    signature = "func(x bool) bool",
-    signature = "func(x str) bool",
-    parameters(
-        /// True, or a text that is not empty, to stop the program.
-        x,
-    )
-)]
-fn panic(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    match arguments {
-        [Value::Bool(true)] => Err(CallError::fatal("bool panic occurred")),
-        [Value::Str(text)] if !text.is_empty() => Err(CallError::fatal(format!(
+#[function(signature = "func(x bool) bool", signature = "func(x str) bool")]
+fn panic(
+    /// True, or a text that is not empty, to stop the program.
+    x: &Value,
+) -> Result<bool, CallError> {
+    match x {
+        Value::Bool(true) => Err(CallError::fatal("bool panic occurred")),
+        Value::Str(text) if !text.is_empty() => Err(CallError::fatal(format!(
             "str panic occurred: {}",
             text.to_lossy()
         ))),
-        _ => Ok(Value::Bool(false)),
+        _ => Ok(false),
     }
 }
 
@@ -99,41 +92,30 @@ fn panic_debug(
 
 /// The value, marked so that it is never shown, logged or stored in the clear.
 #[function(
-    raw,
     extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
-    parameters(
-        /// Anything.
-        value,
-    ),
     example(call = r#"len(sensitive("abc"))"#, result = "")
 )]
-fn sensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    Ok(first(arguments, ty).sensitive())
+fn sensitive(
+    /// Anything.
+    value: &Value,
+) -> Value {
+    value.clone().sensitive()
 }
 
 /// The value without the mark that hides it.
 #[function(
-    raw,
     extension,
     flags = ANYTHING,
     signature = "func(value ?1) ?1",
-    parameters(
-        /// Anything. Whoever calls it takes care that the value may be seen.
-        value,
-    ),
     example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)
 )]
-fn nonsensitive(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+fn nonsensitive(
+    /// Anything. Whoever calls it takes care that the value may be seen.
+    value: &Value,
+) -> Value {
     let mut marks = Marks::none();
-    let value = first(arguments, ty).unmark_deep(&mut marks);
-    Ok(value.with_marks(&marks.without(&Mark::Sensitive)))
-}
-
-fn first(arguments: &[Value], ty: &Type) -> Value {
-    arguments
-        .first()
-        .cloned()
-        .unwrap_or_else(|| Value::unknown(ty.clone()))
+    let value = value.unmark_deep(&mut marks);
+    value.with_marks(&marks.without(&Mark::Sensitive))
 }

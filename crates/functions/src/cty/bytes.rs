@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use setpoint_value::{CallError, Opaque, Type, Value, function};
 
-use super::{MODULE, argument, count, not_null, refuse, type_at, whole_number};
+use super::{MODULE, count, not_null, refuse, type_at};
 
 /// The name of the opaque type.
 const BYTES: &str = "bytes";
@@ -18,43 +18,40 @@ pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Value {
 
 /// How many bytes there are.
 #[function(
-    raw,
     signature = "func(buf opaque(bytes)) int",
     signature = "func(buf str) int",
-    parameters(
-        /// Raw bytes, or a text.
-        buf,
-    ),
     refine = not_null,
     example(call = r#"cty.bytes_len("añb")"#, result = "4")
 )]
-pub fn bytes_len(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    content(arguments).map(|bytes| count(bytes.len()))
+pub fn bytes_len(
+    /// Raw bytes, or a text.
+    buf: &Value,
+) -> Result<Value, CallError> {
+    content(buf).map(|bytes| count(bytes.len()))
 }
 
 /// `length` bytes from `offset` on.
 #[function(
-    raw,
     signature = "func(buf str, offset int, length int) str",
     signature = "func(buf opaque(bytes), offset int, length int) opaque(bytes)",
-    parameters(
-        /// Raw bytes, or a text.
-        buf,
-        /// The first byte to take, counted from 0.
-        offset,
-        /// How many bytes.
-        length,
-    ),
     result_type = |arguments| Ok(type_at(arguments, 0)),
     refine = not_null,
     example(call = r#"cty.bytes_slice("hello", 1, 3)"#, result = r#""ell""#)
 )]
-pub fn bytes_slice(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let all = content(arguments)?;
-    let Ok(offset) = usize::try_from(whole_number(arguments, 1)?) else {
+pub fn bytes_slice(
+    /// Raw bytes, or a text.
+    buf: &Value,
+    /// The first byte to take, counted from 0.
+    offset: i64,
+    /// How many bytes.
+    length: i64,
+    ty: &Type,
+) -> Result<Value, CallError> {
+    let all = content(buf)?;
+    let Ok(offset) = usize::try_from(offset) else {
         return refuse(1, "an offset is not negative");
     };
-    let Ok(length) = usize::try_from(whole_number(arguments, 2)?) else {
+    let Ok(length) = usize::try_from(length) else {
         return refuse(2, "a length is not negative");
     };
     let Some(end) = offset.checked_add(length).filter(|end| *end <= all.len()) else {
@@ -71,8 +68,8 @@ pub fn bytes_slice(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     })
 }
 
-fn content(arguments: &[Value]) -> Result<&[u8], CallError> {
-    match argument(arguments, 0)? {
+fn content(buf: &Value) -> Result<&[u8], CallError> {
+    match buf {
         Value::Str(text) => Ok(text.as_bytes()),
         Value::Opaque(opaque) => match opaque.content().downcast_ref::<Arc<[u8]>>() {
             Some(bytes) => Ok(bytes),

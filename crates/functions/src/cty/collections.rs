@@ -4,24 +4,22 @@ use setpoint_value::{
     ArgumentError, Bound, CallError, Refinement, Type, Value, convert, function, length_range, unify, whole,
 };
 
-use super::{MODULE, argument, count, flags, not_null, outer_marks, plain, refuse, type_at};
+use super::{MODULE, count, flags, not_null, outer_marks, plain, refuse, type_at};
 
 /// How many elements a list, set, map or tuple, or fields a struct has.
 #[function(
-    raw,
     signature = "func(value dynamic) int",
-    parameters(
-        /// A list, set, map, tuple or struct.
-        value,
-    ),
     flags = &[flags("!~#")],
     result_type = length_type,
     refine = not_null,
     example(call = "cty.length([1, 2, 3])", result = "3"),
     example(call = r#"cty.length({"a" => 1})"#, result = "1")
 )]
-pub fn length(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let length = match length_range(argument(arguments, 0)?) {
+pub fn length(
+    /// A list, set, map, tuple or struct.
+    value: &Value,
+) -> Value {
+    let length = match length_range(value.unmarked()) {
         Some((least, Some(most))) if least == most => count(least),
         range => {
             let (least, most) = range.unwrap_or((0, None));
@@ -35,7 +33,7 @@ pub fn length(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
             )
         }
     };
-    Ok(length.with_marks(&outer_marks(arguments)))
+    length.with_marks(&outer_marks([value]))
 }
 
 fn length_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -49,23 +47,19 @@ fn length_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// Whether a list or tuple has an index, a map a key, or a struct a field.
 #[function(
-    raw,
     signature = "func(collection dynamic, key dynamic) bool",
-    parameters(
-        /// A list, tuple, map or struct.
-        collection,
-        /// An index counted from 0, a key, or the name of a field.
-        key,
-    ),
     result_type = has_index_type,
     refine = not_null,
     example(call = r#"cty.has_index(["a"], 1)"#, result = "false"),
     example(call = r#"cty.has_index({"a" => 1}, "a")"#, result = "true")
 )]
-pub fn has_index(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    Ok(Value::Bool(
-        part(argument(arguments, 0)?, argument(arguments, 1)?).is_some(),
-    ))
+pub fn has_index(
+    /// A list, tuple, map or struct.
+    collection: &Value,
+    /// An index counted from 0, a key, or the name of a field.
+    key: &Value,
+) -> bool {
+    part(collection, key).is_some()
 }
 
 fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -79,22 +73,19 @@ fn has_index_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 ///
 /// What is not there fails in a way that `<|>` catches. The index of a tuple and the field of a struct decide the type.
 #[function(
-    raw,
     signature = "func(collection []?1, key int) ?1",
     signature = "func(collection map{?1: ?2}, key ?1) ?2",
     signature = "func(collection dynamic, key dynamic) dynamic",
-    parameters(
-        /// A list, tuple, map or struct.
-        collection,
-        /// An index counted from 0, a key, or the name of a field.
-        key,
-    ),
     result_type = index_type,
     example(call = r#"cty.index(["a", "b"], 1)"#, result = r#""b""#),
     example(call = r#"cty.index({"a" => 1}, "a")"#, result = "1")
 )]
-pub fn index(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let (collection, key) = (argument(arguments, 0)?, argument(arguments, 1)?);
+pub fn index(
+    /// A list, tuple, map or struct.
+    collection: &Value,
+    /// An index counted from 0, a key, or the name of a field.
+    key: &Value,
+) -> Result<Value, CallError> {
     part(collection, key)
         .cloned()
         .ok_or_else(|| CallError::catchable(format!("there is nothing at {key}")))
@@ -211,19 +202,17 @@ fn coalesce_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The value itself, of which it is then certain that it is not null.
 #[function(
-    raw,
     signature = "func(v ?1) ?1",
-    parameters(
-        /// The value, which must not be null.
-        v,
-    ),
     flags = &[flags("")],
     refine = not_null,
     example(call = "cty.assert_not_null(1)", result = "1")
 )]
-pub fn assert_not_null(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    match arguments {
-        [value] if !value.is_null() => Ok(value.clone()),
-        _ => refuse(0, "must not be null"),
+pub fn assert_not_null(
+    /// The value, which must not be null.
+    v: &Value,
+) -> Result<Value, CallError> {
+    if v.is_null() {
+        return refuse(0, "must not be null");
     }
+    Ok(v.clone())
 }

@@ -5,36 +5,29 @@ use setpoint_value::{
     converted_type, function,
 };
 
-use super::{DYNAMIC, MODULE, argument, not_null, type_at};
+use super::{DYNAMIC, MODULE, not_null, type_at};
 
 /// A number, bool or str as text.
 #[function(
-    raw,
     signature = "func(v dynamic) str",
-    parameters(
-        /// A number, bool or text.
-        v,
-    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::Str),
     refine = not_null,
     example(call = "cty.to_str(1.5)", result = r#""1.5""#),
     example(call = "cty.to_str(true)", result = r#""true""#)
 )]
-pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    converted(arguments, &Type::Str)
+pub fn to_str(
+    /// A number, bool or text.
+    v: &Value,
+) -> Result<Value, CallError> {
+    converted(v, &Type::Str)
 }
 
 /// The number that a text spells.
 ///
 /// An int where it is written as one, else a float; in mcl a text gives a float in any case. Other text is an error.
 #[function(
-    raw,
     signature = "func(v dynamic) dynamic",
-    parameters(
-        /// A number, or a text that spells one.
-        v,
-    ),
     flags = DYNAMIC,
     result_type = number_type,
     infer = infer_number,
@@ -42,8 +35,11 @@ pub fn to_str(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     example(call = r#"cty.to_number("1.5")"#, result = "1.5"),
     example(call = "cty.to_number(3)", result = "3")
 )]
-pub fn to_number(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    converted(arguments, &Type::Number)
+pub fn to_number(
+    /// A number, or a text that spells one.
+    v: &Value,
+) -> Result<Value, CallError> {
+    converted(v, &Type::Number)
 }
 
 fn number_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -69,73 +65,65 @@ fn infer_number(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErro
 
 /// The bool that `"true"`, `"false"`, `"1"` or `"0"` spells.
 #[function(
-    raw,
     signature = "func(v dynamic) bool",
-    parameters(
-        /// A bool, or one of these texts.
-        v,
-    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::Bool),
     refine = not_null,
     example(call = r#"cty.to_bool("1")"#, result = "true")
 )]
-pub fn to_bool(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    converted(arguments, &Type::Bool)
+pub fn to_bool(
+    /// A bool, or one of these texts.
+    v: &Value,
+) -> Result<Value, CallError> {
+    converted(v, &Type::Bool)
 }
 
 /// A set in sorted order, or the elements of a tuple as one type, as a list.
 #[function(
-    raw,
     signature = "func(v []?1) []?1",
     signature = "func(v dynamic) []dynamic",
-    parameters(
-        /// A list, set or tuple.
-        v,
-    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::list(Type::Dynamic)),
     refine = not_null,
     example(call = r#"cty.to_list(cty.to_set(["b", "a", "b"]))"#, result = r#"["a", "b"]"#)
 )]
-pub fn to_list(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    converted(arguments, &Type::list(Type::Dynamic))
+pub fn to_list(
+    /// A list, set or tuple.
+    v: &Value,
+) -> Result<Value, CallError> {
+    converted(v, &Type::list(Type::Dynamic))
 }
 
 /// The distinct elements of a list or tuple; in mcl they are a sorted list.
 #[function(
-    raw,
     signature = "func(v []?1) []?1",
     signature = "func(v dynamic) set{dynamic}",
-    parameters(
-        /// A list, set or tuple.
-        v,
-    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::set(Type::Dynamic)),
     refine = not_null,
     example(call = "cty.to_set([3, 1, 3, 2])", result = "[1, 2, 3]")
 )]
-pub fn to_set(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    converted(arguments, &Type::set(Type::Dynamic))
+pub fn to_set(
+    /// A list, set or tuple.
+    v: &Value,
+) -> Result<Value, CallError> {
+    converted(v, &Type::set(Type::Dynamic))
 }
 
 /// The fields of a struct as a map, their values as one type.
 #[function(
-    raw,
     signature = "func(v map{str: ?1}) map{str: ?1}",
     signature = "func(v dynamic) map{str: dynamic}",
-    parameters(
-        /// A map or struct.
-        v,
-    ),
     flags = DYNAMIC,
     result_type = |arguments| convertible(arguments, &Type::map(Type::Str, Type::Dynamic)),
     refine = not_null,
     example(call = "cty.to_map(struct{a => 1, b => 2})", result = r#"{"a" => 1, "b" => 2}"#)
 )]
-pub fn to_map(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    converted(arguments, &Type::map(Type::Str, Type::Dynamic))
+pub fn to_map(
+    /// A map or struct.
+    v: &Value,
+) -> Result<Value, CallError> {
+    converted(v, &Type::map(Type::Str, Type::Dynamic))
 }
 
 /// A call whose arguments are checked and whose result is unknown: what a function answers whose value cannot be said
@@ -159,6 +147,6 @@ fn convertible(arguments: &[Value], to: &Type) -> Result<Type, ArgumentError> {
     })
 }
 
-fn converted(arguments: &[Value], to: &Type) -> Result<Value, CallError> {
-    convert(argument(arguments, 0)?, to).map_err(|error| error.at_argument(0).into())
+fn converted(value: &Value, to: &Type) -> Result<Value, CallError> {
+    convert(value, to).map_err(|error| error.at_argument(0).into())
 }

@@ -4,35 +4,32 @@ use std::fmt::Write;
 
 use setpoint_value::{ArgumentError, CallError, Refinement, Type, Value, format_float, function};
 
-use super::{MODULE, argument, flags, not_null, plain, refuse, text};
+use super::{MODULE, argument, flags, not_null, plain, refuse};
 use crate::text_builder::TextBuilder;
 
 /// A value as JSON on one line, fields and keys sorted.
 ///
 /// Sets become sorted arrays. Functions and opaque values have no JSON, nor have NaN and infinities.
 #[function(
-    raw,
     signature = "func(val dynamic) str",
-    parameters(
-        /// Any value that JSON has a form for.
-        val,
-    ),
     flags = &[flags("!?~")],
     refine = not_null,
     example(call = r#"cty.json_encode([1, 2])"#, result = r#""[1,2]""#),
     example(call = r#"cty.json_encode(struct{b => "x", a => true})"#, result = r#""{\"a\":true,\"b\":\"x\"}""#)
 )]
-pub fn json_encode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let value = argument(arguments, 0)?;
-    if !value.is_wholly_known() {
-        let first = first_byte(value).unwrap_or_default();
+pub fn json_encode(
+    /// Any value that JSON has a form for.
+    val: &Value,
+) -> Result<Value, CallError> {
+    if !val.is_wholly_known() {
+        let first = first_byte(val).unwrap_or_default();
         return Ok(Value::refined(
             Type::Str,
             Refinement::not_null().with_prefix(first),
         ));
     }
     let mut out = TextBuilder::new();
-    write_json(value, &mut out).or_else(|problem| refuse(0, problem))?;
+    write_json(val, &mut out).or_else(|problem| refuse(0, problem))?;
     Ok(Value::str(out.finish()?))
 }
 
@@ -148,20 +145,18 @@ pub(super) fn write_string(text: &str, out: &mut TextBuilder) {
 ///
 /// In mcl the text is known while compiling, because it decides the type. A JSON `null` has no value there.
 #[function(
-    raw,
     signature = "func(str str) dynamic",
-    parameters(
-        /// Text of JSON.
-        str,
-    ),
     result_type = |arguments| match known_text(arguments) {
         Some(text) => Ok(decode_json(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
         None => Ok(Type::Dynamic),
     },
     example(call = r#"cty.json_decode("{\"a\": [1, 2], \"b\": \"x\"}")"#, result = r#"struct{a => [1, 2], b => "x"}"#)
 )]
-pub fn json_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    decode_json(text(arguments, 0)?).or_else(|problem| refuse(0, problem))
+pub fn json_decode(
+    /// Text of JSON.
+    str: &str,
+) -> Result<Value, CallError> {
+    decode_json(str).or_else(|problem| refuse(0, problem))
 }
 
 fn known_text(arguments: &[Value]) -> Option<&str> {
@@ -200,12 +195,7 @@ fn decoded(json: serde_json::Value) -> Result<Value, String> {
 ///
 /// In mcl the text is known while compiling, because it decides the type.
 #[function(
-    raw,
     signature = "func(str str) []dynamic",
-    parameters(
-        /// Text of CSV, the names of the columns in its first row.
-        str,
-    ),
     result_type = |arguments| match known_text(arguments) {
         Some(text) => Ok(decode_csv(text).map_err(|problem| ArgumentError::at(0, problem))?.ty()),
         None => Ok(Type::Dynamic),
@@ -213,8 +203,11 @@ fn decoded(json: serde_json::Value) -> Result<Value, String> {
     refine = not_null,
     example(call = r#"cty.csv_decode("a,b\n1,2\n")"#, result = r#"[struct{a => "1", b => "2"}]"#)
 )]
-pub fn csv_decode(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    decode_csv(text(arguments, 0)?).or_else(|problem| refuse(0, problem))
+pub fn csv_decode(
+    /// Text of CSV, the names of the columns in its first row.
+    str: &str,
+) -> Result<Value, CallError> {
+    decode_csv(str).or_else(|problem| refuse(0, problem))
 }
 
 fn decode_csv(text: &str) -> Result<Value, String> {

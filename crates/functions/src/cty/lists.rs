@@ -282,17 +282,15 @@ fn coalesce_list_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The texts that are not empty.
 #[function(
-    raw,
     signature = "func(list []str) []str",
-    parameters(
-        /// A list of texts.
-        list,
-    ),
     refine = not_null,
     example(call = r#"cty.compact(["a", "", "b"])"#, result = r#"["a", "b"]"#)
 )]
-pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let list = argument(arguments, 0)?;
+pub fn compact(
+    /// A list of texts.
+    list: &Value,
+    ty: &Type,
+) -> Result<Value, CallError> {
     if !list.is_wholly_known() {
         let most = length_range(list).and_then(|(_, most)| most);
         return Ok(Value::refined(
@@ -310,35 +308,32 @@ pub fn compact(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
 
 /// Whether a list, set or tuple has an element equal to a value.
 #[function(
-    raw,
     signature = "func(list []?1, value ?1) bool",
     signature = "func(list dynamic, value dynamic) bool",
-    parameters(
-        /// A list, set or tuple.
-        list,
-        /// What to look for.
-        value,
-    ),
     flags = &[flags(""), flags("?")],
     result_type = contains_type,
     refine = not_null,
     example(call = r#"cty.contains(["a", "b"], "b")"#, result = "true")
 )]
-pub fn contains(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let value = argument(arguments, 1)?;
+pub fn contains(
+    /// A list, set or tuple.
+    list: &Value,
+    /// What to look for.
+    value: &Value,
+) -> Value {
     let mut open = false;
-    for item in elements(argument(arguments, 0)?).unwrap_or_default() {
+    for item in elements(list).unwrap_or_default() {
         match equals(item, value) {
-            Equality::Equal => return Ok(Value::Bool(true)),
+            Equality::Equal => return Value::Bool(true),
             Equality::Unknown => open = true,
             Equality::Unequal => {}
         }
     }
-    Ok(if open {
+    if open {
         Value::unknown(Type::Bool)
     } else {
         Value::Bool(false)
-    })
+    }
 }
 
 fn contains_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -353,21 +348,19 @@ fn contains_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The elements without those that are equal to an earlier one.
 #[function(
-    raw,
     signature = "func(list []?1) []?1",
-    parameters(
-        /// The list.
-        list,
-    ),
     refine = not_null,
     example(call = r#"cty.distinct(["a", "b", "a"])"#, result = r#"["a", "b"]"#)
 )]
-pub fn distinct(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let list = argument(arguments, 0)?;
+pub fn distinct(
+    /// The list.
+    list: &Value,
+    ty: &Type,
+) -> Value {
     let items = elements(list).unwrap_or_default();
     if !list.is_wholly_known() {
         let refinement = Refinement::not_null().with_length(items.len().min(1), Some(items.len()));
-        return Ok(Value::refined(ty.clone(), refinement));
+        return Value::refined(ty.clone(), refinement);
     }
     let mut seen = std::collections::BTreeSet::new();
     let mut kept: Vec<Value> = Vec::new();
@@ -378,65 +371,59 @@ pub fn distinct(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
             kept.push(item.clone());
         }
     }
-    Ok(Value::list(ty.element().cloned().unwrap_or(Type::Dynamic), kept))
+    Value::list(ty.element().cloned().unwrap_or(Type::Dynamic), kept)
 }
 
 /// The elements in chunks of a size, the last of which may be shorter; a size of 0 is one chunk.
 #[function(
-    raw,
     signature = "func(list []?1, size int) [][]?1",
-    parameters(
-        /// The list.
-        list,
-        /// The most elements of a piece; 0 for one piece.
-        size,
-    ),
     flags = &[flags("#")],
     refine = not_null,
     example(call = "cty.chunklist([1, 2, 3], 2)", result = "[[1, 2], [3]]"),
     example(call = "cty.chunklist([1, 2, 3], 0)", result = "[[1, 2, 3]]")
 )]
-pub fn chunklist(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let Ok(size) = usize::try_from(whole_number(arguments, 1)?) else {
+pub fn chunklist(
+    /// The list.
+    list: &Value,
+    /// The most elements of a piece; 0 for one piece.
+    size: &Value,
+    ty: &Type,
+) -> Result<Value, CallError> {
+    let Some(count) = size.as_int().and_then(|size| usize::try_from(size).ok()) else {
         return refuse(1, "a size is not negative");
     };
-    let items: Vec<Value> = elements(argument(arguments, 0)?)
-        .unwrap_or_default()
-        .into_iter()
-        .cloned()
-        .collect();
+    let items: Vec<Value> = elements(list).unwrap_or_default().into_iter().cloned().collect();
     let chunk_type = ty.element().cloned().unwrap_or(Type::Dynamic);
     let element = chunk_type.element().cloned().unwrap_or(Type::Dynamic);
     let chunk = |items: &[Value]| Value::list(element.clone(), items.iter().cloned());
-    let chunks: Vec<Value> = if size == 0 {
+    let chunks: Vec<Value> = if count == 0 {
         vec![chunk(&items)]
     } else {
-        items.chunks(size).map(chunk).collect()
+        items.chunks(count).map(chunk).collect()
     };
-    Ok(Value::list(chunk_type, chunks).with_marks(&outer_marks(arguments)))
+    Ok(Value::list(chunk_type, chunks).with_marks(&outer_marks([list, size])))
 }
 
 /// The elements of lists in lists, sets and tuples at any depth, as one tuple; in mcl as one list.
 #[function(
-    raw,
     signature = "func(list dynamic) dynamic",
-    parameters(
-        /// A list or tuple, with others inside.
-        list,
-    ),
     result_type = flatten_type,
     infer = infer_flatten,
     refine = not_null,
     example(call = "cty.flatten([[1, 2], [3]])", result = "[1, 2, 3]")
 )]
-pub fn flatten(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
+pub fn flatten(
+    /// A list or tuple, with others inside.
+    list: &Value,
+    ty: &Type,
+) -> Value {
     if *ty == Type::Dynamic {
         // A part whose length is not known hides how many there will be.
-        return Ok(Value::unknown(Type::Dynamic));
+        return Value::unknown(Type::Dynamic);
     }
     let mut flat = Vec::new();
-    collect_flat(argument(arguments, 0)?, &mut flat);
-    Ok(Value::tuple(flat.into_iter().cloned()))
+    collect_flat(list, &mut flat);
+    Value::tuple(flat.into_iter().cloned())
 }
 
 /// Answers false where a part's length is not known.
@@ -498,26 +485,21 @@ fn infer_flatten(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentErr
 
 /// The elements from the last to the first.
 #[function(
-    raw,
     signature = "func(list []?1) []?1",
     signature = "func(list dynamic) dynamic",
-    parameters(
-        /// A list or a tuple.
-        list,
-    ),
     flags = MARKED_FIRST,
     result_type = reverse_type,
     refine = not_null,
     example(call = "cty.reverse_list([1, 2, 3])", result = "[3, 2, 1]")
 )]
-pub fn reverse_list(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let mut items: Vec<Value> = elements(argument(arguments, 0)?)
-        .unwrap_or_default()
-        .into_iter()
-        .cloned()
-        .collect();
+pub fn reverse_list(
+    /// A list or a tuple.
+    list: &Value,
+    ty: &Type,
+) -> Result<Value, CallError> {
+    let mut items: Vec<Value> = elements(list).unwrap_or_default().into_iter().cloned().collect();
     items.reverse();
-    Ok(sequence(items, ty)?.with_marks(&outer_marks(arguments)))
+    Ok(sequence(items, ty)?.with_marks(&outer_marks([list])))
 }
 
 fn reverse_type(arguments: &[Value]) -> Result<Type, ArgumentError> {

@@ -2,26 +2,25 @@
 
 use setpoint_value::{ArgumentError, CallError, ConversionError, Map, Type, Value, convert, function, unify};
 
-use super::{MARKED, MODULE, argument, elements, flags, not_null, outer_marks, plain, refuse, type_at};
+use super::{MARKED, MODULE, elements, flags, not_null, outer_marks, plain, refuse, type_at};
 
 /// The keys of a map or the names of a struct's fields, sorted.
 #[function(
-    raw,
     signature = "func(map map{?1: ?2}) []?1",
     signature = "func(map dynamic) dynamic",
-    parameters(
-        /// A map or a struct.
-        map,
-    ),
     flags = &[flags("~#")],
     result_type = keys_type,
     refine = not_null,
     example(call = r#"cty.keys({"b" => 1, "a" => 2})"#, result = r#"["a", "b"]"#),
     example(call = "cty.keys(struct{b => 1, a => true})", result = r#"["a", "b"]"#)
 )]
-pub fn keys(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let marks = outer_marks(arguments);
-    let map = argument(arguments, 0)?;
+pub fn keys(
+    /// A map or a struct.
+    map: &Value,
+    ty: &Type,
+) -> Value {
+    let marks = outer_marks([map]);
+    let map = map.unmarked();
     let keys = match (map, plain(&map.ty())) {
         (Value::Map(map), _) => Value::list(map.key_type().clone(), map.iter().map(|(key, _)| key.clone())),
         // The type of a struct is all that matters.
@@ -38,7 +37,7 @@ pub fn keys(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
             )
         }
     };
-    Ok(keys.with_marks(&marks))
+    keys.with_marks(&marks)
 }
 
 fn keys_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -52,20 +51,18 @@ fn keys_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// The values of a map, in the order of its keys, or of a struct, in the order of its fields' names.
 #[function(
-    raw,
     signature = "func(map map{?1: ?2}) []?2",
     signature = "func(map dynamic) dynamic",
-    parameters(
-        /// A map or a struct.
-        map,
-    ),
     flags = MARKED,
     result_type = values_type,
     refine = not_null,
     example(call = r#"cty.values({"b" => 1, "a" => 2})"#, result = "[2, 1]")
 )]
-pub fn values(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let values = match argument(arguments, 0)? {
+pub fn values(
+    /// A map or a struct.
+    map: &Value,
+) -> Result<Value, CallError> {
+    let values = match map.unmarked() {
         Value::Map(map) => Value::list(
             map.value_type().clone(),
             map.iter().map(|(_, value)| value.clone()),
@@ -77,7 +74,7 @@ pub fn values(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
         }
         other => return refuse(0, format!("{} is not a map or struct", other.ty())),
     };
-    Ok(values.with_marks(&outer_marks(arguments)))
+    Ok(values.with_marks(&outer_marks([map])))
 }
 
 fn values_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -97,38 +94,34 @@ fn values_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 ///
 /// In a struct the name of the field decides the type.
 #[function(
-    raw,
     signature = "func(map map{?1: ?2}, key ?1, default ?2) ?2",
     signature = "func(map dynamic, key str, default dynamic) dynamic",
-    parameters(
-        /// A map or a struct.
-        map,
-        /// A key, or the name of a field.
-        key,
-        /// What to give where the key is missing.
-        default,
-    ),
     flags = MARKED,
     result_type = lookup_type,
     example(call = r#"cty.lookup({"a" => 1}, "a", 0)"#, result = "1"),
     example(call = r#"cty.lookup({"a" => 1}, "b", 0)"#, result = "0")
 )]
-pub fn lookup(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let marks = outer_marks(&arguments[..arguments.len().min(2)]);
-    let key = argument(arguments, 1)?;
-    let found = match argument(arguments, 0)? {
+pub fn lookup(
+    /// A map or a struct.
+    map: &Value,
+    /// A key, or the name of a field.
+    key: &Value,
+    /// What to give where the key is missing.
+    default: &Value,
+    ty: &Type,
+) -> Result<Value, CallError> {
+    let marks = outer_marks([map, key]);
+    let key = key.unmarked();
+    let found = match map.unmarked() {
         Value::Map(map) => map.get(key),
         Value::Struct(s) => key.as_str().and_then(|name| s.get(name.as_str()?)),
         other => return refuse(0, format!("{} is not a map or struct", other.ty())),
     };
-    match (found, arguments.get(2)) {
-        (Some(found), _) => Ok(found.clone().with_marks(&marks)),
-        (None, Some(default)) => {
-            let default = convert(default, ty).map_err(|error| error.at_argument(2))?;
-            Ok(default.with_marks(&marks))
-        }
-        (None, None) => refuse(2, "is missing"),
-    }
+    let found = match found {
+        Some(found) => found.clone(),
+        None => convert(default, ty).map_err(|error| error.at_argument(2))?,
+    };
+    Ok(found.with_marks(&marks))
 }
 
 fn lookup_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
@@ -283,24 +276,23 @@ fn merge_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
 
 /// A map, or with a tuple of values a struct, of keys and the values at the same positions.
 #[function(
-    raw,
     signature = "func(keys []str, values []?1) map{str: ?1}",
     signature = "func(keys []str, values dynamic) dynamic",
-    parameters(
-        /// The keys, or names of fields.
-        keys,
-        /// The values in the same order, as many as there are keys.
-        values,
-    ),
     flags = MARKED,
     result_type = zipmap_type,
     refine = not_null,
     example(call = r#"cty.zipmap(["a", "b"], [1, 2])"#, result = r#"{"a" => 1, "b" => 2}"#)
 )]
-pub fn zipmap(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let mut marks = outer_marks(arguments);
-    let keys = elements(argument(arguments, 0)?).unwrap_or_default();
-    let Some(values) = elements(argument(arguments, 1)?) else {
+pub fn zipmap(
+    /// The keys, or names of fields.
+    keys: &Value,
+    /// The values in the same order, as many as there are keys.
+    values: &Value,
+    ty: &Type,
+) -> Result<Value, CallError> {
+    let mut marks = outer_marks([keys, values]);
+    let keys = elements(keys).unwrap_or_default();
+    let Some(values) = elements(values) else {
         return refuse(1, "is not a list or tuple");
     };
     if keys.len() != values.len() {

@@ -3,7 +3,7 @@
 use regex::Captures;
 use setpoint_value::{ArgumentError, CallError, Type, Value, function};
 
-use super::{MODULE, argument, not_null, text};
+use super::{MODULE, argument, not_null};
 use crate::regexp::{Compiled, with_compiled};
 use crate::text_builder::TextBuilder;
 
@@ -102,56 +102,48 @@ fn replacement<'a>(by: &'a str, names: &[Option<String>]) -> Vec<Piece<'a>> {
 /// group that took no part gives null; in mcl, which has no null, such a match fails in a way that `<|>` catches, as no match
 /// at all does. In mcl the pattern is known while compiling, because it decides the type.
 #[function(
-    raw,
     signature = "func(pattern str, str str) dynamic",
-    parameters(
-        /// A regular expression, as for `regexp.match`.
-        pattern,
-        /// Any text, as UTF-8.
-        str,
-    ),
     result_type = match_type,
     refine = not_null,
     example(call = r#"cty.regex("[a-z]+", "12abc3")"#, result = r#""abc""#),
     example(call = r#"cty.regex("(\\d+)-(\\d+)", "10-20")"#, result = r#"["10", "20"]"#),
     example(call = r#"cty.regex("(?P<key>\\w+)=(?P<value>\\w+)", "a=b")"#, result = r#"struct{key => "a", value => "b"}"#)
 )]
-pub fn regex(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let subject = text(arguments, 1)?;
-    let found = with_pattern(arguments, |Compiled { regex, .. }| {
-        regex.captures(subject).map(|found| match_value(&found, ty))
+pub fn regex(
+    /// A regular expression, as for `regexp.match`.
+    pattern: &str,
+    /// Any text, as UTF-8.
+    str: &str,
+    ty: &Type,
+) -> Result<Value, CallError> {
+    let found = matched(pattern.as_bytes(), |Compiled { regex, .. }| {
+        regex.captures(str).map(|found| match_value(&found, ty))
     })?;
     found.ok_or_else(|| CallError::catchable("the pattern matches nothing in the text"))
 }
 
 /// Everything that the pattern matches, as a list of what `cty.regex` gives.
 #[function(
-    raw,
     signature = "func(pattern str, str str) []dynamic",
-    parameters(
-        /// A regular expression, as for `regexp.match`.
-        pattern,
-        /// Any text, as UTF-8.
-        str,
-    ),
     result_type = |arguments| Ok(Type::list(match_type(arguments)?)),
     refine = not_null,
     example(call = r#"cty.regex_all("[0-9]+", "1 and 22")"#, result = r#"["1", "22"]"#)
 )]
-pub fn regex_all(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let subject = text(arguments, 1)?;
+pub fn regex_all(
+    /// A regular expression, as for `regexp.match`.
+    pattern: &str,
+    /// Any text, as UTF-8.
+    str: &str,
+    ty: &Type,
+) -> Result<Value, CallError> {
     let element = ty.element().cloned().unwrap_or(Type::Dynamic);
-    let items: Vec<Value> = with_pattern(arguments, |Compiled { regex, .. }| {
+    let items: Vec<Value> = matched(pattern.as_bytes(), |Compiled { regex, .. }| {
         regex
-            .captures_iter(subject)
+            .captures_iter(str)
             .map(|found| match_value(&found, &element))
             .collect()
     })?;
     Ok(Value::list(element, items))
-}
-
-fn with_pattern<T>(arguments: &[Value], run: impl FnOnce(&Compiled) -> T) -> Result<T, CallError> {
-    matched(text(arguments, 0)?.as_bytes(), run)
 }
 
 fn matched<T>(pattern: &[u8], run: impl FnOnce(&Compiled) -> T) -> Result<T, CallError> {

@@ -9,22 +9,22 @@ const MOST_COMBINATIONS: usize = 1 << 18;
 
 /// Whether a set has an element.
 #[function(
-    raw,
     signature = "func(set set{dynamic}, elem dynamic) bool",
-    parameters(
-        /// The set to look into.
-        set,
-        /// What to look for.
-        elem,
-    ),
     result_type = |_| Ok(Type::Bool),
     refine = not_null,
     example(call = r#"cty.set_has_element(["a", "b"], "b")"#, result = "true")
 )]
-pub fn set_has_element(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let set = set(arguments, 0)?;
+pub fn set_has_element(
+    /// The set to look into.
+    set: &Value,
+    /// What to look for.
+    elem: &Value,
+) -> Result<Value, CallError> {
+    let Value::Set(set) = set else {
+        return refuse(0, format!("{} is not a set", set.ty()));
+    };
     // What does not convert to the elements' type is none of them.
-    let Ok(element) = convert(argument(arguments, 1)?, set.element_type()) else {
+    let Ok(element) = convert(elem, set.element_type()) else {
         return Ok(Value::Bool(false));
     };
     if element.is_wholly_known() && set.contains(&element) {
@@ -143,13 +143,6 @@ fn combined(
 
 fn of_type(ty: &Type, items: Vec<Value>) -> Value {
     Value::set(ty.element().cloned().unwrap_or(Type::Dynamic), items)
-}
-
-fn set(arguments: &[Value], index: usize) -> Result<&Set, CallError> {
-    match argument(arguments, index)? {
-        Value::Set(set) => Ok(set),
-        other => refuse(index, format!("{} is not a set", other.ty())),
-    }
 }
 
 /// All sets with elements of the result's type.

@@ -3,7 +3,7 @@
 use setpoint_value::{Bound, CallError, Refinement, Type, Value, function};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{DYNAMIC, MODULE, UNKNOWN, argument, count, flags, not_null, refuse, text};
+use super::{DYNAMIC, MODULE, UNKNOWN, count, flags, not_null, refuse, text};
 use crate::golang::strings::title as title_of_words;
 use crate::golang::text::{CharacterSet, to_lower, to_upper};
 use crate::text_builder::TextBuilder;
@@ -44,19 +44,17 @@ pub fn reverse(
 
 /// How many characters a text has.
 #[function(
-    raw,
     signature = "func(str str) int",
-    parameters(
-        /// Any text, as UTF-8.
-        str,
-    ),
     flags = &[flags("!~")],
     refine = not_null,
     example(call = r#"cty.strlen("añb")"#, result = "3")
 )]
-pub fn strlen(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
-    let Some(unknown) = argument(arguments, 0)?.as_unknown() else {
-        return Ok(count(text(arguments, 0)?.graphemes(true).count()));
+pub fn strlen(
+    /// Any text, as UTF-8.
+    str: &Value,
+) -> Result<Value, CallError> {
+    let Some(unknown) = str.as_unknown() else {
+        return Ok(count(text(std::slice::from_ref(str), 0)?.graphemes(true).count()));
     };
     let prefix = unknown
         .refinement
@@ -172,18 +170,16 @@ pub fn split(
 
 /// The texts in the order of their characters' numbers.
 #[function(
-    raw,
     signature = "func(list []str) []str",
-    parameters(
-        /// A list of texts.
-        list,
-    ),
     flags = UNKNOWN,
     refine = not_null,
     example(call = r#"cty.sort(["b", "c", "a"])"#, result = r#"["a", "b", "c"]"#)
 )]
-pub fn sort(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
-    let list = argument(arguments, 0)?;
+pub fn sort(
+    /// A list of texts.
+    list: &Value,
+    ty: &Type,
+) -> Result<Value, CallError> {
     if !list.is_wholly_known() {
         let (least, most) = setpoint_value::length_range(list).unwrap_or((0, None));
         return Ok(Value::refined(
