@@ -258,7 +258,7 @@ fn call(options: &Options, ident: &Ident, parameters: &[Parameter<'_>]) -> syn::
                 Parameter::Result => quote!(result),
                 Parameter::Argument { doc, .. } => match position(doc) {
                     Some(at) => quote!(::setpoint_value::native::argument(arguments, #at)?),
-                    None => doc.default_value()?.to_token_stream(),
+                    None => doc.default_value()?.clone(),
                 },
             })
         });

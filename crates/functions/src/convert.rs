@@ -21,7 +21,7 @@ pub(crate) static MODULE: Module = Module::new(
 /// `true` or `false`.
 #[function(example(call = "convert.format_bool(true)", result = r#""true""#))]
 fn format_bool(
-    /// What to write out.
+    /// The bool to format.
     a: bool,
 ) -> &'static str {
     if a { "true" } else { "false" }
@@ -30,7 +30,7 @@ fn format_bool(
 /// The number in decimal.
 #[function(example(call = "convert.int_to_str(42)", result = r#""42""#))]
 fn int_to_str(
-    /// What to write in decimal.
+    /// The number to format.
     a: i64,
 ) -> String {
     a.to_string()

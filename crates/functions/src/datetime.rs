@@ -27,7 +27,7 @@ fn format(
     context: &CallContext<'_>,
     /// Seconds since 1970 UTC, not negative.
     a: i64,
-    /// The reference time, written as the time shall be.
+    /// The reference time in the format of the result.
     b: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     Ok(layout::format(&local(context, a)?, b))

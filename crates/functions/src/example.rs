@@ -47,7 +47,7 @@ static FLIPFLOP: Alternate = Alternate(Value::Bool);
 /// The number in decimal.
 #[function(example(call = "example.int2str(7)", result = r#""7""#))]
 fn int2str(
-    /// What to write in decimal.
+    /// The number to format.
     a: i64,
 ) -> String {
     a.to_string()
@@ -56,9 +56,9 @@ fn int2str(
 /// One text after another.
 #[function(example(call = r#"example.plus("a", "b")"#, result = r#""ab""#))]
 fn plus(
-    /// What comes first.
+    /// The first text.
     y: &[u8],
-    /// What comes after it.
+    /// The second text.
     z: &[u8],
 ) -> Vec<u8> {
     [y, z].concat()
@@ -67,7 +67,7 @@ fn plus(
 /// The number that a text spells in decimal; 0 if it spells none.
 #[function(example(call = r#"example.str2int("x")"#, result = "0"))]
 fn str2int(
-    /// Digits, with a sign if need be.
+    /// Digits, with an optional sign.
     a: &[u8],
 ) -> i64 {
     numbers::parse_int(a, 10, 64).unwrap_or(0)
@@ -77,11 +77,11 @@ fn str2int(
 #[function(source)]
 fn vumeter(
     _context: &CallContext<'_>,
-    /// What a bar is made of.
+    /// The symbol that bars consist of.
     symbol: &str,
-    /// How many of them stand for the loudest.
+    /// The number of symbols at the loudest level.
     multiplier: i64,
-    /// How loud the loudest is.
+    /// The loudest level.
     peak: f64,
 ) -> Result<String, CallError> {
     let _ = (symbol, multiplier, peak);

@@ -185,7 +185,7 @@ fn infer(arguments: &InferArguments<'_>) -> Result<Inferred, ArgumentError> {
     parameters(
         /// Text with verbs.
         format,
-        /// What the verbs stand for: one argument each.
+        /// The values for the verbs, one argument each.
         args,
     ),
     example(call = r#"fmt.printf("%s is %d", "answer", 42)"#, result = r#""answer is 42""#),

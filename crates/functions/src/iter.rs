@@ -33,7 +33,7 @@ const AS_THEY_ARE: &[ParameterFlags] = &[ParameterFlags {
     parameters(
         /// The list.
         inputs,
-        /// Whether to keep an element.
+        /// The function that decides whether to keep an element.
         function,
     ),
     example(call = "iter.filter([1, 2, 3], func($x) { $x > 1 })", result = "[2, 3]")
@@ -71,7 +71,7 @@ fn flatten(
     parameters(
         /// The list.
         inputs,
-        /// What to make of an element.
+        /// The function to apply to each element.
         function,
     ),
     example(call = "iter.map([1, 2, 3], func($x) { $x * 2 })", result = "[2, 4, 6]")
@@ -95,9 +95,9 @@ fn range(
     /// The first number.
     #[default(0)]
     start: i64,
-    /// Where to stop: the first number that is left out.
+    /// The end of the range, which is not included.
     stop: i64,
-    /// From each number to the next; not 0.
+    /// The distance from each number to the next; not 0.
     #[default(1)]
     step: i64,
 ) -> Result<Value, CallError> {
@@ -126,12 +126,12 @@ fn range(
     signature = "func(inputs []?1, function func(?1, ?1) ?1) ?1",
     signature = "func(initval ?1, inputs []?1, function func(?1, ?1) ?1) ?1",
     parameters(
-        /// What stands before the first element.
+        /// The initial value, before the first element.
         #[default = "nothing"]
         initval,
         /// The list.
         inputs,
-        /// What to make of two values: the one so far, and the next element.
+        /// The function to apply to the result so far and the next element.
         function,
     ),
     example(call = "iter.reduce([1, 2, 3], func($a, $b) { $a + $b })", result = "6"),
@@ -149,7 +149,7 @@ static REDUCE: reduce::Reduce = reduce::Reduce;
         inputs1,
         /// The second list.
         inputs2,
-        /// What to make of an element of each.
+        /// The function to apply to an element of each list.
         function,
     ),
     example(call = r#"iter.zip([1, 2], ["a", "b"], func($x, $y) { $y })"#, result = r#"["a", "b"]"#)

@@ -10,7 +10,7 @@ pub(crate) static MODULE: Module = Module::new("list", "Lists.", &[&CONCAT, &LOO
     raw,
     signature = "func(list []?1, …) []?1",
     parameters(
-        /// A list; further ones follow it.
+        /// A list, followed by further lists.
         list,
     ),
     example(call = "list.concat([1], [], [2, 3])", result = "[1, 2, 3]")
@@ -41,7 +41,7 @@ fn concat(arguments: &[Value], ty: &Type) -> Result<Value, CallError> {
     parameters(
         /// The list to look into.
         list,
-        /// Which element, counted from 0.
+        /// The index of the element, counted from 0.
         index,
     ),
     example(call = r#"list.lookup(["a", "b"], 1)"#, result = r#""b""#)

@@ -19,9 +19,9 @@ pub(crate) static MODULE: Module =
 )]
 fn pool(
     context: &CallContext<'_>,
-    /// What the numbers are for.
+    /// The purpose of the numbers.
     namespace: &Value,
-    /// Whose number is wanted.
+    /// The owner of the number.
     uid: &Value,
 ) -> Result<i64, CallError> {
     let namespace = name(namespace, "namespace")?;

@@ -30,7 +30,7 @@ pub(crate) static MODULE: Module = Module::new(
 fn join_nonempty(
     /// The texts to join.
     s: Vec<&[u8]>,
-    /// What stands between two of them.
+    /// The separator.
     sep: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     let parts = s.into_iter().filter(|part| !part.is_empty());
@@ -44,9 +44,9 @@ fn join_nonempty(
 fn left_pad(
     /// The text.
     s: &[u8],
-    /// What to fill up with.
+    /// The text to pad with.
     pad: &[u8],
-    /// How many bytes there are to be.
+    /// The minimum length of the result in bytes.
     len: i64,
 ) -> Result<Vec<u8>, CallError> {
     let mut padded = padding(s, pad, len)?;
@@ -61,9 +61,9 @@ fn left_pad(
 fn right_pad(
     /// The text.
     s: &[u8],
-    /// What to fill up with.
+    /// The text to pad with.
     pad: &[u8],
-    /// How many bytes there are to be.
+    /// The minimum length of the result in bytes.
     len: i64,
 ) -> Result<Vec<u8>, CallError> {
     let padding = padding(s, pad, len)?;
@@ -78,7 +78,7 @@ fn right_pad(
 fn split(
     /// The text.
     a: &[u8],
-    /// What stands between two parts.
+    /// The separator.
     b: &[u8],
 ) -> Vec<Vec<u8>> {
     if b.is_empty() {

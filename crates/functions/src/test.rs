@@ -76,7 +76,7 @@ one_instance! {
 #[function(
     signature = "func(count int) str",
     parameters(
-        /// How many. It must not change while the program runs.
+        /// The count. It must not change while the program runs.
         count,
     ),
     example(call = "test.one_stream(3)", result = "\"xxx\"")

@@ -80,7 +80,7 @@ fn panic(
 fn panic_debug(
     /// Whether to stop the program.
     x: bool,
-    /// Shown when it stops.
+    /// The message to show when the program stops.
     err: &[u8],
 ) -> Result<bool, CallError> {
     if x {
@@ -98,7 +98,7 @@ fn panic_debug(
     example(call = r#"len(sensitive("abc"))"#, result = "")
 )]
 fn sensitive(
-    /// Anything.
+    /// Any value.
     value: &Value,
 ) -> Value {
     value.clone().sensitive()
@@ -112,7 +112,7 @@ fn sensitive(
     example(call = r#"nonsensitive(sensitive("abc"))"#, result = r#""abc""#)
 )]
 fn nonsensitive(
-    /// Anything. Whoever calls it takes care that the value may be seen.
+    /// Any value. The caller must ensure that the value may be shown.
     value: &Value,
 ) -> Value {
     let mut marks = Marks::none();

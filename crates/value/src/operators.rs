@@ -123,7 +123,7 @@ pub static CONTAINS: FunctionSpec =
         .documented(
             "Whether a list has an element equal to `needle`. The operator `in` is the same function.",
             &[
-                parameter("needle", "What to look for."),
+                parameter("needle", "The element to look for."),
                 parameter("haystack", "The list to look into."),
             ],
             &[crate::Example {
@@ -136,8 +136,8 @@ pub static CONCAT: FunctionSpec = FunctionSpec::pure("", "concat", &["func(a str
     .documented(
         "The bytes of `a`, then those of `b`.",
         &[
-            parameter("a", "What comes first."),
-            parameter("b", "What comes after it."),
+            parameter("a", "The first text."),
+            parameter("b", "The second text."),
         ],
         &[crate::Example {
             call: "concat(\"a\", \"b\")",
@@ -155,7 +155,7 @@ pub static LIST_LOOKUP: FunctionSpec = FunctionSpec::pure(
     "The element at `index`, counted from 0. A missing or negative index fails in a way that `<|>` catches.",
     &[
         parameter("list", "The list to look into."),
-        parameter("index", "Which element, counted from 0."),
+        parameter("index", "The index of the element, counted from 0."),
     ],
     &[crate::Example {
         call: "list_lookup([\"a\", \"b\"], 1)",

@@ -1,6 +1,6 @@
 //! Documentation of parameters: doc comments, names and defaults in their attributes.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{Attribute, Expr, FnArg, Ident, ItemFn, LitStr, Meta, MetaNameValue};
@@ -21,7 +21,7 @@ struct DefaultValue {
     /// The default in the documentation.
     spelling: String,
     /// Its value. None if the attribute describes it in words.
-    value: Option<Expr>,
+    value: Option<TokenStream>,
 }
 
 impl ParameterDoc {
@@ -50,7 +50,7 @@ impl ParameterDoc {
     }
 
     /// The value for a call that leaves out the parameter.
-    pub(super) fn default_value(&self) -> syn::Result<&Expr> {
+    pub(super) fn default_value(&self) -> syn::Result<&TokenStream> {
         let value = self.default.as_ref().and_then(|default| default.value.as_ref());
         value.ok_or_else(|| syn::Error::new(self.span, "a signature leaves it out: write `#[default(…)]`"))
     }
@@ -70,9 +70,9 @@ impl DefaultValue {
                 value: None,
             });
         }
-        let value: Expr = attribute.parse_args()?;
+        let value = attribute.parse_args::<Expr>()?.into_token_stream();
         Ok(DefaultValue {
-            spelling: value.to_token_stream().to_string(),
+            spelling: value.to_string(),
             value: Some(value),
         })
     }

@@ -18,7 +18,7 @@ const MARKED_DYNAMIC: &[ParameterFlags] = &[flags("!#")];
 pub fn add(
     /// A number.
     a: Number,
-    /// What is added to it.
+    /// The number to add.
     b: Number,
 ) -> Result<Number, CallError> {
     combined(a, b, i64::checked_add, |a, b| a + b)
@@ -33,7 +33,7 @@ pub fn add(
 pub fn subtract(
     /// A number.
     a: Number,
-    /// What is taken from it.
+    /// The number to subtract.
     b: Number,
 ) -> Result<Number, CallError> {
     combined(a, b, i64::checked_sub, |a, b| a - b)
@@ -48,7 +48,7 @@ pub fn subtract(
 pub fn multiply(
     /// A number.
     a: Number,
-    /// How many times to take it.
+    /// The number to multiply by.
     b: Number,
 ) -> Result<Number, CallError> {
     combined(a, b, i64::checked_mul, |a, b| a * b)
@@ -314,7 +314,7 @@ fn extreme(arguments: &[Value], wanted: std::cmp::Ordering) -> Result<Value, Cal
     example(call = "cty.parse_int(101, 2)", result = "5")
 )]
 pub fn parse_int(
-    /// The digits as text, with a sign if need be; or an int, whose decimal digits are read.
+    /// The digits as text, with an optional sign; or an int, whose decimal digits are read.
     number: &Value,
     /// The base, 2 to 62.
     base: i64,

@@ -12,7 +12,7 @@ use super::{MODULE, flags, not_null, outer_marks, refuse};
     example(call = "cty.not(true)", result = "false")
 )]
 pub fn not(
-    /// What to turn round.
+    /// The bool to negate.
     val: &Value,
 ) -> Result<Value, CallError> {
     match val.as_bool() {

@@ -43,7 +43,7 @@ pub fn bytes_slice(
     buf: &Value,
     /// The first byte to take, counted from 0.
     offset: i64,
-    /// How many bytes.
+    /// The number of bytes.
     length: i64,
     ty: &Type,
 ) -> Result<Value, CallError> {

@@ -18,7 +18,7 @@ const NUMBERS: &[ParameterFlags] = &[flags("!~#")];
 pub fn equal(
     /// Any value.
     a: &Value,
-    /// What it is compared with.
+    /// The value to compare it with.
     b: &Value,
 ) -> Value {
     equality(a, b, true)
@@ -34,7 +34,7 @@ pub fn equal(
 pub fn not_equal(
     /// Any value.
     a: &Value,
-    /// What it is compared with.
+    /// The value to compare it with.
     b: &Value,
 ) -> Value {
     equality(a, b, false)
@@ -56,9 +56,9 @@ fn equality(a: &Value, b: &Value, wanted: bool) -> Value {
     example(call = "cty.greater_than(2, 1)", result = "true")
 )]
 pub fn greater_than(
-    /// The number that the question is about.
+    /// The first number.
     a: &Value,
-    /// What it is compared with.
+    /// The number to compare it with.
     b: &Value,
 ) -> Value {
     ordered(b, a, false)
@@ -72,9 +72,9 @@ pub fn greater_than(
     example(call = "cty.greater_than_or_equal_to(2, 2)", result = "true")
 )]
 pub fn greater_than_or_equal_to(
-    /// The number that the question is about.
+    /// The first number.
     a: &Value,
-    /// What it is compared with.
+    /// The number to compare it with.
     b: &Value,
 ) -> Value {
     ordered(b, a, true)
@@ -88,9 +88,9 @@ pub fn greater_than_or_equal_to(
     example(call = "cty.less_than(2, 2)", result = "false")
 )]
 pub fn less_than(
-    /// The number that the question is about.
+    /// The first number.
     a: &Value,
-    /// What it is compared with.
+    /// The number to compare it with.
     b: &Value,
 ) -> Value {
     ordered(a, b, false)
@@ -104,9 +104,9 @@ pub fn less_than(
     example(call = "cty.less_than_or_equal_to(1.5, 1.5)", result = "true")
 )]
 pub fn less_than_or_equal_to(
-    /// The number that the question is about.
+    /// The first number.
     a: &Value,
-    /// What it is compared with.
+    /// The number to compare it with.
     b: &Value,
 ) -> Value {
     ordered(a, b, true)

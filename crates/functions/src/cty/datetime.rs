@@ -17,7 +17,7 @@ use super::{MODULE, not_null, refuse};
     example(call = r#"cty.format_date("EEE, h AA ZZZZZ", "2026-08-01T09:30:00+02:00")"#, result = r#""Sat, 9 AM +02:00""#)
 )]
 pub fn format_date(
-    /// How to write it.
+    /// The format of the result.
     format: &str,
     /// A point in time as RFC 3339 writes it: `2026-08-01T12:30:00Z`.
     time: &str,
@@ -79,7 +79,7 @@ fn quoted<'a>(mut rest: &'a str, out: &mut String) -> Option<&'a str> {
 pub fn time_add(
     /// A point in time as RFC 3339 writes it: `2026-08-01T12:30:00Z`.
     time: &str,
-    /// How much later: `1h30m`, `-90s`.
+    /// The duration to add: `1h30m`, `-90s`.
     duration: &str,
 ) -> Result<String, CallError> {
     let time =

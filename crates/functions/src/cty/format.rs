@@ -30,7 +30,7 @@ const WIDEST: usize = 1000;
     parameters(
         /// Text with verbs.
         format,
-        /// What the verbs stand for.
+        /// The values for the verbs.
         args,
     ),
     flags = ANY_ARGUMENTS,
@@ -53,7 +53,7 @@ pub fn format(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     parameters(
         /// Text with verbs.
         format,
-        /// What the verbs stand for: lists, or values that are the same each time.
+        /// The values for the verbs: lists, or single values for every result.
         args,
     ),
     flags = ANY_ARGUMENTS,

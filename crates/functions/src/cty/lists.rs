@@ -23,7 +23,7 @@ const MOST_STEPS: usize = 1024;
     parameters(
         /// A list or tuple.
         first,
-        /// Further ones.
+        /// Further lists or tuples.
         more,
     ),
     result_type = concat_type,
@@ -99,9 +99,9 @@ fn sequence(items: Vec<Value>, ty: &Type) -> Result<Value, CallError> {
         /// The first number.
         #[default(0)]
         start,
-        /// Where to stop: the first number that is left out.
+        /// The end of the range, which is not included.
         limit,
-        /// From each number to the next.
+        /// The distance from each number to the next.
         #[default = "1, or -1 when limit is below start"]
         step,
     ),
@@ -183,7 +183,7 @@ fn nth(start: &Value, step: &Value, count: usize) -> Option<Value> {
     parameters(
         /// A list or a tuple.
         list,
-        /// Which element, counted from 0; after the last one it goes on with the first.
+        /// The index of the element, counted from 0. After the last element it continues with the first.
         index,
     ),
     flags = MARKED_FIRST,
@@ -318,7 +318,7 @@ pub fn compact(
 pub fn contains(
     /// A list, set or tuple.
     list: &Value,
-    /// What to look for.
+    /// The value to look for.
     value: &Value,
 ) -> Value {
     let mut open = false;
@@ -385,7 +385,7 @@ pub fn distinct(
 pub fn chunklist(
     /// The list.
     list: &Value,
-    /// The most elements of a piece; 0 for one piece.
+    /// The maximum number of elements in a piece; 0 for a single piece.
     size: &Value,
     ty: &Type,
 ) -> Result<Value, CallError> {
@@ -413,7 +413,7 @@ pub fn chunklist(
     example(call = "cty.flatten([[1, 2], [3]])", result = "[1, 2, 3]")
 )]
 pub fn flatten(
-    /// A list or tuple, with others inside.
+    /// A list or tuple that contains lists or tuples.
     list: &Value,
     ty: &Type,
 ) -> Value {

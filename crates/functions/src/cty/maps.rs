@@ -106,7 +106,7 @@ pub fn lookup(
     map: &Value,
     /// A key, or the name of a field.
     key: &Value,
-    /// What to give where the key is missing.
+    /// The result if the key is missing.
     default: &Value,
     ty: &Type,
 ) -> Result<Value, CallError> {
@@ -162,7 +162,7 @@ fn lookup_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
         /// A map or struct.
         #[default = "nothing"]
         first,
-        /// Further ones, whose entries count more.
+        /// Further maps or structs. Their entries replace earlier ones.
         more,
     ),
     flags = &[flags("!?#")],

@@ -19,7 +19,7 @@ pub fn regex_replace(
     str: &str,
     /// A regular expression, as for `regexp.match`.
     pattern: &str,
-    /// What takes the place of a match.
+    /// The replacement for each match.
     by: &str,
 ) -> Result<Vec<u8>, CallError> {
     matched(pattern.as_bytes(), |compiled| {

@@ -17,7 +17,7 @@ const MOST_COMBINATIONS: usize = 1 << 18;
 pub fn set_has_element(
     /// The set to look into.
     set: &Value,
-    /// What to look for.
+    /// The element to look for.
     elem: &Value,
 ) -> Result<Value, CallError> {
     let Value::Set(set) = set else {
@@ -84,7 +84,7 @@ pub fn set_intersection(arguments: &[Value], ty: &Type) -> Result<Value, CallErr
     parameters(
         /// A set.
         a,
-        /// What is taken out of it.
+        /// The set to subtract.
         b,
     ),
     result_type = common_type,
@@ -180,9 +180,9 @@ fn common_type(arguments: &[Value]) -> Result<Type, ArgumentError> {
     parameters(
         /// A list, set or tuple.
         first,
-        /// Another one.
+        /// Another list, set or tuple.
         second,
-        /// Further ones.
+        /// Further lists, sets or tuples.
         more,
     ),
     flags = &[super::flags("~#")],

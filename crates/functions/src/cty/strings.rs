@@ -86,7 +86,7 @@ pub fn substr(
     str: &str,
     /// The first character, counted from 0; negative: from the end.
     offset: i64,
-    /// How many characters, or -1 for all that follow.
+    /// The number of characters, or -1 for all that follow.
     length: i64,
 ) -> Result<String, CallError> {
     let characters: Vec<&str> = str.graphemes(true).collect();
@@ -110,7 +110,7 @@ pub fn substr(
     raw,
     signature = "func(separator str, first []str, more []str…) str",
     parameters(
-        /// What stands between two texts.
+        /// The separator.
         separator,
         /// A list of texts.
         first,
@@ -157,7 +157,7 @@ pub fn join(arguments: &[Value], _: &Type) -> Result<Value, CallError> {
     example(call = r#"cty.split(",", "a,b,c")"#, result = r#"["a", "b", "c"]"#)
 )]
 pub fn split(
-    /// What stands between two pieces.
+    /// The separator.
     separator: &str,
     /// Any text, as UTF-8.
     str: &str,
@@ -209,7 +209,7 @@ pub fn chomp(
 /// Fewer than 0 or more than 1000 fail in a way that `<|>` catches.
 #[function(refine = not_null, example(call = r#"cty.indent(2, "a\nb")"#, result = r#""a\n  b""#))]
 pub fn indent(
-    /// How many blanks, 0 to 1000.
+    /// The number of spaces, 0 to 1000.
     spaces: i64,
     /// Any text, as UTF-8.
     str: &str,
@@ -254,7 +254,7 @@ pub fn trim_space(
 pub fn trim(
     /// Any text, as UTF-8.
     str: &str,
-    /// The characters to take away, in any order.
+    /// The characters to remove, in any order.
     cutset: &str,
 ) -> String {
     let set = CharacterSet::of(cutset.as_bytes());
@@ -266,7 +266,7 @@ pub fn trim(
 pub fn trim_prefix(
     /// Any text, as UTF-8.
     str: &str,
-    /// What to take away from the beginning.
+    /// The prefix to remove.
     prefix: &str,
 ) -> String {
     str.strip_prefix(prefix).unwrap_or(str).to_owned()
@@ -277,7 +277,7 @@ pub fn trim_prefix(
 pub fn trim_suffix(
     /// Any text, as UTF-8.
     str: &str,
-    /// What to take away from the end.
+    /// The suffix to remove.
     suffix: &str,
 ) -> String {
     str.strip_suffix(suffix).unwrap_or(str).to_owned()
@@ -291,9 +291,9 @@ pub fn trim_suffix(
 pub fn replace(
     /// Any text, as UTF-8.
     str: &str,
-    /// What to look for.
+    /// The text to look for.
     substr: &str,
-    /// What takes its place.
+    /// The replacement.
     by: &str,
 ) -> Result<Vec<u8>, CallError> {
     crate::golang::text::replace(str.as_bytes(), substr.as_bytes(), by.as_bytes(), -1)

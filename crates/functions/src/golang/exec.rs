@@ -16,7 +16,7 @@ pub(crate) static MODULE: Module = Module::new("golang/os/exec", "Programs of th
 )]
 fn look_path(
     context: &CallContext<'_>,
-    /// The program's name, or a path that is then only looked at.
+    /// The program's name, or a path to check.
     file: &str,
 ) -> Result<String, CallError> {
     let files = context.capabilities.files();

@@ -31,7 +31,7 @@ pub(crate) static MODULE: Module = Module::new(
 #[function(environment, example(call = r#"filepath.abs("/a/../b")"#, result = r#""/b""#))]
 fn abs(
     context: &CallContext<'_>,
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     if path::is_abs(path) {
@@ -45,7 +45,7 @@ fn abs(
 /// The last element of a path.
 #[function(example(call = r#"filepath.base("/a/b")"#, result = r#""b""#))]
 fn base(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     path::base(path)
@@ -54,7 +54,7 @@ fn base(
 /// The shortest path that leads to the same place.
 #[function(example(call = r#"filepath.clean("/a//b/..")"#, result = r#""/a""#))]
 fn clean(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     path::clean(path)
@@ -63,7 +63,7 @@ fn clean(
 /// All but the last element of a path.
 #[function(example(call = r#"filepath.dir("/a/b")"#, result = r#""/a""#))]
 fn dir(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     path::dir(path)
@@ -78,7 +78,7 @@ fn dir(
 )]
 fn eval_symlinks(
     context: &CallContext<'_>,
-    /// A path at which something is.
+    /// A path that exists.
     path: &str,
 ) -> Result<String, CallError> {
     let resolved = context.capabilities.files().canonical(path);
@@ -88,7 +88,7 @@ fn eval_symlinks(
 /// The extension of a path's last element, with its dot.
 #[function(example(call = r#"filepath.ext("a.txt")"#, result = r#"".txt""#))]
 fn ext(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     path::ext(path)
@@ -97,7 +97,7 @@ fn ext(
 /// The path itself.
 #[function(example(call = r#"filepath.from_slash("a/b")"#, result = r#""a/b""#))]
 fn from_slash(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     path.to_vec()
@@ -108,7 +108,7 @@ fn from_slash(
 fn has_prefix(
     /// A path.
     p: &[u8],
-    /// How it may begin.
+    /// The prefix to look for.
     prefix: &[u8],
 ) -> bool {
     p.starts_with(prefix)
@@ -117,7 +117,7 @@ fn has_prefix(
 /// Whether a path begins at the root.
 #[function(example(call = r#"filepath.is_abs("a")"#, result = "false"))]
 fn is_abs(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> bool {
     path::is_abs(path)
@@ -126,7 +126,7 @@ fn is_abs(
 /// Whether a path stays below the directory that it is seen from.
 #[function(example(call = r#"filepath.is_local("a/../../b")"#, result = "false"))]
 fn is_local(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> bool {
     if path.is_empty() || path::is_abs(path) {
@@ -150,7 +150,7 @@ fn join(
 /// One that is not plain and relative fails in a way that `<|>` catches.
 #[function(example(call = r#"filepath.localize("a/b")"#, result = r#""a/b""#))]
 fn localize(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     let valid = std::str::from_utf8(path).is_ok()
@@ -174,9 +174,9 @@ fn localize(
     example(call = r#"filepath.match("a?", "ab")"#, result = "true")
 )]
 fn r#match(
-    /// What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\x` an `x`.
+    /// The pattern: `*` matches any text without a slash, `?` one character, `[a-z]` one of these, `\x` an `x`.
     pattern: &[u8],
-    /// What is tried, as a whole.
+    /// The name to match, as a whole.
     name: &[u8],
 ) -> Result<bool, CallError> {
     path::matches(pattern, name)
@@ -187,10 +187,10 @@ fn r#match(
 /// Where there is none by the text alone, it fails in a way that `<|>` catches.
 #[function(example(call = r#"filepath.rel("/a/b", "/a/c")"#, result = r#""../c""#))]
 fn rel(
-    /// Where the way begins.
+    /// The path to start from.
     #[name = "basePath"]
     base: &[u8],
-    /// Where it leads to.
+    /// The path to reach.
     #[name = "targPath"]
     target: &[u8],
 ) -> Result<Vec<u8>, CallError> {
@@ -227,7 +227,7 @@ fn rel(
 /// The path itself.
 #[function(example(call = r#"filepath.to_slash("a/b")"#, result = r#""a/b""#))]
 fn to_slash(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     path.to_vec()
@@ -236,7 +236,7 @@ fn to_slash(
 /// The volume of a path; on Unix there are none.
 #[function(example(call = r#"filepath.volume_name("/a")"#, result = r#""""#))]
 fn volume_name(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> &'static str {
     let _ = path;

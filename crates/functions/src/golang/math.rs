@@ -120,9 +120,9 @@ floats! {
     ) = x.atan(); "math.atan(0.0)" => "0.0"
     /// The angle of the point (x, y).
     atan_2(
-        /// The height of the point.
+        /// The vertical position of the point.
         y,
-        /// How far to the right it is.
+        /// The horizontal position of the point.
         x,
     ) = y.atan2(x); "math.atan_2(0.0, 1.0)" => "0.0"
     /// The inverse hyperbolic tangent.
@@ -142,9 +142,9 @@ floats! {
     ) = x.ceil(); "math.ceil(1.2)" => "2.0"
     /// The size of `f` with the sign of `sign`.
     copysign(
-        /// The number whose size counts.
+        /// The number that provides the absolute value.
         f,
-        /// The number whose sign counts.
+        /// The number that provides the sign.
         sign,
     ) = f.copysign(sign); "math.copysign(3.0, -1.0)" => "-3.0"
     /// The cosine.
@@ -161,7 +161,7 @@ floats! {
     dim(
         /// Any number.
         x,
-        /// What is taken from it.
+        /// The number to subtract.
         y,
     ) = if x - y <= 0.0 { 0.0 } else { x - y }; "math.dim(4.0, 1.5)" => "2.5"
     /// The error function.
@@ -208,9 +208,9 @@ floats! {
     fma(
         /// Any number.
         x,
-        /// What it is multiplied by.
+        /// The number to multiply by.
         y,
-        /// What is then added.
+        /// The number to add.
         z,
     ) = x.mul_add(y, z); "math.fma(2.0, 3.0, 4.0)" => "10.0"
     /// The gamma function.
@@ -247,7 +247,7 @@ floats! {
     ) = x.log10(); "math.log_10(100.0)" => "2.0"
     /// The natural logarithm of 1 + `x`.
     log_1_p(
-        /// How far the number is from 1.
+        /// The distance of the number from 1.
         x,
     ) = x.ln_1p(); "math.log_1_p(0.0)" => "0.0"
     /// The binary logarithm.
@@ -278,7 +278,7 @@ floats! {
     nextafter(
         /// Any number.
         x,
-        /// Where to go.
+        /// The number to move towards.
         y,
     ) = libm::nextafter(x, y); "math.nextafter(1.0, 1.0)" => "1.0"
     /// `x` to the power of `y`.

@@ -131,9 +131,9 @@ fn hostname(context: &CallContext<'_>) -> String {
 )]
 fn mkdir_temp(
     context: &CallContext<'_>,
-    /// Where to make it. Empty: the directory for temporary files.
+    /// The parent directory. Empty: the directory for temporary files.
     dir: &str,
-    /// What the name is made of, without `/`.
+    /// A pattern for the name, without `/`.
     pattern: &str,
 ) -> Result<String, CallError> {
     const ATTEMPTS: usize = 1000;

@@ -11,7 +11,7 @@ pub(crate) static MODULE: Module = Module::new(
 /// The last element of a path.
 #[function(example(call = r#"path.base("/a/b/")"#, result = r#""b""#))]
 pub(super) fn base(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     if path.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn base(
 /// The shortest path that leads to the same place.
 #[function(example(call = r#"path.clean("a//b/../c/.")"#, result = r#""a/c""#))]
 pub(super) fn clean(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     let rooted = path.starts_with(b"/");
@@ -56,7 +56,7 @@ pub(super) fn clean(
 /// All but the last element of a path.
 #[function(example(call = r#"path.dir("/a/b")"#, result = r#""/a""#))]
 pub(super) fn dir(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     let end = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
@@ -66,7 +66,7 @@ pub(super) fn dir(
 /// The extension of a path's last element, with its dot.
 #[function(example(call = r#"path.ext("/a/b.tar.gz")"#, result = r#"".gz""#))]
 pub(super) fn ext(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> Vec<u8> {
     let last = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn ext(
 /// Whether a path begins at the root.
 #[function(example(call = r#"path.is_abs("/a")"#, result = "true"))]
 pub(super) fn is_abs(
-    /// A path, as text: nothing needs to be there.
+    /// A path. It does not need to exist.
     path: &[u8],
 ) -> bool {
     path.starts_with(b"/")
@@ -104,9 +104,9 @@ pub(super) fn join(
     example(call = r#"path.match("*.conf", "a.conf")"#, result = "true")
 )]
 fn r#match(
-    /// What to fit: `*` any text without a slash, `?` one character, `[a-z]` one of these, `\x` an `x`.
+    /// The pattern: `*` matches any text without a slash, `?` one character, `[a-z]` one of these, `\x` an `x`.
     pattern: &[u8],
-    /// What is tried, as a whole.
+    /// The name to match, as a whole.
     name: &[u8],
 ) -> Result<bool, CallError> {
     matches(pattern, name)

@@ -55,7 +55,7 @@ fn int_63(context: &CallContext<'_>) -> i64 {
 #[function(environment, unpredictable, example(call = "rand.int_63_n(1)", result = "0"))]
 fn int_63_n(
     context: &CallContext<'_>,
-    /// The least number that is never given; above 0.
+    /// The exclusive upper bound; above 0.
     n: i64,
 ) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)
@@ -67,7 +67,7 @@ fn int_63_n(
 #[function(environment, unpredictable, example(call = "rand.intn(1)", result = "0"))]
 fn intn(
     context: &CallContext<'_>,
-    /// The least number that is never given; above 0.
+    /// The exclusive upper bound; above 0.
     n: i64,
 ) -> Result<i64, CallError> {
     below(context.capabilities.random(), n)

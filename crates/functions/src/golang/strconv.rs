@@ -33,9 +33,9 @@ pub(crate) static MODULE: Module = Module::new(
 /// `dst` with `true` or `false` after it.
 #[function(example(call = r#"strconv.append_bool("is ", true)"#, result = r#""is true""#))]
 fn append_bool(
-    /// What comes first.
+    /// The text to append to.
     dst: &[u8],
-    /// What to write after it.
+    /// The value to append.
     b: bool,
 ) -> Vec<u8> {
     [dst, format_bool(b).as_bytes()].concat()
@@ -44,9 +44,9 @@ fn append_bool(
 /// `dst` with a number in some base after it.
 #[function(example(call = r#"strconv.append_int("0x", 255, 16)"#, result = r#""0xff""#))]
 fn append_int(
-    /// What comes first.
+    /// The text to append to.
     dst: &[u8],
-    /// What to write after it.
+    /// The value to append.
     i: i64,
     /// The base, 2 to 36.
     base: i64,
@@ -57,9 +57,9 @@ fn append_int(
 /// `dst` with a quoted text after it.
 #[function(example(call = r#"strconv.append_quote("say ", "hi")"#, result = r#""say \"hi\"""#))]
 fn append_quote(
-    /// What comes first.
+    /// The text to append to.
     dst: &[u8],
-    /// What to quote after it.
+    /// The text to quote.
     s: &[u8],
 ) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Printable).as_bytes()].concat()
@@ -71,9 +71,9 @@ fn append_quote(
     result = r#""\"\\u00e9\"""#
 ))]
 fn append_quote_to_ascii(
-    /// What comes first.
+    /// The text to append to.
     dst: &[u8],
-    /// What to quote after it.
+    /// The text to quote.
     s: &[u8],
 ) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Ascii).as_bytes()].concat()
@@ -82,9 +82,9 @@ fn append_quote_to_ascii(
 /// `dst` with a quoted text after it, blanks of all kinds as they are.
 #[function(example(call = r#"strconv.append_quote_to_graphic("", "é")"#, result = r#""\"é\"""#))]
 fn append_quote_to_graphic(
-    /// What comes first.
+    /// The text to append to.
     dst: &[u8],
-    /// What to quote after it.
+    /// The text to quote.
     s: &[u8],
 ) -> Vec<u8> {
     [dst, quoting::quote(s, Keep::Graphic).as_bytes()].concat()
@@ -95,7 +95,7 @@ fn append_quote_to_graphic(
 /// Any other text fails in a way that `<|>` catches.
 #[function(example(call = r#"strconv.atoi("-7")"#, result = "-7"))]
 fn atoi(
-    /// Digits, with a sign if need be.
+    /// Digits, with an optional sign.
     s: &[u8],
 ) -> Result<i64, CallError> {
     numbers::parse_int(s, 10, 64).map_err(|error| failure("Atoi", s, error))
@@ -113,7 +113,7 @@ fn can_backquote(
 /// `true` or `false`.
 #[function(example(call = "strconv.format_bool(true)", result = r#""true""#))]
 fn format_bool(
-    /// What to write out.
+    /// The bool to format.
     b: bool,
 ) -> &'static str {
     if b { "true" } else { "false" }
@@ -122,7 +122,7 @@ fn format_bool(
 /// A number in a base from 2 to 36.
 #[function(example(call = "strconv.format_int(-255, 16)", result = r#""-ff""#))]
 fn format_int(
-    /// What to write.
+    /// The number to format.
     i: i64,
     /// The base, 2 to 36.
     base: i64,
@@ -148,7 +148,7 @@ fn format_int(
 /// A number in decimal.
 #[function(example(call = "strconv.itoa(7)", result = r#""7""#))]
 fn itoa(
-    /// What to write.
+    /// The number to format.
     i: i64,
 ) -> String {
     i.to_string()
@@ -173,7 +173,7 @@ fn parse_bool(
 fn parse_float(
     /// A number: `2`, `-0.5`, `1e6`, `0x1p-2`, `inf`.
     s: &[u8],
-    /// 32 to round to what fits into 32 bits, else 64.
+    /// 32 to round to a 32-bit float, otherwise 64.
     #[name = "bitSize"]
     bit_size: i64,
 ) -> Result<f64, CallError> {
@@ -185,11 +185,11 @@ fn parse_float(
 /// Any other text fails in a way that `<|>` catches.
 #[function(example(call = r#"strconv.parse_int("0xff", 0, 64)"#, result = "255"))]
 fn parse_int(
-    /// Digits, with a sign if need be.
+    /// Digits, with an optional sign.
     s: &[u8],
     /// The base, 2 to 36; or 0 to go by the prefix: `0b`, `0o`, `0x`, or none for 10.
     base: i64,
-    /// How many bits the number has to fit into, 0 to 64; 0 is 64.
+    /// The number of bits that the number must fit into, 0 to 64; 0 means 64.
     #[name = "bitSize"]
     bit_size: i64,
 ) -> Result<i64, CallError> {

@@ -54,9 +54,9 @@ fn clone(
 /// −1, 0 or 1: which text is first by its bytes.
 #[function(example(call = r#"strings.compare("a", "b")"#, result = "-1"))]
 fn compare(
-    /// The one text.
+    /// The first text.
     a: &[u8],
-    /// The other text.
+    /// The second text.
     b: &[u8],
 ) -> i64 {
     match a.cmp(b) {
@@ -74,7 +74,7 @@ fn compare(
 pub(crate) fn contains(
     /// The text.
     s: &[u8],
-    /// What to look for.
+    /// The text to look for.
     substr: &[u8],
 ) -> bool {
     text::find(s, substr).is_some()
@@ -96,7 +96,7 @@ fn contains_any(
 fn count(
     /// The text.
     s: &[u8],
-    /// What to look for.
+    /// The text to look for.
     substr: &[u8],
 ) -> i64 {
     let count = if substr.is_empty() {
@@ -112,7 +112,7 @@ fn count(
 fn equal_fold(
     /// The text.
     s: &[u8],
-    /// What to compare it with.
+    /// The text to compare it with.
     t: &[u8],
 ) -> bool {
     let folded = |text| text::runes(text).map(|(_, _, c)| text::folded(c));
@@ -127,7 +127,7 @@ fn equal_fold(
 pub(crate) fn has_prefix(
     /// The text.
     s: &[u8],
-    /// How it may begin.
+    /// The prefix to look for.
     prefix: &[u8],
 ) -> bool {
     s.starts_with(prefix)
@@ -142,7 +142,7 @@ pub(crate) fn has_prefix(
 pub(crate) fn has_suffix(
     /// The text.
     s: &[u8],
-    /// How it may end.
+    /// The suffix to look for.
     suffix: &[u8],
 ) -> bool {
     s.ends_with(suffix)
@@ -153,7 +153,7 @@ pub(crate) fn has_suffix(
 fn index(
     /// The text.
     s: &[u8],
-    /// What to look for.
+    /// The text to look for.
     substr: &[u8],
 ) -> i64 {
     place(text::find(s, substr))
@@ -177,7 +177,7 @@ fn index_any(
 fn join(
     /// The texts to join.
     elems: Vec<&[u8]>,
-    /// What stands between two of them.
+    /// The separator.
     sep: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     Ok(text_builder::join(elems, sep)?)
@@ -188,7 +188,7 @@ fn join(
 fn last_index(
     /// The text.
     s: &[u8],
-    /// What to look for.
+    /// The text to look for.
     substr: &[u8],
 ) -> i64 {
     place(text::find_last(s, substr))
@@ -214,7 +214,7 @@ fn last_index_any(
 fn repeat(
     /// The text.
     s: &[u8],
-    /// How many times; not negative.
+    /// The number of repetitions; not negative.
     count: i64,
 ) -> Result<Vec<u8>, CallError> {
     let count = usize::try_from(count).map_err(|_| CallError::fatal("negative repeat count"))?;
@@ -229,11 +229,11 @@ fn repeat(
 fn replace(
     /// The text.
     s: &[u8],
-    /// What to look for.
+    /// The text to look for.
     old: &[u8],
-    /// What takes its place.
+    /// The replacement.
     new: &[u8],
-    /// How many to replace at most; negative for all.
+    /// The maximum number of replacements; negative for all.
     n: i64,
 ) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, n)
@@ -250,9 +250,9 @@ fn replace(
 pub(crate) fn replace_all(
     /// The text.
     s: &[u8],
-    /// What to look for.
+    /// The text to look for.
     old: &[u8],
-    /// What takes its place.
+    /// The replacement.
     new: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     text::replace(s, old, new, -1)
@@ -309,7 +309,7 @@ fn to_upper(
 fn to_valid_utf_8(
     /// The text.
     s: &[u8],
-    /// What takes its place.
+    /// The replacement.
     replacement: &[u8],
 ) -> Result<Vec<u8>, CallError> {
     let mut out = TextBuilder::new();
@@ -332,7 +332,7 @@ fn to_valid_utf_8(
 fn trim(
     /// The text.
     s: &[u8],
-    /// The characters to take away, in any order.
+    /// The characters to remove, in any order.
     cutset: &[u8],
 ) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
@@ -345,7 +345,7 @@ fn trim(
 fn trim_left(
     /// The text.
     s: &[u8],
-    /// The characters to take away, in any order.
+    /// The characters to remove, in any order.
     cutset: &[u8],
 ) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
@@ -357,7 +357,7 @@ fn trim_left(
 fn trim_prefix(
     /// The text.
     s: &[u8],
-    /// What to take away from the beginning.
+    /// The prefix to remove.
     prefix: &[u8],
 ) -> Vec<u8> {
     s.strip_prefix(prefix).unwrap_or(s).to_vec()
@@ -368,7 +368,7 @@ fn trim_prefix(
 fn trim_right(
     /// The text.
     s: &[u8],
-    /// The characters to take away, in any order.
+    /// The characters to remove, in any order.
     cutset: &[u8],
 ) -> Vec<u8> {
     let set = CharacterSet::of(cutset);
@@ -389,7 +389,7 @@ fn trim_space(
 fn trim_suffix(
     /// The text.
     s: &[u8],
-    /// What to take away from the end.
+    /// The suffix to remove.
     suffix: &[u8],
 ) -> Vec<u8> {
     s.strip_suffix(suffix).unwrap_or(s).to_vec()

@@ -32,7 +32,7 @@ pub(crate) static MODULE: Module = Module::new("golang", "Go's text templates.",
     parameters(
         /// The text of the template.
         template,
-        /// What `.` means in it: usually a struct or a map.
+        /// The value of `.` in the template, usually a struct or a map.
         #[default = "nothing"]
         vars,
     ),

@@ -16,7 +16,7 @@ pub(crate) static MODULE: Module = Module::new("net/http", "Answers of HTTP requ
 )]
 fn response(
     context: &CallContext<'_>,
-    /// What the resource has as its `uid`. It must not change while the program runs.
+    /// The `uid` of the resource. It must not change while the program runs.
     uid: &str,
     result: &Type,
 ) -> Result<Value, CallError> {

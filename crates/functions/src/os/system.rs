@@ -13,7 +13,7 @@ use super::MODULE;
     unpredictable,
     signature = "func(cmd str) str",
     parameters(
-        /// What `/bin/sh -c` runs.
+        /// The command for `/bin/sh -c`.
         cmd,
     ),
     example(call = r#"os.system("echo hello")"#, result = "")

@@ -17,9 +17,9 @@ use super::MODULE;
     stateful,
     signature = "func(value ?1, index int) ?1",
     parameters(
-        /// What is remembered, usually something that changes by itself.
+        /// The value to remember, usually one that changes on its own.
         value,
-        /// How many milliseconds back; not negative.
+        /// The age of the value in milliseconds; not negative.
         index,
     ),
     example(call = "history(42, 1000)", result = "42")

@@ -13,7 +13,7 @@ use super::MODULE;
     unpredictable,
     signature = "func(length int) str",
     parameters(
-        /// How many letters, 0 to 65535.
+        /// The number of letters, 0 to 65535.
         length,
     ),
     example(call = "len(random1(8))", result = "8")
