@@ -9,6 +9,7 @@ use setpoint_value::{CallContext, CallError, Clock, Module, Timer, Value, functi
 use crate::sys::every_second;
 
 mod layout;
+pub(crate) mod names;
 
 pub(crate) static MODULE: Module = Module::new(
     "datetime",
@@ -75,7 +76,7 @@ fn weekday(
     /// Seconds since 1970 UTC, not negative.
     a: i64,
 ) -> Result<String, CallError> {
-    Ok(layout::weekday(&local(context, a)?.zoned).to_lowercase())
+    Ok(names::weekday(local(context, a)?.zoned.weekday()).to_lowercase())
 }
 
 /// Today's day of the week, in English and lower case.

@@ -5,6 +5,7 @@ use jiff::civil::DateTime;
 use setpoint_value::{CallError, function};
 
 use super::{MODULE, not_null, refuse};
+use crate::datetime::names;
 
 /// A point in time, written as a format says.
 ///
@@ -157,32 +158,9 @@ impl Time {
     }
 
     fn part(&self, letters: &str) -> Option<String> {
-        const MONTHS: [&str; 12] = [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ];
-        const DAYS: [&str; 7] = [
-            "Monday",
-            "Tuesday",
-            "Wednesday",
-            "Thursday",
-            "Friday",
-            "Saturday",
-            "Sunday",
-        ];
         let time = &self.local;
-        let month = MONTHS.get(usize::try_from(time.month() - 1).ok()?)?;
-        let day = DAYS.get(usize::try_from(time.weekday().to_monday_zero_offset()).ok()?)?;
+        let month = names::month(time.month());
+        let day = names::weekday(time.weekday());
         let half = match time.hour() % 12 {
             0 => 12,
             hour => hour,
@@ -190,13 +168,13 @@ impl Time {
         Some(match letters {
             "YYYY" => format!("{:04}", time.year()),
             "YY" => format!("{:02}", time.year() % 100),
-            "MMMM" => (*month).to_owned(),
+            "MMMM" => month.to_owned(),
             "MMM" => month[..3].to_owned(),
             "MM" => format!("{:02}", time.month()),
             "M" => time.month().to_string(),
             "DD" => format!("{:02}", time.day()),
             "D" => time.day().to_string(),
-            "EEEE" => (*day).to_owned(),
+            "EEEE" => day.to_owned(),
             "EEE" => day[..3].to_owned(),
             "hh" => format!("{:02}", time.hour()),
             "h" => time.hour().to_string(),

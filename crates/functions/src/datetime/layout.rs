@@ -3,22 +3,7 @@
 use jiff::Zoned;
 
 use super::LocalTime;
-use jiff::civil::Weekday;
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+use super::names::{month, weekday};
 
 /// An element of a layout that stands for a part of the time.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -254,8 +239,8 @@ fn write(local: &LocalTime, element: Element) -> String {
     match element {
         Element::LongYear => format!("{:04}", local.year()),
         Element::Year => format!("{:02}", local.year().rem_euclid(100)),
-        Element::LongMonth => month(time).to_owned(),
-        Element::Month => month(time)[..3].to_owned(),
+        Element::LongMonth => month(time.month()).to_owned(),
+        Element::Month => month(time.month())[..3].to_owned(),
         Element::ZeroMonth => format!("{:02}", time.month()),
         Element::NumberMonth => time.month().to_string(),
         Element::Day => time.day().to_string(),
@@ -263,8 +248,8 @@ fn write(local: &LocalTime, element: Element) -> String {
         Element::UnderDay => format!("{:2}", time.day()),
         Element::ZeroYearDay => format!("{:03}", time.day_of_year()),
         Element::UnderYearDay => format!("{:3}", time.day_of_year()),
-        Element::LongWeekday => weekday(time).to_owned(),
-        Element::Weekday => weekday(time)[..3].to_owned(),
+        Element::LongWeekday => weekday(time.weekday()).to_owned(),
+        Element::Weekday => weekday(time.weekday())[..3].to_owned(),
         Element::Hour => format!("{:02}", time.hour()),
         Element::ZeroHour12 => format!("{hour12:02}"),
         Element::Hour12 => hour12.to_string(),
@@ -307,23 +292,6 @@ fn offset(seconds: i32, z: bool, colon: bool, parts: u8) -> String {
         text.push_str(&format!("{mark}{:02}", seconds % 60));
     }
     text
-}
-
-fn month(time: &Zoned) -> &'static str {
-    MONTHS[usize::from(time.month().unsigned_abs() - 1) % 12]
-}
-
-/// The day of the week in English.
-pub(super) fn weekday(time: &Zoned) -> &'static str {
-    match time.weekday() {
-        Weekday::Monday => "Monday",
-        Weekday::Tuesday => "Tuesday",
-        Weekday::Wednesday => "Wednesday",
-        Weekday::Thursday => "Thursday",
-        Weekday::Friday => "Friday",
-        Weekday::Saturday => "Saturday",
-        Weekday::Sunday => "Sunday",
-    }
 }
 
 #[cfg(test)]
