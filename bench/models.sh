@@ -8,4 +8,4 @@
 # leaves larger ones out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec cargo bench --quiet -p setpoint-model --bench models -- "$@"
+exec cargo bench --quiet -p setpoint-cf --bench models -- "$@"

@@ -12,15 +12,12 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use serde_json::Value as Json;
+use setpoint_cf::datum::{Datum, Unknowns, to_datum, to_json};
 use setpoint_engine::{Control, SentListener};
 use setpoint_graph::ResourceId;
 use setpoint_host::Host;
 use setpoint_host::files::{AbsolutePath, Entry, Replace};
 use setpoint_host::sync::Mutex;
-use setpoint_model::datum::Datum;
-use setpoint_model::functions::calls::to_datum;
-use setpoint_model::functions::context::Unknowns;
-use setpoint_model::json;
 use setpoint_value::Value;
 
 use crate::messages::Message;
@@ -195,7 +192,7 @@ impl Known {
                     .map(|(resource, fact)| (machine, resource, fact))
             });
             if let Some((machine, resource, fact)) = parts
-                && let Some(value) = self.value(key).and_then(|value| json::of_datum(&value))
+                && let Some(value) = self.value(key).and_then(|value| to_json(&value))
             {
                 machines
                     .entry(machine)

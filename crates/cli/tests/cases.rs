@@ -19,6 +19,12 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use setpoint_cf::compile::Compiled;
+use setpoint_cf::datum::{Datum, from_json};
+use setpoint_cf::errors::told;
+use setpoint_cf::execute::Inputs;
+use setpoint_cf::export::{Deferrals, LANGUAGE, Machine, MachineOutputs, machine_outputs};
+use setpoint_cf::{json, project};
 use setpoint_diagnostics::{
     Diagnostic, Diagnostics, Loader, MemoryLoader, RenderStyle, Severity, SourceMap, render,
 };
@@ -28,13 +34,6 @@ use setpoint_graph::{Assembler, encode_exported};
 use setpoint_mcl::analysis::{AnalysisOptions, analyse};
 use setpoint_mcl::lint::{apply, fixes, lint};
 use setpoint_mcl::{CompileOptions, Entry, compile};
-use setpoint_model::compile::Compiled;
-use setpoint_model::datum::Datum;
-use setpoint_model::errors::told;
-use setpoint_model::execute::Inputs;
-use setpoint_model::export::{Deferrals, Machine, MachineOutputs, machine_outputs};
-use setpoint_model::language::LANGUAGE;
-use setpoint_model::{json, project};
 use setpoint_programs::{Assembly, DirectoryLoader};
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_testing::cases::{self, Case, Sections, Stage, diagnostics_text};
@@ -155,7 +154,7 @@ fn compile_model(
         facts: model_facts(loader)?,
         ..Inputs::default()
     };
-    let compiled = setpoint_model::compile::compile(loader, &library, options, &inputs, sources, diagnostics);
+    let compiled = setpoint_cf::compile::compile(loader, &library, options, &inputs, sources, diagnostics);
     let machine = match &compiled.exported {
         Some(exported) if !diagnostics.has_errors() => {
             let machine = Machine {
@@ -180,7 +179,7 @@ fn model_facts(loader: &dyn Loader) -> Result<BTreeMap<Arc<str>, Datum>, String>
         serde_json::from_slice(&bytes).map_err(|error| format!("facts.json: {error}"))?;
     Ok(facts
         .iter()
-        .map(|(key, value)| (key.as_str().into(), json::datum(value)))
+        .map(|(key, value)| (key.as_str().into(), from_json(value)))
         .collect())
 }
 

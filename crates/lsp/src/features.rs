@@ -21,10 +21,10 @@ use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
+use setpoint_cf::analysis::Analysis as ModelAnalysis;
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_flow::Stop;
 use setpoint_mcl::analysis::Analysis as MclAnalysis;
-use setpoint_model::analysis::Analysis as ModelAnalysis;
 
 use crate::documents::Snapshot;
 use crate::language::Analysed;
@@ -413,7 +413,7 @@ fn text(context: &Context<'_>, params: &Json) -> Answer {
     }
     if let Some(namespace) = rest.strip_prefix("models/") {
         let namespace = namespace.trim_end_matches(".cf");
-        let text = setpoint_model::project::built_in_text(&context.setup.library, namespace);
+        let text = setpoint_cf::project::built_in_text(&context.setup.library, namespace);
         return Answer::Result(text.map_or(Json::Null, Json::from));
     }
     let module = rest.strip_prefix("modules/").unwrap_or_default();

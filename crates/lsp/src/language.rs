@@ -1,13 +1,13 @@
 //! The languages that the server speaks, by the endings of files, and what it needs of the analysis of each. What is the same for all of
 //! them (navigation, outlines, renaming, diagnostics, their quick fixes) is written once, on [`Analysed`].
 
+use setpoint_cf::analysis as model;
+use setpoint_cf::lint::LINTER;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, SourceMap, Span};
 use setpoint_graph::Library;
 use setpoint_mcl::analysis as mcl;
 use setpoint_mcl::lint::RULES;
 use setpoint_mcl::syntax::TokenKind;
-use setpoint_model::analysis as model;
-use setpoint_model::lint::LINTER;
 
 /// A language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,7 +129,7 @@ impl Analysed for model::Analysis {
 
     fn found(&self, _: &Library, _: &dyn Fn(FileId) -> bool) -> Diagnostics {
         let mut found = errors(&self.diagnostics);
-        found.append(setpoint_model::lint::lint(self));
+        found.append(setpoint_cf::lint::lint(self));
         found
     }
 

@@ -1,5 +1,5 @@
 //! The language server: what an editor asks about programs and models, answered from [`setpoint_mcl::analysis`] and
-//! [`setpoint_model::analysis`]. The ending of a file says in which language it is.
+//! [`setpoint_cf::analysis`]. The ending of a file says in which language it is.
 //!
 //! ```text
 //!  client ◀─▶ transport ─▶ server: documents, life of the connection ─ jobs ─▶ worker: one analysis at a time ─▶ answers

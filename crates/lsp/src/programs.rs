@@ -4,12 +4,12 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use setpoint_cf::analysis as model;
 use setpoint_diagnostics::{Diagnostics, Documents, FileId, Loader, MemoryLoader, SourceMap};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 use setpoint_mcl::Entry;
 use setpoint_mcl::analysis as mcl;
-use setpoint_model::analysis as model;
 
 use crate::documents::Snapshot;
 use crate::language::{Analysed, Language};

@@ -13,7 +13,7 @@ setpoint_diagnostics::codes! {
 #[must_use]
 pub fn all() -> Vec<&'static CodeInfo> {
     let languages = setpoint_mcl::codes()
-        .chain(setpoint_model::codes())
+        .chain(setpoint_cf::codes())
         .chain(setpoint_yaml::codes::all());
     let mut all: Vec<&CodeInfo> = languages.chain(CODES.iter().copied()).collect();
     all.sort_by_key(|code| code.code);

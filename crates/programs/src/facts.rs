@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use setpoint_model::datum::Datum;
-use setpoint_model::json;
+use setpoint_cf::datum::{Datum, from_json};
 
 use crate::failure::{Failure, system_text};
 
@@ -42,7 +41,7 @@ pub fn parse_facts(text: &str) -> Result<Facts, String> {
         for (resource, values) in object(&resources, &format!("`{machine}`"))? {
             for (fact, value) in object(&values, &format!("`{resource}`"))? {
                 let key = format!("{machine}/{resource}/{fact}");
-                facts.insert(key.into(), json::datum(&value));
+                facts.insert(key.into(), from_json(&value));
             }
         }
     }

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::geteuid;
+use setpoint_cf::plugins::{BOOT, LONGEST_FRAME, Lost, PluginHost, Worker};
 use setpoint_diagnostics::visible;
 use setpoint_host::processes::{
     Capability, Command, Conversation, ConversationError, Environment, Limit, Processes, ProgramError,
     RunError,
 };
-use setpoint_model::functions::plugins::{BOOT, LONGEST_FRAME, Lost, PluginHost, Worker};
 use tokio::runtime::Runtime;
 use tokio::time::Instant;
 

@@ -14,11 +14,11 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use setpoint_cf::errors::told;
+use setpoint_cf::export::LANGUAGE;
 use setpoint_diagnostics::Diagnostics;
 use setpoint_engine::Submitted;
 use setpoint_host::sync::Mutex;
-use setpoint_model::errors::told;
-use setpoint_model::language::LANGUAGE;
 use setpoint_programs::languages::included_programs::Evaluating;
 use setpoint_programs::languages::model::{Desired, ModelCompilation, ModelWork};
 use setpoint_programs::report::{Importance, errors_first};

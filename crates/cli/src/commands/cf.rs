@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use setpoint_cf::errors::told;
+use setpoint_cf::execute::Instance;
+use setpoint_cf::export::State;
+use setpoint_cf::{json, syntax};
 use setpoint_diagnostics::{Diagnostics, SourceMap};
 use setpoint_graph::Library;
-use setpoint_model::errors::told;
-use setpoint_model::execute::Instance;
-use setpoint_model::export::State;
-use setpoint_model::{json, syntax};
 
 use crate::arguments::{checked_hostname, parse_assignment};
 use crate::exit_code;
@@ -227,7 +227,7 @@ fn unknowns(session: &Session, arguments: &Model) -> Result<u8, Failure> {
     if arguments.json {
         let mut object = json::told(&compilation.diagnostics, &work.sources);
         object["unknown_reads"] = asked.into();
-        let row = |resource: &&setpoint_model::export::Resource| {
+        let row = |resource: &&setpoint_cf::export::Resource| {
             serde_json::json!({
                 "resource": resource.identity.key(),
                 "state": resource.state.name(),

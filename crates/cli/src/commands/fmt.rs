@@ -132,7 +132,7 @@ impl Formatter<'_> {
         let mut sources = SourceMap::new();
         let file = sources.add(name, text);
         let formatted = match name.ends_with(".cf") {
-            true => setpoint_model::format::format(file, text).map_err(FormatError::Syntax),
+            true => setpoint_cf::format::format(file, text).map_err(FormatError::Syntax),
             false => format_file(file, text),
         };
         match formatted {

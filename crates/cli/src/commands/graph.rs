@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use setpoint_cf::errors::told;
 use setpoint_engine::{Additions, Preparation, additions, read_reversals};
 use setpoint_graph::{DesiredGraph, PrintedGraph, ResourceId, dot, json, text};
 use setpoint_host::files::AbsolutePath;
-use setpoint_model::errors::told;
 use setpoint_value::{Type, Value, quote};
 
 use super::modules::follow_imports;

@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use setpoint::{Assembly, PAGES, page};
+use setpoint_cf::datum::Datum;
+use setpoint_cf::execute::Inputs;
+use setpoint_cf::export::{Deferrals, LANGUAGE, Machine, machine_outputs};
+use setpoint_cf::project;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, MemoryLoader, SourceMap};
 use setpoint_flow::Evaluator;
 use setpoint_graph::Assembler;
 use setpoint_mcl::analysis::{AnalysisOptions, analyse};
 use setpoint_mcl::lint::lint;
 use setpoint_mcl::{CompileOptions, Entry, compile, format};
-use setpoint_model::datum::Datum;
-use setpoint_model::execute::Inputs;
-use setpoint_model::export::{Deferrals, Machine, machine_outputs};
-use setpoint_model::language::LANGUAGE;
-use setpoint_model::project;
 use setpoint_programs::codes;
 use setpoint_simulated::SimulatedCapabilities;
 use setpoint_value::Wake;
@@ -187,7 +186,7 @@ pub(crate) fn raised_by_model(text: &str, files: &[(String, String)]) -> Vec<&'s
     let library = Assembly::standard().library("host.example");
     let (mut sources, mut diagnostics) = (SourceMap::new(), Diagnostics::new());
     let mut options = project::Options::default();
-    let compiled = setpoint_model::compile::compile(
+    let compiled = setpoint_cf::compile::compile(
         &loader,
         &library,
         &mut options,
@@ -253,9 +252,9 @@ fn linted(text: &str) -> Vec<&'static str> {
 fn linted_model(text: &str) -> Vec<&'static str> {
     let loader = MemoryLoader::new().with("main.cf", text);
     let library = Assembly::standard().library("host.example");
-    let options = setpoint_model::analysis::AnalysisOptions::default();
-    let analysis = setpoint_model::analysis::Workspace::new().analyse(&options, &loader, &library);
-    let found = setpoint_model::lint::lint(&analysis);
+    let options = setpoint_cf::analysis::AnalysisOptions::default();
+    let analysis = setpoint_cf::analysis::Workspace::new().analyse(&options, &loader, &library);
+    let found = setpoint_cf::lint::lint(&analysis);
     let errors = analysis.diagnostics.iter();
     let errors = errors.filter(|found| found.severity == setpoint_diagnostics::Severity::Error);
     errors.chain(found.iter()).map(|found| found.code.code).collect()

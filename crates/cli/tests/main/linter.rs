@@ -130,7 +130,7 @@ fn the_book_lists_all_rules() {
     };
     let own = table(RULES);
     assert!(book.ends_with(&own), "the page should end with\n{own}");
-    let models = format!("|---|---|---|\n{}\n", table(setpoint_model::lint::RULES));
+    let models = format!("|---|---|---|\n{}\n", table(setpoint_cf::lint::RULES));
     assert!(book.contains(&models), "the page should have\n{models}");
 }
 

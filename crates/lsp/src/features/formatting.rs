@@ -26,7 +26,7 @@ pub(super) fn answer(context: &Context<'_>, params: &Json) -> Answer {
     let text = &document.text;
     let formatted = match Language::of(&path) {
         Language::Mcl => format::format(text.as_str()),
-        Language::Model => match setpoint_model::format::format(FileId(0), text.as_str()) {
+        Language::Model => match setpoint_cf::format::format(FileId(0), text.as_str()) {
             Ok(formatted) => Ok(formatted),
             Err(_) => return Answer::Result(Json::Null),
         },

@@ -7,7 +7,7 @@ mod signature;
 mod structure;
 mod tokens;
 
-use setpoint_model::analysis::Analysis;
+use setpoint_cf::analysis::Analysis;
 
 pub(super) use completion::completion;
 pub(super) use hover::hover;

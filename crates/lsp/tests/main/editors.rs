@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
+use setpoint_cf::syntax::TokenKind as ModelToken;
 use setpoint_mcl::syntax::TokenKind;
-use setpoint_model::syntax::TokenKind as ModelToken;
 use setpoint_testing::repository;
 
 use crate::client::library;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use fancy_regex::Regex;
 use serde_json::Value as Json;
+use setpoint_cf::syntax::{TokenKind as M, lex};
 use setpoint_diagnostics::{Diagnostics, FileId};
 use setpoint_mcl::syntax::{TokenKind as K, parse};
-use setpoint_model::syntax::{TokenKind as M, lex};
 use setpoint_testing::repository;
 
 const GRAMMAR: &str = "editors/vscode/syntaxes/mcl.tmLanguage.json";
@@ -387,8 +387,8 @@ fn every_token_of_every_model_has_a_scope_of_its_class() {
     for folder in [
         "tests/cases",
         "examples",
-        "crates/model/std",
-        "crates/model/tests",
+        "crates/cf-names/std",
+        "crates/cf/tests",
     ] {
         programs(&repository().join(folder), "cf", &mut paths);
     }

@@ -23,10 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use setpoint_cf::syntax::ast;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, LoadError, Loader, SourceMap, Span};
 use setpoint_graph::{KindSchema, Library, ParameterSchema, ParameterType};
 use setpoint_host::sync::Mutex;
-use setpoint_model::syntax::ast;
 use setpoint_value::{CallContext, Shared as SharedSource, Source, Subscription, Value};
 use setpoint_value::{CallError, Class, FunctionSpec, Implementation};
 
@@ -234,7 +234,7 @@ fn import_of(sources: &SourceMap, directory: &str) -> Option<Span> {
         if !file.name.ends_with(".cf") {
             return None;
         }
-        let parsed = setpoint_model::syntax::parse(id, &file.text, &mut Diagnostics::new());
+        let parsed = setpoint_cf::syntax::parse(id, &file.text, &mut Diagnostics::new());
         parsed.items.iter().find_map(|item| match item {
             ast::Item::Import(import) if sources.text(first_name(&import.path).span) == name => {
                 Some(import.span)

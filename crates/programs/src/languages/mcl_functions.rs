@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use setpoint_cf::project::codes::MODULE;
 use setpoint_diagnostics::{
     Diagnostic, Diagnostics, FileId, LoadError, Loader, MemoryLoader, Severity, SourceMap, Span,
 };
@@ -15,7 +16,6 @@ use setpoint_graph::{FunctionFile, FunctionFiles, Library};
 use setpoint_host::sync::Mutex;
 use setpoint_mcl::syntax::{Func, StmtKind, TypeExpr, parse};
 use setpoint_mcl::{CompileOptions, Entry, compile};
-use setpoint_model::project::codes::MODULE;
 use setpoint_value::{CallError, FunctionRef, FunctionSpec, PureFunction, Type, Value};
 
 use crate::languages::included_programs::Places;

@@ -7,20 +7,19 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use setpoint_cf::analysis::{Analysis, AnalysisOptions, Workspace};
+use setpoint_cf::compile::{Checked, Compiled, check, compile};
+use setpoint_cf::datum::Datum;
+use setpoint_cf::execute::{Inputs, Outside, ReadKey};
+use setpoint_cf::export::{
+    Deferrals, Exported, HeldResource, LANGUAGE, Machine, MachineOutputs, StatementOf, gates,
+    machine_outputs, updated_outputs,
+};
+use setpoint_cf::functions::context::Deployment;
+use setpoint_cf::plugins::PluginSettings;
+use setpoint_cf::{ports, project};
 use setpoint_diagnostics::{Diagnostics, Documents, Loader, SourceMap, did_you_mean, visible};
 use setpoint_graph::{Assembler, DesiredGraph, Library, ResourceId};
-use setpoint_model::analysis::{Analysis, AnalysisOptions, Workspace};
-use setpoint_model::compile::{Checked, Compiled, check, compile};
-use setpoint_model::datum::Datum;
-use setpoint_model::execute::{Inputs, Outside, ReadKey};
-use setpoint_model::export::{
-    Deferrals, Exported, HeldResource, Machine, MachineOutputs, StatementOf, gates, machine_outputs,
-    updated_outputs,
-};
-use setpoint_model::functions::context::Deployment;
-use setpoint_model::functions::plugins::PluginSettings;
-use setpoint_model::language::LANGUAGE;
-use setpoint_model::{ports, project};
 use setpoint_value::{CallError, FunctionRef, Random, Value};
 
 use crate::asked_files::{AskedFiles, Asking};

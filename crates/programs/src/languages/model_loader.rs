@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use setpoint_cf::project;
 use setpoint_diagnostics::{LoadError, Loader};
-use setpoint_model::project;
 
 use crate::directory_loader::DirectoryLoader;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use serde_json::json;
+use setpoint_cf::analysis::Analysis;
+use setpoint_cf::errors::told;
+use setpoint_cf::format;
+use setpoint_cf::lint::lint;
 use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Severity, apply, fixes};
 use setpoint_graph::json::diagnostics_json;
-use setpoint_model::analysis::Analysis;
-use setpoint_model::errors::told;
-use setpoint_model::format;
-use setpoint_model::lint::lint;
 
 use super::{Arguments, Deny, fix, unformatted};
 use crate::exit_code;

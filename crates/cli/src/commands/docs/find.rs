@@ -96,7 +96,7 @@ fn subjects<'a>(assembly: &'a Assembly, models: &'a [Thing]) -> Vec<Subject<'a>>
     );
     subjects.extend(modules().flat_map(visible).map(Subject::Function));
     subjects.extend(models.iter().map(Subject::Model));
-    let rules = RULES.iter().chain(setpoint_model::lint::RULES);
+    let rules = RULES.iter().chain(setpoint_cf::lint::RULES);
     subjects.extend(rules.map(Subject::Rule));
     subjects.extend(codes::all().into_iter().map(Subject::Code));
     subjects

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use clap::Args;
+use setpoint_cf::analysis::completion::Sort;
+use setpoint_cf::analysis::describe::{Description, shown};
+use setpoint_cf::analysis::{Analysis, Target, built_in as analyse_built_in};
+use setpoint_cf::hir::FunctionImplementation;
+use setpoint_cf::ids::NamespaceId;
+use setpoint_cf::project::MAIN;
 use setpoint_diagnostics::did_you_mean;
 use setpoint_graph::Library;
-use setpoint_model::analysis::completion::Sort;
-use setpoint_model::analysis::describe::{Description, shown};
-use setpoint_model::analysis::{Analysis, Target, built_in as analyse_built_in};
-use setpoint_model::hir::{FunctionImplementation, NamespaceId};
-use setpoint_model::project::MAIN;
 
 use super::{entry, first_line, heading};
 use crate::session::Session;

@@ -1,7 +1,7 @@
 //! Completion: what can stand at a place, with documentation and, where the client knows them, snippets.
 
 use serde_json::{Value as Json, json};
-use setpoint_model::analysis::completion::{Item, Sort};
+use setpoint_cf::analysis::completion::{Item, Sort};
 
 use super::{Place, hover};
 use crate::library_text::first_line;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
-use setpoint_model::analysis::Target;
-use setpoint_model::analysis::describe::Description;
-use setpoint_model::hir::FunctionImplementation;
+use setpoint_cf::analysis::Target;
+use setpoint_cf::analysis::describe::Description;
+use setpoint_cf::hir::FunctionImplementation;
 use setpoint_value::FunctionSpec;
 
 use super::Place;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use lsp_types::{TextEdit, Uri, WorkspaceEdit};
 use serde_json::{Value as Json, json};
+use setpoint_cf::analysis::Target;
+use setpoint_cf::hir::MemberKind;
+use setpoint_cf::syntax::TokenKind;
 use setpoint_diagnostics::Span;
-use setpoint_model::analysis::Target;
-use setpoint_model::hir::MemberKind;
-use setpoint_model::syntax::TokenKind;
 
 use super::Place;
 use crate::features::{Answer, to_json};

@@ -1,8 +1,8 @@
 //! Signature help: how what is being called is called, and the argument at the place.
 
 use serde_json::{Value as Json, json};
-use setpoint_model::analysis::Target;
-use setpoint_model::hir::{FunctionImplementation, MemberKind};
+use setpoint_cf::analysis::Target;
+use setpoint_cf::hir::{FunctionImplementation, MemberKind};
 
 use super::{Place, hover};
 

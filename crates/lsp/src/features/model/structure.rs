@@ -2,8 +2,8 @@
 
 use lsp_types::{FoldingRange, FoldingRangeKind, Position, SelectionRange};
 use serde_json::Value as Json;
+use setpoint_cf::syntax::{Lexed, TokenKind as K, ast};
 use setpoint_diagnostics::Span;
-use setpoint_model::syntax::{Lexed, TokenKind as K, ast};
 
 use super::Place;
 use crate::features::structure::{fold, nested, runs};

@@ -1,8 +1,8 @@
 //! Semantic tokens: what the lexer sees, refined by what names mean.
 
+use setpoint_cf::analysis::Target;
+use setpoint_cf::syntax::TokenKind as K;
 use setpoint_diagnostics::Span;
-use setpoint_model::analysis::Target;
-use setpoint_model::syntax::TokenKind as K;
 
 use super::Place;
 use crate::features::tokens::{DECLARATION, LIBRARY, READONLY, Writer, number};

@@ -3,8 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use setpoint_cf::ports::declared;
+use setpoint_cf::project::Port;
 use setpoint_diagnostics::{LoadError, Loader};
-use setpoint_model::ports::{Port, declared};
 use setpoint_value::Type;
 
 use super::source::{FUNCTION, MODULE, of_input, of_output};

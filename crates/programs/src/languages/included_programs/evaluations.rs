@@ -9,13 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use setpoint_cf::datum::{Datum, InstanceId, Unknowns, to_datum};
+use setpoint_cf::export::{Exported, MachineOutputs, StatementOf, codes};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, SourceMap, Span, did_you_mean};
 use setpoint_flow::{Evaluator, Pending, Step};
 use setpoint_graph::{DesiredGraph, DesiredResource, ResourceId};
-use setpoint_model::datum::{Datum, InstanceId};
-use setpoint_model::export::{Exported, MachineOutputs, StatementOf, codes};
-use setpoint_model::functions::calls::to_datum;
-use setpoint_model::functions::context::Unknowns;
 use setpoint_value::Value;
 
 use super::module::{ClassProgram, ProgramModule};
@@ -227,7 +225,7 @@ impl Evaluations {
             error
         })?;
         let given = resource.parameters.get(INPUTS).and_then(Value::as_map);
-        let value = |(name, ty): &(String, setpoint_model::ports::PortType)| {
+        let value = |(name, ty): &(String, setpoint_cf::project::PortType)| {
             let given = given.and_then(|given| given.get(&Value::str(name.as_str())));
             let given = given.ok_or_else(|| refused(format!("the class `{class}` is not given `{name}`")))?;
             ty.fitted(given).ok_or_else(|| {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use setpoint_cf::kinds::{attribute_name, entity_of};
+use setpoint_cf::project::PortType;
 use setpoint_diagnostics::{FileId, Span};
 use setpoint_mcl::analysis::Analysis;
 use setpoint_mcl::syntax::{Class, Parameter, StmtKind};
-use setpoint_model::ports::PortType;
-use setpoint_model::resolve::kinds::{attribute_name, entity_of};
 use setpoint_value::Type;
 
 use super::{CLASS, INPUTS, MODULE};

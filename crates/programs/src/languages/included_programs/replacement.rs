@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use setpoint_cf::datum::InstanceId;
+use setpoint_cf::export::{HeldResource, MachineOutputs, State, StatementOf};
 use setpoint_graph::{DesiredEdge, DesiredResource, MetaParameters, ResourceId, StatementOutput};
-use setpoint_model::datum::InstanceId;
-use setpoint_model::export::{HeldResource, MachineOutputs, State, StatementOf};
 
 /// What an instance stands for.
 pub(super) enum Became {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use setpoint_cf::compile::Compiled;
+use setpoint_cf::export::codes;
 use setpoint_diagnostics::{Diagnostic, FileId, Span};
-use setpoint_model::compile::Compiled;
-use setpoint_model::export::codes;
 
 use super::{ModelCompilation, ModelWork};
 use crate::languages::included_programs::{Evaluating, KIND};
