@@ -1,8 +1,10 @@
 //! The agent: what a long-lived process does with a program, an engine and its surroundings.
 //!
-//! - [`runner`] runs the programs of a run and replaces them; [`program_state`] is how the newest one stands.
-//! - [`control`] answers other processes; [`metrics`], [`graphviz`] and [`service_manager`] show how the machine stands.
-//! - [`deploys`] and [`membership`] are the agent's part of a cluster.
+//! - [`agent`] puts it together, and takes it down again.
+//! - [`runner`] runs the program, in whichever language it is, and reads it again; [`program_state`] is how the newest one stands.
+//! - An [`attachment`] runs beside the engine: [`control`] answers other processes, [`metrics`], [`graphviz`] and `service_manager` show how the
+//!   machine stands, [`cluster`] makes this host a member.
+//! - [`deploys`] and [`membership`] are what hosts share of programs and of themselves.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -25,7 +27,7 @@ pub mod membership;
 mod messages;
 pub mod metrics;
 pub mod prefix;
-mod program_state;
+pub mod program_state;
 mod published_facts;
 pub mod requests;
 pub mod runner;

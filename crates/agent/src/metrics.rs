@@ -40,7 +40,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Listens at an address; who asks is answered from [`Metrics::serve`] on. `kinds` are all kinds that resources can have.
+    /// Listens at an address; requests are answered once the agent has started. `kinds` are all kinds that resources can have.
     ///
     /// # Errors
     /// When it cannot listen there.

@@ -4,7 +4,7 @@
 //!  signal, request, change of a file ──▶ this thread: Frontend::read ──▶ graphs ──▶ engine
 //! ```
 //!
-//! A [`Frontend`] knows a language: what is read, and when its graphs come. mcl and YAML are read into a program that evaluates on a thread of its
+//! A `Frontend` knows a language: what is read, and when its graphs come. mcl and YAML are read into a program that evaluates on a thread of its
 //! own; a model is executed on this thread. A new text takes the place of the old one only when the engine has accepted a graph of it.
 
 mod evaluation;

@@ -1,5 +1,5 @@
-//! Why a command ends early: what failed, its causes, and what to do. [`exit_code`](crate::exit_code) maps it to a number, and
-//! [`Reporter`](crate::report::Reporter) prints it.
+//! Why something ends early: what failed, its causes, and what to do. A command maps it to an exit code, and a
+//! [`Reporter`](crate::report::Reporter) reports it.
 
 use std::fmt;
 use std::io;
