@@ -33,7 +33,7 @@ use setpoint_cf_names::plugins::{PluginSettings, Plugins};
 use setpoint_cf_names::project::{self, Loaded, MAIN};
 use setpoint_cf_names::resolve;
 use setpoint_cf_syntax::{Lexed, ast, lex};
-use setpoint_diagnostics::{Diagnostics, FileId, Loader, MemoryLoader, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostics, FileId, Loader, MemoryLoader, NameIndex, SourceMap, Span};
 use setpoint_graph::Library;
 
 use crate::compile::{self, Functions};
@@ -153,7 +153,7 @@ pub struct Analysis {
     pub model: Model,
     files: Vec<(FileId, Lexed)>,
     /// Every name, in the order of the texts.
-    index: Vec<Mention>,
+    index: NameIndex<Target>,
     /// What variables hold, by where they are declared.
     shapes: FxHashMap<Span, Shape>,
     unknown: Vec<(Span, Unknown)>,
@@ -186,7 +186,7 @@ impl Analysis {
             symbols: symbols.collect(),
             members: names::member_classes(&model),
             files,
-            index: Vec::new(),
+            index: NameIndex::default(),
             shapes: found.variables,
             unknown: found.unknown,
             used_imports: mentions.used_imports,

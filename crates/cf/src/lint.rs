@@ -16,19 +16,12 @@ use setpoint_cf_names::ids::NamespaceId;
 use setpoint_cf_names::{project, resolve};
 use setpoint_cf_syntax::{self as syntax, ast};
 use setpoint_diagnostics::{
-    Commented, Diagnostic, Diagnostics, FileId, Linter, Rule, Severity, Span, did_you_mean,
+    Commented, Diagnostic, Diagnostics, FileId, Linter, Severity, Span, did_you_mean,
 };
 
 use crate::analysis::{Analysis, Target, Unknown};
 
-macro_rules! rules {
-    ($($name:literal $code:path;)*) => {
-        /// All rules, by the order of their codes.
-        pub static RULES: &[Rule] = &[$(Rule { name: $name, code: &$code }),*];
-    };
-}
-
-rules! {
+setpoint_diagnostics::rules! {
     "ignored-field" project::codes::IGNORED_FIELD;
     "unknown-escape" syntax::UNKNOWN_ESCAPE;
     "number-type" resolve::codes::NUMBER_TYPE;

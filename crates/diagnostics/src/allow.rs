@@ -14,6 +14,15 @@ pub struct Rule {
     pub code: &'static CodeInfo,
 }
 
+/// Defines `RULES`, the rules of a linter: each its name and its code.
+#[macro_export]
+macro_rules! rules {
+    ($($name:literal $code:path;)*) => {
+        /// All rules, by the order of their codes.
+        pub static RULES: &[$crate::Rule] = &[$($crate::Rule { name: $name, code: &$code }),*];
+    };
+}
+
 /// The linter of a language.
 #[derive(Debug, Clone, Copy)]
 pub struct Linter {

@@ -22,7 +22,7 @@ mod visible;
 
 use std::sync::Arc;
 
-use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, SourceMap, Span};
+use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, NameIndex, SourceMap, Span};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
 
@@ -132,7 +132,7 @@ impl Workspace {
             mentions: resolved.mentions,
             frames: resolved.frames,
             class_frames: resolved.class_frames,
-            index: Vec::new(),
+            index: NameIndex::default(),
             copies: types::Copies::default(),
         };
         analysis.index = names::index(&analysis);
@@ -172,7 +172,7 @@ pub struct Analysis {
     frames: Vec<Frame>,
     class_frames: Vec<Option<FrameId>>,
     /// Every name, in the order of the texts.
-    index: Vec<Name>,
+    index: NameIndex<Target>,
     /// The definitions whose name stands at a place: several where its file is resolved for each of its imports.
     copies: types::Copies,
 }

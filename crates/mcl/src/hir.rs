@@ -13,23 +13,7 @@ use setpoint_value::{FunctionRef, Type, Value};
 
 use crate::syntax::Operator;
 
-macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
-        $($(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            /// As an index into the arena.
-            #[must_use]
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        })*
-    };
-}
-
-ids! {
+setpoint_diagnostics::ids! {
     /// An expression.
     ExprId;
     /// A variable's meaning.

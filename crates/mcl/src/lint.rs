@@ -25,14 +25,7 @@ use crate::syntax::{self, Ast, Block, StmtId, StmtKind};
 pub(crate) use codes::CODES;
 pub use setpoint_diagnostics::{Rule, apply, fixes};
 
-macro_rules! rules {
-    ($($name:literal $code:path;)*) => {
-        /// All rules, by the order of their codes.
-        pub static RULES: &[Rule] = &[$(Rule { name: $name, code: &$code }),*];
-    };
-}
-
-rules! {
+setpoint_diagnostics::rules! {
     "old-default" syntax::OLD_DEFAULT;
     "unused-variable" codes::UNUSED_VARIABLE;
     "unused-import" codes::UNUSED_IMPORT;

@@ -41,15 +41,7 @@ pub enum Target {
 }
 
 /// A name in a text.
-#[derive(Debug, Clone)]
-pub struct Mention {
-    /// Exactly the name.
-    pub span: Span,
-    /// What it means.
-    pub target: Target,
-    /// Whether this is where that is defined.
-    pub is_definition: bool,
-}
+pub type Mention = setpoint_diagnostics::Name<Target>;
 
 /// Everything that is noted.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use setpoint_cf_names::hir::{Member, MemberKind, Model};
 use setpoint_cf_names::ids::{EntityId, RelationId, Symbol};
-use setpoint_diagnostics::{FileId, Span};
+use setpoint_diagnostics::{FileId, NameIndex, Span};
 
 use super::{Analysis, Mention, Target};
 
@@ -11,27 +11,19 @@ impl Analysis {
     /// All names of all texts whose meaning is known, in the order of the texts.
     #[must_use]
     pub fn names(&self) -> &[Mention] {
-        &self.index
+        self.index.all()
     }
 
     /// The names of one text.
     #[must_use]
     pub fn names_in(&self, file: FileId) -> &[Mention] {
-        let start = self.index.partition_point(|name| name.span.file < file);
-        let end = self.index.partition_point(|name| name.span.file <= file);
-        &self.index[start..end]
+        self.index.of_file(file)
     }
 
     /// The name at a place: that around it, or the one that ends there.
     #[must_use]
     pub fn name_at(&self, file: FileId, offset: u32) -> Option<&Mention> {
-        let names = self.names_in(file);
-        let behind = names.partition_point(|name| name.span.start <= offset);
-        let touching = names[..behind]
-            .iter()
-            .rev()
-            .take(16)
-            .filter(|name| offset <= name.span.end);
+        let touching = self.index.touching(file, offset);
         touching.min_by_key(|name| (name.span.end == offset, name.span.end - name.span.start))
     }
 
@@ -57,7 +49,7 @@ impl Analysis {
     #[must_use]
     pub fn references(&self, target: &Target) -> Vec<&Mention> {
         let same = self
-            .index
+            .names()
             .iter()
             .filter(|name| self.is_same(&name.target, target));
         same.collect()
@@ -103,16 +95,14 @@ impl Analysis {
 
 /// All names, in the order of the texts; what stands at one place and means the same, once. Of what is no name (in a text between braces
 /// anything can stand) nothing is known.
-pub(super) fn index(analysis: &Analysis, mut names: Vec<Mention>) -> Vec<Mention> {
+pub(super) fn index(analysis: &Analysis, mut names: Vec<Mention>) -> NameIndex<Target> {
     names.retain(|name| {
         let text = analysis.text_at(name.span);
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         // White space and comments may stand within what names a namespace.
         matches!(name.target, Target::Namespace(_)) || !text.is_empty() && text.bytes().all(is_name)
     });
-    names.sort_by_key(|name| (name.span, !name.is_definition));
-    names.dedup_by(|b, a| a.span == b.span && analysis.is_same(&a.target, &b.target));
-    names
+    NameIndex::new(names, |a, b| analysis.is_same(a, b))
 }
 
 /// For each entity the numbers of its members. What is declared again, or inherited on several ways, is one member.

@@ -1,7 +1,7 @@
 //! Names: what the one at a place means, where that is defined, where else it is mentioned, and what nothing mentions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_diagnostics::{FileId, Span};
+use setpoint_diagnostics::{FileId, NameIndex, Span};
 
 use super::Analysis;
 use crate::hir::DefinitionKind;
@@ -9,15 +9,7 @@ use crate::scope::{AliasId, Target};
 use crate::syntax::StmtKind;
 
 /// A name in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name {
-    /// Exactly the name.
-    pub span: Span,
-    /// What it means.
-    pub target: Target,
-    /// Whether this is where that is defined.
-    pub is_definition: bool,
-}
+pub type Name = setpoint_diagnostics::Name<Target>;
 
 /// Something that nothing mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,15 +37,13 @@ impl Analysis {
     /// All names of all texts whose meaning is known, in the order of the texts.
     #[must_use]
     pub fn names(&self) -> &[Name] {
-        &self.index
+        self.index.all()
     }
 
     /// The names of one text.
     #[must_use]
     pub fn names_in(&self, file: FileId) -> &[Name] {
-        let start = self.index.partition_point(|name| name.span.file < file);
-        let end = self.index.partition_point(|name| name.span.file <= file);
-        &self.index[start..end]
+        self.index.of_file(file)
     }
 
     /// The name at a place: that around it, or the one that ends there; on a dollar, the one behind it.
@@ -67,13 +57,7 @@ impl Analysis {
     }
 
     fn name_around(&self, file: FileId, offset: u32) -> Option<&Name> {
-        let names = self.names_in(file);
-        let behind = names.partition_point(|name| name.span.start <= offset);
-        let touching = names[..behind]
-            .iter()
-            .rev()
-            .take(16)
-            .filter(|name| offset <= name.span.end);
+        let touching = self.index.touching(file, offset);
         // Of an import without `as`, the path is also what its alias is called by: the file is the better answer.
         touching.min_by_key(|name| {
             (
@@ -104,7 +88,7 @@ impl Analysis {
     #[must_use]
     pub fn references(&self, target: &Target) -> Vec<&Name> {
         let mut found: Vec<&Name> = Vec::new();
-        for name in &self.index {
+        for name in self.names() {
             let is_new = found.last().is_none_or(|last| last.span != name.span);
             if is_new && self.is_same(&name.target, target) {
                 found.push(name);
@@ -129,7 +113,7 @@ impl Analysis {
     #[must_use]
     pub fn unused(&self) -> Vec<Unused> {
         let mentioned: FxHashSet<Span> = self
-            .index
+            .names()
             .iter()
             .filter(|name| !name.is_definition)
             .filter_map(|name| self.definition(&name.target))
@@ -213,7 +197,7 @@ impl Analysis {
 }
 
 /// All names, in the order of the texts; what stands at one place and means the same, once.
-pub(super) fn index(analysis: &Analysis) -> Vec<Name> {
+pub(super) fn index(analysis: &Analysis) -> NameIndex<Target> {
     let hir = &analysis.hir;
     let mut names: Vec<Name> = Vec::with_capacity(analysis.mentions.list.len() + hir.definitions.len());
     let mut define = |span: Span, target: Target| {
@@ -259,10 +243,7 @@ pub(super) fn index(analysis: &Analysis) -> Vec<Name> {
     }
     let mentions = &analysis.mentions.list;
     names.extend(mentions.iter().map(|m| mention(m.span, m.target.clone())));
-    // Names are large beside what they are sorted by.
-    names.sort_by_cached_key(|name| (name.span, !name.is_definition));
-    names.dedup_by(|b, a| a.span == b.span && analysis.is_same(&a.target, &b.target));
-    names
+    NameIndex::new(names, |a, b| analysis.is_same(a, b))
 }
 
 /// Where the path of each import stands, by its statement.
