@@ -7,7 +7,7 @@
 //!   can be cut off from each other; [`sshd`] starts an SSH server; [`place`] runs
 //!   a test again in namespaces of its own.
 //!
-//! The rules that hold for the whole repository are `tests/tidy.rs`.
+//! The rules that hold for the whole repository are `tests/tidy`.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -20,6 +20,9 @@ const FOR_TESTS: &[&str] = &["simulated", "simulation", "testing"];
 /// Crates that may use tokio.
 const ASYNCHRONOUS: &[&str] = &["host", "world", "engine", "resources", "programs", "agent", "cli"];
 
+/// Files that CONTRIBUTING.md lets its reader write.
+const NOT_WRITTEN_YET: &[&str] = &["crates/resources/src/kinds/hello.rs"];
+
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc"];
 
@@ -251,6 +254,15 @@ fn syntax_knows_no_other_stage() {
     fail_if_any(&wrong);
 }
 
+/// Lines of a document outside of blocks of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        is_code ^= line.starts_with("```");
+        !is_code
+    })
+}
+
 #[test]
 fn links_in_documents_lead_somewhere() {
     let mut wrong = Vec::new();
@@ -258,10 +270,8 @@ fn links_in_documents_lead_somewhere() {
     documents.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(PathBuf::from));
     for path in documents {
         let text = read(&repository().join(&path));
-        let mut is_code = false;
-        for line in text.lines() {
-            is_code ^= line.starts_with("```");
-            for (at, _) in line.match_indices("](").filter(|_| !is_code) {
+        for line in prose(&text) {
+            for (at, _) in line.match_indices("](") {
                 let target = line[at + 2..].split(')').next().unwrap_or_default();
                 let target = target.split('#').next().unwrap_or_default();
                 if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
@@ -275,6 +285,39 @@ fn links_in_documents_lead_somewhere() {
         }
     }
     fail_if_any(&wrong);
+}
+
+/// A path in backticks that begins with `crates/`. The name of an item can follow it: `crates/x/src/y.rs::name`.
+#[test]
+fn paths_in_development_documents_exist() {
+    let mut wrong = Vec::new();
+    let mut documents = files("docs/dev", "md");
+    documents.extend(["ARCHITECTURE.md", "CONTRIBUTING.md"].map(PathBuf::from));
+    for document in documents {
+        let text = read(&repository().join(&document));
+        // Every second part of a line is between backticks.
+        let code = prose(&text).flat_map(|line| line.split('`').skip(1).step_by(2));
+        for path in code.filter(|code| code.starts_with("crates/")) {
+            let file = path.split("::").next().unwrap_or(path);
+            if !NOT_WRITTEN_YET.contains(&file) && !repository().join(file).exists() {
+                wrong.push(format!("{}: `{path}` does not exist", document.display()));
+            }
+        }
+    }
+    fail_if_any(&wrong);
+}
+
+/// The index of the development pages names every crate.
+#[test]
+fn the_index_of_development_pages_names_every_crate() {
+    let index = read(&repository().join("docs/dev/README.md"));
+    let missing = crates()
+        .into_iter()
+        .filter(|name| !index.contains(&format!("`{name}`")));
+    let missing: Vec<String> = missing
+        .map(|name| format!("docs/dev/README.md does not name `{name}`"))
+        .collect();
+    fail_if_any(&missing);
 }
 
 /// Whoever clones the repository can look up everything that it refers to.
