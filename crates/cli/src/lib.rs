@@ -1,11 +1,10 @@
-//! The `setpoint` command line: assembly of everything, commands, and what they print.
+//! The `setpoint` command line: commands, their arguments, and what they print.
 //!
 //! A program of its own with further kinds and functions links this library, adds them to an [`Assembly`] and hands it to
 //! [`main`], like the ten lines of the `setpoint` binary do.
 //!
 //! - [`Assembly`] is what a program can use: kinds, functions, constants.
 //! - `commands` has one file a command; [`exit_code`] is the only place that defines exit codes.
-//! - `capabilities` are the real clock, files, network and facts that sources are given.
 //! - Only this crate prints: standard output is what was asked for, standard error is what is said beside it.
 
 #![forbid(unsafe_code)]
