@@ -4,6 +4,7 @@
 //! all of. An imported file goes through the same stages while the import is followed; what is wrong in it is an error
 //! of stage *scope* at its place in that file, with the imports on the way as related places.
 
+mod blocks;
 mod classes;
 mod codes;
 mod cycles;

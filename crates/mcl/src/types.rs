@@ -18,7 +18,9 @@ use crate::hir::Hir;
 
 mod codes;
 mod completion;
+mod conflicts;
 mod deferred;
+mod expressions;
 mod findings;
 mod infer;
 mod instances;

@@ -4,8 +4,8 @@ use setpoint_diagnostics::Span;
 
 use super::printer::Printer;
 use crate::syntax::{
-    Arguments, Callee, ExprId, ExprKind, Function, IfExpr, MapEntry, Parameter, Parameters, StructField,
-    TypeExpr, TypeKind,
+    Arguments, Call, Callee, ExprId, ExprKind, Function, IfExpr, MapEntry, Parameter, Parameters,
+    StructField, TypeExpr, TypeKind,
 };
 
 impl Printer<'_> {
@@ -20,47 +20,13 @@ impl Printer<'_> {
             // What does not parse is not formatted.
             ExprKind::String(_) | ExprKind::Unfinished(_) => self.push_source(span),
             ExprKind::List(elements) => self.expr_list("[", elements, span.start + 1, span.end, "]"),
-            ExprKind::Map(entries) => {
-                let place = |p: &Self, e: &MapEntry| p.ast[e.key].span.to(p.ast[e.value].span);
-                self.sequence(
-                    ("{", "}"),
-                    entries,
-                    span.start + 1,
-                    span.end,
-                    place,
-                    |p, entry| {
-                        p.expr(entry.key);
-                        p.push(" => ");
-                        p.expr(entry.value);
-                    },
-                );
-            }
-            ExprKind::Struct(fields) => {
-                let source = &self.text[span.start as usize..span.end as usize];
-                let brace = source.find('{').map_or(span.start, |at| span.start + at as u32);
-                let place = |p: &Self, f: &StructField| f.name.span.to(p.ast[f.value].span);
-                self.push("struct");
-                self.sequence(("{", "}"), fields, brace + 1, span.end, place, |p, field| {
-                    p.push(&field.name.text);
-                    p.push(" => ");
-                    p.expr(field.value);
-                });
-            }
+            ExprKind::Map(entries) => self.map(entries, span),
+            ExprKind::Struct(fields) => self.structure(fields, span),
             ExprKind::Variable(name) => {
                 self.push("$");
                 self.push(&name.text);
             }
-            ExprKind::Call(call) => {
-                match &call.callee {
-                    Callee::Function(name) => self.push(&name.text),
-                    Callee::Variable(name) => {
-                        self.push("$");
-                        self.push(&name.text);
-                    }
-                    Callee::Lambda(lambda) => self.expr(*lambda),
-                }
-                self.arguments(&call.arguments);
-            }
+            ExprKind::Call(call) => self.call(call),
             ExprKind::Lambda(function) => {
                 self.push("func");
                 self.function(function);
@@ -111,6 +77,46 @@ impl Printer<'_> {
                 self.operand(*right);
             }
         }
+    }
+
+    fn map(&mut self, entries: &[MapEntry], span: Span) {
+        let place = |p: &Self, e: &MapEntry| p.ast[e.key].span.to(p.ast[e.value].span);
+        self.sequence(
+            ("{", "}"),
+            entries,
+            span.start + 1,
+            span.end,
+            place,
+            |p, entry| {
+                p.expr(entry.key);
+                p.push(" => ");
+                p.expr(entry.value);
+            },
+        );
+    }
+
+    fn structure(&mut self, fields: &[StructField], span: Span) {
+        let source = &self.text[span.start as usize..span.end as usize];
+        let brace = source.find('{').map_or(span.start, |at| span.start + at as u32);
+        let place = |p: &Self, f: &StructField| f.name.span.to(p.ast[f.value].span);
+        self.push("struct");
+        self.sequence(("{", "}"), fields, brace + 1, span.end, place, |p, field| {
+            p.push(&field.name.text);
+            p.push(" => ");
+            p.expr(field.value);
+        });
+    }
+
+    fn call(&mut self, call: &Call) {
+        match &call.callee {
+            Callee::Function(name) => self.push(&name.text),
+            Callee::Variable(name) => {
+                self.push("$");
+                self.push(&name.text);
+            }
+            Callee::Lambda(lambda) => self.expr(*lambda),
+        }
+        self.arguments(&call.arguments);
     }
 
     /// An expression where `<|>` without parentheses would group otherwise. Only the older `||` brings one here.

@@ -3,8 +3,9 @@
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 
 use super::codes;
+use super::expressions::annotation_type;
 use super::names::{Meaning, Space};
-use super::resolve::{FrameId, Resolver, annotation_type};
+use super::resolve::{FrameId, Resolver};
 use crate::hir::{ClassId, DefinitionKind, ExprId, IncludeId, Owner};
 use crate::stack::with_room;
 use crate::syntax::{self, Ast, Name, StmtId, StmtKind};

@@ -1,18 +1,20 @@
 //! Expressions and resource bodies: syntax to resolved form.
 
+use std::sync::Arc;
+
 use setpoint_diagnostics::{Diagnostic, Span, did_you_mean};
 use setpoint_graph::{EdgeProperty, MetaName};
-use setpoint_value::Value;
+use setpoint_value::{Type, Value};
 
 use super::codes;
 use super::mentions::Target;
 use super::names::{Found, Meaning, Space};
-use super::resolve::{FrameId, Resolver, annotation_type, pieces};
+use super::resolve::{FrameId, Resolver};
 use crate::hir::{
     Callee, Definition, DefinitionKind, Endpoint, Expr, ExprId, ExprKind, Function, FunctionId, Item,
     ItemKind, Owner, Part, Resource,
 };
-use crate::syntax::{self, Ast, BodyItemKind, Piece};
+use crate::syntax::{self, Ast, BodyItemKind, Piece, TypeExpr, TypeKind};
 
 impl Resolver<'_> {
     fn new_expr(&mut self, kind: ExprKind, span: Span) -> ExprId {
@@ -462,5 +464,41 @@ fn edge_property(name: &str) -> EdgeProperty {
         "depend" => EdgeProperty::Depend,
         "listen" => EdgeProperty::Listen,
         _ => EdgeProperty::Before,
+    }
+}
+
+/// The pieces of a string that has been checked.
+pub(super) fn pieces(raw: &str, span: Span) -> Vec<Piece> {
+    syntax::interpolate(raw, span).unwrap_or_default()
+}
+
+/// A written type.
+pub(super) fn annotation_type(ty: &TypeExpr) -> Type {
+    match &ty.kind {
+        TypeKind::Bool => Type::Bool,
+        TypeKind::Str => Type::Str,
+        TypeKind::Int => Type::Int,
+        TypeKind::Float => Type::Float,
+        TypeKind::Variant => Type::Dynamic,
+        TypeKind::List(element) => Type::list(annotation_type(element)),
+        TypeKind::Map { key, value } => Type::map(annotation_type(key), annotation_type(value)),
+        TypeKind::Struct(fields) => Type::structure(
+            fields
+                .iter()
+                .map(|f| (f.name.text.clone(), annotation_type(&f.annotation))),
+        ),
+        TypeKind::Func { arguments, result } => {
+            let parameters = arguments.iter().enumerate().map(|(index, argument)| {
+                let name = argument
+                    .name
+                    .as_ref()
+                    .map_or_else(|| index.to_string().into(), |n| n.text.clone());
+                (name, annotation_type(&argument.annotation))
+            });
+            Type::func(
+                parameters.collect::<Vec<(Arc<str>, Type)>>(),
+                annotation_type(result),
+            )
+        }
     }
 }

@@ -8,26 +8,20 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_diagnostics::{Diagnostic, Diagnostics, FileId, Loader, Severity, SourceMap, Span};
+use setpoint_diagnostics::{CodeInfo, Diagnostic, Diagnostics, FileId, Loader, Severity, SourceMap, Span};
 use setpoint_flow::Stop;
 use setpoint_graph::Library;
-use setpoint_value::Type;
 use smallvec::{SmallVec, smallvec};
 
 use super::classes::{ClassSource, IncludeSource};
-use super::mentions::{AliasDefinition, AliasId, Mentions};
+use super::mentions::{AliasId, Mentions};
 use super::modules::{Missing, ModuleLocation, RemoteImport, enter_directory};
-use super::nesting::Entry as NestedEntry;
 use super::parsed::{ParseCache, ParsedFile};
 use super::ranking::{Order, RankedDiagnostic, Step, in_order};
 use super::sharing::{Shared, Way, WayId};
 use super::{codes, recursion};
-use crate::hir::{
-    Body, BodyId, Class, ClassId, Definition, DefinitionId, DefinitionKind, ExprId, Function, FunctionId,
-    Hir, Include, IncludeId, Owner, Statement,
-};
-use crate::stack::with_room;
-use crate::syntax::{self, Ast, Block, Piece, StmtId, StmtKind, TypeExpr, TypeKind};
+use crate::hir::{BodyId, ClassId, DefinitionId, FunctionId, Hir, IncludeId, Owner};
+use crate::syntax::{Ast, StmtKind};
 
 /// Where a program begins.
 #[derive(Debug, Clone)]
@@ -104,80 +98,13 @@ pub(crate) fn resolve(
     diagnostics: &mut Diagnostics,
 ) -> Resolved {
     cache.begin();
-    let ResolveInput {
-        entry,
-        loader,
-        library,
-        ..
-    } = *input;
-    let mut resolver = Resolver {
-        loader,
-        library,
-        modules_directory: input.modules_directory,
-        extent: input.extent,
-        stop: input.stop,
-        cache,
-        sources,
-        hir: Hir::default(),
-        frames: Vec::new(),
-        files: Vec::new(),
-        places: Vec::new(),
-        class_sources: Vec::new(),
-        include_sources: Vec::new(),
-        loading: Vec::new(),
-        library_variables: HashMap::new(),
-        including: 0,
-        depth: 0,
-        errors: Vec::new(),
-        ways: vec![Way {
-            import: None,
-            order: Order::new(),
-        }],
-        touched: Vec::new(),
-        texts: FxHashMap::default(),
-        mentions: Mentions::default(),
-        trail: Vec::new(),
-        imports: Vec::new(),
-        remote_imports: Vec::new(),
-        shared: Shared::default(),
-    };
-    let place = match entry {
-        Entry::Code { .. } => Ok(ModuleLocation {
-            directory: String::new(),
-            metadata: None,
-            file: String::new(),
-            parent: None,
-            embedded: false,
-        }),
-        Entry::File(path) => Ok(ModuleLocation {
-            directory: path
-                .rfind('/')
-                .map(|at| path[..=at].to_owned())
-                .unwrap_or_default(),
-            metadata: None,
-            file: path.clone(),
-            parent: None,
-            embedded: false,
-        }),
-        Entry::Directory(directory) => enter_directory(loader, directory, None, false),
-    };
+    let entry = input.entry;
+    let mut resolver = Resolver::new(input, cache, sources);
     let mut resolved = Resolved::default();
-    let place = match place {
+    let place = match entry.place(input.loader) {
         Ok(place) => place,
         Err(missing) => {
-            let (code, message) = match missing {
-                Missing::NotFound(message) => (&codes::MODULE_NOT_FOUND, message),
-                Missing::BadMetadata(message) => {
-                    (&codes::BAD_METADATA, format!("bad `metadata.yaml`: {message}"))
-                }
-            };
-            let name = match entry {
-                Entry::Directory(directory) => format!("{directory}metadata.yaml"),
-                Entry::File(path) => path.clone(),
-                Entry::Code { name, .. } => name.clone(),
-            };
-            let file = resolver.cache.place(resolver.sources, &name, &name, "");
-            diagnostics.push(Diagnostic::error(code, Span::new(file, 0, 0), message));
+            diagnostics.push(resolver.no_entry(entry, missing));
             return resolved;
         }
     };
@@ -192,21 +119,38 @@ pub(crate) fn resolve(
         Ok((name, text)) => resolver.entry(&name, &text),
         Err(message) => {
             let name = resolver.places[0].file.clone();
-            let file = resolver.cache.place(resolver.sources, &name, &name, "");
-            let error = Diagnostic::error(&codes::MODULE_NOT_FOUND, Span::new(file, 0, 0), message);
+            let diagnostic = resolver.at_beginning(&name, &codes::MODULE_NOT_FOUND, message);
             resolver.errors.push(RankedDiagnostic {
                 is_beyond: false,
                 way: WayId(0),
                 order: Order::new(),
-                diagnostic: error,
+                diagnostic,
             });
         }
     }
     resolver.finish(resolved, diagnostics)
 }
 
-/// Blocks inside blocks beyond this are refused, which only included classes can reach.
-const MAXIMUM_DEPTH: u32 = 5000;
+impl Entry {
+    /// Where the program begins.
+    fn place(&self, loader: &dyn Loader) -> Result<ModuleLocation, Missing> {
+        let (directory, file) = match self {
+            Entry::Code { .. } => (String::new(), String::new()),
+            Entry::File(path) => {
+                let directory = path.rfind('/').map(|at| path[..=at].to_owned());
+                (directory.unwrap_or_default(), path.clone())
+            }
+            Entry::Directory(directory) => return enter_directory(loader, directory, None, false),
+        };
+        Ok(ModuleLocation {
+            directory,
+            metadata: None,
+            file,
+            parent: None,
+            embedded: false,
+        })
+    }
+}
 
 pub(super) struct Resolver<'a> {
     pub(super) loader: &'a dyn Loader,
@@ -316,13 +260,69 @@ fn drop_circles_of_clashes(diagnostics: &mut Diagnostics) {
     diagnostics.extend(kept);
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
     fn entry(&mut self, name: &str, text: &str) {
         self.loading.push(self.places[0].file.clone());
         if let Some(file) = self.load(name, text, 0, WayId(0), false) {
             self.top(file, true);
         }
         self.loading.pop();
+    }
+
+    fn new(input: &ResolveInput<'a>, cache: &'a mut ParseCache, sources: &'a mut SourceMap) -> Resolver<'a> {
+        Resolver {
+            loader: input.loader,
+            library: input.library,
+            modules_directory: input.modules_directory,
+            extent: input.extent,
+            stop: input.stop,
+            cache,
+            sources,
+            hir: Hir::default(),
+            frames: Vec::new(),
+            files: Vec::new(),
+            places: Vec::new(),
+            class_sources: Vec::new(),
+            include_sources: Vec::new(),
+            loading: Vec::new(),
+            library_variables: HashMap::new(),
+            including: 0,
+            depth: 0,
+            errors: Vec::new(),
+            ways: vec![Way {
+                import: None,
+                order: Order::new(),
+            }],
+            touched: Vec::new(),
+            texts: FxHashMap::default(),
+            mentions: Mentions::default(),
+            trail: Vec::new(),
+            imports: Vec::new(),
+            remote_imports: Vec::new(),
+            shared: Shared::default(),
+        }
+    }
+
+    /// That there is nothing with which the program could begin.
+    fn no_entry(&mut self, entry: &Entry, missing: Missing) -> Diagnostic {
+        let (code, message) = match missing {
+            Missing::NotFound(message) => (&codes::MODULE_NOT_FOUND, message),
+            Missing::BadMetadata(message) => {
+                (&codes::BAD_METADATA, format!("bad `metadata.yaml`: {message}"))
+            }
+        };
+        let name = match entry {
+            Entry::Directory(directory) => format!("{directory}metadata.yaml"),
+            Entry::File(path) => path.clone(),
+            Entry::Code { name, .. } => name.clone(),
+        };
+        self.at_beginning(&name, code, message)
+    }
+
+    /// An error about a file whose text is not known.
+    fn at_beginning(&mut self, name: &str, code: &'static CodeInfo, message: String) -> Diagnostic {
+        let file = self.cache.place(self.sources, name, name, "");
+        Diagnostic::error(code, Span::new(file, 0, 0), message)
     }
 
     /// Ends resolution: what was found, those errors first that count first.
@@ -499,343 +499,10 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn new_body(&mut self, file: usize) -> BodyId {
-        let module_directory = self.files[file].module_directory.clone();
-        self.hir.bodies.push(Body {
-            statements: Vec::new(),
-            module_directory,
-        });
-        BodyId(self.hir.bodies.len() as u32 - 1)
-    }
-
-    pub(super) fn new_frame(
-        &mut self,
-        parent: Option<FrameId>,
-        file: usize,
-        extent: Span,
-        owner: Owner,
-        body: BodyId,
-    ) -> FrameId {
-        self.frames.push(Frame {
-            extent,
-            opened_at: None,
-            parent,
-            file,
-            owner,
-            body,
-            variables: FxHashMap::default(),
-            functions: FxHashMap::default(),
-            classes: FxHashMap::default(),
-            aliases: BTreeMap::new(),
-            stars: Vec::new(),
-        });
-        FrameId(self.frames.len() - 1)
-    }
-
-    /// A frame inside another for names that an expression binds (parameters).
-    pub(super) fn inner_frame(&mut self, parent: FrameId, extent: Span, owner: Owner) -> FrameId {
-        let (file, body) = (self.frames[parent.0].file, self.frames[parent.0].body);
-        self.new_frame(Some(parent), file, extent, owner, body)
-    }
-
-    /// The statements of a block, with the classes that moved into it.
-    pub(super) fn entries(&self, file: usize, block: &Block, class: Option<StmtId>) -> Vec<NestedEntry> {
-        let parsed = &self.files[file].parsed;
-        parsed.nesting.entries(&parsed.ast, block, class)
-    }
-
     /// Whether somebody no longer wants to know.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_stopped()
     }
-
-    pub(super) fn file_of(&self, frame: FrameId) -> usize {
-        self.frames[frame.0].file
-    }
-
-    pub(super) fn owner_of(&self, frame: FrameId) -> Owner {
-        self.frames[frame.0].owner
-    }
-
-    pub(super) fn ast_of(&self, frame: FrameId) -> Arc<Ast> {
-        self.files[self.frames[frame.0].file].parsed.ast.clone()
-    }
-
-    pub(super) fn module_directory_of(&self, frame: FrameId) -> Arc<str> {
-        self.files[self.frames[frame.0].file].module_directory.clone()
-    }
-
-    pub(super) fn define(
-        &mut self,
-        frame: FrameId,
-        name: &syntax::Name,
-        span: Span,
-        kind: DefinitionKind,
-    ) -> DefinitionId {
-        let Frame { owner, body, .. } = self.frames[frame.0];
-        self.hir.definitions.push(Definition {
-            name: name.text.clone(),
-            span,
-            name_span: name.span,
-            kind,
-            owner,
-            body: Some(body),
-        });
-        let id = DefinitionId(self.hir.definitions.len() as u32 - 1);
-        self.frames[frame.0].variables.insert(name.text.clone(), id);
-        id
-    }
-
-    /// Resolves the statements of a block into the frame's body.
-    fn block(&mut self, frame: FrameId, entries: &[NestedEntry]) {
-        with_room(|| self.statements(frame, entries));
-    }
-
-    fn statements(&mut self, frame: FrameId, entries: &[NestedEntry]) {
-        let ast = self.ast_of(frame);
-        self.imports(frame, &ast, entries);
-        let placeholders = self.produced_names(frame, &ast, entries);
-        for (entry, placeholder) in entries.iter().zip(placeholders) {
-            if self.is_stopped() {
-                return;
-            }
-            self.statement(frame, &ast, entry.statement, placeholder);
-        }
-    }
-
-    /// Enters all names that the block produces. Those that it produces twice have been reported.
-    pub(super) fn produced_names(
-        &mut self,
-        frame: FrameId,
-        ast: &Ast,
-        entries: &[NestedEntry],
-    ) -> Vec<Produced> {
-        let Frame {
-            owner, body, file, ..
-        } = self.frames[frame.0];
-        let mut produced = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let statement = ast.stmt(entry.statement);
-            produced.push(match &statement.kind {
-                StmtKind::Bind(bind) => {
-                    let annotation = bind.annotation.as_ref().map(annotation_type);
-                    let kind = DefinitionKind::Bind {
-                        value: ExprId(u32::MAX),
-                        annotation,
-                    };
-                    Produced::Definition(self.define(frame, &bind.name, statement.span, kind))
-                }
-                StmtKind::Func(func) => {
-                    let id = FunctionId(self.hir.functions.len() as u32);
-                    self.hir.functions.push(Function {
-                        name: Some(func.name.text.clone()),
-                        parameters: Vec::new(),
-                        result: func.function.result.as_ref().map(annotation_type),
-                        body: ExprId(u32::MAX),
-                        span: statement.span,
-                        name_span: Some(func.name.span),
-                        owner,
-                    });
-                    self.frames[frame.0].functions.insert(func.name.text.clone(), id);
-                    Produced::Function(id)
-                }
-                StmtKind::Class(class) => {
-                    let name = entry.class_name.clone().unwrap_or_default();
-                    // Of `a:b`, which moved into `a`, the `b`.
-                    let name_span = Span {
-                        start: class.name.span.end.saturating_sub(name.len() as u32),
-                        ..class.name.span
-                    };
-                    let id = ClassId(self.hir.classes.len() as u32);
-                    self.hir.classes.push(Class {
-                        name: name.clone(),
-                        parameters: Vec::new(),
-                        body: None,
-                        span: statement.span,
-                        name_span,
-                        owner,
-                    });
-                    self.class_sources
-                        .push(ClassSource::new(file, entry.statement, frame));
-                    self.frames[frame.0].classes.insert(name, id);
-                    Produced::Nothing
-                }
-                StmtKind::Include(include) => {
-                    let id = IncludeId(self.hir.includes.len() as u32);
-                    self.hir.includes.push(Include {
-                        path: Box::default(),
-                        class: ClassId(u32::MAX),
-                        arguments: Vec::new(),
-                        span: statement.span,
-                        owner,
-                        body,
-                    });
-                    self.include_sources
-                        .push(IncludeSource::new(frame, include.class.clone()));
-                    if let Some(alias) = &include.alias {
-                        let definition = AliasDefinition {
-                            name: Some(alias.text.clone()),
-                            name_span: alias.span,
-                            statement: statement.span,
-                            include: Some(id),
-                        };
-                        self.enter_alias(frame, definition, Alias::Include(id));
-                    }
-                    Produced::Include(id)
-                }
-                StmtKind::If(_)
-                | StmtKind::For(_)
-                | StmtKind::ForKv(_)
-                | StmtKind::Resource(_)
-                | StmtKind::Edge(_)
-                | StmtKind::Import(_)
-                | StmtKind::Panic(_) => Produced::Nothing,
-            });
-        }
-        produced
-    }
-
-    /// Makes known in a block what stands behind an alias, or behind `as *`.
-    pub(super) fn enter_alias(&mut self, frame: FrameId, definition: AliasDefinition, alias: Alias) {
-        let name = definition.name.clone();
-        let id = self.mentions.alias(definition);
-        let frame = &mut self.frames[frame.0];
-        match name {
-            Some(name) => {
-                frame.aliases.insert(name, (alias, id));
-            }
-            None => frame.stars.push((alias, id)),
-        }
-    }
-
-    pub(super) fn statement(&mut self, frame: FrameId, ast: &Ast, id: StmtId, produced: Produced) {
-        let body = self.frames[frame.0].body;
-        let statement = ast.stmt(id);
-        let output = match (&statement.kind, produced) {
-            (StmtKind::Bind(bind), Produced::Definition(definition)) => {
-                let resolved = self.expr(frame, ast, bind.value);
-                if let DefinitionKind::Bind { value, .. } = &mut self.hir.definitions[definition.index()].kind
-                {
-                    *value = resolved;
-                }
-                return;
-            }
-            (StmtKind::Func(func), Produced::Function(function)) => {
-                self.function(frame, ast, &func.function, function, Owner::Function(function));
-                return;
-            }
-            (StmtKind::Include(include), Produced::Include(id)) => {
-                self.include(frame, ast, include, id, statement.span);
-                Statement::Include(id)
-            }
-            (StmtKind::If(branches), _) => {
-                let condition = self.expr(frame, ast, branches.condition);
-                let then = self.child_block(frame, &branches.then_block, &[]);
-                let otherwise = branches
-                    .else_block
-                    .as_ref()
-                    .map(|block| self.child_block(frame, block, &[]).0);
-                Statement::If {
-                    condition,
-                    then: then.0,
-                    otherwise,
-                    span: statement.span,
-                }
-            }
-            (StmtKind::For(body) | StmtKind::ForKv(body), _) => {
-                let iterable = self.expr(frame, ast, body.iterable);
-                let (inner, definitions) = self.child_block(frame, &body.body, &[&body.key, &body.value]);
-                Statement::Loop {
-                    over_map: matches!(statement.kind, StmtKind::ForKv(_)),
-                    iterable,
-                    key: definitions[0],
-                    value: definitions[1],
-                    body: inner,
-                    span: statement.span,
-                }
-            }
-            (StmtKind::Resource(resource), _) => {
-                Statement::Resource(Box::new(self.resource(frame, ast, resource, statement.span)))
-            }
-            (StmtKind::Edge(edge), _) => {
-                let endpoints = edge
-                    .endpoints
-                    .iter()
-                    .map(|endpoint| self.endpoint(frame, ast, endpoint))
-                    .collect();
-                Statement::Edge(Box::new(crate::hir::Edge {
-                    endpoints,
-                    span: statement.span,
-                }))
-            }
-            (StmtKind::Panic(arguments), _) => {
-                let arguments = arguments
-                    .items
-                    .iter()
-                    .map(|id| self.expr(frame, ast, *id))
-                    .collect();
-                Statement::Panic {
-                    arguments,
-                    span: statement.span,
-                }
-            }
-            (
-                StmtKind::Bind(_)
-                | StmtKind::Func(_)
-                | StmtKind::Include(_)
-                | StmtKind::Class(_)
-                | StmtKind::Import(_),
-                _,
-            ) => {
-                return;
-            }
-        };
-        self.hir.bodies[body.index()].statements.push(output);
-    }
-
-    /// A block inside another, with the loop variables it begins with.
-    fn child_block(
-        &mut self,
-        frame: FrameId,
-        block: &Block,
-        variables: &[&syntax::Name],
-    ) -> (BodyId, Vec<DefinitionId>) {
-        let (file, owner) = (self.frames[frame.0].file, self.frames[frame.0].owner);
-        let body = self.new_body(file);
-        // The variables have a frame of their own: the block may define the same names anew.
-        let outer = self.new_frame(Some(frame), file, block.span, owner, body);
-        let kinds = [DefinitionKind::LoopKey, DefinitionKind::LoopValue];
-        let mut definitions = Vec::new();
-        for (name, kind) in variables.iter().zip(kinds) {
-            let span = Span {
-                start: name.span.start.saturating_sub(1),
-                ..name.span
-            };
-            definitions.push(self.define(outer, name, span, kind));
-        }
-        let inner = self.new_frame(Some(outer), file, block.span, owner, body);
-        self.frames[inner.0].opened_at = Some(block.span.start);
-        if self.depth == MAXIMUM_DEPTH {
-            let message =
-                format!("blocks and included classes are nested more than {MAXIMUM_DEPTH} levels deep");
-            self.report(frame, Diagnostic::error(&codes::TOO_DEEP, block.span, message));
-            return (body, definitions);
-        }
-        self.depth += 1;
-        let entries = self.entries(file, block, None);
-        self.block(inner, &entries);
-        self.depth -= 1;
-        (body, definitions)
-    }
-}
-
-/// What a statement produces, found before any expression is resolved.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Produced {
-    Nothing,
-    Definition(DefinitionId),
-    Function(FunctionId),
-    Include(IncludeId),
 }
 
 /// Joins a directory (empty or ending in `/`) with a relative path and resolves `..` lexically.
@@ -852,40 +519,4 @@ pub(super) fn join(base: &str, path: &str) -> String {
         }
     }
     parts.join("/")
-}
-
-/// The pieces of a string that has been checked.
-pub(super) fn pieces(raw: &str, span: Span) -> Vec<Piece> {
-    syntax::interpolate(raw, span).unwrap_or_default()
-}
-
-/// A written type.
-pub(super) fn annotation_type(ty: &TypeExpr) -> Type {
-    match &ty.kind {
-        TypeKind::Bool => Type::Bool,
-        TypeKind::Str => Type::Str,
-        TypeKind::Int => Type::Int,
-        TypeKind::Float => Type::Float,
-        TypeKind::Variant => Type::Dynamic,
-        TypeKind::List(element) => Type::list(annotation_type(element)),
-        TypeKind::Map { key, value } => Type::map(annotation_type(key), annotation_type(value)),
-        TypeKind::Struct(fields) => Type::structure(
-            fields
-                .iter()
-                .map(|f| (f.name.text.clone(), annotation_type(&f.annotation))),
-        ),
-        TypeKind::Func { arguments, result } => {
-            let parameters = arguments.iter().enumerate().map(|(index, argument)| {
-                let name = argument
-                    .name
-                    .as_ref()
-                    .map_or_else(|| index.to_string().into(), |n| n.text.clone());
-                (name, annotation_type(&argument.annotation))
-            });
-            Type::func(
-                parameters.collect::<Vec<(Arc<str>, Type)>>(),
-                annotation_type(result),
-            )
-        }
-    }
 }

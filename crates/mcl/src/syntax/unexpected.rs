@@ -147,8 +147,28 @@ impl Unexpected<'_> {
 
     /// What is written so in another language.
     fn of_another_language(&self) -> Option<Advice> {
-        let here = self.start..self.end;
-        let wants_value = self.expected == "an expression";
+        match self.kind {
+            K::Plus | K::Minus | K::Star | K::Slash => self.foreign_sign(),
+            K::Colon | K::Equals => self.foreign_definition(),
+            K::Capitalized => self.foreign_capitals(),
+            K::Identifier => self.foreign_word(),
+            K::String | K::Dollar | K::Dot => self.foreign_text(),
+            K::Semicolon | K::Comma => self.foreign_separator(),
+            K::Arrow | K::Rocket | K::LeftParen | K::LeftBrace => self.foreign_bracket_or_arrow(),
+            _ => None,
+        }
+    }
+
+    fn here(&self) -> Range<u32> {
+        self.start..self.end
+    }
+
+    /// Whether a definition has its name, so that a type or a value comes next.
+    fn wants_definition(&self) -> bool {
+        self.expected == "`=` or a type"
+    }
+
+    fn foreign_sign(&self) -> Option<Advice> {
         let wants_statement = matches!(self.expected, "a statement" | "the name of a parameter, or `}`");
         Some(match (self.previous, self.kind) {
             (K::Slash, K::Slash) if self.glued() => comment(self.previous_start..self.end),
@@ -160,142 +180,186 @@ impl Unexpected<'_> {
                     .saying("`/*` does not begin a comment")
                     .at(self.start..self.end + 1)
             }
-            (_, K::Semicolon) if self.expected.starts_with("`,`") => {
-                Advice::new("a comma separates them").replacing(here, ",")
-            }
-            (_, K::Semicolon) => {
-                let advice = Advice::new("a statement ends with its line, and each has its own")
-                    .saying("`;` has no meaning here");
-                match self.following[0] {
-                    K::Newline | K::EndOfFile => advice.replacing(here, ""),
-                    _ => advice,
-                }
-            }
-            (previous, K::Capitalized) if self.glued() && is_wordlike(previous) && !self.is_kind() => {
-                self.name_with_capitals()?
-            }
-            (_, K::Capitalized) if self.expected.contains("name of a variable") => self.name_with_capitals()?,
             (K::Identifier, K::Minus)
                 if self.glued()
                     && self.following[0] == K::Identifier
-                    && matches!(self.expected, "`=` or a type" | "`=>`" | "`{`") =>
+                    && (self.wants_definition() || matches!(self.expected, "`=>`" | "`{`")) =>
             {
-                self.name_with_capitals()?
+                self.name_with_capitals()
             }
-            (_, K::Capitalized) if wants_value => {
-                let word = self.whole_word();
-                let text = self.slice(word.clone());
-                if let Some(instead) = foreign::value(text) {
-                    bare_value(text, word, instead)
-                } else if self.following[0] == K::LeftBracket {
-                    return None;
-                } else {
-                    let help = format!("a variable has a `$` before its name and a small letter, a text has quotes: `\"{text}\"`");
-                    Advice::new(help).saying(format!("`{text}` is not a value")).at(word)
-                }
+            _ if self.wants_definition() => Advice::new(
+                "a variable has one value and is never changed; give the new value a name of its own",
+            )
+            .saying("a variable cannot be changed"),
+            (K::LeftBracket, K::Minus) if self.following == [K::Identifier, K::Slash] => {
+                Advice::new("whether a file is there is `os.file_exists(\"/etc/motd\")` of `import \"os\"`")
+                    .saying("a condition is not a test of the shell")
             }
-            (_, K::Colon) if self.expected == "`=` or a type" && self.following[0] == K::Equals => {
+            (K::Star, K::Star) if self.glued() => {
+                Advice::new("a power is `math.pow($base, $exponent)` of `import \"math\"`")
+                    .saying("`**` has no meaning here")
+                    .at(self.previous_start..self.end)
+            }
+            _ => return None,
+        })
+    }
+
+    /// A `:` or `=` with which another language gives a name its type or value.
+    fn foreign_definition(&self) -> Option<Advice> {
+        let here = self.here();
+        Some(match (self.kind, self.expected) {
+            (K::Colon, _) if self.wants_definition() && self.following[0] == K::Equals => {
                 Advice::new("a variable is defined with `=`").replacing(here, "")
             }
-            (_, K::Colon) if self.expected == "`=` or a type" => {
+            (K::Colon, _) if self.wants_definition() => {
                 Advice::new("the type stands behind the name, without a colon").replacing(here, "")
             }
-            (K::Identifier, K::Colon) if self.expected == "`=>`" => {
-                let name = self.slice(self.previous_start..self.previous_end);
-                if name == "meta" {
-                    Advice::new("a meta parameter begins with a capital letter")
-                        .replacing(self.previous_start..self.previous_end, "Meta")
-                        .at(self.previous_start..self.previous_end)
-                } else {
-                    Advice::new("a parameter is set with `=>`").replacing(here, " =>")
+            (K::Colon, "`=>`") if self.previous == K::Identifier => {
+                let name = self.previous_start..self.previous_end;
+                match self.slice(name.clone()) {
+                    "meta" => Advice::new("a meta parameter begins with a capital letter")
+                        .replacing(name.clone(), "Meta")
+                        .at(name),
+                    _ => Advice::new("a parameter is set with `=>`").replacing(here, " =>"),
                 }
             }
-            (_, K::Colon) if self.expected == "`=>`" => {
-                Advice::new("keys and values are separated by `=>`").replacing(here, " =>")
-            }
-            (_, K::Equals) if self.expected == "`=>`" => {
+            (K::Colon, "`=>`") => Advice::new("keys and values are separated by `=>`").replacing(here, " =>"),
+            (K::Colon, "`{`") => Advice::new("a block stands in braces: `if $condition { … }`"),
+            (K::Equals, "`=>`") => {
                 Advice::new("parameters, keys and fields are given a value with `=>`").replacing(here, "=>")
             }
-            (_, K::Colon) if self.expected == "`{`" => {
-                Advice::new("a block stands in braces: `if $condition { … }`")
+            (K::Equals, "`,` or `)`") => {
+                Advice::new("parameters have no defaults; every `include` and call gives all of them")
+                    .saying("a parameter cannot have a default")
             }
-            (_, K::Identifier) if self.expected == "`{`" && matches!(self.text(), "then" | "do") => {
+            _ => return None,
+        })
+    }
+
+    fn foreign_capitals(&self) -> Option<Advice> {
+        let is_inside_name = self.glued() && is_wordlike(self.previous) && !self.is_kind();
+        if is_inside_name || self.expected.contains("name of a variable") {
+            return Some(self.name_with_capitals());
+        }
+        if self.expected != "an expression" {
+            return None;
+        }
+        let word = self.whole_word();
+        let text = self.slice(word.clone());
+        if let Some(instead) = foreign::value(text) {
+            return Some(bare_value(text, word, instead));
+        }
+        if self.following[0] == K::LeftBracket {
+            return None;
+        }
+        let help = format!(
+            "a variable has a `$` before its name and a small letter, a text has quotes: `\"{text}\"`"
+        );
+        Some(
+            Advice::new(help)
+                .saying(format!("`{text}` is not a value"))
+                .at(word),
+        )
+    }
+
+    fn foreign_word(&self) -> Option<Advice> {
+        let (here, text) = (self.here(), self.text());
+        Some(match self.expected {
+            "`{`" if matches!(text, "then" | "do") => {
                 Advice::new("a block stands in braces, without a word before it")
-                    .saying(format!("`{}` has no meaning here", self.text()))
-                    .at(here.clone())
+                    .saying(format!("`{text}` has no meaning here"))
+                    .at(here)
                     .replacing(self.with_space(), "")
             }
-            (_, K::Arrow) if self.expected == "`{` and the function's body" => {
-                Advice::new("the type of the result stands right behind the parameters: `func f($x int) int { … }`")
-                    .replacing(self.with_space(), "")
-            }
-            (_, K::Plus | K::Minus | K::Star | K::Slash) if self.expected == "`=` or a type" => {
-                Advice::new("a variable has one value and is never changed; give the new value a name of its own")
-                    .saying("a variable cannot be changed")
-            }
-            (_, K::Identifier) if self.expected == "`=` or a type" => {
-                let instead = foreign::type_name(self.text());
+            _ if self.wants_definition() => {
+                let instead = foreign::type_name(text);
                 let help = instead.map_or("the types are `bool`, `str`, `int`, `float`, `[]str`, `map{str: int}`, `struct{a str}` and `func(int) int`", |i| i.help);
                 let advice = Advice::new(help)
-                    .saying(format!("there is no type `{}`", self.text()))
+                    .saying(format!("there is no type `{text}`"))
                     .at(here.clone());
                 match instead.and_then(|instead| instead.replacement) {
                     Some(name) => advice.replacing(here, name),
                     None => advice,
                 }
             }
-            (_, K::Equals) if self.expected == "`,` or `)`" => {
-                Advice::new("parameters have no defaults; every `include` and call gives all of them")
-                    .saying("a parameter cannot have a default")
-            }
-            (_, K::Identifier) if self.expected == "`$`" => {
+            "`$`" => {
                 Advice::new("a variable has a `$` before its name").replacing(self.start..self.start, "$")
             }
-            (K::Dollar, K::LeftParen) => {
-                Advice::new("the output of a command is had with `os.system(\"…\")` of `import \"os\"`, the name of the machine is `$hostname`")
-                    .saying("`$(…)` does not run a command here")
-                    .at(self.previous_start..self.end)
+            _ if self.previous == K::Import => {
+                Advice::new("what is imported stands in quotes").replacing(here, format!("\"{text}\""))
             }
-            (K::LeftBracket, K::Minus) if self.following == [K::Identifier, K::Slash] => {
-                Advice::new("whether a file is there is `os.file_exists(\"/etc/motd\")` of `import \"os\"`")
-                    .saying("a condition is not a test of the shell")
-            }
+            _ => return None,
+        })
+    }
+
+    /// A text, or what other languages join texts with.
+    fn foreign_text(&self) -> Option<Advice> {
+        let here = self.here();
+        Some(match (self.previous, self.kind) {
             (K::Dot, K::String | K::Dollar) => Advice::new("texts are joined with `+`"),
             (K::String, K::Dot) => Advice::new("texts are joined with `+`").replacing(here, "+"),
-            (K::Star, K::Star) if self.glued() => {
-                Advice::new("a power is `math.pow($base, $exponent)` of `import \"math\"`")
-                    .saying("`**` has no meaning here")
-                    .at(self.previous_start..self.end)
-            }
-            (K::RightBracket, K::Rocket) if self.expected == "the end of the line" => {
-                Advice::new("the two ends of an edge stand around `->`").replacing(here, "->")
-            }
-            (_, K::Comma) if self.expected == "`=` or a type" => {
-                Advice::new("a statement defines one variable; a function with several results gives a struct, of which `$result->name` is one")
-            }
             (K::String, K::String) if self.glued() && self.previous_end - self.previous_start == 2 => {
                 Advice::new("a text of several lines has one quote at its beginning and one at its end")
                     .saying("there are no triple quotes")
                     .at(self.previous_start..self.start + 1)
             }
             (K::String, K::String | K::Dollar) if self.expected == "`{` and the body of the resource" => {
-                Advice::new("a resource has one name; two texts are joined with `+`, and a variable stands in a text as `${name}`")
+                Advice::new(
+                    "a resource has one name; two texts are joined with `+`, and a variable stands in a text as `${name}`",
+                )
             }
             (_, K::String) if self.expected == "the name of a class" => {
                 let inside = self.slice(self.start + 1..self.end - 1);
-                let is_name = inside.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c));
+                let is_name = inside
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c));
                 let advice = Advice::new("the name of a class has no quotes");
                 match is_name && !inside.is_empty() {
                     true => advice.replacing(here, inside),
                     false => advice,
                 }
             }
+            _ => return None,
+        })
+    }
+
+    fn foreign_separator(&self) -> Option<Advice> {
+        let here = self.here();
+        match self.kind {
+            K::Comma if self.wants_definition() => Some(Advice::new(
+                "a statement defines one variable; a function with several results gives a struct, of which `$result->name` is one",
+            )),
+            K::Semicolon if self.expected.starts_with("`,`") => {
+                Some(Advice::new("a comma separates them").replacing(here, ","))
+            }
+            K::Semicolon => {
+                let advice = Advice::new("a statement ends with its line, and each has its own")
+                    .saying("`;` has no meaning here");
+                Some(match self.following[0] {
+                    K::Newline | K::EndOfFile => advice.replacing(here, ""),
+                    _ => advice,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn foreign_bracket_or_arrow(&self) -> Option<Advice> {
+        Some(match (self.previous, self.kind) {
+            (_, K::Arrow) if self.expected == "`{` and the function's body" => {
+                Advice::new("the type of the result stands right behind the parameters: `func f($x int) int { … }`")
+                    .replacing(self.with_space(), "")
+            }
+            (K::RightBracket, K::Rocket) if self.expected == "the end of the line" => {
+                Advice::new("the two ends of an edge stand around `->`").replacing(self.here(), "->")
+            }
+            (K::Dollar, K::LeftParen) => {
+                Advice::new("the output of a command is had with `os.system(\"…\")` of `import \"os\"`, the name of the machine is `$hostname`")
+                    .saying("`$(…)` does not run a command here")
+                    .at(self.previous_start..self.end)
+            }
             (K::Class, K::LeftBrace) => {
                 Advice::new("a class is used with `include name(…)`, and defined with `class name($parameter) { … }`")
-            }
-            (K::Import, K::Identifier) => {
-                let name = self.text();
-                Advice::new("what is imported stands in quotes").replacing(here, format!("\"{name}\""))
             }
             _ => return None,
         })
@@ -319,7 +383,7 @@ impl Unexpected<'_> {
     }
 
     /// A name that is written as names are elsewhere: `$myPort`, `my-port`.
-    fn name_with_capitals(&self) -> Option<Advice> {
+    fn name_with_capitals(&self) -> Advice {
         let word = self.whole_word();
         let written = self.slice(word.clone());
         let (dollar, name) = match written.strip_prefix('$') {
@@ -332,8 +396,8 @@ impl Unexpected<'_> {
             .saying(format!("`{written}` is not a name"))
             .at(word.clone());
         match is_name {
-            true if meant != written => Some(advice.replacing(word, meant)),
-            _ => Some(advice),
+            true if meant != written => advice.replacing(word, meant),
+            _ => advice,
         }
     }
 

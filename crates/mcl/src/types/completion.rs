@@ -4,9 +4,10 @@ use setpoint_diagnostics::{Diagnostic, Span};
 use setpoint_value::{FunctionRef, Type};
 
 use super::codes;
+use super::conflicts::Reason;
 use super::findings::Phase;
 use super::infer::Inference;
-use super::messages::{Calls, Reason, in_few_words, in_words, too_deep};
+use super::messages::{Calls, in_few_words, in_words, too_deep};
 use super::places::Place;
 use super::program::TypedProgram;
 use super::resources::meta_twice;

@@ -8,10 +8,12 @@ use setpoint_value::{FunctionRef, InferArguments, StructType, Type, Value};
 
 use super::codes;
 use super::completion::Check;
+use super::conflicts::Reason;
+use super::expressions::call_type;
 use super::findings::Phase;
-use super::infer::{Inference, call_type};
+use super::infer::Inference;
 use super::instances::InstanceId;
-use super::messages::{Calls, Reason, in_few_words};
+use super::messages::{Calls, in_few_words};
 use super::places::Place;
 use super::solver::Conflict;
 use crate::adapt::{infer as infer_adapted, is_adapted};

@@ -1,30 +1,29 @@
-//! Equations of statements and expressions, in the order of the rules typing.5 and typing.6, placed as typing.7 says.
+//! Equations of statements and definitions, in the order of the rules typing.5 and typing.6, placed as typing.7 says; those of expressions are next door.
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{Diagnostic, Diagnostics, Span};
 use setpoint_graph::Library;
-use setpoint_value::{FunctionSpec, Type, operators};
+use setpoint_value::Type;
 
 use super::codes;
 use super::completion::Check;
-use super::deferred::{Deferred, DeferredKind, HookedCall};
+use super::conflicts::{Reason, conflict_diagnostic};
+use super::deferred::{Deferred, DeferredKind};
 use super::findings::{Findings, Phase};
 use super::instances::{Instance, InstanceId, Typed};
-use super::messages::{Calls, Reason, conflict_diagnostic, too_deep};
+use super::messages::Calls;
 use super::order::Node;
 use super::places::{Place, Places, Segment};
 use super::schemes::{Application, FunctionTyping, Scheme};
 use super::solver::{Conflict, Solver};
 use super::syntactic::SyntacticFacts;
-use crate::adapt::is_adapted;
 use crate::hir::{
-    BodyId, Callee, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, IncludeId,
-    Owner, Part, Resource, Statement,
+    BodyId, ClassId, DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, IncludeId, Owner,
+    Resource, Statement,
 };
 use crate::stack::with_room;
-use crate::syntax::Operator;
 
 /// Inference under way: of a program, and then of what it does not use.
 pub(crate) struct Inference<'a> {
@@ -214,6 +213,18 @@ impl<'a> Inference<'a> {
         Some((site, *self.hir.include(include).arguments.get(index)?))
     }
 
+    /// The expression that is the value of a definition, and the instance that it is in; none for what has its values from elsewhere.
+    pub(super) fn value_of(&self, holder: InstanceId, id: DefinitionId) -> Option<(InstanceId, ExprId)> {
+        match &self.hir.definition(id).kind {
+            DefinitionKind::Bind { value, .. } => Some((holder, *value)),
+            DefinitionKind::ClassParameter { index, .. } => self.argument(holder, *index),
+            DefinitionKind::Parameter { .. }
+            | DefinitionKind::LoopKey
+            | DefinitionKind::LoopValue
+            | DefinitionKind::Library(_) => None,
+        }
+    }
+
     fn argument_type(&mut self, instance: InstanceId, index: usize) -> Type {
         if let Some(Some(ty)) = self.typed.instance(instance).arguments.get(index) {
             return ty.clone();
@@ -394,7 +405,7 @@ impl<'a> Inference<'a> {
     }
 
     /// Says what a variable must be, without letting that decide anything.
-    fn check_later(&mut self, wanted: Type, actual: &Type, span: Span, reason: Reason) {
+    pub(super) fn check_later(&mut self, wanted: Type, actual: &Type, span: Span, reason: Reason) {
         let actual = actual.clone();
         let place = self.places.next();
         let what = DeferredKind::Imposed {
@@ -427,7 +438,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    fn record(&mut self, instance: InstanceId, expr: ExprId, ty: Type) -> Type {
+    pub(super) fn record(&mut self, instance: InstanceId, expr: ExprId, ty: Type) -> Type {
         let place = self.places.next();
         self.recorded.push(Recorded {
             place,
@@ -436,341 +447,6 @@ impl<'a> Inference<'a> {
             ty: ty.clone(),
         });
         ty
-    }
-
-    /// Infers, and says that the type must be `wanted`, at the expression itself.
-    fn check(&mut self, instance: InstanceId, id: ExprId, wanted: &Type, reason: &Reason) {
-        let ty = self.infer(instance, id);
-        self.equate_value(wanted, &ty, self.hir.expr(id).span, reason, (instance, id));
-    }
-
-    /// The type of an expression, with equations for what is in it.
-    pub(super) fn infer(&mut self, instance: InstanceId, id: ExprId) -> Type {
-        // Literals are most of what there is.
-        if let ExprKind::Literal(value) = &self.hir.expr(id).kind {
-            return value.ty();
-        }
-        with_room(|| self.infer_expr_inner(instance, id))
-    }
-
-    fn infer_expr_inner(&mut self, instance: InstanceId, id: ExprId) -> Type {
-        let hir = self.hir;
-        let expr = hir.expr(id);
-        let span = expr.span;
-        let ty = match &expr.kind {
-            ExprKind::Literal(value) => return value.ty(),
-            // Whatever would be right.
-            ExprKind::Unknown(parts) => {
-                for part in parts {
-                    self.infer(instance, *part);
-                }
-                self.has_unknown = true;
-                return self.solver.fresh();
-            }
-            ExprKind::Variable { path, definition } => {
-                let holder = self.follow(instance, path, hir.definition(*definition).owner);
-                return self.definition_type(holder, *definition);
-            }
-            // A lone variable is itself, and must be a str.
-            ExprKind::Interpolation(parts) if let [Part::Variable(id)] = parts.as_slice() => {
-                let ty = self.infer(instance, *id);
-                self.check_later(Type::Str, &ty, span, Reason::Interpolation(hir.place(*id)));
-                ty
-            }
-            ExprKind::Interpolation(parts) => {
-                for part in parts {
-                    if let Part::Variable(id) = part {
-                        let reason = Reason::Interpolation(hir.place(*id));
-                        self.check(instance, *id, &Type::Str, &reason);
-                    }
-                }
-                Type::Str
-            }
-            ExprKind::List(items) => {
-                let element = self.solver.fresh();
-                for item in items {
-                    let reason = Reason::Element(hir.expr(items[0]).span);
-                    self.check(instance, *item, &element, &reason);
-                }
-                Type::list(element)
-            }
-            ExprKind::Map(entries) => {
-                let (key, value) = (self.solver.fresh(), self.solver.fresh());
-                for (k, v) in entries {
-                    self.check(instance, *k, &key, &Reason::MapKey(hir.expr(entries[0].0).span));
-                    self.check(
-                        instance,
-                        *v,
-                        &value,
-                        &Reason::MapValue(hir.expr(entries[0].1).span),
-                    );
-                }
-                let place = self.places.next();
-                self.checks.push(Check::key(place, span, key.clone()));
-                self.bounded(Type::map(key, value), span)
-            }
-            ExprKind::Struct(fields) => {
-                let fields: Vec<_> = fields
-                    .iter()
-                    .map(|(name, v)| (name.clone(), self.infer(instance, *v)))
-                    .collect();
-                self.bounded(Type::structure(fields), span)
-            }
-            ExprKind::Lambda(_) => self.lambda(instance, id),
-            ExprKind::If {
-                condition,
-                then,
-                otherwise,
-            } => {
-                self.check(instance, *condition, &Type::Bool, &Reason::Condition);
-                let result = self.solver.fresh();
-                let reason = Reason::Branches(hir.expr(*then).span);
-                self.check(instance, *then, &result, &reason);
-                self.check(instance, *otherwise, &result, &reason);
-                result
-            }
-            ExprKind::Except { left, right } => {
-                let result = self.solver.fresh();
-                let reason = Reason::Fallback(hir.expr(*left).span);
-                self.check(instance, *left, &result, &reason);
-                self.check(instance, *right, &result, &reason);
-                result
-            }
-            ExprKind::Operator {
-                operator,
-                left,
-                right,
-            } => {
-                let errors = self.findings.count();
-                let left_type = self.infer(instance, *left);
-                // `not $a == $b`, where `not` belongs to `$a`: that `not` gives a bool is no news.
-                let is_said = matches!(hir.expr(*left).kind, ExprKind::Not(_))
-                    && self.findings.unsolved_since(errors).next().is_some();
-                let types = [left_type, self.infer(instance, *right)];
-                self.contradictions(instance, &[*left, *right]);
-                let errors = self.findings.count();
-                let reason = Reason::Operands(operator.text());
-                let result = self.library_signature(&operator_spec(*operator).into(), &types, span, &reason);
-                if is_said {
-                    self.findings.forget_unsolved_since(errors);
-                }
-                self.show_operands(errors, &[(*left, &types[0]), (*right, &types[1])]);
-                result
-            }
-            ExprKind::Not(inner) => {
-                let types = [self.infer(instance, *inner)];
-                self.contradictions(instance, &[*inner]);
-                let errors = self.findings.count();
-                let not = (&operators::NOT).into();
-                let result = self.library_signature(&not, &types, span, &Reason::Operands("not"));
-                self.show_operands(errors, &[(*inner, &types[0])]);
-                result
-            }
-            ExprKind::In { left, right } => {
-                let types = [self.infer(instance, *left), self.infer(instance, *right)];
-                self.library_signature(
-                    &(&operators::CONTAINS).into(),
-                    &types,
-                    span,
-                    &Reason::Operands("in"),
-                )
-            }
-            ExprKind::Lookup { base, index } => self.lookup(instance, *base, *index, span),
-            ExprKind::Field { base, field } => {
-                let ty = self.infer(instance, *base);
-                self.contradictions(instance, &[*base]);
-                let result = self.solver.fresh();
-                self.park_field(ty, field, &result, false, span);
-                result
-            }
-            ExprKind::FieldOr { base, field, default } => {
-                let ty = self.infer(instance, *base);
-                let result = self.infer(instance, *default);
-                self.contradictions(instance, &[*base, *default]);
-                // A struct type that is plain from the text makes a wrong default a type error at once.
-                if let Some(Type::Struct(fields)) = self.syntactic_type(instance, *base)
-                    && let Some(found) = fields.field(field)
-                {
-                    let reason = Reason::Result(hir.expr(*default).span);
-                    self.equate(found, &result, span, &reason);
-                }
-                self.park_field(ty, field, &result, true, span);
-                result
-            }
-            ExprKind::Call { callee, arguments } => self.call(instance, id, callee, arguments, span),
-        };
-        self.record(instance, id, ty)
-    }
-
-    /// `base[index]`: a list or a map where that is plain from the text, a map for an index that is plainly no int, and
-    /// otherwise whatever solving finds.
-    fn lookup(&mut self, instance: InstanceId, base: ExprId, index: ExprId, span: Span) -> Type {
-        let (base_type, index_type) = (self.infer(instance, base), self.infer(instance, index));
-        self.contradictions(instance, &[base, index]);
-        let result = self.solver.fresh();
-        match self.syntactic_type(instance, base) {
-            Some(Type::List(_)) => self.list_lookup(&base_type, &index_type, &result, span, index),
-            Some(Type::Map(_)) => self.map_lookup(&base_type, &index_type, &result, span, Some(index)),
-            Some(other) => {
-                self.failed.push(result.clone());
-                let place = self.places.next();
-                self.nothing_to_look_up(place, &other, span);
-            }
-            None if self
-                .syntactic_type(instance, index)
-                .is_some_and(|ty| ty != Type::Int) =>
-            {
-                self.map_lookup(&base_type, &index_type, &result, span, Some(index));
-            }
-            None => {
-                let place = self.places.next();
-                let what = DeferredKind::Lookup {
-                    base: base_type,
-                    index: index_type,
-                    result: result.clone(),
-                };
-                self.deferred.push(Deferred::new(place, span, what));
-            }
-        }
-        result
-    }
-
-    fn park_field(&mut self, base: Type, field: &Arc<str>, result: &Type, has_default: bool, span: Span) {
-        let place = self.places.next();
-        let what = DeferredKind::Field {
-            base,
-            field: field.clone(),
-            result: result.clone(),
-            has_default,
-        };
-        self.deferred.push(Deferred::new(place, span, what));
-    }
-
-    /// Arguments of a built-in with a computed signature that are plainly not of the type written for them.
-    fn contradictions(&mut self, instance: InstanceId, arguments: &[ExprId]) {
-        for argument in arguments {
-            if let Some((written, found)) = self.contradiction(instance, *argument) {
-                let message = format!("this is said to be {written}, but its value is {found}");
-                let span = self.hir.expr(*argument).span;
-                let error = Diagnostic::error(&codes::MISMATCH, span, message);
-                self.refuse(error.label(format!("this is {found}")));
-            }
-        }
-    }
-
-    fn lambda(&mut self, instance: InstanceId, id: ExprId) -> Type {
-        let hir = self.hir;
-        let ExprKind::Lambda(function) = hir.expr(id).kind else {
-            return self.solver.fresh();
-        };
-        self.function_type(instance, function)
-    }
-
-    /// The type of a function whose body is in `instance`, with the equations of its body.
-    pub(super) fn function_type(&mut self, instance: InstanceId, id: crate::hir::FunctionId) -> Type {
-        let hir = self.hir;
-        let function = hir.function(id);
-        let mut parameters = Vec::with_capacity(function.parameters.len());
-        for parameter in &function.parameters {
-            let definition = hir.definition(*parameter);
-            let ty = match &definition.kind {
-                DefinitionKind::Parameter {
-                    annotation: Some(ty), ..
-                } => ty.clone(),
-                _ => self.solver.fresh(),
-            };
-            self.typed.instances[instance.0 as usize]
-                .definitions
-                .insert(*parameter, ty.clone());
-            parameters.push((definition.name.clone(), ty));
-        }
-        let result = function.result.clone().unwrap_or_else(|| self.solver.fresh());
-        self.check(instance, function.body, &result, &Reason::Result(function.span));
-        self.bounded(Type::func(parameters, result), function.span)
-    }
-
-    /// The type, if it is of a size that can be handled; else that is an error.
-    pub(super) fn bounded(&mut self, ty: Type, span: Span) -> Type {
-        if !self.solver.is_shallow(&ty) {
-            if !self.findings.has(&codes::TOO_DEEP) {
-                self.refuse(too_deep(span));
-            }
-            return self.solver.fresh();
-        }
-        if self.solver.is_bounded(&ty) {
-            return ty;
-        }
-        self.too_much(span);
-        self.solver.fresh()
-    }
-
-    fn call(
-        &mut self,
-        instance: InstanceId,
-        id: ExprId,
-        callee: &'a Callee,
-        arguments: &[ExprId],
-        span: Span,
-    ) -> Type {
-        let hir = self.hir;
-        let types: Vec<Type> = arguments.iter().map(|id| self.infer(instance, *id)).collect();
-        match callee {
-            Callee::Value(callee) => {
-                let expr = hir.expr(*callee);
-                let found = self.infer(instance, *callee);
-                let at = match &expr.kind {
-                    ExprKind::Variable { path: _, definition } => match &hir.definition(*definition).kind {
-                        DefinitionKind::Bind { value, .. } => hir.expr(*value).span,
-                        DefinitionKind::ClassParameter { .. }
-                        | DefinitionKind::Parameter { .. }
-                        | DefinitionKind::LoopKey
-                        | DefinitionKind::LoopValue => hir.definition(*definition).span,
-                        DefinitionKind::Library(_) => expr.span,
-                    },
-                    _ => expr.span,
-                };
-                let result = self.solver.fresh();
-                let wanted = call_type(&types, result.clone());
-                self.equate(&wanted, &found, at, &Reason::CallValue(span));
-                result
-            }
-            Callee::Function { path, function } => {
-                let parent = self.definer(instance, path, *function);
-                let result = self.solver.fresh();
-                if let Some(found) = self.called_function(instance, id, parent, *function, span) {
-                    let wanted = call_type(&types, result.clone());
-                    let at = hir.function(*function).span;
-                    if let Err(conflict) = self.solver.unify(&wanted, &found) {
-                        let error = self.conflict(conflict, &wanted, &found, at, &Reason::Call(span));
-                        let error =
-                            self.call_conflict(error, &wanted, &found, *function, instance, arguments);
-                        self.unsolved(error);
-                    }
-                }
-                result
-            }
-            Callee::Library(spec, _) => {
-                if spec.infer.is_some() || is_adapted(spec) {
-                    let call = HookedCall {
-                        instance,
-                        spec: spec.clone(),
-                        arguments: arguments.to_vec(),
-                        types,
-                        result: self.solver.fresh(),
-                    };
-                    self.contradictions(instance, arguments);
-                    let place = self.places.next();
-                    let result = call.result.clone();
-                    if !self.decide_hooked(&call, span, false) {
-                        let what = DeferredKind::Hooked(call);
-                        self.deferred.push(Deferred::new(place, span, what));
-                    }
-                    return result;
-                }
-                let reason = Reason::LibraryCall(spec.clone(), Some(id));
-                self.library_signature(spec, &types, span, &reason)
-            }
-        }
     }
 
     /// Solves one equation, and reports a conflict at `span`.
@@ -797,32 +473,4 @@ impl<'a> Inference<'a> {
             _ => error,
         }
     }
-}
-
-/// The specification behind an operator.
-pub(super) fn operator_spec(operator: Operator) -> &'static FunctionSpec {
-    match operator {
-        Operator::Add => &operators::ADD,
-        Operator::Subtract => &operators::SUBTRACT,
-        Operator::Multiply => &operators::MULTIPLY,
-        Operator::Divide => &operators::DIVIDE,
-        Operator::Equal => &operators::EQUAL,
-        Operator::NotEqual => &operators::NOT_EQUAL,
-        Operator::Less => &operators::LESS,
-        Operator::Greater => &operators::GREATER,
-        Operator::LessEqual => &operators::LESS_OR_EQUAL,
-        Operator::GreaterEqual => &operators::GREATER_OR_EQUAL,
-        Operator::And => &operators::AND,
-        Operator::Or => &operators::OR,
-    }
-}
-
-pub(super) fn call_type(arguments: &[Type], result: Type) -> Type {
-    Type::func(
-        arguments
-            .iter()
-            .enumerate()
-            .map(|(i, ty)| (i.to_string(), ty.clone())),
-        result,
-    )
 }

@@ -79,14 +79,7 @@ impl Inference<'_> {
     /// The expression that gives a node its type, and the instance that it is in.
     fn body_of(&mut self, node: Node) -> Option<(InstanceId, ExprId)> {
         match node {
-            Node::Definition(holder, id) => match &self.hir.definition(id).kind {
-                DefinitionKind::Bind { value, .. } => Some((holder, *value)),
-                DefinitionKind::ClassParameter { index, .. } => self.argument(holder, *index),
-                DefinitionKind::Parameter { .. }
-                | DefinitionKind::LoopKey
-                | DefinitionKind::LoopValue
-                | DefinitionKind::Library(_) => None,
-            },
+            Node::Definition(holder, id) => self.value_of(holder, id),
             Node::Function(parent, id) => Some((parent, self.hir.function(id).body)),
         }
     }

@@ -4,8 +4,9 @@ use setpoint_diagnostics::{Diagnostic, Span};
 use setpoint_value::{FunctionRef, Type, Value};
 
 use super::InstanceId;
+use super::conflicts::Reason;
 use super::infer::Inference;
-use super::messages::{Reason, in_few_words, in_words, order_of_fields};
+use super::messages::{in_few_words, in_words, order_of_fields};
 use crate::hir::{DefinitionKind, ExprId, ExprKind, FunctionId};
 
 impl Inference<'_> {

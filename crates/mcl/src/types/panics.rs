@@ -6,8 +6,8 @@ use setpoint_value::Type;
 use super::InstanceId;
 use super::codes;
 use super::completion::Check;
+use super::conflicts::Reason;
 use super::infer::Inference;
-use super::messages::Reason;
 use crate::hir::ExprId;
 
 impl Inference<'_> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use setpoint_value::{FunctionRef, Type, Value, operators};
 
-use super::infer::operator_spec;
+use super::expressions::operator_spec;
 use super::instances::{Instance, InstanceId, Typed};
 use crate::hir::{
     BodyId, Callee, DefinitionId, DefinitionKind, ExprId, ExprKind, FunctionId, Hir, IncludeId, Owner, Part,

@@ -7,8 +7,8 @@ use setpoint_value::Type;
 
 use super::InstanceId;
 use super::codes;
+use super::conflicts::Reason;
 use super::infer::Inference;
-use super::messages::Reason;
 use super::program::TypedProgram;
 use crate::hir::{Edge, Endpoint, ExprId, ExprKind, Item, ItemKind, Part, Resource};
 use crate::syntax::foreign;

@@ -6,9 +6,11 @@ use setpoint_value::{FunctionRef, FunctionSpec, Signature, Type, operators};
 
 use super::codes;
 use super::completion::Check;
+use super::conflicts::Reason;
 use super::deferred::{Deferred, DeferredKind};
-use super::infer::{Inference, call_type};
-use super::messages::{Reason, counts};
+use super::expressions::call_type;
+use super::infer::Inference;
+use super::messages::counts;
 use super::places::Place;
 
 impl Inference<'_> {

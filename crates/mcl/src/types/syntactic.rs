@@ -151,20 +151,14 @@ impl Inference<'_> {
     ) -> (InstanceId, ExprId) {
         let hir = self.hir;
         while let ExprKind::Variable { path, definition } = &hir.expr(id).kind {
-            let definition = hir.definition(*definition);
-            if ends(&definition.kind) {
+            let found = hir.definition(*definition);
+            if ends(&found.kind) {
                 break;
             }
-            let holder = self.follow(instance, path, definition.owner);
-            let next = match &definition.kind {
-                DefinitionKind::Bind { value, .. } => Some((holder, *value)),
-                DefinitionKind::ClassParameter { index, .. } => self.argument(holder, *index),
-                DefinitionKind::Parameter { .. }
-                | DefinitionKind::LoopKey
-                | DefinitionKind::LoopValue
-                | DefinitionKind::Library(_) => None,
+            let holder = self.follow(instance, path, found.owner);
+            let Some(next) = self.value_of(holder, *definition) else {
+                break;
             };
-            let Some(next) = next else { break };
             (instance, id) = next;
         }
         (instance, id)
@@ -309,8 +303,11 @@ impl Inference<'_> {
                 if arguments[0].ty() != arguments[1].ty() {
                     return None;
                 }
-                let found =
-                    call::call_typed(super::infer::operator_spec(*operator), &arguments, &Type::Dynamic);
+                let found = call::call_typed(
+                    super::expressions::operator_spec(*operator),
+                    &arguments,
+                    &Type::Dynamic,
+                );
                 let is_short = |value: &Value| {
                     value
                         .as_str()
