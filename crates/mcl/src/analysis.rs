@@ -71,27 +71,21 @@ impl Workspace {
         loader: &dyn Loader,
         library: &Library,
     ) -> Option<Analysis> {
-        with_stack(|| self.stages(entry, options, loader, library))
-    }
-
-    fn stages(
-        &mut self,
-        entry: &Entry,
-        options: &AnalysisOptions,
-        loader: &dyn Loader,
-        library: &Library,
-    ) -> Option<Analysis> {
-        let stop = &options.stop;
         let input = ResolveInput {
             entry,
             loader,
             library,
             modules_directory: options.modules_directory.as_deref(),
             extent: Extent::Everything,
-            stop,
+            stop: &options.stop,
         };
+        with_stack(|| self.stages(&input, options.without_program))
+    }
+
+    fn stages(&mut self, input: &ResolveInput<'_>, without_program: bool) -> Option<Analysis> {
+        let (library, stop) = (input.library, input.stop);
         let mut diagnostics = Diagnostics::new();
-        let resolved = resolve(&input, &mut self.cache, &mut self.sources, &mut diagnostics);
+        let resolved = resolve(input, &mut self.cache, &mut self.sources, &mut diagnostics);
         if stop.is_stopped() {
             return None;
         }
@@ -100,7 +94,7 @@ impl Workspace {
         if resolved.is_acyclic {
             inference.infer_program(&mut diagnostics, true);
         }
-        if resolved.is_acyclic && !options.without_program {
+        if resolved.is_acyclic && !without_program {
             program = lowered(&resolved.hir, inference.typed(), library, &mut diagnostics);
         }
         diagnostics.merge(&self.sources);

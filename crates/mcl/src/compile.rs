@@ -59,19 +59,6 @@ pub fn compile(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Compiled {
-    let compiled = with_stack(|| stages(entry, options, loader, library, sources, diagnostics));
-    diagnostics.merge(sources);
-    compiled
-}
-
-fn stages(
-    entry: &Entry,
-    options: &CompileOptions,
-    loader: &dyn Loader,
-    library: &Library,
-    sources: &mut SourceMap,
-    diagnostics: &mut Diagnostics,
-) -> Compiled {
     let input = ResolveInput {
         entry,
         loader,
@@ -80,8 +67,20 @@ fn stages(
         extent: Extent::Program,
         stop: &Stop::default(),
     };
-    let resolved = resolve(&input, &mut ParseCache::new(), sources, diagnostics);
-    let program = match diagnostics.has_errors() || options.skip_types {
+    let compiled = with_stack(|| stages(&input, options.skip_types, sources, diagnostics));
+    diagnostics.merge(sources);
+    compiled
+}
+
+fn stages(
+    input: &ResolveInput<'_>,
+    skip_types: bool,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Compiled {
+    let library = input.library;
+    let resolved = resolve(input, &mut ParseCache::new(), sources, diagnostics);
+    let program = match diagnostics.has_errors() || skip_types {
         true => None,
         false => {
             let typed = types::infer(&resolved.hir, library, diagnostics);

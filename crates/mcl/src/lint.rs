@@ -153,23 +153,8 @@ fn blocks(ast: &Ast) -> Vec<(Option<StmtId>, &Block)> {
         let (_, block) = found[at];
         at += 1;
         for id in &block.statements {
-            let inner: Vec<&Block> = match &ast.stmt(*id).kind {
-                StmtKind::If(branches) => {
-                    let mut inner = vec![&branches.then_block];
-                    inner.extend(&branches.else_block);
-                    inner
-                }
-                StmtKind::For(body) | StmtKind::ForKv(body) => vec![&body.body],
-                StmtKind::Class(class) => vec![&class.body],
-                StmtKind::Bind(_)
-                | StmtKind::Resource(_)
-                | StmtKind::Edge(_)
-                | StmtKind::Include(_)
-                | StmtKind::Import(_)
-                | StmtKind::Func(_)
-                | StmtKind::Panic(_) => continue,
-            };
-            found.extend(inner.into_iter().map(|block| (Some(*id), block)));
+            let inner = ast.stmt(*id).kind.blocks();
+            found.extend(inner.map(|block| (Some(*id), block)));
         }
     }
     found

@@ -66,7 +66,7 @@ pub use setpoint_derive::function;
 pub use shape::{ScopeArgument, ScopeBuilder, Shape, ShapeState};
 pub use signature::{Signature, SignatureParameter};
 pub use source::{CallContext, CallSite, ReadOnce, Source, Subscription};
-pub use types::{Field, FuncParameter, FuncType, StructType, Type};
+pub use types::{Field, FormMismatch, FuncParameter, FuncType, StructType, Type};
 pub use unify::{Disagreement, unify};
 pub use value::{
     Bound, Callable, FloatBits, Func, List, Map, MapKey, Opaque, Path, PathStep, Refinement, Set, Str,

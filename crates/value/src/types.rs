@@ -268,17 +268,20 @@ impl Type {
         }
     }
 
-    /// Whether `test` holds for this type or any part of it.
-    pub fn any_part(&self, test: &mut dyn FnMut(&Type) -> bool) -> bool {
-        if test(self) {
-            return true;
-        }
+    /// Visits what it is directly made of.
+    pub fn for_each_part(&self, visit: &mut dyn FnMut(&Type)) {
         match self {
-            Type::List(t) | Type::Set(t) | Type::Optional(t) => t.any_part(test),
-            Type::Map(kv) => kv.0.any_part(test) || kv.1.any_part(test),
-            Type::Tuple(types) => types.iter().any(|t| t.any_part(test)),
-            Type::Struct(s) => s.fields.iter().any(|f| f.ty.any_part(test)),
-            Type::Func(f) => f.parameters.iter().any(|p| p.ty.any_part(test)) || f.result.any_part(test),
+            Type::List(part) | Type::Set(part) | Type::Optional(part) => visit(part),
+            Type::Map(parts) => {
+                visit(&parts.0);
+                visit(&parts.1);
+            }
+            Type::Tuple(parts) => parts.iter().for_each(visit),
+            Type::Struct(of) => of.fields.iter().for_each(|field| visit(&field.ty)),
+            Type::Func(of) => {
+                of.parameters.iter().for_each(|parameter| visit(&parameter.ty));
+                visit(&of.result);
+            }
             Type::Bool
             | Type::Str
             | Type::Int
@@ -286,32 +289,86 @@ impl Type {
             | Type::Dynamic
             | Type::Number
             | Type::Variable(_)
-            | Type::Opaque(_) => false,
+            | Type::Opaque(_) => {}
         }
+    }
+
+    /// Visits what two types are directly made of, side by side; fails at the first part that the other type does not have.
+    pub fn zip<E: From<FormMismatch>>(
+        &self,
+        other: &Type,
+        visit: &mut dyn FnMut(&Type, &Type) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match (self, other) {
+            (Type::List(a), Type::List(b))
+            | (Type::Set(a), Type::Set(b))
+            | (Type::Optional(a), Type::Optional(b)) => visit(a, b),
+            (Type::Map(a), Type::Map(b)) => {
+                visit(&a.0, &b.0)?;
+                visit(&a.1, &b.1)
+            }
+            (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
+                a.iter().zip(b.iter()).try_for_each(|(a, b)| visit(a, b))
+            }
+            (Type::Struct(a), Type::Struct(b)) => {
+                if a.fields.len() != b.fields.len() {
+                    return Err(FormMismatch::FieldCount.into());
+                }
+                a.fields.iter().zip(&b.fields).try_for_each(|(a, b)| {
+                    if a.name != b.name {
+                        return Err(FormMismatch::FieldNames.into());
+                    }
+                    visit(&a.ty, &b.ty)
+                })
+            }
+            (Type::Func(a), Type::Func(b)) => {
+                if a.parameters.len() != b.parameters.len() {
+                    return Err(FormMismatch::ParameterCount.into());
+                }
+                let mut pairs = a.parameters.iter().zip(&b.parameters);
+                pairs.try_for_each(|(a, b)| visit(&a.ty, &b.ty))?;
+                visit(&a.result, &b.result)
+            }
+            (a, b) if a == b => Ok(()),
+            _ => Err(FormMismatch::Kinds.into()),
+        }
+    }
+
+    /// Whether `test` holds for this type or any part of it.
+    pub fn any_part(&self, test: &mut dyn FnMut(&Type) -> bool) -> bool {
+        let mut holds = test(self);
+        if !holds {
+            self.for_each_part(&mut |part| holds = holds || part.any_part(test));
+        }
+        holds
     }
 
     /// The type with each part replaced for which `replace` answers one, outermost first.
     #[must_use]
     pub fn replace(&self, replace: &mut dyn FnMut(&Type) -> Option<Type>) -> Type {
-        if let Some(replaced) = replace(self) {
-            return replaced;
-        }
+        replace(self).unwrap_or_else(|| self.map_parts(&mut |part| part.replace(replace)))
+    }
+
+    /// The type with each of the parts that it is directly made of replaced.
+    #[must_use]
+    pub fn map_parts(&self, replace: &mut dyn FnMut(&Type) -> Type) -> Type {
         match self {
-            Type::List(t) => Type::list(t.replace(replace)),
-            Type::Set(t) => Type::set(t.replace(replace)),
-            Type::Optional(t) => Type::optional(t.replace(replace)),
-            Type::Map(kv) => Type::map(kv.0.replace(replace), kv.1.replace(replace)),
-            Type::Tuple(types) => Type::tuple(types.iter().map(|t| t.replace(replace))),
-            Type::Struct(s) => {
-                Type::structure(s.fields.iter().map(|f| (f.name.clone(), f.ty.replace(replace))))
-            }
-            Type::Func(f) => Type::func(
-                f.parameters
+            Type::List(part) => Type::list(replace(part)),
+            Type::Set(part) => Type::set(replace(part)),
+            Type::Optional(part) => Type::optional(replace(part)),
+            Type::Map(parts) => Type::map(replace(&parts.0), replace(&parts.1)),
+            Type::Tuple(parts) => Type::tuple(parts.iter().map(replace)),
+            Type::Struct(of) => Type::structure(
+                of.fields
                     .iter()
-                    .map(|p| (p.name.clone(), p.ty.replace(replace)))
-                    .collect::<Vec<_>>(),
-                f.result.replace(replace),
+                    .map(|field| (field.name.clone(), replace(&field.ty))),
             ),
+            Type::Func(of) => {
+                let parameters = of.parameters.iter();
+                let parameters = parameters.map(|parameter| (parameter.name.clone(), replace(&parameter.ty)));
+                let parameters: Vec<_> = parameters.collect();
+                Type::func(parameters, replace(&of.result))
+            }
             Type::Bool
             | Type::Str
             | Type::Int
@@ -341,6 +398,19 @@ impl Type {
     pub fn parse(text: &str) -> Option<Type> {
         parse(text, DEEPEST)
     }
+}
+
+/// How the outermost forms of two types differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormMismatch {
+    /// One is of another kind than the other.
+    Kinds,
+    /// Functions with different numbers of parameters.
+    ParameterCount,
+    /// Structs with different numbers of fields.
+    FieldCount,
+    /// Structs with other names or another order of fields.
+    FieldNames,
 }
 
 /// Types that nest deeper than this are not read.

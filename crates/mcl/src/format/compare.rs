@@ -273,29 +273,7 @@ impl Comparison<'_> {
                     ..
                 },
             ) => names(f, g) && self.exprs(*a, *b) && self.exprs(*c, *d),
-            (
-                ExprKind::Unfinished(_)
-                | ExprKind::Bool(_)
-                | ExprKind::Integer(_)
-                | ExprKind::Float(_)
-                | ExprKind::String(_)
-                | ExprKind::List(_)
-                | ExprKind::Map(_)
-                | ExprKind::Struct(_)
-                | ExprKind::Variable(_)
-                | ExprKind::Call(_)
-                | ExprKind::Lambda(_)
-                | ExprKind::If(_)
-                | ExprKind::Paren(_)
-                | ExprKind::Operator { .. }
-                | ExprKind::Not(_)
-                | ExprKind::In { .. }
-                | ExprKind::Lookup { .. }
-                | ExprKind::StructLookup { .. }
-                | ExprKind::StructLookupOptional { .. }
-                | ExprKind::Except { .. },
-                _,
-            ) => false,
+            _ => false,
         }
     }
 }

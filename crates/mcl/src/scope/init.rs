@@ -240,20 +240,8 @@ impl Check<'_> {
                     self.name(&name, expr.span);
                 }
             }
-            ExprKind::Unfinished(_)
-            | ExprKind::Bool(_)
-            | ExprKind::Integer(_)
-            | ExprKind::Float(_)
-            | ExprKind::List(_)
-            | ExprKind::If(_)
-            | ExprKind::Paren(_)
-            | ExprKind::Operator { .. }
-            | ExprKind::Not(_)
-            | ExprKind::In { .. }
-            | ExprKind::Lookup { .. }
-            | ExprKind::StructLookup { .. }
-            | ExprKind::StructLookupOptional { .. }
-            | ExprKind::Except { .. } => {}
+            // The others are right wherever their parts are.
+            _ => {}
         }
         expr.kind.for_each_child(|child| self.expr(child));
     }

@@ -86,22 +86,10 @@ impl Nesting {
             }
         }
         for entry in self.entries(ast, block, class) {
-            match &ast.stmt(entry.statement).kind {
-                StmtKind::If(branches) => {
-                    self.block(ast, &branches.then_block, None, diagnostics);
-                    if let Some(block) = &branches.else_block {
-                        self.block(ast, block, None, diagnostics);
-                    }
-                }
-                StmtKind::For(body) | StmtKind::ForKv(body) => self.block(ast, &body.body, None, diagnostics),
-                StmtKind::Class(class) => self.block(ast, &class.body, Some(entry.statement), diagnostics),
-                StmtKind::Bind(_)
-                | StmtKind::Resource(_)
-                | StmtKind::Edge(_)
-                | StmtKind::Include(_)
-                | StmtKind::Import(_)
-                | StmtKind::Func(_)
-                | StmtKind::Panic(_) => {}
+            let kind = &ast.stmt(entry.statement).kind;
+            let class = matches!(kind, StmtKind::Class(_)).then_some(entry.statement);
+            for block in kind.blocks() {
+                self.block(ast, block, class, diagnostics);
             }
         }
     }

@@ -152,6 +152,25 @@ pub enum StmtKind {
     Panic(Arguments),
 }
 
+impl StmtKind {
+    /// The blocks that are directly in it.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
+        let (first, second) = match self {
+            StmtKind::If(branches) => (Some(&branches.then_block), branches.else_block.as_ref()),
+            StmtKind::For(body) | StmtKind::ForKv(body) => (Some(&body.body), None),
+            StmtKind::Class(class) => (Some(&class.body), None),
+            StmtKind::Bind(_)
+            | StmtKind::Resource(_)
+            | StmtKind::Edge(_)
+            | StmtKind::Include(_)
+            | StmtKind::Import(_)
+            | StmtKind::Func(_)
+            | StmtKind::Panic(_) => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
 /// `$x int = e`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
@@ -606,6 +625,26 @@ pub struct TypeExpr {
     pub kind: TypeKind,
     /// From its first to its last token.
     pub span: Span,
+}
+
+impl TypeExpr {
+    /// The first thing that `find` finds in this type or in a part of it, outermost first and in the order of the text.
+    pub(crate) fn walk<T>(&self, find: &mut dyn FnMut(&TypeExpr) -> Option<T>) -> Option<T> {
+        if let Some(found) = find(self) {
+            return Some(found);
+        }
+        match &self.kind {
+            TypeKind::Bool | TypeKind::Str | TypeKind::Int | TypeKind::Float | TypeKind::Variant => None,
+            TypeKind::List(element) => element.walk(find),
+            TypeKind::Map { key, value } => key.walk(find).or_else(|| value.walk(find)),
+            TypeKind::Struct(fields) => fields.iter().find_map(|field| field.annotation.walk(find)),
+            TypeKind::Func { arguments, result } => {
+                let mut arguments = arguments.iter();
+                let found = arguments.find_map(|argument| argument.annotation.walk(find));
+                found.or_else(|| result.walk(find))
+            }
+        }
+    }
 }
 
 /// The forms of a type.

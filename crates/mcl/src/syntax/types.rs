@@ -200,22 +200,7 @@ impl Parser<'_> {
                 ExprKind::Integer(_) => (|kind| matches!(kind, TypeKind::Int), "int"),
                 ExprKind::Float(_) => (|kind| matches!(kind, TypeKind::Float), "float"),
                 ExprKind::String(_) => (|kind| matches!(kind, TypeKind::Str), "str"),
-                ExprKind::Unfinished(_)
-                | ExprKind::List(_)
-                | ExprKind::Map(_)
-                | ExprKind::Struct(_)
-                | ExprKind::Variable(_)
-                | ExprKind::Call(_)
-                | ExprKind::Lambda(_)
-                | ExprKind::If(_)
-                | ExprKind::Paren(_)
-                | ExprKind::Operator { .. }
-                | ExprKind::Not(_)
-                | ExprKind::In { .. }
-                | ExprKind::Lookup { .. }
-                | ExprKind::StructLookup { .. }
-                | ExprKind::StructLookupOptional { .. }
-                | ExprKind::Except { .. } => return self.check_keys(annotation, span),
+                _ => return self.check_keys(annotation, span),
             };
         if fits(&annotation.kind) {
             return;
@@ -251,31 +236,13 @@ impl Parser<'_> {
 
 /// The key type, of some map in `annotation`, that contains a function.
 fn incomparable_key(annotation: &TypeExpr) -> Option<Span> {
-    match &annotation.kind {
-        TypeKind::Bool | TypeKind::Str | TypeKind::Int | TypeKind::Float | TypeKind::Variant => None,
-        TypeKind::List(element) => incomparable_key(element),
-        TypeKind::Map { key, value } => {
-            if contains_func(key) {
-                return Some(key.span);
-            }
-            incomparable_key(key).or_else(|| incomparable_key(value))
-        }
-        TypeKind::Struct(fields) => fields
-            .iter()
-            .find_map(|field| incomparable_key(&field.annotation)),
-        TypeKind::Func { arguments, result } => arguments
-            .iter()
-            .find_map(|argument| incomparable_key(&argument.annotation))
-            .or_else(|| incomparable_key(result)),
-    }
+    annotation.walk(&mut |part| match &part.kind {
+        TypeKind::Map { key, .. } if contains_func(key) => Some(key.span),
+        _ => None,
+    })
 }
 
 fn contains_func(annotation: &TypeExpr) -> bool {
-    match &annotation.kind {
-        TypeKind::Bool | TypeKind::Str | TypeKind::Int | TypeKind::Float | TypeKind::Variant => false,
-        TypeKind::Func { .. } => true,
-        TypeKind::List(element) => contains_func(element),
-        TypeKind::Map { key, value } => contains_func(key) || contains_func(value),
-        TypeKind::Struct(fields) => fields.iter().any(|field| contains_func(&field.annotation)),
-    }
+    let mut is_func = |part: &TypeExpr| matches!(part.kind, TypeKind::Func { .. }).then_some(());
+    annotation.walk(&mut is_func).is_some()
 }

@@ -21,7 +21,7 @@ use super::infer::{Inference, MAXIMUM_CALLS, Recorded};
 use super::instances::InstanceId;
 use super::order::Node;
 use super::sharing::Substitution;
-use super::solver::{Reach, address, for_each_part};
+use super::solver::{Reach, address};
 use crate::hir::{ExprId, FunctionId, Owner};
 use crate::stack::with_room;
 
@@ -477,7 +477,7 @@ impl Variables {
             return *any;
         }
         let mut any = false;
-        with_room(|| for_each_part(ty, &mut |part| any |= self.take(part, expr)));
+        with_room(|| ty.for_each_part(&mut |part| any |= self.take(part, expr)));
         self.walked.insert(address, (ty.clone(), any));
         any
     }

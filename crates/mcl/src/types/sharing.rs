@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use setpoint_value::Type;
 use smallvec::SmallVec;
 
-use super::solver::{Solver, address, for_each_part};
+use super::solver::{Solver, address};
 use crate::stack::with_room;
 
 /// Types, of those that are equal one.
@@ -54,7 +54,7 @@ impl Form {
             _ => SmallVec::new(),
         };
         let mut parts = SmallVec::new();
-        for_each_part(ty, &mut |part| {
+        ty.for_each_part(&mut |part| {
             parts.push(match address(part) {
                 Some(address) => FormPart::Held(address),
                 None => FormPart::Plain(part.clone()),
@@ -97,22 +97,13 @@ impl Substitution {
         if let Some((_, found)) = address.and_then(|address| self.done.get(&address)) {
             return found.clone();
         }
-        let found = with_room(|| replaced_parts(ty, &mut |part| self.put(part, solver)));
+        let found = with_room(|| ty.map_parts(&mut |part| self.put(part, solver)));
         let found = self.shared.one(found);
         if let Some(address) = address {
             self.done.insert(address, (ty.clone(), found.clone()));
         }
         found
     }
-}
-
-/// The type with each of the parts that it is directly made of replaced.
-pub(super) fn replaced_parts(ty: &Type, replace: &mut dyn FnMut(&Type) -> Type) -> Type {
-    let mut is_whole = true;
-    ty.replace(&mut |part| match part {
-        _ if std::mem::take(&mut is_whole) => None,
-        part => Some(replace(part)),
-    })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use setpoint_value::{FuncType, StructType, Type};
+use setpoint_value::{FormMismatch, Type};
 
-use super::sharing::{Shared, replaced_parts};
+use super::sharing::Shared;
 use crate::stack::with_room;
 
 /// Solves equations between types.
@@ -103,6 +103,17 @@ pub(super) enum Conflict {
     TooDeep,
 }
 
+impl From<FormMismatch> for Conflict {
+    fn from(mismatch: FormMismatch) -> Conflict {
+        match mismatch {
+            FormMismatch::Kinds => Conflict::Kinds,
+            FormMismatch::ParameterCount => Conflict::ParameterCount,
+            FormMismatch::FieldCount => Conflict::FieldCount,
+            FormMismatch::FieldNames => Conflict::FieldNames,
+        }
+    }
+}
+
 impl Solver {
     /// A variable of its own.
     pub(super) fn fresh(&mut self) -> Type {
@@ -157,7 +168,7 @@ impl Solver {
             return found.clone();
         }
         // The type itself is taken apart; what is in it may be known by now.
-        let found = with_room(|| replaced_parts(ty, &mut |part| self.zonk(part)));
+        let found = with_room(|| ty.map_parts(&mut |part| self.zonk(part)));
         let (Some(settled), Some(address)) = (&mut self.settled, address(ty)) else {
             return found;
         };
@@ -227,7 +238,7 @@ impl Solver {
         let Some(address) = address else { return size };
         let mut holds_others = false;
         with_room(|| {
-            for_each_part(ty, &mut |part| {
+            ty.for_each_part(&mut |part| {
                 holds_others |= self::address(part).is_some();
                 let inner = self.size(part);
                 size.parts = size.parts.saturating_add(inner.parts);
@@ -270,7 +281,7 @@ impl Solver {
                 }
                 continue;
             }
-            for_each_part(&ty, &mut |part| {
+            ty.for_each_part(&mut |part| {
                 if self.size(part).is_open {
                     open.push((part.clone(), above + 1));
                 }
@@ -307,7 +318,7 @@ impl Solver {
         }
         let mut count: usize = 1;
         with_room(|| {
-            for_each_part(ty, &mut |part| {
+            ty.for_each_part(&mut |part| {
                 count = count.saturating_add(self.parts(part, counted));
             });
         });
@@ -379,45 +390,9 @@ impl Solver {
 
     fn unify_parts(&mut self, a: &Type, b: &Type) -> Result<(), Conflict> {
         match (a, b) {
-            (Type::List(a), Type::List(b))
-            | (Type::Set(a), Type::Set(b))
-            | (Type::Optional(a), Type::Optional(b)) => self.unify(a, b),
-            (Type::Map(a), Type::Map(b)) => {
-                self.unify(&a.0, &b.0)?;
-                self.unify(&a.1, &b.1)
-            }
-            (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
-                a.iter().zip(b.iter()).try_for_each(|(a, b)| self.unify(a, b))
-            }
-            (Type::Struct(a), Type::Struct(b)) => self.unify_structs(a, b),
-            (Type::Func(a), Type::Func(b)) => self.unify_funcs(a, b),
             (Type::Dynamic | Type::Number, _) | (_, Type::Dynamic | Type::Number) => Err(Conflict::Kinds),
-            (a, b) if a == b => Ok(()),
-            _ => Err(Conflict::Kinds),
+            (a, b) => a.zip(b, &mut |a, b| self.unify(a, b)),
         }
-    }
-
-    fn unify_structs(&mut self, a: &StructType, b: &StructType) -> Result<(), Conflict> {
-        if a.fields.len() != b.fields.len() {
-            return Err(Conflict::FieldCount);
-        }
-        for (a, b) in a.fields.iter().zip(&b.fields) {
-            if a.name != b.name {
-                return Err(Conflict::FieldNames);
-            }
-            self.unify(&a.ty, &b.ty)?;
-        }
-        Ok(())
-    }
-
-    fn unify_funcs(&mut self, a: &FuncType, b: &FuncType) -> Result<(), Conflict> {
-        if a.parameters.len() != b.parameters.len() {
-            return Err(Conflict::ParameterCount);
-        }
-        for (a, b) in a.parameters.iter().zip(&b.parameters) {
-            self.unify(&a.ty, &b.ty)?;
-        }
-        self.unify(&a.result, &b.result)
     }
 
     /// Whether two types could still be the same: a variable fits anything. Changes nothing.
@@ -426,30 +401,13 @@ impl Solver {
         match (&a, &b) {
             (Type::Variable(_), _) | (_, Type::Variable(_)) => true,
             (a, b) if address(a).is_some() && address(a) == address(b) => true,
-            (a, b) => with_room(|| self.compatible_parts(a, b)),
-        }
-    }
-
-    fn compatible_parts(&mut self, a: &Type, b: &Type) -> bool {
-        match (a, b) {
-            (Type::List(a), Type::List(b)) | (Type::Set(a), Type::Set(b)) => self.compatible(a, b),
-            (Type::Map(a), Type::Map(b)) => self.compatible(&a.0, &b.0) && self.compatible(&a.1, &b.1),
-            (Type::Struct(a), Type::Struct(b)) => {
-                a.fields.len() == b.fields.len()
-                    && a.fields
-                        .iter()
-                        .zip(&b.fields)
-                        .all(|(a, b)| a.name == b.name && self.compatible(&a.ty, &b.ty))
-            }
-            (Type::Func(a), Type::Func(b)) => {
-                a.parameters.len() == b.parameters.len()
-                    && a.parameters
-                        .iter()
-                        .zip(&b.parameters)
-                        .all(|(a, b)| self.compatible(&a.ty, &b.ty))
-                    && self.compatible(&a.result, &b.result)
-            }
-            (a, b) => a == b,
+            (a, b) => with_room(|| {
+                let mut check = |a: &Type, b: &Type| match self.compatible(a, b) {
+                    true => Ok(()),
+                    false => Err(Conflict::Kinds),
+                };
+                a.zip(b, &mut check).is_ok()
+            }),
         }
     }
 
@@ -482,35 +440,10 @@ impl Solver {
                 }
             } else if self.size(&ty).is_open && address(&ty).is_some_and(|address| addresses.insert(address))
             {
-                for_each_part(&ty, &mut |part| open.push(part.clone()));
+                ty.for_each_part(&mut |part| open.push(part.clone()));
             }
         }
         false
-    }
-}
-
-/// What a type is directly made of.
-pub(super) fn for_each_part(ty: &Type, visit: &mut dyn FnMut(&Type)) {
-    match ty {
-        Type::List(part) | Type::Set(part) | Type::Optional(part) => visit(part),
-        Type::Map(parts) => {
-            visit(&parts.0);
-            visit(&parts.1);
-        }
-        Type::Tuple(parts) => parts.iter().for_each(visit),
-        Type::Struct(of) => of.fields.iter().for_each(|field| visit(&field.ty)),
-        Type::Func(of) => {
-            of.parameters.iter().for_each(|parameter| visit(&parameter.ty));
-            visit(&of.result);
-        }
-        Type::Bool
-        | Type::Str
-        | Type::Int
-        | Type::Float
-        | Type::Dynamic
-        | Type::Number
-        | Type::Variable(_)
-        | Type::Opaque(_) => {}
     }
 }
 
