@@ -8,10 +8,12 @@ mod log;
 mod places;
 mod script;
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use setpoint_diagnostics::{visible, without_system_numbers};
+use setpoint_host::files::AbsolutePath;
 use setpoint_host::processes::{Command, Exit, LineEvent, Processes, RunError, Signal};
 use tokio::time::timeout;
 
@@ -104,72 +106,106 @@ fn start(output: &Output, places: &Places) -> Result<u8, Failure> {
         .build()
         .map_err(|error| Failure::io("start", &error))?;
     runtime.block_on(async {
-        let mut signals = Signals::take(Hangup::take()?)?;
-        let processes = Processes::new(command_path(output));
-        let mut log = Log::in_directory(&log_directory);
-        let mut code = exit_code::DONE;
+        let mut start = Start {
+            output,
+            done: done.as_ref(),
+            signals: Signals::take(Hangup::take()?)?,
+            processes: Processes::new(command_path(output)),
+            log: Log::in_directory(&log_directory),
+            code: exit_code::DONE,
+        };
         for script in scripts {
-            // What cannot be taken away afterwards is not run: it would be run at every start.
-            let prepared = script.options().and_then(|options| {
-                Ok((
-                    script.prepare(options.done_directory.as_ref().or(done.as_ref()))?,
-                    options,
-                ))
-            });
-            let (leave, options) = match prepared {
-                Ok(prepared) => prepared,
-                Err(failure) => {
-                    output.failure(&failure);
-                    code = exit_code::of(&failure);
-                    continue;
-                }
-            };
-            if let Ok(signal) = timeout(MOMENT, stop_request(&mut signals)).await {
-                return Ok(stopped(signal, None, output));
-            }
-            let name = script.name();
-            output.say(Importance::Notice, format!("{name}: starts"));
-            let mut log = (!options.no_log).then_some(&mut log);
-            say_in(
-                &mut log,
-                format!("== {name} starts at {}\n", jiff::Zoned::now()).as_bytes(),
-                output,
-            );
-            let ran = run_script(&script, &processes, &mut signals, &mut log, output).await;
-            let exit = match ran {
-                Ran::Ended(exit) => exit,
-                Ran::Stopped(signal) => {
-                    say_in(&mut log, format!("== {name} was stopped\n").as_bytes(), output);
-                    return Ok(stopped(signal, Some(&name), output));
-                }
-            };
-            let is_success = exit.as_ref().is_ok_and(|exit| exit.is_success());
-            let ended = match exit {
-                Ok(exit) => exit.to_string(),
-                Err(error) => match script.missing_interpreter() {
-                    Some(why) => format!("failed to start: {why}"),
-                    None => format!("failed to {}", without_system_numbers(&error.to_string())),
-                },
-            };
-            say_in(&mut log, format!("== {name}: {ended}\n").as_bytes(), output);
-            match is_success {
-                true => output.say(Importance::Notice, format!("{name}: done")),
-                false => output.error(format!("{name}: {}", visible(&ended))),
-            }
-            if !is_success && options.keep_on_fail {
-                output.say(
-                    Importance::Notice,
-                    format!("{name}: is kept, and runs again at the next start"),
-                );
-                continue;
-            }
-            if let Err(failure) = leave.take_away() {
-                output.failure(&failure);
-                code = exit_code::of(&failure);
+            if let ControlFlow::Break(code) = start.script(&script).await {
+                return Ok(code);
             }
         }
-        Ok(code)
+        Ok(start.code)
     })
+}
+
+/// A start of the machine, while its scripts run.
+struct Start<'a> {
+    output: &'a Output,
+    /// Where scripts go that have run, if nothing else is said for them.
+    done: Option<&'a AbsolutePath>,
+    signals: Signals,
+    processes: Processes,
+    log: Log,
+    /// What it exits with, so far.
+    code: u8,
+}
+
+impl Start<'_> {
+    /// Runs a script, and takes it away. A stop ends everything, with a code of its own.
+    async fn script(&mut self, script: &Script) -> ControlFlow<u8> {
+        // What cannot be taken away afterwards is not run: it would be run at every start.
+        let prepared = script.options().and_then(|options| {
+            let leave = script.prepare(options.done_directory.as_ref().or(self.done))?;
+            Ok((leave, options))
+        });
+        let (leave, options) = match prepared {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                self.failed(&failure);
+                return ControlFlow::Continue(());
+            }
+        };
+        if let Ok(signal) = timeout(MOMENT, stop_request(&mut self.signals)).await {
+            return ControlFlow::Break(stopped(signal, None, self.output));
+        }
+        let exit = match self.run(script, options.no_log).await {
+            Ran::Ended(exit) => exit,
+            Ran::Stopped(signal) => {
+                return ControlFlow::Break(stopped(signal, Some(&script.name()), self.output));
+            }
+        };
+        if !is_success(&exit) && options.keep_on_fail {
+            let name = script.name();
+            self.output.say(
+                Importance::Notice,
+                format!("{name}: is kept, and runs again at the next start"),
+            );
+        } else if let Err(failure) = leave.take_away() {
+            self.failed(&failure);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Runs a script, and says how it began and ended.
+    async fn run(&mut self, script: &Script, no_log: bool) -> Ran {
+        let (name, output) = (script.name(), self.output);
+        output.say(Importance::Notice, format!("{name}: starts"));
+        let mut log = (!no_log).then_some(&mut self.log);
+        let begins = format!("== {name} starts at {}\n", jiff::Zoned::now());
+        say_in(&mut log, begins.as_bytes(), output);
+        let ran = run_script(script, &self.processes, &mut self.signals, &mut log, output).await;
+        let ended = match &ran {
+            Ran::Stopped(_) => {
+                say_in(&mut log, format!("== {name} was stopped\n").as_bytes(), output);
+                return ran;
+            }
+            Ran::Ended(Ok(exit)) => exit.to_string(),
+            Ran::Ended(Err(error)) => match script.missing_interpreter() {
+                Some(why) => format!("failed to start: {why}"),
+                None => format!("failed to {}", without_system_numbers(&error.to_string())),
+            },
+        };
+        say_in(&mut log, format!("== {name}: {ended}\n").as_bytes(), output);
+        match &ran {
+            Ran::Ended(exit) if is_success(exit) => output.say(Importance::Notice, format!("{name}: done")),
+            _ => output.error(format!("{name}: {}", visible(&ended))),
+        }
+        ran
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        self.output.failure(failure);
+        self.code = exit_code::of(failure);
+    }
+}
+
+fn is_success(exit: &Result<Exit, RunError>) -> bool {
+    exit.as_ref().is_ok_and(|exit| exit.is_success())
 }
 
 /// Waits until somebody asks for the end.

@@ -1,20 +1,21 @@
 //! What a person wants to know of an event, as lines.
 
+mod run;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use rustc_hash::{FxHashMap, FxHashSet};
 use setpoint_diagnostics::{visible, visible_lines};
 use setpoint_engine::{ActionWords, Event, EventKind, KindSpec, Level, RunSummary};
 use setpoint_graph::ResourceId;
 
+use self::run::{Found, Run, Words};
 use super::Verbosity;
 use super::recap::{duration_text, some_of};
 use setpoint_programs::report::{Importance, Said, headed};
 
-const DONE: Style = AnsiColor::Green.on_default();
-const WOULD: Style = AnsiColor::Cyan.on_default();
 const NAME: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
@@ -33,30 +34,6 @@ pub(crate) struct Narrator {
     is_stopping: bool,
     /// Whether some events are kept from it, so that what a run did is told event by event and not gathered.
     is_partial: bool,
-}
-
-#[derive(Default)]
-struct Run {
-    found: Vec<Found>,
-    /// Whether it has shown what the program wanted shown; then what it did need not be told.
-    has_displayed: bool,
-}
-
-/// How what a run does is told.
-struct Words {
-    action: Option<ActionWords>,
-    is_reversal: bool,
-}
-
-/// One difference.
-struct Found {
-    /// What it is of: the resource that runs, or a member of it.
-    who: String,
-    field: Arc<str>,
-    is: Arc<str>,
-    want: Arc<str>,
-    diff: Option<Arc<str>>,
-    may_repair: bool,
 }
 
 impl Narrator {
@@ -122,22 +99,53 @@ impl Narrator {
         }
         let id = event.identity();
         let who = id.as_ref().map(named).unwrap_or_default();
-        let notice = |text: String| {
-            vec![Said {
-                importance: Importance::Notice,
-                text,
-            }]
-        };
-        let info = |text: String| {
-            vec![Said {
-                importance: Importance::Info,
-                text,
-            }]
-        };
-        let problem = |importance: Importance, text: String| {
-            let text = headed(importance, &text);
-            vec![Said { importance, text }]
-        };
+        match &event.what {
+            EventKind::GraphAccepted { .. }
+            | EventKind::Stopping { .. }
+            | EventKind::Paused
+            | EventKind::Resumed
+            | EventKind::Gap { .. } => self.of_engine(event),
+            EventKind::Drift { .. }
+            | EventKind::Repairing { .. }
+            | EventKind::Repaired { .. }
+            | EventKind::NotRepaired { .. }
+            | EventKind::RunEnded { .. } => match self.is_partial {
+                true => self.of_step(event, id, who),
+                false => self.of_run(event, id, who),
+            },
+            EventKind::BackingOff { .. }
+            | EventKind::FailedForGood { .. }
+            | EventKind::NotAnswering { .. }
+            | EventKind::Fighting { .. } => of_trouble(event, &who),
+            EventKind::Tick
+            | EventKind::Dirty { .. }
+            | EventKind::Awaiting { .. }
+            | EventKind::BlockedBy { .. }
+            | EventKind::WaitingForSemaphore { .. }
+            | EventKind::LimitedUntil { .. } => self.of_next_run(event, id, &who),
+            EventKind::Added { .. } | EventKind::Removed { .. } | EventKind::Undone => {
+                self.of_membership(event, id, &who)
+            }
+            EventKind::Received { .. } | EventKind::Exported { .. } | EventKind::Unexported { .. } => {
+                of_exchange(event, &who)
+            }
+            EventKind::Log { level, message } => self.logged(&who, event.applied(), *level, message),
+            EventKind::GraphSwapped { .. }
+            | EventKind::GraphRejected { .. }
+            | EventKind::MemberFailed { .. }
+            | EventKind::Watching
+            | EventKind::StartedRun { .. }
+            | EventKind::Finishing
+            | EventKind::Sent { .. }
+            | EventKind::RefreshPending { .. }
+            | EventKind::RefreshConsumed { .. }
+            | EventKind::Converged
+            | EventKind::Unconverged => Vec::new(),
+        }
+    }
+
+    /// An event of the engine, which is about no resource.
+    fn of_engine(&mut self, event: &Event) -> Vec<Said> {
         match &event.what {
             EventKind::GraphAccepted {
                 added,
@@ -154,7 +162,34 @@ impl Narrator {
                     notice(text)
                 }
             }
-            EventKind::Repaired { field, is, want } if self.is_partial => {
+            EventKind::Stopping { stage, waiting_for } => {
+                self.is_stopping = true;
+                let names: Vec<String> = waiting_for
+                    .iter()
+                    .map(|name| visible(name).into_owned())
+                    .collect();
+                match (*stage, names.as_slice()) {
+                    (_, []) => info("stopping".to_owned()),
+                    (1, names) => notice(format!("stopping: waiting for {}", some_of(names))),
+                    (2, names) => notice(format!("stopping: cancelling {}", some_of(names))),
+                    (_, names) => notice(format!("stopping: killing {}", some_of(names))),
+                }
+            }
+            EventKind::Paused => notice("paused".to_owned()),
+            EventKind::Resumed => notice("resumed".to_owned()),
+            EventKind::Gap { lost } => problem(
+                Importance::Warning,
+                format!("{lost} events came too fast to be shown"),
+            ),
+            _ => Vec::new(),
+        }
+    }
+
+    /// An event of a run whose other events may be missing, so that it stands alone.
+    fn of_step(&mut self, event: &Event, id: Option<ResourceId>, who: String) -> Vec<Said> {
+        match &event.what {
+            EventKind::Drift { .. } => Vec::new(),
+            EventKind::Repaired { field, is, want } => {
                 let found = Found {
                     who,
                     field: field.clone(),
@@ -163,14 +198,12 @@ impl Narrator {
                     diff: None,
                     may_repair: true,
                 };
-                let action = id.as_ref().and_then(|id| self.actions.get(&*id.kind)).copied();
-                let is_reversal = id.is_some_and(|id| self.reversals.contains(&id));
-                Run::of(found).said(Words { action, is_reversal }, RunSummary::Drift)
+                Run::of(found).said(self.words(id.as_ref()), RunSummary::Drift)
             }
-            EventKind::NotRepaired { field, .. } if self.is_partial => {
+            EventKind::NotRepaired { field, .. } => {
                 info(format!("{who}: could not repair {}", one_line(field)))
             }
-            EventKind::RunEnded { result, .. } if self.is_partial && *result != RunSummary::Ok => {
+            EventKind::RunEnded { result, .. } if *result != RunSummary::Ok => {
                 let text = match result {
                     RunSummary::Ok | RunSummary::Drift => "was not right",
                     RunSummary::Failed => "could not be brought into its state",
@@ -178,22 +211,26 @@ impl Narrator {
                 };
                 info(format!("{who}: {text}"))
             }
-            EventKind::Drift { .. } if self.is_partial => Vec::new(),
+            _ => self.of_run(event, id, who),
+        }
+    }
+
+    /// An event of a run: what it finds is remembered until it ends.
+    fn of_run(&mut self, event: &Event, id: Option<ResourceId>, who: String) -> Vec<Said> {
+        match &event.what {
             EventKind::Drift {
                 field,
                 is,
                 want,
                 diff,
             } => {
-                let (field, is, want) = (field.clone(), is.clone(), want.clone());
-                let diff = diff.clone();
                 if let Some(id) = event.applied() {
                     self.runs.entry(id).or_default().found.push(Found {
                         who,
-                        field,
-                        is,
-                        want,
-                        diff,
+                        field: field.clone(),
+                        is: is.clone(),
+                        want: want.clone(),
+                        diff: diff.clone(),
                         may_repair: false,
                     });
                 }
@@ -206,49 +243,50 @@ impl Narrator {
                 }
                 Vec::new()
             }
-            EventKind::Tick => info(format!("{who}: its interval has passed")),
             EventKind::RunEnded { result, duration, .. } => {
-                let run = id
-                    .as_ref()
-                    .and_then(|id| self.runs.remove(id))
-                    .unwrap_or_default();
-                let action = id.as_ref().and_then(|id| self.actions.get(&*id.kind)).copied();
-                if !self.awaiting.is_empty()
-                    && *result != RunSummary::Waiting
-                    && id
-                        .as_ref()
-                        .is_some_and(|id| self.awaiting.remove(&id.to_string()))
-                    && matches!(result, RunSummary::Ok | RunSummary::Drift)
-                {
-                    return notice(format!("{who}: waits no longer"));
-                }
-                if *result == RunSummary::Ok {
-                    return info(format!("{who}: right, looked at in {}", duration_text(*duration)));
-                }
-                let is_reversal = id.is_some_and(|id| self.reversals.contains(&id));
-                run.said(Words { action, is_reversal }, *result)
+                self.run_ended(*result, *duration, id.as_ref(), &who)
             }
-            EventKind::BackingOff {
-                error,
-                next_try,
-                tries_left,
-            } => {
-                let next = duration_text(next_try.saturating_sub(event.time));
-                let left = match tries_left {
-                    None => String::new(),
-                    Some(0) => " for the last time".to_owned(),
-                    Some(1) => ", then once more".to_owned(),
-                    Some(left) => format!(", then up to {left} times more"),
-                };
-                let error = one_line(error);
-                problem(
-                    Importance::Error,
-                    format!("{who}: failed to {error}; next try in {next}{left}"),
-                )
-            }
-            EventKind::FailedForGood { error } => {
-                problem(Importance::Error, format!("{who}: failed to {}", one_line(error)))
-            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn run_ended(
+        &mut self,
+        result: RunSummary,
+        duration: Duration,
+        id: Option<&ResourceId>,
+        who: &str,
+    ) -> Vec<Said> {
+        let run = id.and_then(|id| self.runs.remove(id)).unwrap_or_default();
+        if !self.awaiting.is_empty()
+            && result != RunSummary::Waiting
+            && id.is_some_and(|id| self.awaiting.remove(&id.to_string()))
+            && matches!(result, RunSummary::Ok | RunSummary::Drift)
+        {
+            return notice(format!("{who}: waits no longer"));
+        }
+        match result {
+            RunSummary::Ok => info(format!("{who}: right, looked at in {}", duration_text(duration))),
+            RunSummary::Drift | RunSummary::Failed | RunSummary::Waiting => run.said(self.words(id), result),
+        }
+    }
+
+    /// How what a run of a resource does is told.
+    fn words(&self, id: Option<&ResourceId>) -> Words {
+        Words {
+            action: id.and_then(|id| self.actions.get(&*id.kind)).copied(),
+            is_reversal: id.is_some_and(|id| self.reversals.contains(id)),
+        }
+    }
+
+    /// An event about when, or whether, a resource runs next.
+    fn of_next_run(&mut self, event: &Event, id: Option<ResourceId>, who: &str) -> Vec<Said> {
+        match &event.what {
+            EventKind::Tick => info(format!("{who}: its interval has passed")),
+            EventKind::Dirty { cause } => info(format!(
+                "{who}: to be looked at ({})",
+                visible(&cause.to_string())
+            )),
             EventKind::Awaiting { missing } => {
                 let is_new = id.is_some_and(|id| self.awaiting.insert(id.to_string()));
                 let text = format!("{who}: waits, because {}", one_line(missing));
@@ -264,48 +302,6 @@ impl Narrator {
                 Importance::Warning,
                 format!("{who}: could not run, because {} failed", visible(by)),
             ),
-            EventKind::NotAnswering { waited, at } => {
-                let waited = duration_text(*waited);
-                let place = match at.as_deref().filter(|at| event.name.as_deref() != Some(at)) {
-                    Some(at) => format!(" at {}", visible(at)),
-                    None => String::new(),
-                };
-                let text = format!(
-                    "{who}: no answer{place} for {waited}; the file system may hang. Everything else goes on"
-                );
-                problem(Importance::Warning, text)
-            }
-            EventKind::Fighting { field, is, want } => {
-                let (field, is, want) = (one_line(field), one_line(is), one_line(want));
-                let text = format!(
-                    "{who}: something else keeps changing {field} to {is}, and it shall be {want}; repairs are spaced out"
-                );
-                problem(Importance::Warning, text)
-            }
-            EventKind::Stopping { stage, waiting_for } => {
-                self.is_stopping = true;
-                let names: Vec<String> = waiting_for
-                    .iter()
-                    .map(|name| visible(name).into_owned())
-                    .collect();
-                match (*stage, names.as_slice()) {
-                    (_, []) => info("stopping".to_owned()),
-                    (1, names) => notice(format!("stopping: waiting for {}", some_of(names))),
-                    (2, names) => notice(format!("stopping: cancelling {}", some_of(names))),
-                    (_, names) => notice(format!("stopping: killing {}", some_of(names))),
-                }
-            }
-            EventKind::Log { level, message } => self.logged(&who, event.applied(), *level, message),
-            EventKind::Paused => notice("paused".to_owned()),
-            EventKind::Resumed => notice("resumed".to_owned()),
-            EventKind::Gap { lost } => problem(
-                Importance::Warning,
-                format!("{lost} events came too fast to be shown"),
-            ),
-            EventKind::Dirty { cause } => info(format!(
-                "{who}: to be looked at ({})",
-                visible(&cause.to_string())
-            )),
             EventKind::WaitingForSemaphore { semaphores } => {
                 let names: Vec<String> = semaphores.iter().map(|name| visible(name).into_owned()).collect();
                 info(format!("{who}: waits for the semaphores {}", names.join(", ")))
@@ -316,9 +312,13 @@ impl Narrator {
                     "{who}: its events come faster than its limit; waits {left}"
                 ))
             }
-            EventKind::Received { parameter, from, .. } => {
-                info(format!("{who}: received {parameter} from {}", visible(from)))
-            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// An event about what belongs to the running graph.
+    fn of_membership(&mut self, event: &Event, id: Option<ResourceId>, who: &str) -> Vec<Said> {
+        match &event.what {
             EventKind::Added { reversal, .. } => {
                 match id {
                     Some(id) if *reversal => self.reversals.insert(id),
@@ -327,11 +327,6 @@ impl Narrator {
                 };
                 Vec::new()
             }
-            EventKind::Exported { to } => info(format!("{who}: exported to {}", hosts(to))),
-            EventKind::Unexported { to } => notice(format!("{who}: no longer exported to {}", hosts(to))),
-            EventKind::Undone => info(format!(
-                "{who}: is as it was before the program had it, and left to you"
-            )),
             EventKind::Removed { .. } => {
                 if !self.awaiting.is_empty()
                     && let Some(id) = &id
@@ -343,19 +338,10 @@ impl Narrator {
                     false => info(format!("{who}: left the program")),
                 }
             }
-            EventKind::GraphSwapped { .. }
-            | EventKind::GraphRejected { .. }
-            | EventKind::Repaired { .. }
-            | EventKind::NotRepaired { .. }
-            | EventKind::MemberFailed { .. }
-            | EventKind::Watching
-            | EventKind::StartedRun { .. }
-            | EventKind::Finishing
-            | EventKind::Sent { .. }
-            | EventKind::RefreshPending { .. }
-            | EventKind::RefreshConsumed { .. }
-            | EventKind::Converged
-            | EventKind::Unconverged => Vec::new(),
+            EventKind::Undone => info(format!(
+                "{who}: is as it was before the program had it, and left to you"
+            )),
+            _ => Vec::new(),
         }
     }
 
@@ -405,6 +391,83 @@ impl Narrator {
     }
 }
 
+/// An event about what goes wrong with a resource.
+fn of_trouble(event: &Event, who: &str) -> Vec<Said> {
+    match &event.what {
+        EventKind::BackingOff {
+            error,
+            next_try,
+            tries_left,
+        } => {
+            let next = duration_text(next_try.saturating_sub(event.time));
+            let left = match tries_left {
+                None => String::new(),
+                Some(0) => " for the last time".to_owned(),
+                Some(1) => ", then once more".to_owned(),
+                Some(left) => format!(", then up to {left} times more"),
+            };
+            let error = one_line(error);
+            problem(
+                Importance::Error,
+                format!("{who}: failed to {error}; next try in {next}{left}"),
+            )
+        }
+        EventKind::FailedForGood { error } => {
+            problem(Importance::Error, format!("{who}: failed to {}", one_line(error)))
+        }
+        EventKind::NotAnswering { waited, at } => {
+            let waited = duration_text(*waited);
+            let place = match at.as_deref().filter(|at| event.name.as_deref() != Some(at)) {
+                Some(at) => format!(" at {}", visible(at)),
+                None => String::new(),
+            };
+            let text = format!(
+                "{who}: no answer{place} for {waited}; the file system may hang. Everything else goes on"
+            );
+            problem(Importance::Warning, text)
+        }
+        EventKind::Fighting { field, is, want } => {
+            let (field, is, want) = (one_line(field), one_line(is), one_line(want));
+            let text = format!(
+                "{who}: something else keeps changing {field} to {is}, and it shall be {want}; repairs are spaced out"
+            );
+            problem(Importance::Warning, text)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// An event about what resources and hosts give each other.
+fn of_exchange(event: &Event, who: &str) -> Vec<Said> {
+    match &event.what {
+        EventKind::Received { parameter, from, .. } => {
+            info(format!("{who}: received {parameter} from {}", visible(from)))
+        }
+        EventKind::Exported { to } => info(format!("{who}: exported to {}", hosts(to))),
+        EventKind::Unexported { to } => notice(format!("{who}: no longer exported to {}", hosts(to))),
+        _ => Vec::new(),
+    }
+}
+
+fn notice(text: String) -> Vec<Said> {
+    vec![Said {
+        importance: Importance::Notice,
+        text,
+    }]
+}
+
+fn info(text: String) -> Vec<Said> {
+    vec![Said {
+        importance: Importance::Info,
+        text,
+    }]
+}
+
+fn problem(importance: Importance, text: String) -> Vec<Said> {
+    let text = headed(importance, &text);
+    vec![Said { importance, text }]
+}
+
 /// What is only of interest to somebody who follows every step; none where other lines say it.
 fn step(event: &Event) -> Option<String> {
     let text = match &event.what {
@@ -438,66 +501,9 @@ fn step(event: &Event) -> Option<String> {
     Some(text)
 }
 
-impl Run {
-    fn of(found: Found) -> Run {
-        Run {
-            found: vec![found],
-            has_displayed: false,
-        }
-    }
-
-    fn said(&self, words: Words, result: RunSummary) -> Vec<Said> {
-        let failed = matches!(result, RunSummary::Failed | RunSummary::Waiting);
-        let mut said = Vec::new();
-        for found in &self.found {
-            let (who, field) = (&found.who, one_line(&found.field));
-            let (is, want) = (one_line(&found.is), one_line(&found.want));
-            // Lines that differ say more than two sizes.
-            let values = match found.diff {
-                Some(_) => String::new(),
-                None => format!(": {is} -> {want}"),
-            };
-            let (done, would) = match words.is_reversal {
-                true => ("undone", "would undo"),
-                false => ("repaired", "would repair"),
-            };
-            let text = match words.action {
-                // What went wrong is told by the failure.
-                _ if failed => continue,
-                Some(_) if found.may_repair && self.has_displayed => continue,
-                Some(words) if found.may_repair => format!("{who}: {DONE}{}{DONE:#} {want}", words.done),
-                Some(words) => format!("{who}: {WOULD}would {}{WOULD:#} {want}", words.would),
-                None if found.may_repair => format!("{who}: {DONE}{done} {field}{DONE:#}{values}"),
-                None => format!("{who}: {WOULD}{would} {field}{WOULD:#}{values}"),
-            };
-            let importance = Importance::Notice;
-            let text = match &found.diff {
-                Some(diff) => format!("{text}\n{}", difference(diff)),
-                None => text,
-            };
-            said.push(Said { importance, text });
-        }
-        said
-    }
-}
-
 /// A resource as it is named in lines: `file[/etc/motd]`.
 fn named(id: &ResourceId) -> String {
     format!("{NAME}{}{NAME:#}", visible(&id.to_string()))
-}
-
-/// A difference of texts, indented and coloured.
-fn difference(diff: &str) -> String {
-    let lines = visible_lines(diff).map(|line| {
-        let style = match line.as_bytes().first() {
-            Some(b'+') => AnsiColor::Green.on_default(),
-            Some(b'-') => AnsiColor::Red.on_default(),
-            Some(b'@') => AnsiColor::Cyan.on_default(),
-            _ => DIM,
-        };
-        format!("    {style}{line}{style:#}")
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A value on one line, of a length that can be read.
@@ -558,6 +564,7 @@ pub(super) fn waiting_text(names: &[String], since: Duration) -> String {
         (names, _) => format!("waiting for {} ({})", some_of(names), duration_text(since)),
     }
 }
+
 /// Whom something is exported to.
 fn hosts(to: &[Arc<str>]) -> String {
     let names: Vec<String> = to

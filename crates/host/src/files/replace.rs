@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where the bytes of a new file come from.
@@ -125,7 +125,28 @@ impl Replace {
     /// Writes the temporary file, with everything it is to have, beside its target. `parent` is the directory of the
     /// path, if it is open already.
     pub(super) fn prepare(mut self, parent: Option<&Arc<Directory>>) -> Result<Prepared, FileError> {
-        let (mut target, mut existing) = match (self.seen.take(), parent, self.path.file_name()) {
+        let (target, existing) = self.find_target(parent)?;
+        if let Some(stat) = existing
+            && !self.may_replace(&stat)
+        {
+            let (path, found) = (target.path(), stat.file_type);
+            return Err(FileError::WrongType {
+                attempted: "replace the contents of",
+                path,
+                found,
+            });
+        }
+        match &self.content {
+            Content::Link(text) => self.prepare_link(target, text),
+            Content::Bytes(_) | Content::Copy(_) | Content::Written(_) => {
+                self.prepare_file(target, existing.filter(Stat::is_regular))
+            }
+        }
+    }
+
+    /// What is to be replaced, and what it is now.
+    fn find_target(&mut self, parent: Option<&Arc<Directory>>) -> Result<(Entry, Option<Stat>), FileError> {
+        let (target, existing) = match (self.seen.take(), parent, self.path.file_name()) {
             (Some(seen), _, _) => seen,
             (None, Some(directory), Some(name)) if name != ".." => {
                 let entry = directory.entry(name);
@@ -141,53 +162,51 @@ impl Replace {
         // A link that is to be made takes the place of the one that is there.
         let follows = !matches!(self.content, Content::Link(_));
         if follows && existing.is_some_and(|stat| stat.is_link()) {
-            target = target.follow()?;
-            existing = target.stat()?;
+            let target = target.follow()?;
+            let existing = target.stat()?;
+            return Ok((target, existing));
         }
-        if let Some(stat) = existing
-            && !self.may_replace(&stat)
-        {
-            let (path, found) = (target.path(), stat.file_type);
-            return Err(FileError::WrongType {
-                attempted: "replace the contents of",
-                path,
-                found,
-            });
+        Ok((target, existing))
+    }
+
+    fn prepare_link(&self, target: Entry, text: &Path) -> Result<Prepared, FileError> {
+        let temporary = Temporary::create_link(target.directory(), text)?;
+        let entry = temporary.entry();
+        if self.owner.is_some() || self.group.is_some() {
+            entry.set_owner(self.owner, self.group)?;
         }
-        if let Content::Link(text) = &self.content {
-            let temporary = Temporary::create_link(target.directory(), text)?;
-            let entry = temporary.entry();
-            if self.owner.is_some() || self.group.is_some() {
-                entry.set_owner(self.owner, self.group)?;
-            }
-            let Some(made) = entry.stat()? else {
-                return Err(entry.failed("look at the new", Errno::NOENT));
-            };
-            return Ok(Prepared {
-                temporary,
-                target,
-                in_place: None,
-                existing: None,
-                taken_over: false,
-                made,
-                is_link: true,
-                metadata: Metadata::default(),
-                modified: None,
-                writer: None,
-            });
-        }
-        let existing = existing.filter(Stat::is_regular);
+        let Some(made) = entry.stat()? else {
+            return Err(entry.failed("look at the new", Errno::NOENT));
+        };
+        Ok(Prepared {
+            temporary,
+            target,
+            in_place: None,
+            existing: None,
+            taken_over: false,
+            made,
+            is_link: true,
+            metadata: Metadata::default(),
+            modified: None,
+            writer: None,
+        })
+    }
+
+    fn prepare_file(self, target: Entry, existing: Option<Stat>) -> Result<Prepared, FileError> {
         let mut temporary = Temporary::create_file(target.directory())?;
         let failed = |error: io::Error| target.failed("write", error);
         write_content(self.content, temporary.file()?).map_err(failed)?;
 
-        let taken_over = existing
-            .filter(|stat| stat.is_made_by_others() && self.owner.is_some_and(|owner| owner != stat.uid));
-        let kept_mode = match existing {
+        let taken_over = existing.is_some_and(|stat| {
+            stat.is_made_by_others() && self.owner.is_some_and(|owner| owner != stat.uid)
+        });
+        // What the new file has from the old one, where nothing else is asked for.
+        let inherited = existing.filter(|_| !taken_over);
+        let kept_mode = match (inherited, existing) {
             // What runs as its owner or group does so by an explicit wish alone, never because the last file did.
-            Some(stat) if taken_over.is_none() => stat.mode & 0o1777,
-            Some(stat) => stat.mode & 0o777 & !umask(),
-            None => 0o666 & !umask(),
+            (Some(stat), _) => stat.mode & 0o1777,
+            (None, Some(stat)) => stat.mode & 0o777 & !umask(),
+            (None, None) => 0o666 & !umask(),
         };
         let metadata = Metadata {
             owner: self.owner,
@@ -196,40 +215,33 @@ impl Replace {
             keeps_access_list: self.mode.is_none(),
             context: self.context,
         };
-        let inherits =
+        let inherits_access =
             self.mode.is_none() && existing.is_none() && !target.directory().stat()?.is_open_to_others();
-        if !inherits {
+        if !inherits_access {
             access::remove(temporary.file()?).map_err(|error| target.failed("write", error))?;
         }
-        let mut in_place = None;
-        let inherited = existing.filter(|_| taken_over.is_none());
-        if let Some(stat) = inherited {
-            if stat.links > 1 && !target.is_foreign_hard_link(&stat)? {
-                in_place = Some(InPlaceReason::SeveralNames);
-            } else if !metadata.carry_over(&stat, &target, temporary.file()?)? {
-                in_place = Some(InPlaceReason::NotOurs);
-            }
-        }
+        let in_place = match inherited {
+            Some(stat) => metadata.reason_in_place(&stat, &target, temporary.file()?)?,
+            None => None,
+        };
         let made = Stat::of_descriptor(temporary.file()?).map_err(|error| target.failed("write", error))?;
+        let owner = metadata
+            .owner
+            .or(inherited.map(|stat| stat.uid))
+            .unwrap_or(made.uid);
+        let group = metadata
+            .group
+            .or(inherited.map(|stat| stat.gid))
+            .unwrap_or(made.gid);
         if in_place.is_none() {
-            let owner = metadata
-                .owner
-                .or(inherited.map(|stat| stat.uid))
-                .filter(|owner| *owner != made.uid);
-            let group = metadata
-                .group
-                .or(inherited.map(|stat| stat.gid))
-                .filter(|group| *group != made.gid);
+            let (owner, group) = (
+                (owner != made.uid).then_some(owner),
+                (group != made.gid).then_some(group),
+            );
             metadata.apply(owner, group, &target, temporary.file()?)?;
         }
         // From here on nobody but this user could write to it: then what takes its place is what was written.
-        let stays_ours = in_place.is_none()
-            && metadata.mode & 0o022 == 0
-            && metadata
-                .owner
-                .or(inherited.map(|stat| stat.uid))
-                .unwrap_or(made.uid)
-                == own_uid();
+        let stays_ours = in_place.is_none() && metadata.mode & 0o022 == 0 && owner == own_uid();
         let modified = match stays_ours {
             true => set_unrepeatable_time(temporary.file()?),
             false => None,
@@ -239,7 +251,7 @@ impl Replace {
             target,
             in_place,
             existing,
-            taken_over: taken_over.is_some(),
+            taken_over,
             made,
             is_link: false,
             metadata,
@@ -327,6 +339,22 @@ struct Metadata {
 }
 
 impl Metadata {
+    /// Why the old file must be written to instead of being replaced; nothing where its attributes are taken over.
+    fn reason_in_place(
+        &self,
+        old: &Stat,
+        target: &Entry,
+        new: &File,
+    ) -> Result<Option<InPlaceReason>, FileError> {
+        if old.links > 1 && !target.is_foreign_hard_link(old)? {
+            return Ok(Some(InPlaceReason::SeveralNames));
+        }
+        Ok(match self.carry_over(old, target, new)? {
+            true => None,
+            false => Some(InPlaceReason::NotOurs),
+        })
+    }
+
     /// Takes the old file's attributes over. Answers whether this user may do that, and may keep the old owner.
     fn carry_over(&self, old: &Stat, target: &Entry, new: &File) -> Result<bool, FileError> {
         let made = Stat::of_descriptor(new).map_err(|error| target.failed("write", error))?;
