@@ -11,10 +11,12 @@ pub(crate) mod dnf;
 mod packagekit;
 mod pacman;
 mod rpm_version;
+mod tool;
 
 use std::sync::Arc;
 
 use setpoint_engine::{Apply, Failure, Handle, Watch, async_trait};
+use setpoint_host::files::AbsolutePath;
 
 use apk::Apk;
 use apt::Apt;
@@ -37,6 +39,16 @@ pub(crate) struct WantedPackage {
     pub(crate) allow_unsupported: bool,
     /// Whether upgrades leave it alone; none where nobody says so.
     pub(crate) hold: Option<bool>,
+}
+
+impl WantedPackage {
+    /// Its name, with the version that it shall have.
+    fn with_version(&self, separator: char) -> String {
+        match &self.state {
+            PackageState::Version(version) => format!("{}{separator}{version}", self.name),
+            PackageState::Installed | PackageState::Uninstalled | PackageState::Newest => self.name.clone(),
+        }
+    }
 }
 
 /// In what state a package shall be.
@@ -103,6 +115,11 @@ pub(crate) fn package_manager() -> Result<Arc<dyn PackageManager>, Failure> {
         let why = "there is none of apt, dnf, pacman, apk and PackageKit that has packages of this machine";
         Err(Failure::new("find the manager of packages").because(why))
     }
+}
+
+fn watches(paths: impl IntoIterator<Item = String>) -> Vec<Watch> {
+    let paths = paths.into_iter().filter_map(|path| AbsolutePath::new(path).ok());
+    paths.map(Watch::path).collect()
 }
 
 /// Paths in their order, with a slash at the end of those that are above others.

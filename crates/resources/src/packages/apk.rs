@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use setpoint_engine::{Apply, Attempting, Failure, Handle, Level, Watch, async_trait};
+use setpoint_engine::{Apply, Attempting, Failure, Handle, async_trait};
 use setpoint_host::files::{AbsolutePath, Entry};
 use tokio::task::block_in_place;
 
-use super::change::{Helped, Transactions, change, failed};
+use super::change::{Helped, Transactions, later_is_installed};
 use super::command::{Ended, run};
-use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked};
+use super::tool::Tool;
+use super::{FoundPackage, PackageState, WantedPackage, directories_marked};
 
 /// Where apk writes what is installed, of newer and of older releases.
 const DATABASES: [&str; 2] = ["/usr/lib/apk/db/installed", "/lib/apk/db/installed"];
@@ -39,72 +40,54 @@ fn database() -> Option<&'static str> {
 }
 
 #[async_trait]
-impl PackageManager for Apk {
-    fn watches(&self, newest: bool) -> Vec<Watch> {
+impl Tool for Apk {
+    fn places(&self, newest: bool) -> Vec<String> {
         let lists = newest.then_some(LISTS).filter(|path| Path::new(path).is_dir());
-        let paths = database().into_iter().chain([WORLD]).chain(lists);
-        paths
-            .filter_map(|path| AbsolutePath::new(path).ok())
-            .map(Watch::path)
-            .collect()
+        let places = database().into_iter().chain([WORLD]).chain(lists);
+        places.map(str::to_owned).collect()
     }
 
-    async fn look(&self, wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<FoundPackage>, Failure> {
-        let all: Vec<&WantedPackage> = wanted.iter().collect();
-        let mut found = self.installed(&all, apply).await?;
-        let is_asked = |(wanted, found): &(&&WantedPackage, &FoundPackage)| {
-            wanted.state == PackageState::Newest && found.version.is_some()
-        };
-        let asked = all.iter().zip(&found).filter(is_asked);
-        let names: Vec<&str> = asked.map(|(wanted, _)| wanted.name.as_str()).collect();
-        if !names.is_empty() {
-            let attempted = "ask which versions there are";
-            let arguments: Vec<&str> = ["version", "-l", "<", "--"].into_iter().chain(names).collect();
-            let ended = run("apk", &arguments, attempted, apply).await?;
-            if !ended.is_success {
-                return Err(Failure::new(attempted).because(self.said(&ended)));
-            }
-            for (wanted, found) in wanted.iter().zip(&mut found) {
-                if wanted.state == PackageState::Newest {
-                    found.newest = newer(&ended.stdout, &wanted.name).or_else(|| found.version.clone());
-                }
-            }
-        }
-        if wanted.iter().any(|wanted| wanted.hold.is_some()) {
-            let world = read(WORLD)?;
-            for (wanted, found) in wanted.iter().zip(&mut found) {
-                found.held = world.split_whitespace().any(|word| {
-                    word.strip_prefix(wanted.name.as_str())
-                        .is_some_and(|rest| rest.starts_with('='))
-                });
-            }
-        }
-        Ok(found)
+    async fn upgrades(&self, names: &[&str], apply: &Apply<'_>) -> Result<HashMap<String, String>, Failure> {
+        let attempted = "ask which versions there are";
+        let arguments: Vec<&str> = ["version", "-l", "<", "--"]
+            .iter()
+            .chain(names)
+            .copied()
+            .collect();
+        let ended = run("apk", &arguments, attempted, apply).await?;
+        let printed = self.checked(ended, Failure::new(attempted))?.stdout;
+        let upgrades = names
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), newer(&printed, name)?)));
+        Ok(upgrades.collect())
     }
 
-    async fn change(
+    async fn held(&self, _: &Apply<'_>) -> Result<String, Failure> {
+        read(WORLD)
+    }
+
+    fn is_held(&self, list: &str, name: &str) -> bool {
+        list.split_whitespace().any(|word| {
+            let rest = word.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('='))
+        })
+    }
+
+    async fn refused(
         &self,
-        wanted: &[WantedPackage],
+        wanted: &WantedPackage,
+        found: &FoundPackage,
         apply: &Apply<'_>,
-    ) -> Result<Vec<Option<Failure>>, Failure> {
-        let all: Vec<&WantedPackage> = wanted.iter().collect();
-        let found = self.installed(&all, apply).await?;
-        let mut failures = Vec::new();
-        for (wanted, found) in wanted.iter().zip(&found) {
-            failures.push(match (&wanted.state, &found.version) {
-                (PackageState::Version(version), Some(there)) if !wanted.allow_downgrade => {
-                    let asked = ["version", "-t", version, there];
-                    let ended = run("apk", &asked, "compare versions", apply).await?;
-                    (ended.stdout.trim() == "<").then(|| {
-                        let why =
-                            format!("the later version {there} is installed; `allowdowngrade => true` allows to go back");
-                        failed(wanted, why)
-                    })
-                }
-                _ => None,
-            });
+    ) -> Result<Option<Failure>, Failure> {
+        let (PackageState::Version(version), Some(there)) = (&wanted.state, &found.version) else {
+            return Ok(None);
+        };
+        if wanted.allow_downgrade {
+            return Ok(None);
         }
-        change(self, wanted, failures, apply).await
+        let asked = ["version", "-t", version, there];
+        let ended = run("apk", &asked, "compare versions", apply).await?;
+        Ok((ended.stdout.trim() == "<").then(|| later_is_installed(wanted, there)))
     }
 
     async fn hold(&self, name: &str, hold: bool, apply: &Apply<'_>) -> Result<(), Failure> {
@@ -115,10 +98,7 @@ impl PackageManager for Apk {
         };
         let arguments: Vec<&str> = ["add"].into_iter().chain(WAIT).chain(["--", &wanted]).collect();
         let ended = run("apk", &arguments, attempted, apply).await?;
-        match ended.is_success {
-            true => Ok(()),
-            false => Err(Failure::new(attempted).on(name).because(self.said(&ended))),
-        }
+        self.checked(ended, Failure::new(attempted).on(name)).map(drop)
     }
 
     async fn files(&self, name: &str, _: &Handle) -> Result<Vec<Vec<u8>>, Failure> {
@@ -154,13 +134,7 @@ impl Transactions for Apk {
         };
         arguments.extend(WAIT);
         arguments.push("--");
-        let names: Vec<String> = packages
-            .iter()
-            .map(|wanted| match &wanted.state {
-                PackageState::Version(version) => format!("{}={version}", wanted.name),
-                _ => wanted.name.clone(),
-            })
-            .collect();
+        let names: Vec<String> = packages.iter().map(|wanted| wanted.with_version('=')).collect();
         arguments.extend(names.iter().map(String::as_str));
         run("apk", &arguments, attempted, apply).await
     }
@@ -211,30 +185,16 @@ impl Transactions for Apk {
         let lines = lines.map(|line| line.trim().trim_start_matches("ERROR: "));
         let is_news =
             |line: &&str| !line.is_empty() && !line.starts_with("OK: ") && !line.starts_with("fetch ");
-        let said: Vec<&str> = lines.filter(is_news).take(6).collect();
-        match said.as_slice() {
-            [] => format!("it ended with {}", ended.how),
-            said => said.join("; "),
-        }
+        ended.summary(lines.filter(is_news))
     }
 
     async fn help(&self, ended: &Ended, helped: &mut Helped, apply: &Apply<'_>) -> Result<bool, Failure> {
-        let said = format!("{}{}", ended.stdout, ended.stderr);
         let may_be_outdated = ["no such package", "breaks: world", "unable to select packages"];
-        if helped.refreshed || !may_be_outdated.iter().any(|sign| said.contains(sign)) {
+        if !may_be_outdated.iter().any(|sign| ended.says(sign)) {
             return Ok(false);
         }
-        helped.refreshed = true;
         let arguments: Vec<&str> = ["update"].into_iter().chain(WAIT).collect();
-        let ended = run("apk", &arguments, "fetch the lists of packages", apply).await?;
-        if !ended.is_success {
-            let why = self.said(&ended);
-            apply.log(
-                Level::Warning,
-                format!("not all lists of packages could be fetched: {why}"),
-            );
-        }
-        Ok(ended.is_success)
+        self.fetch_lists(&arguments, helped, apply).await
     }
 }
 

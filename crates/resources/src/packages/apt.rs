@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::change::{Helped, Transactions, change, failed};
 use super::command::{Ended, run};
-use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked};
+use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked, watches};
 pub(crate) use database::STATUS;
 use database::{Database, Status};
 
@@ -72,12 +72,9 @@ const UNSUPPORTED: [&str; 2] = ["universe", "multiverse"];
 impl PackageManager for Apt {
     fn watches(&self, newest: bool) -> Vec<Watch> {
         let paths = [Some(STATUS), newest.then_some(LISTS)];
-        let paths = paths.into_iter().flatten();
-        paths
-            .filter_map(|path| AbsolutePath::new(path).ok())
-            .map(Watch::path)
-            .chain(newest.then(age::watch))
-            .collect()
+        let mut watches = watches(paths.into_iter().flatten().map(str::to_owned));
+        watches.extend(newest.then(age::watch));
+        watches
     }
 
     async fn look(&self, wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<FoundPackage>, Failure> {
@@ -121,10 +118,7 @@ impl PackageManager for Apt {
             false => ("unhold", "hold no longer"),
         };
         let ended = locked("apt-mark", &[verb, name], attempted, apply).await?;
-        match ended.is_success {
-            true => Ok(()),
-            false => Err(Failure::new(attempted).on(name).because(blame::said(&ended))),
-        }
+        self.checked(ended, Failure::new(attempted).on(name)).map(drop)
     }
 
     async fn files(&self, name: &str, _: &Handle) -> Result<Vec<Vec<u8>>, Failure> {
@@ -215,15 +209,7 @@ impl Transactions for Apt {
             }
         };
         arguments.push("--");
-        let names: Vec<String> = packages
-            .iter()
-            .map(|wanted| match &wanted.state {
-                PackageState::Version(version) => format!("{}={version}", wanted.name),
-                PackageState::Installed | PackageState::Uninstalled | PackageState::Newest => {
-                    wanted.name.clone()
-                }
-            })
-            .collect();
+        let names: Vec<String> = packages.iter().map(|wanted| wanted.with_version('=')).collect();
         arguments.extend(names.iter().map(String::as_str));
         locked("apt-get", &arguments, attempted, apply).await
     }
@@ -303,12 +289,8 @@ pub(crate) async fn refresh_source(source: &Path, apply: &Apply<'_>) -> Result<(
         "update",
     ];
     let ended = locked("apt-get", &arguments, attempted, apply).await?;
-    match ended.is_success {
-        true => Ok(()),
-        false => Err(Failure::new(attempted)
-            .on(source.display())
-            .because(blame::said(&ended))),
-    }
+    Apt.checked(ended, Failure::new(attempted).on(source.display()))
+        .map(drop)
 }
 
 /// Runs a command that changes packages. While somebody else does, it waits, and names who that is.

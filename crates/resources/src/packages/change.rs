@@ -1,9 +1,12 @@
 //! Changes of packages: all together if that is possible. Whom the manager of packages blames is left out, and the others are tried again; where it blames nobody, each is
 //! tried by itself.
 
-use setpoint_engine::{Apply, Failure, async_trait};
+use std::cmp::Ordering;
 
-use super::command::Ended;
+use setpoint_engine::{Apply, Failure, Level, async_trait};
+
+use super::command::{Ended, run};
+use super::rpm_version::compare;
 use super::{FoundPackage, PackageState, WantedPackage};
 
 /// A manager of packages that makes one transaction of many changes.
@@ -30,6 +33,35 @@ pub(super) trait Transactions: Send + Sync {
 
     /// Whether something could be done about what went wrong, so that it can be tried again.
     async fn help(&self, ended: &Ended, helped: &mut Helped, apply: &Apply<'_>) -> Result<bool, Failure>;
+
+    /// What has ended, if that was well; else a failure with what it says.
+    fn checked(&self, ended: Ended, failure: Failure) -> Result<Ended, Failure> {
+        match ended.is_success {
+            true => Ok(ended),
+            false => Err(failure.because(self.said(&ended))),
+        }
+    }
+
+    /// Fetches the lists of what can be had, unless that was done. Answers whether they are newer now.
+    async fn fetch_lists(
+        &self,
+        arguments: &[&str],
+        helped: &mut Helped,
+        apply: &Apply<'_>,
+    ) -> Result<bool, Failure> {
+        if std::mem::replace(&mut helped.refreshed, true) {
+            return Ok(false);
+        }
+        let ended = run(Self::PROGRAM, arguments, "fetch the lists of packages", apply).await?;
+        if !ended.is_success {
+            let why = self.said(&ended);
+            apply.log(
+                Level::Warning,
+                format!("not all lists of packages could be fetched: {why}"),
+            );
+        }
+        Ok(ended.is_success)
+    }
 }
 
 /// What has been done already about what went wrong; each is done once.
@@ -131,6 +163,21 @@ pub(super) fn failed(wanted: &WantedPackage, why: impl Into<String>) -> Failure 
         PackageState::Installed | PackageState::Uninstalled | PackageState::Newest => wanted.name.clone(),
     };
     Failure::new(attempted).on(target).because(why.into())
+}
+
+/// Why a package cannot go to a version that is lower than the installed one, if nobody allows that.
+pub(super) fn going_lower(wanted: &WantedPackage, found: &FoundPackage) -> Option<Failure> {
+    let (PackageState::Version(version), Some(there)) = (&wanted.state, &found.version) else {
+        return None;
+    };
+    let is_lower = compare(version, there) == Ordering::Less;
+    (is_lower && !wanted.allow_downgrade).then(|| later_is_installed(wanted, there))
+}
+
+/// That a package would go to a lower version than the one that is there.
+pub(super) fn later_is_installed(wanted: &WantedPackage, there: &str) -> Failure {
+    let why = format!("the later version {there} is installed; `allowdowngrade => true` allows to go back");
+    failed(wanted, why)
 }
 
 /// Whether a package is in its state, as far as what is installed tells.

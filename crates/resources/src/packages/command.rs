@@ -15,6 +15,22 @@ pub(crate) struct Ended {
     pub(crate) how: String,
 }
 
+impl Ended {
+    /// Whether it has printed a text.
+    pub(super) fn says(&self, text: &str) -> bool {
+        self.stdout.contains(text) || self.stderr.contains(text)
+    }
+
+    /// The first of these lines, which it has printed, or how it ended if there are none.
+    pub(super) fn summary<'l>(&self, lines: impl IntoIterator<Item = &'l str>) -> String {
+        let lines: Vec<&str> = lines.into_iter().take(6).collect();
+        match lines.as_slice() {
+            [] => format!("it ended with {}", self.how),
+            lines => lines.join("; "),
+        }
+    }
+}
+
 /// Where programs of the system are.
 const SEARCH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -4,17 +4,16 @@
 //! Parts of the distribution that are not free or not supported are sources of their own here, which are there or not: `allownonfree` and
 //! `allowunsupported` have nothing to decide. Holding is the plug-in `versionlock`.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 
-use setpoint_engine::{Apply, Failure, Handle, Level, Watch, async_trait};
-use setpoint_host::files::AbsolutePath;
+use setpoint_engine::{Apply, Failure, Handle, async_trait};
 
-use super::change::{Helped, Transactions, change, failed};
+use super::change::{Helped, Transactions};
 use super::command::{Ended, run, run_with};
 use super::rpm_version::{compare, plain};
-use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked};
+use super::tool::Tool;
+use super::{FoundPackage, PackageState, WantedPackage, directories_marked};
 
 /// Where the database of rpm is, of newer and of older distributions.
 const DATABASES: [&str; 2] = ["/usr/lib/sysimage/rpm/", "/var/lib/rpm/"];
@@ -46,71 +45,35 @@ fn database() -> Option<String> {
 }
 
 #[async_trait]
-impl PackageManager for Dnf {
-    fn watches(&self, newest: bool) -> Vec<Watch> {
-        let paths = database().into_iter().chain(newest.then(|| SOURCES.to_owned()));
-        paths
-            .filter_map(|path| AbsolutePath::new(path).ok())
-            .map(Watch::path)
-            .collect()
+impl Tool for Dnf {
+    fn places(&self, newest: bool) -> Vec<String> {
+        let sources = newest.then(|| SOURCES.to_owned());
+        database().into_iter().chain(sources).collect()
     }
 
-    async fn look(&self, wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<FoundPackage>, Failure> {
-        let all: Vec<&WantedPackage> = wanted.iter().collect();
-        let mut found = self.installed(&all, apply).await?;
-        let is_asked = |(wanted, found): &(&&WantedPackage, &FoundPackage)| {
-            wanted.state == PackageState::Newest && found.version.is_some()
-        };
-        let asked = all.iter().zip(&found).filter(is_asked);
-        let names: Vec<&str> = asked.map(|(wanted, _)| wanted.name.as_str()).collect();
-        if !names.is_empty() {
-            let attempted = "ask which versions there are";
-            let arguments = [
-                "-q",
-                "repoquery",
-                "--upgrades",
-                "--qf",
-                "%{name}\t%{arch}\t%{evr}\n",
-                "--",
-            ];
-            let arguments: Vec<&str> = arguments.iter().chain(&names).copied().collect();
-            let ended = run("dnf", &arguments, attempted, apply).await?;
-            if !ended.is_success {
-                return Err(Failure::new(attempted).because(self.said(&ended)));
-            }
-            let newest = versions(&ended.stdout);
-            for (wanted, found) in wanted.iter().zip(&mut found) {
-                if wanted.state == PackageState::Newest {
-                    let newest = newest.get(wanted.name.as_str()).cloned();
-                    found.newest = newest.or_else(|| found.version.clone());
-                }
-            }
-        }
-        if wanted.iter().any(|wanted| wanted.hold.is_some()) {
-            let attempted = "ask which packages are held";
-            let ended = run("dnf", &["-q", "versionlock", "list"], attempted, apply).await?;
-            if !ended.is_success {
-                return Err(Failure::new(attempted).because(self.said(&ended)));
-            }
-            for (wanted, found) in wanted.iter().zip(&mut found) {
-                found.held = is_locked(&ended.stdout, &wanted.name);
-            }
-        }
-        Ok(found)
+    async fn upgrades(&self, names: &[&str], apply: &Apply<'_>) -> Result<HashMap<String, String>, Failure> {
+        let attempted = "ask which versions there are";
+        let arguments = [
+            "-q",
+            "repoquery",
+            "--upgrades",
+            "--qf",
+            "%{name}\t%{arch}\t%{evr}\n",
+            "--",
+        ];
+        let arguments: Vec<&str> = arguments.iter().chain(names).copied().collect();
+        let ended = run("dnf", &arguments, attempted, apply).await?;
+        Ok(versions(&self.checked(ended, Failure::new(attempted))?.stdout))
     }
 
-    async fn change(
-        &self,
-        wanted: &[WantedPackage],
-        apply: &Apply<'_>,
-    ) -> Result<Vec<Option<Failure>>, Failure> {
-        let all: Vec<&WantedPackage> = wanted.iter().collect();
-        let found = self.installed(&all, apply).await?;
-        let lower = wanted
-            .iter()
-            .zip(found)
-            .map(|(wanted, found)| going_lower(wanted, &found));
-        change(self, wanted, lower.collect(), apply).await
+    async fn held(&self, apply: &Apply<'_>) -> Result<String, Failure> {
+        let attempted = "ask which packages are held";
+        let ended = run("dnf", &["-q", "versionlock", "list"], attempted, apply).await?;
+        Ok(self.checked(ended, Failure::new(attempted))?.stdout)
+    }
+
+    fn is_held(&self, list: &str, name: &str) -> bool {
+        is_locked(list, name)
     }
 
     async fn hold(&self, name: &str, hold: bool, apply: &Apply<'_>) -> Result<(), Failure> {
@@ -125,10 +88,7 @@ impl PackageManager for Dnf {
             apply,
         )
         .await?;
-        match ended.is_success {
-            true => Ok(()),
-            false => Err(Failure::new(attempted).on(name).because(self.said(&ended))),
-        }
+        self.checked(ended, Failure::new(attempted).on(name)).map(drop)
     }
 
     async fn files(&self, name: &str, handle: &Handle) -> Result<Vec<Vec<u8>>, Failure> {
@@ -161,15 +121,12 @@ impl Transactions for Dnf {
         let mut verbs: [(&str, Vec<String>); 3] =
             [("install", vec![]), ("upgrade", vec![]), ("downgrade", vec![])];
         for (wanted, found) in packages.iter().zip(&found) {
-            let (at, what) = match (&wanted.state, &found.version) {
-                (PackageState::Version(version), Some(there)) if compare(version, there).is_lt() => {
-                    (2, format!("{}-{version}", wanted.name))
-                }
-                (PackageState::Version(version), _) => (0, format!("{}-{version}", wanted.name)),
-                (PackageState::Newest, Some(_)) => (1, wanted.name.clone()),
-                _ => (0, wanted.name.clone()),
+            let at = match (&wanted.state, &found.version) {
+                (PackageState::Version(version), Some(there)) if compare(version, there).is_lt() => 2,
+                (PackageState::Newest, Some(_)) => 1,
+                _ => 0,
             };
-            verbs[at].1.push(what);
+            verbs[at].1.push(wanted.with_version('-'));
         }
         let mut last = None;
         for (verb, what) in verbs.iter().filter(|(_, what)| !what.is_empty()) {
@@ -244,39 +201,23 @@ impl Transactions for Dnf {
                 said.push(line);
             }
         }
-        match said.as_slice() {
-            [] => format!("it ended with {}", ended.how),
-            said => said.iter().take(6).copied().collect::<Vec<&str>>().join("; "),
-        }
+        ended.summary(said)
     }
 
     async fn help(&self, ended: &Ended, helped: &mut Helped, apply: &Apply<'_>) -> Result<bool, Failure> {
-        let said = format!("{}{}", ended.stdout, ended.stderr);
         let may_be_outdated = [
             "Unable to find a match",
             "No match for argument",
             "Failed to download",
             "Status code: 404",
         ];
-        if helped.refreshed || !may_be_outdated.iter().any(|sign| said.contains(sign)) {
-            return Ok(false);
+        match may_be_outdated.iter().any(|sign| ended.says(sign)) {
+            true => {
+                self.fetch_lists(&["-q", "makecache", "--refresh"], helped, apply)
+                    .await
+            }
+            false => Ok(false),
         }
-        helped.refreshed = true;
-        let ended = run(
-            "dnf",
-            &["-q", "makecache", "--refresh"],
-            "fetch the lists of packages",
-            apply,
-        )
-        .await?;
-        if !ended.is_success {
-            let why = self.said(&ended);
-            apply.log(
-                Level::Warning,
-                format!("not all lists of packages could be fetched: {why}"),
-            );
-        }
-        Ok(ended.is_success)
     }
 }
 
@@ -287,23 +228,7 @@ pub(crate) async fn refresh_source(name: &str, apply: &Apply<'_>) -> Result<(), 
     let skip = format!("--setopt={name}.skip_if_unavailable=False");
     let arguments = ["-y", "-q", "makecache", "--refresh", "--repo", name, &skip];
     let ended = run("dnf", &arguments, attempted, apply).await?;
-    match ended.is_success {
-        true => Ok(()),
-        false => Err(Failure::new(attempted).on(name).because(Dnf.said(&ended))),
-    }
-}
-
-/// Why a package cannot go to a version that is lower than the installed one, if nobody allows that.
-pub(super) fn going_lower(wanted: &WantedPackage, found: &FoundPackage) -> Option<Failure> {
-    let (PackageState::Version(version), Some(there)) = (&wanted.state, &found.version) else {
-        return None;
-    };
-    let is_lower = compare(version, there) == Ordering::Less;
-    (is_lower && !wanted.allow_downgrade).then(|| {
-        let why =
-            format!("the later version {there} is installed; `allowdowngrade => true` allows to go back");
-        failed(wanted, why)
-    })
+    Dnf.checked(ended, Failure::new(attempted).on(name)).map(drop)
 }
 
 /// The highest version of each name in what rpm or dnf prints, and of each name with its architecture: `glibc.i686`.

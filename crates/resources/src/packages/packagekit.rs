@@ -19,9 +19,8 @@ use setpoint_host::bus::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::change::{Helped, Transactions, change, failed};
+use super::change::{Helped, Transactions, change, failed, going_lower};
 use super::command::Ended;
-use super::dnf::going_lower;
 use super::{FoundPackage, PackageManager, PackageState, WantedPackage, directories_marked};
 
 const SERVICE: &str = "org.freedesktop.PackageKit";

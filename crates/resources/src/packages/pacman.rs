@@ -3,16 +3,17 @@
 //! It has one version of each package, which it checks the signature of as `SigLevel` says in its configuration: `allowuntrusted` cannot change that for one package, and there are no parts
 //! of the distribution that `allownonfree` and `allowunsupported` could be about. Holding is `IgnorePkg` in `/etc/pacman.conf`.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use setpoint_engine::{Apply, Attempting, Failure, Handle, Level, Watch, async_trait};
+use setpoint_engine::{Apply, Attempting, Failure, Handle, async_trait};
 use setpoint_host::files::{AbsolutePath, Replace};
 use tokio::task::block_in_place;
 
-use super::change::{Helped, Transactions, change};
+use super::change::{Helped, Transactions};
 use super::command::{Ended, run, run_with};
-use super::dnf::going_lower;
-use super::{FoundPackage, PackageManager, PackageState, WantedPackage};
+use super::tool::Tool;
+use super::{FoundPackage, PackageState, WantedPackage};
 use crate::text_lines;
 use crate::turns::Turn;
 
@@ -35,59 +36,30 @@ impl Pacman {
 }
 
 #[async_trait]
-impl PackageManager for Pacman {
-    fn watches(&self, newest: bool) -> Vec<Watch> {
-        let paths = [Some(INSTALLED), newest.then_some(LISTS)];
-        let paths = paths.into_iter().flatten();
-        paths
-            .filter_map(|path| AbsolutePath::new(path).ok())
-            .map(Watch::path)
-            .collect()
+impl Tool for Pacman {
+    fn places(&self, newest: bool) -> Vec<String> {
+        let places = [Some(INSTALLED), newest.then_some(LISTS)];
+        places.into_iter().flatten().map(str::to_owned).collect()
     }
 
-    async fn look(&self, wanted: &[WantedPackage], apply: &Apply<'_>) -> Result<Vec<FoundPackage>, Failure> {
-        let all: Vec<&WantedPackage> = wanted.iter().collect();
-        let mut found = self.installed(&all, apply).await?;
-        let is_asked = |(wanted, found): &(&&WantedPackage, &FoundPackage)| {
-            wanted.state == PackageState::Newest && found.version.is_some()
-        };
-        let asked = all.iter().zip(&found).filter(is_asked);
-        let names: Vec<&str> = asked.map(|(wanted, _)| wanted.name.as_str()).collect();
-        if !names.is_empty() {
-            let arguments: Vec<&str> = ["-Qu", "--"].into_iter().chain(names).collect();
-            // It fails, too, when there is nothing new.
-            let ended = run("pacman", &arguments, "ask which versions there are", apply).await?;
-            for (wanted, found) in wanted.iter().zip(&mut found) {
-                if wanted.state == PackageState::Newest {
-                    found.newest = newer(&ended.stdout, &wanted.name).or_else(|| found.version.clone());
-                }
-            }
-        }
-        if wanted.iter().any(|wanted| wanted.hold.is_some()) {
-            let attempted = "ask which packages are held";
-            let ended = run("pacman-conf", &["IgnorePkg"], attempted, apply).await?;
-            if !ended.is_success {
-                return Err(Failure::new(attempted).because(self.said(&ended)));
-            }
-            for (wanted, found) in wanted.iter().zip(&mut found) {
-                found.held = ended.stdout.lines().any(|line| line.trim() == wanted.name);
-            }
-        }
-        Ok(found)
-    }
-
-    async fn change(
-        &self,
-        wanted: &[WantedPackage],
-        apply: &Apply<'_>,
-    ) -> Result<Vec<Option<Failure>>, Failure> {
-        let all: Vec<&WantedPackage> = wanted.iter().collect();
-        let found = self.installed(&all, apply).await?;
-        let lower = wanted
+    async fn upgrades(&self, names: &[&str], apply: &Apply<'_>) -> Result<HashMap<String, String>, Failure> {
+        let arguments: Vec<&str> = ["-Qu", "--"].iter().chain(names).copied().collect();
+        // It fails, too, when there is nothing new.
+        let ended = run("pacman", &arguments, "ask which versions there are", apply).await?;
+        let upgrades = names
             .iter()
-            .zip(found)
-            .map(|(wanted, found)| going_lower(wanted, &found));
-        change(self, wanted, lower.collect(), apply).await
+            .filter_map(|name| Some(((*name).to_owned(), newer(&ended.stdout, name)?)));
+        Ok(upgrades.collect())
+    }
+
+    async fn held(&self, apply: &Apply<'_>) -> Result<String, Failure> {
+        let attempted = "ask which packages are held";
+        let ended = run("pacman-conf", &["IgnorePkg"], attempted, apply).await?;
+        Ok(self.checked(ended, Failure::new(attempted))?.stdout)
+    }
+
+    fn is_held(&self, list: &str, name: &str) -> bool {
+        list.lines().any(|line| line.trim() == name)
     }
 
     async fn hold(&self, name: &str, hold: bool, apply: &Apply<'_>) -> Result<(), Failure> {
@@ -128,13 +100,7 @@ impl Transactions for Pacman {
             true => (&["-R", "--cascade"], "remove packages"),
             false => (&["-S", "--needed"], "install packages"),
         };
-        let names: Vec<String> = packages
-            .iter()
-            .map(|wanted| match &wanted.state {
-                PackageState::Version(version) => format!("{}={version}", wanted.name),
-                _ => wanted.name.clone(),
-            })
-            .collect();
+        let names: Vec<String> = packages.iter().map(|wanted| wanted.with_version('=')).collect();
         let common = ["--noconfirm", "--noprogressbar", "--"];
         let arguments: Vec<&str> = verb
             .iter()
@@ -194,34 +160,15 @@ impl Transactions for Pacman {
             line.strip_prefix("error: ")
                 .or_else(|| line.strip_prefix(":: unable "))
         });
-        let said: Vec<&str> = errors.take(6).collect();
-        match said.as_slice() {
-            [] => format!("it ended with {}", ended.how),
-            said => said.join("; "),
-        }
+        ended.summary(errors)
     }
 
     async fn help(&self, ended: &Ended, helped: &mut Helped, apply: &Apply<'_>) -> Result<bool, Failure> {
         let may_be_outdated = ["target not found", "failed retrieving file"];
-        if helped.refreshed || !may_be_outdated.iter().any(|sign| ended.stderr.contains(sign)) {
-            return Ok(false);
+        match may_be_outdated.iter().any(|sign| ended.stderr.contains(sign)) {
+            true => self.fetch_lists(&["-Sy", "--noprogressbar"], helped, apply).await,
+            false => Ok(false),
         }
-        helped.refreshed = true;
-        let ended = run(
-            "pacman",
-            &["-Sy", "--noprogressbar"],
-            "fetch the lists of packages",
-            apply,
-        )
-        .await?;
-        if !ended.is_success {
-            let why = self.said(&ended);
-            apply.log(
-                Level::Warning,
-                format!("not all lists of packages could be fetched: {why}"),
-            );
-        }
-        Ok(ended.is_success)
     }
 }
 
